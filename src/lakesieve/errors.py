@@ -1,0 +1,114 @@
+"""The whole error tree: one base, categories by what a handler would do about them.
+
+Every error carries a stable ``kind`` (append-only, never renamed), a one-sentence message, and a
+``hint`` that says what to do next.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+__all__ = [
+    "CommitConflictError",
+    "CorruptIndexError",
+    "ErrorKind",
+    "IndexFormatError",
+    "InvalidInputError",
+    "LakesieveError",
+    "NotFoundError",
+    "SetupError",
+    "StorageError",
+    "UnsupportedError",
+]
+
+
+class ErrorKind(StrEnum):
+    """Stable codes of what went wrong; codes are only ever added."""
+
+    # not found
+    TABLE_NOT_FOUND = "table-not-found"
+    VERSION_NOT_FOUND = "version-not-found"
+    COLUMN_NOT_FOUND = "column-not-found"
+    INDEX_NOT_FOUND = "index-not-found"
+    OBJECT_NOT_FOUND = "object-not-found"
+    # invalid input
+    INVALID_ARGUMENT = "invalid-argument"
+    INVALID_PREDICATE = "invalid-predicate"
+    NOT_A_TABLE = "not-a-table"
+    INDEX_EXISTS = "index-exists"
+    # unsupported
+    UNSUPPORTED_TYPE = "unsupported-type"
+    UNSUPPORTED_TABLE = "unsupported-table"
+    UNSUPPORTED_SESSION = "unsupported-session"
+    UNSUPPORTED_STORAGE = "unsupported-storage"
+    # stored index
+    CORRUPT = "corrupt"
+    TOO_NEW = "too-new"
+    # storage
+    STORAGE_FAILED = "storage-failed"
+    READ_ONLY = "read-only"
+    ALREADY_EXISTS = "already-exists"
+    # commits
+    CONFLICT = "conflict"
+    # environment
+    JAVA_MISSING = "java-missing"
+    DEPENDENCY_MISSING = "dependency-missing"
+    BUILD_INCONSISTENT = "build-inconsistent"
+
+
+class LakesieveError(Exception):
+    """Base of every error that lakesieve raises on purpose.
+
+    Args:
+        message: One sentence saying what is wrong, with the names involved.
+        kind: The stable code.
+        hint: What to do next, one sentence.
+    """
+
+    def __init__(self, message: str, *, kind: ErrorKind, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.kind = kind
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.hint}".strip()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), self.message, self.kind, self.hint)
+
+
+def _rebuild(cls: type[LakesieveError], message: str, kind: ErrorKind, hint: str) -> LakesieveError:
+    return cls(message, kind=kind, hint=hint)
+
+
+class NotFoundError(LakesieveError, LookupError):
+    """A table, version, column, index or object that was named does not exist."""
+
+
+class InvalidInputError(LakesieveError, ValueError):
+    """What the caller passed cannot mean anything here; change the call."""
+
+
+class UnsupportedError(LakesieveError, NotImplementedError):
+    """The input is well-formed, but this version of lakesieve does not handle it."""
+
+
+class IndexFormatError(LakesieveError, ValueError):
+    """A stored index is written in a version newer than this reader; upgrade lakesieve."""
+
+
+class CorruptIndexError(LakesieveError, ValueError):
+    """Stored bytes fail their checksum or contradict themselves; rebuild the index."""
+
+
+class StorageError(LakesieveError, OSError):
+    """The storage refused or failed; ``kind`` tells a missing right from a passing fault."""
+
+
+class CommitConflictError(LakesieveError, RuntimeError):
+    """Another writer committed something this commit depends on; retry from fresh state."""
+
+
+class SetupError(LakesieveError, RuntimeError):
+    """The machine lacks something: Java, a package, a jar."""
