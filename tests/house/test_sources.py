@@ -1,0 +1,70 @@
+"""The house rules that a linter does not check."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+TESTS = sorted((ROOT / "tests").rglob("test_*.py"))
+LINES_OF_A_MODULE = 400
+LINES_OF_A_FUNCTION = 60
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name_of)
+def test_modules_and_functions_are_short(path: Path) -> None:
+    """A module fits into 400 lines and a function into 60."""
+    text = path.read_text(encoding="utf-8")
+    lengths = {
+        node.name: node.end_lineno - node.lineno + 1
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.end_lineno
+    }
+
+    assert text.count("\n") <= LINES_OF_A_MODULE
+    assert {n: lines for n, lines in lengths.items() if lines > LINES_OF_A_FUNCTION} == {}
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in SOURCES if not path.name.startswith("_")], ids=name_of
+)
+def test_public_modules_say_what_they_export(path: Path) -> None:
+    """Every public module has ``__all__``, and all of its names exist there."""
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    exported = [
+        ast.literal_eval(node.value)
+        for node in body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+    ]
+
+    assert len(exported) == 1
+    assert len(set(exported[0])) == len(exported[0])
+
+
+@pytest.mark.parametrize("path", TESTS, ids=name_of)
+def test_tests_state_their_property(path: Path) -> None:
+    """Every test, hypothesis rules included, has a docstring."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    silent = [
+        node.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef)
+        and node.name.startswith("test_")
+        and not ast.get_docstring(node)
+    ]
+
+    assert silent == []
+
+
+def test_there_is_no_drawer_for_everything() -> None:
+    """No module is called utils, helpers, common or misc."""
+    drawers = {"utils", "util", "helpers", "common", "misc"}
+
+    assert [name_of(path) for path in SOURCES if path.stem.strip("_") in drawers] == []
