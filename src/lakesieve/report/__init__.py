@@ -1,0 +1,23 @@
+"""Renderers of the result models: text for a terminal, JSON for programs.
+
+A command makes a result and prints nothing; what is shown, and where, is decided here.
+"""
+
+from __future__ import annotations
+
+from lakesieve.report.document import to_document, to_json
+from lakesieve.report.output import Output
+from lakesieve.report.progress import BuildBar, progress_line
+from lakesieve.report.result import Dropped, Explained
+from lakesieve.report.text import to_text
+
+__all__ = [
+    "BuildBar",
+    "Dropped",
+    "Explained",
+    "Output",
+    "progress_line",
+    "to_document",
+    "to_json",
+    "to_text",
+]

@@ -1,0 +1,62 @@
+"""Where results, talk and errors go: stdout is data, stderr is talk."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from lakesieve.report.document import to_json
+from lakesieve.report.progress import BuildBar
+from lakesieve.report.text import to_text
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+
+__all__ = ["Output"]
+
+
+class Output:
+    """The two streams of one command.
+
+    Args:
+        json: Write results as JSON instead of text.
+        stdout: For results; the process's own by default.
+        stderr: For talk, progress and errors; the process's own by default.
+    """
+
+    def __init__(
+        self, *, json: bool, stdout: Console | None = None, stderr: Console | None = None
+    ) -> None:
+        self.json = json
+        # what is not shown on a terminal has no width of its own
+        width = None if sys.stdout.isatty() else 110
+        self._stdout = stdout or Console(file=sys.stdout, width=width)
+        self._stderr = stderr or Console(file=sys.stderr)
+
+    def result(self, result: object) -> None:
+        """Write a result model to stdout."""
+        if self.json:
+            self._stdout.file.write(to_json(result) + "\n")
+            return
+        text = to_text(result)
+        if not isinstance(text, str):
+            self._stdout.print(text, highlight=False)
+        elif text:
+            self._stdout.file.write(text + "\n")
+
+    def say(self, message: str) -> None:
+        """Say something to the person in front of the terminal."""
+        self._stderr.print(message, style="dim", highlight=False, markup=False, soft_wrap=True)
+
+    def building(self, title: str) -> AbstractContextManager[BuildBar]:
+        """Open a progress bar for one build."""
+        return BuildBar(self._stderr, title)
+
+    def error(self, message: str) -> None:
+        """Say in one line what went wrong."""
+        line = " ".join(message.split())
+        self._stderr.print("[bold red]error:[/] ", end="")
+        self._stderr.print(line, highlight=False, markup=False, soft_wrap=True)

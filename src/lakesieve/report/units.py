@@ -1,0 +1,49 @@
+"""Numbers as a person reads them."""
+
+from __future__ import annotations
+
+__all__ = ["count", "duration", "percent", "plural", "size", "times"]
+
+
+def count(number: int) -> str:
+    """Write a count with separators: ``6,001,215``."""
+    return f"{number:,}"
+
+
+def plural(number: int, noun: str, nouns: str | None = None) -> str:
+    """Write a count with its noun: ``1 file``, ``400 files``."""
+    return f"{count(number)} {noun if number == 1 else nouns or noun + 's'}"
+
+
+def size(number: int) -> str:
+    """Write a number of bytes in decimal units: ``14.1 MB``."""
+    value, unit = float(number), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        # 999.95 would be shown as 1000.0
+        if value < 999.95:
+            break
+        value, unit = value / 1000, larger
+    return f"{number} B" if unit == "B" else f"{value:.1f} {unit}"
+
+
+def percent(part: float, whole: float) -> str:
+    """Write a part of a whole: ``94 %``, below ten with a digit more; ``-`` of nothing."""
+    if not whole:
+        return "-"
+    value = 100 * part / whole
+    return f"{value:.1f} %" if value < 9.95 else f"{value:.0f} %"
+
+
+def duration(seconds: float) -> str:
+    """Write a time: ``84 ms``, ``2.31 s``, ``1 min 24 s``."""
+    if seconds < 0.9995:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 59.995:
+        return f"{seconds:.2f} s" if seconds < 9.995 else f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s"
+
+
+def times(ratio: float) -> str:
+    """Write a ratio: ``7.3x``, ``100x``."""
+    return f"{ratio:.1f}x" if ratio < 9.95 else f"{ratio:.0f}x"

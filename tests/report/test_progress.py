@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+
+from lakesieve.index.result import BuildProgress
+from lakesieve.report import BuildBar, progress_line
+
+
+def progress(*, rows: int, seconds: float = 2.0) -> BuildProgress:
+    return BuildProgress(
+        phase="sample",
+        rows_done=rows,
+        rows_total=1000,
+        files_done=rows // 100,
+        files_total=10,
+        seconds=seconds,
+    )
+
+
+def test_a_report_is_a_line() -> None:
+    """Rows, files and rate are told once there are rows, the phase before that."""
+    assert progress_line(progress(rows=0)) == "sample, 2.00 s"
+    assert progress_line(progress(rows=500)) == (
+        "500 of 1,000 rows, 5 of 10 files, 250 rows/s, 2.00 s"
+    )
+    assert progress_line(progress(rows=1000)) == "1,000 rows, 10 files, 500 rows/s, 2.00 s"
+
+
+def test_no_time_gives_no_rate() -> None:
+    """A build that took no measurable time does not divide by it."""
+    assert progress_line(progress(rows=1000, seconds=0.0)).endswith("0 rows/s, 0 ms")
+
+
+def test_a_pipe_gets_only_the_closing_line() -> None:
+    """On what is no terminal the bar is one line, written at the end."""
+    file = io.StringIO()
+    with BuildBar(Console(file=file), "Indexing id") as bar:
+        bar(progress(rows=500))
+        bar(progress(rows=1000))
+
+    assert file.getvalue() == "Indexing id: 1,000 rows, 10 files, 500 rows/s, 2.00 s\n"
