@@ -1,0 +1,65 @@
+"""The application ``lakesieve`` and its entry point."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import metadata
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import lakesieve
+from lakesieve.cli.commands import COMMANDS
+
+if TYPE_CHECKING:
+    from lakesieve.cli.api import Api
+
+__all__ = ["build_app", "main"]
+
+
+def build_app(api: Api = lakesieve) -> typer.Typer:
+    """Build the application.
+
+    Args:
+        api: What the commands call; the package itself, or a test's own.
+    """
+    app = typer.Typer(
+        name="lakesieve",
+        help="Secondary file-skipping indexes for the lakehouse tables you already have.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+    @app.callback()
+    def root(
+        version: Annotated[
+            bool,
+            typer.Option(
+                "--version", help="Print the version and exit.", callback=_version, is_eager=True
+            ),
+        ] = False,
+    ) -> None:
+        pass
+
+    for command in COMMANDS:
+        command.add_to(app, api)
+    return app
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"lakesieve {metadata.version('lakesieve')}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command line and exit with its status."""
+    try:
+        build_app()()
+    except BrokenPipeError:
+        # the reader of stdout has seen enough, as in `lakesieve files ... | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)

@@ -1,0 +1,188 @@
+"""What all commands share: their common options, the session, and how they end."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lakesieve.cli.session import start_session
+from lakesieve.errors import LakesieveError
+from lakesieve.report import Output
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pyspark.sql import SparkSession
+
+    from lakesieve.cli.api import Api
+
+__all__ = ["EVERYWHERE", "ON_TABLES", "Command", "Run", "command"]
+
+_PANEL = "Session and output"
+
+EVERYWHERE: dict[str, tuple[Any, Any]] = {
+    "json": (
+        Annotated[
+            bool,
+            typer.Option("--json", help="Write the result as JSON.", rich_help_panel=_PANEL),
+        ],
+        False,
+    ),
+    "spark_conf": (
+        Annotated[
+            list[str] | None,
+            typer.Option(
+                "--spark-conf",
+                metavar="K=V",
+                help="A Spark setting; may be given several times.",
+                rich_help_panel=_PANEL,
+            ),
+        ],
+        None,
+    ),
+    "debug": (
+        Annotated[
+            bool,
+            typer.Option(
+                "--debug",
+                help="Show Spark's own messages, and the traceback of an error.",
+                rich_help_panel=_PANEL,
+            ),
+        ],
+        False,
+    ),
+}
+"""Options of every command: name to annotation and default."""
+
+ON_TABLES: dict[str, tuple[Any, Any]] = {
+    "warehouse": (
+        Annotated[
+            str,
+            typer.Option(
+                metavar="DIR",
+                help="Directory of the embedded Iceberg catalog `lake`.",
+                rich_help_panel=_PANEL,
+            ),
+        ],
+        "warehouse",
+    ),
+    "location": (
+        Annotated[
+            str | None,
+            typer.Option(
+                metavar="URI",
+                help="Where the table's indexes are, if not in the table's own folder.",
+                rich_help_panel=_PANEL,
+            ),
+        ],
+        None,
+    ),
+    **EVERYWHERE,
+}
+"""Options of the commands that work on a table."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One run of one command.
+
+    Args:
+        api: What the command calls.
+        output: Where it says what it does; its result is returned, not written.
+        spark_conf: Further Spark settings.
+        debug: Hide nothing.
+        warehouse: Directory of the embedded catalog.
+        location: Where the table's indexes are, if not in its own folder.
+    """
+
+    api: Api
+    output: Output
+    spark_conf: Mapping[str, str]
+    debug: bool
+    warehouse: str = "warehouse"
+    location: str | None = None
+
+    def session(self, warehouse: str | None = None) -> SparkSession:
+        """Start Spark on a warehouse, by default that of ``--warehouse``."""
+        self.output.say("Starting Spark (the first start downloads Iceberg's jar) ...")
+        return start_session(
+            self.api, warehouse or self.warehouse, self.spark_conf, debug=self.debug
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """One command: a function of a :class:`Run` and its own arguments that returns a result.
+
+    Args:
+        name: Its name on the command line.
+        function: What it does; the docstring is its help.
+        options: The common options that it takes.
+    """
+
+    name: str
+    function: Callable[..., object]
+    options: Mapping[str, tuple[Any, Any]]
+
+    def add_to(self, app: typer.Typer, api: Api) -> None:
+        """Register it; ``typer`` sees its own parameters, then the common options."""
+        common = [
+            inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default
+            )
+            for name, (annotation, default) in self.options.items()
+        ]
+        _, *own = inspect.signature(self.function, eval_str=True).parameters.values()
+
+        def entry(**given: Any) -> None:
+            shared = {name: given.pop(name) for name in self.options}
+            self._run(api, shared, given)
+
+        entry.__name__ = self.name
+        entry.__doc__ = self.function.__doc__
+        entry.__signature__ = inspect.Signature([*own, *common])  # type: ignore[attr-defined]
+        entry.__annotations__ = {p.name: p.annotation for p in (*own, *common)}
+        app.command(self.name)(entry)
+
+    def _run(self, api: Api, shared: dict[str, Any], given: dict[str, Any]) -> None:
+        output = Output(json=shared.pop("json"))
+        conf = _settings(shared.pop("spark_conf") or [])
+        run = Run(api=api, output=output, spark_conf=conf, **shared)
+        try:
+            output.result(self.function(run, **given))
+        except LakesieveError as error:
+            if run.debug:
+                raise
+            output.error(str(error))
+            raise typer.Exit(1) from None
+        except Exception as error:
+            if run.debug or isinstance(error, (typer.Exit, typer.Abort, BrokenPipeError)):
+                raise
+            first = str(error).strip().partition("\n")[0]
+            output.error(f"{type(error).__name__}: {first} (--debug shows the traceback)")
+            raise typer.Exit(1) from None
+
+
+def command(
+    name: str, options: Mapping[str, tuple[Any, Any]]
+) -> Callable[[Callable[..., object]], Command]:
+    """Make a command of a function ``(run, own arguments...) -> result``."""
+    return lambda function: Command(name=name, function=function, options=options)
+
+
+def _settings(given: list[str]) -> dict[str, str]:
+    """Split ``K=V`` texts.
+
+    Raises:
+        typer.BadParameter: One has no key or no ``=``.
+    """
+    settings = {}
+    for text in given:
+        key, equals, value = text.partition("=")
+        if not key.strip() or not equals:
+            raise typer.BadParameter(f"{text!r} is not K=V", param_hint="--spark-conf")
+        settings[key.strip()] = value
+    return settings

@@ -1,0 +1,73 @@
+"""Starting Spark without its chatter."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING
+
+from lakesieve.errors import ErrorKind, LakesieveError, SetupError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pyspark.sql import SparkSession
+
+    from lakesieve.cli.api import Api
+
+__all__ = ["start_session"]
+
+
+def start_session(
+    api: Api, warehouse: str, conf: Mapping[str, str], *, debug: bool
+) -> SparkSession:
+    """Start the embedded session.
+
+    Unless ``debug``, all that the JVM writes for the rest of its life goes into a temporary file.
+
+    Raises:
+        SetupError: Java or PySpark is missing, or Spark did not start.
+    """
+    if debug:
+        return api.local_session(warehouse, conf=conf)
+    with tempfile.TemporaryFile() as log:
+        try:
+            with _streams_into(log):
+                return api.local_session(warehouse, conf=conf)
+        except LakesieveError:
+            raise
+        except Exception as error:
+            told = _first_complaint(log) or str(error).strip().partition("\n")[0]
+            raise SetupError(
+                f"Spark did not start: {told}",
+                kind=ErrorKind.DEPENDENCY_MISSING,
+                hint="Its jars come from Maven Central; --debug shows all that Spark says.",
+            ) from error
+
+
+@contextmanager
+def _streams_into(log: IO[bytes]) -> Iterator[None]:
+    """Let processes started here inherit the log as their stdout and stderr."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    saved = [(descriptor, os.dup(descriptor)) for descriptor in (1, 2)]
+    try:
+        for descriptor, _ in saved:
+            os.dup2(log.fileno(), descriptor)
+        yield
+    finally:
+        for descriptor, copy in saved:
+            os.dup2(copy, descriptor)
+            os.close(copy)
+
+
+def _first_complaint(log: IO[bytes]) -> str:
+    """The first line that looks like the cause, else the last one."""
+    log.seek(0)
+    lines = [line.strip() for line in log.read().decode(errors="replace").splitlines()]
+    lines = [line for line in lines if line]
+    causes = [line for line in lines if re.search(r"Exception|Error[:\s]|UNRESOLVED", line)]
+    return (causes or lines[-1:] or [""])[0]
