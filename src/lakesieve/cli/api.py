@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pyspark.sql import SparkSession
-
     from lakesieve.index.result import BuildProgress, CommitInfo, Found, IndexInfo
 
-__all__ = ["Api", "OpenIndex"]
+__all__ = ["Api", "OpenIndex", "Session"]
+
+Session: TypeAlias = Any
+"""A Spark session, which the command line only hands on."""
 
 
 class OpenIndex(Protocol):
@@ -32,7 +33,7 @@ class Api(Protocol):
 
     def local_session(
         self, warehouse: str = ..., *, conf: Mapping[str, str] | None = None
-    ) -> SparkSession:
+    ) -> Session:
         """Start the embedded session."""
 
     def create_index(
@@ -40,7 +41,7 @@ class Api(Protocol):
         table: str,
         columns: Sequence[str],
         *,
-        spark: SparkSession,
+        spark: Session,
         name: str | None = None,
         location: str | None = None,
         progress: Callable[[BuildProgress], None] | None = None,
@@ -48,12 +49,12 @@ class Api(Protocol):
         """Build an index."""
 
     def open_index(
-        self, table: str, name: str, *, spark: SparkSession, location: str | None = None
+        self, table: str, name: str, *, spark: Session, location: str | None = None
     ) -> OpenIndex:
         """Open an index by name."""
 
     def list_indexes(
-        self, table: str, *, spark: SparkSession, location: str | None = None
+        self, table: str, *, spark: Session, location: str | None = None
     ) -> list[IndexInfo]:
         """List a table's indexes."""
 
@@ -62,7 +63,7 @@ class Api(Protocol):
         table: str,
         predicate: str,
         *,
-        spark: SparkSession,
+        spark: Session,
         version: str | int | None = None,
         location: str | None = None,
     ) -> Found:

@@ -15,9 +15,7 @@ from lakesieve.report import Output
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from pyspark.sql import SparkSession
-
-    from lakesieve.cli.api import Api
+    from lakesieve.cli.api import Api, Session
 
 __all__ = ["EVERYWHERE", "ON_TABLES", "Command", "Run", "command"]
 
@@ -105,7 +103,7 @@ class Run:
     warehouse: str = "warehouse"
     location: str | None = None
 
-    def session(self, warehouse: str | None = None) -> SparkSession:
+    def session(self, warehouse: str | None = None) -> Session:
         """Start Spark on a warehouse, by default that of ``--warehouse``."""
         self.output.say("Starting Spark (the first start downloads Iceberg's jar) ...")
         return start_session(

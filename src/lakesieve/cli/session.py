@@ -14,16 +14,12 @@ from lakesieve.errors import ErrorKind, LakesieveError, SetupError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from pyspark.sql import SparkSession
-
-    from lakesieve.cli.api import Api
+    from lakesieve.cli.api import Api, Session
 
 __all__ = ["start_session"]
 
 
-def start_session(
-    api: Api, warehouse: str, conf: Mapping[str, str], *, debug: bool
-) -> SparkSession:
+def start_session(api: Api, warehouse: str, conf: Mapping[str, str], *, debug: bool) -> Session:
     """Start the embedded session.
 
     Unless ``debug``, all that the JVM writes for the rest of its life goes into a temporary file.

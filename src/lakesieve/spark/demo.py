@@ -112,7 +112,7 @@ class _Keys:
         # of each 32 order keys TPC-H uses the first 8, and a multiple of 1000 parts is recalled
         blocks = round(1_500_000 * scale) // 8
         parts = max(2, round(200 * scale) // 3)
-        return cls(order=blocks // 2 * 32 + 3, far_order=blocks // 5 * 32 + 6, part=parts * 1000)
+        return cls(order=blocks // 2 * 32 + 6, far_order=blocks // 5 * 32 + 6, part=parts * 1000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +123,7 @@ class _Question:
 
 def _on_loaded(keys: _Keys) -> tuple[_Question, ...]:
     order, lines = keys.order, f"SELECT {LINES} FROM {TABLE}"
-    several = f"{keys.far_order}, {order}, {order + 3}"
+    several = f"{keys.far_order}, {order}, {order + 1}"
     return (
         _Question(name="point", sql=f"{lines} WHERE l_orderkey = {order}"),
         _Question(name="IN", sql=f"{lines} WHERE l_orderkey IN ({several})"),
