@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import HealthCheck, settings
-
-if TYPE_CHECKING:
-    import pytest
 
 # deadlines measure the machine, not the code
 settings.register_profile("dev", max_examples=50, deadline=None)
@@ -18,6 +15,7 @@ settings.register_profile(
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 
+@pytest.hookimpl(trylast=True)  # when the folders have set their markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run the tests that need no JVM first, the house rules before all others."""
     items.sort(

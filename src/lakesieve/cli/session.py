@@ -37,10 +37,13 @@ def start_session(api: Api, warehouse: str, conf: Mapping[str, str], *, debug: b
             raise
         except Exception as error:
             told = _first_complaint(log) or str(error).strip().partition("\n")[0]
+            hint = "Run the command again with --debug to see all that Spark says."
+            if "unresolved dependency" in told:
+                hint = "Can this machine reach Maven Central, where Spark's packages come from?"
             raise SetupError(
-                f"Spark did not start: {told}",
+                f"Spark did not start: {told.rstrip('.')}.",
                 kind=ErrorKind.DEPENDENCY_MISSING,
-                hint="Its jars come from Maven Central; --debug shows all that Spark says.",
+                hint=hint,
             ) from error
 
 
@@ -65,5 +68,5 @@ def _first_complaint(log: IO[bytes]) -> str:
     log.seek(0)
     lines = [line.strip() for line in log.read().decode(errors="replace").splitlines()]
     lines = [line for line in lines if line]
-    causes = [line for line in lines if re.search(r"Exception|Error[:\s]|UNRESOLVED", line)]
+    causes = [line for line in lines if re.search(r"Exception|^Invalid|^Error", line)]
     return (causes or lines[-1:] or [""])[0]
