@@ -1,0 +1,35 @@
+"""SQL text and Spark's conditions to ranges of key codes per column."""
+
+from __future__ import annotations
+
+from lakesieve.predicate.bind import ColumnType, Condition, bind
+from lakesieve.predicate.catalyst import from_catalyst
+from lakesieve.predicate.parse import parse_sql
+from lakesieve.predicate.ranges import Ranges
+from lakesieve.predicate.truth import (
+    AllOf,
+    AnyOf,
+    Everything,
+    Leaf,
+    Nothing,
+    Truth,
+    told,
+    truth,
+)
+
+__all__ = [
+    "AllOf",
+    "AnyOf",
+    "ColumnType",
+    "Condition",
+    "Everything",
+    "Leaf",
+    "Nothing",
+    "Ranges",
+    "Truth",
+    "bind",
+    "from_catalyst",
+    "parse_sql",
+    "told",
+    "truth",
+]

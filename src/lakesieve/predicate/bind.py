@@ -1,0 +1,205 @@
+"""Binding: names to field ids, literals to key codes; what cannot be bound may be true anywhere."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError
+from lakesieve.predicate.expression import (
+    And,
+    Compare,
+    Constant,
+    Expr,
+    In,
+    IsNull,
+    Literal,
+    Not,
+    NullSafeEqual,
+    Or,
+    StartsWith,
+    Unknown,
+)
+from lakesieve.predicate.literals import Bound, code_of
+from lakesieve.predicate.ranges import Ranges, successor
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["BoundExpr", "ColumnType", "Condition", "bind"]
+
+KEY_KINDS = frozenset({"integer", "date", "timestamp", "timestamp_ntz", "decimal", "string"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnType:
+    """A column as a predicate meets it.
+
+    Args:
+        field_id: Its identity in the table.
+        kind: Key kind; anything else makes conditions on it unknown.
+        scale: Digits after the point, for decimals.
+    """
+
+    field_id: int
+    kind: str
+    scale: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """A bound leaf: the values of one field for which it is true, and those for which it is false.
+
+    Values in neither set make it null.
+    """
+
+    field_id: int
+    true: Ranges
+    false: Ranges
+
+
+BoundExpr = And["BoundExpr"] | Or["BoundExpr"] | Not["BoundExpr"] | Condition | Constant | Unknown
+
+
+def bind(
+    expr: Expr,
+    columns: Mapping[tuple[str, ...], ColumnType],
+    *,
+    timezone: str = "UTC",
+    strict: bool,
+) -> BoundExpr:
+    """Bind a predicate to a table's columns.
+
+    Args:
+        expr: The predicate.
+        columns: The table's columns by path.
+        timezone: For timestamps written without one.
+        strict: Raise where a name or a literal makes no sense, instead of taking it as unknown.
+
+    Raises:
+        NotFoundError: An unknown column, when strict.
+        InvalidInputError: An impossible literal, when strict.
+    """
+    return _Binder(columns, timezone, strict=strict).bind(expr)
+
+
+class _Binder:
+    def __init__(
+        self, columns: Mapping[tuple[str, ...], ColumnType], timezone: str, *, strict: bool
+    ) -> None:
+        self._columns = columns
+        self._timezone = timezone
+        self._strict = strict
+        self._folded: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
+        for path in columns:
+            self._folded.setdefault(tuple(p.lower() for p in path), []).append(path)
+
+    def bind(self, expr: Expr) -> BoundExpr:
+        match expr:
+            case And():
+                return And(args=tuple(self.bind(arg) for arg in expr.args))
+            case Or():
+                return Or(args=tuple(self.bind(arg) for arg in expr.args))
+            case Not():
+                return Not(arg=self.bind(expr.arg))
+            case Constant() | Unknown():
+                return expr
+        column = self._column(expr.column)
+        if column is None:
+            return Unknown(text=".".join(expr.column))
+        try:
+            return self._condition(expr, column)
+        except _UnclearError as unclear:
+            if self._strict and unclear.impossible:
+                raise InvalidInputError(
+                    f"{unclear.text} cannot be compared with the column "
+                    f"{'.'.join(expr.column)} ({column.kind}).",
+                    kind=ErrorKind.INVALID_PREDICATE,
+                    hint="Write dates as 'YYYY-MM-DD', times as 'YYYY-MM-DD HH:MM:SS'.",
+                ) from None
+            return Unknown(text=unclear.text)
+
+    def _column(self, path: tuple[str, ...]) -> ColumnType | None:
+        if path in self._columns:
+            return self._columns[path]
+        folded = self._folded.get(tuple(part.lower() for part in path), [])
+        if len(folded) == 1:
+            return self._columns[folded[0]]
+        if not self._strict:
+            return None
+        names = [".".join(known) for known in self._columns]
+        near = difflib.get_close_matches(".".join(path), names) or sorted(names)
+        raise NotFoundError(
+            f"There is no column {'.'.join(path)}.",
+            kind=ErrorKind.COLUMN_NOT_FOUND,
+            hint=f"Did you mean one of: {', '.join(near[:20])}?",
+        )
+
+    def _condition(
+        self, expr: Compare | In | IsNull | NullSafeEqual | StartsWith, column: ColumnType
+    ) -> BoundExpr:
+        if isinstance(expr, IsNull):
+            # true and false alike only need to know of nulls, whatever the type
+            return _two_valued(column, Ranges(nulls=True))
+        if column.kind not in KEY_KINDS:
+            raise _UnclearError(f"column of kind {column.kind}")
+        match expr:
+            case Compare():
+                return _three_valued(column, self._compared(expr.op, expr.value, column))
+            case In():
+                points = [self._bound(value, column) for value in expr.values]
+                true = Ranges.points(p.code for p in points if p.exact)
+                false = Ranges() if expr.has_null else true.complement(nulls=False)
+                return Condition(field_id=column.field_id, true=true, false=false)
+            case NullSafeEqual():
+                if expr.value is None:
+                    return _two_valued(column, Ranges(nulls=True))
+                return _two_valued(column, self._compared("=", expr.value, column))
+            case StartsWith():
+                if column.kind != "string":
+                    raise _UnclearError("prefix of a column that is no string")
+                return _three_valued(column, Ranges.prefix(expr.prefix))
+
+    def _compared(self, op: str, value: Literal, column: ColumnType) -> Ranges:
+        bound = self._bound(value, column)
+        above = successor(bound.code)
+        match op:
+            case "=":
+                return Ranges.points([bound.code]) if bound.exact else Ranges()
+            case "<":
+                return Ranges.of([(None, bound.code if bound.exact else above)])
+            case "<=":
+                return Ranges.of([(None, above)])
+            case ">":
+                return Ranges.of([(above, None)])
+            case ">=":
+                return Ranges.of([(bound.code if bound.exact else above, None)])
+        raise _UnclearError(f"operator {op}")
+
+    def _bound(self, value: Literal, column: ColumnType) -> Bound:
+        bound = code_of(value, column.kind, column.scale, self._timezone)
+        if bound is None:
+            impossible = value.kind == "text" and column.kind in {"date", "timestamp"}
+            raise _UnclearError(repr(value.value), impossible=impossible)
+        return bound
+
+
+class _UnclearError(Exception):
+    """A leaf that cannot be bound."""
+
+    def __init__(self, text: str, *, impossible: bool = False) -> None:
+        super().__init__(text)
+        self.text = text
+        self.impossible = impossible
+
+
+def _three_valued(column: ColumnType, true: Ranges) -> Condition:
+    """Null for null, as comparisons are."""
+    return Condition(field_id=column.field_id, true=true, false=true.complement(nulls=False))
+
+
+def _two_valued(column: ColumnType, true: Ranges) -> Condition:
+    """True or false for every value and for null."""
+    false = true.complement(nulls=not true.nulls)
+    return Condition(field_id=column.field_id, true=true, false=false)

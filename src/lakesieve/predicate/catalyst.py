@@ -1,0 +1,122 @@
+"""Conditions as the optimizer rule sends them; whatever is not understood becomes unknown."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from typing import Any
+
+from lakesieve.predicate.expression import (
+    And,
+    Compare,
+    Constant,
+    Expr,
+    In,
+    IsNull,
+    Literal,
+    Not,
+    NullSafeEqual,
+    Or,
+    StartsWith,
+    Unknown,
+)
+
+__all__ = ["from_catalyst"]
+
+_INTEGERS = frozenset({"tinyint", "smallint", "int", "bigint"})
+_SAME = frozenset({"date", "timestamp", "timestamp_ntz"})
+_DECIMAL = re.compile(r"decimal\((\d+),(-?\d+)\)")
+_DEEPEST = 200
+
+
+class _OddError(Exception):
+    """A node of a form this version does not know."""
+
+
+def from_catalyst(document: Any) -> Expr:
+    """Read a condition.
+
+    Args:
+        document: A JSON object as ``CatalystJson.java`` writes it.
+
+    Returns:
+        The predicate, with :class:`Unknown` in place of whatever is not understood.
+    """
+    return _node(document, 0)
+
+
+def _node(document: Any, depth: int) -> Expr:
+    if depth > _DEEPEST:
+        return Unknown(text="too deep")
+    try:
+        op = document["op"]
+        if op in {"and", "or"}:
+            args = tuple(_node(arg, depth + 1) for arg in document["args"])
+            return And(args=args) if op == "and" else Or(args=args)
+        if op == "not":
+            return Not(arg=_node(document["arg"], depth + 1))
+        return _leaf(op, document)
+    except (_OddError, KeyError, TypeError, ValueError, AttributeError, binascii.Error):
+        return Unknown(text="unreadable condition")
+
+
+def _leaf(op: str, document: dict[str, Any]) -> Expr:
+    if op == "const":
+        value = document["value"]
+        if value is not None and not isinstance(value, bool):
+            raise _OddError
+        return Constant(value=value)
+    if op == "unknown":
+        return Unknown(text=str(document["text"]))
+    column = tuple(document["col"])
+    if not column or not all(isinstance(part, str) for part in column):
+        raise _OddError
+    match op:
+        case "isnull":
+            return IsNull(column=column)
+        case "isnotnull":
+            return Not(arg=IsNull(column=column))
+        case "startswith":
+            return StartsWith(column=column, prefix=_bytes(document["value"]))
+        case "in":
+            values = tuple(_literal(document["type"], v) for v in document["values"])
+            if not isinstance(document["null"], bool):
+                raise _OddError
+            return In(column=column, values=values, has_null=document["null"])
+        case "<=>":
+            raw = document["value"]
+            value = None if raw is None else _literal(document["type"], raw)
+            return NullSafeEqual(column=column, value=value)
+        case "=" | "<" | "<=" | ">" | ">=":
+            return Compare(
+                column=column, op=op, value=_literal(document["type"], document["value"])
+            )
+    raise _OddError
+
+
+def _literal(kind: str, value: Any) -> Literal:
+    if kind in _INTEGERS:
+        return Literal(kind="integer", value=_integer(value))
+    if kind in _SAME:
+        return Literal(kind=kind, value=_integer(value))
+    decimal = _DECIMAL.fullmatch(kind)
+    if decimal:
+        return Literal(kind="decimal", value=_integer(value), scale=int(decimal.group(2)))
+    if kind == "string":
+        return Literal(kind="string", value=_bytes(value))
+    if kind == "boolean" and isinstance(value, bool):
+        return Literal(kind="boolean", value=value)
+    raise _OddError
+
+
+def _integer(value: Any) -> int:
+    if not isinstance(value, str) or len(value) > 60:
+        raise _OddError
+    return int(value)
+
+
+def _bytes(value: Any) -> bytes:
+    if not isinstance(value, str):
+        raise _OddError
+    return base64.b64decode(value, validate=True)

@@ -1,0 +1,130 @@
+"""Predicates as values: what SQL text and Spark's conditions have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+__all__ = [
+    "And",
+    "Compare",
+    "Constant",
+    "Expr",
+    "In",
+    "IsNull",
+    "Literal",
+    "Not",
+    "NullSafeEqual",
+    "Or",
+    "StartsWith",
+    "Unknown",
+]
+
+
+Node = TypeVar("Node")
+"""What AND, OR and NOT hold: conditions by name, or bound to fields."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Literal:
+    """A typed value.
+
+    Args:
+        kind: A key kind, or ``number`` (Decimal) and ``text`` (str) as written in SQL.
+        value: The value: key code for key kinds, ``bool`` for ``boolean``.
+        scale: Digits after the point of an unscaled decimal.
+    """
+
+    kind: str
+    value: object
+    scale: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compare:
+    """``column op value``, op one of ``=  <  <=  >  >=``."""
+
+    column: tuple[str, ...]
+    op: str
+    value: Literal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class In:
+    """``column IN (values)``, with or without a null among them."""
+
+    column: tuple[str, ...]
+    values: tuple[Literal, ...]
+    has_null: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IsNull:
+    """``column IS NULL``."""
+
+    column: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NullSafeEqual:
+    """``column <=> value``; ``None`` is null."""
+
+    column: tuple[str, ...]
+    value: Literal | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartsWith:
+    """``column LIKE 'prefix%'``, bytewise."""
+
+    column: tuple[str, ...]
+    prefix: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Constant:
+    """TRUE, FALSE or NULL."""
+
+    value: bool | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unknown:
+    """Something that is not understood: it may be true of any row."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Not(Generic[Node]):
+    """NOT."""
+
+    arg: Node
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class And(Generic[Node]):
+    """AND of any number; none is TRUE."""
+
+    args: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Or(Generic[Node]):
+    """OR of any number; none is FALSE."""
+
+    args: tuple[Node, ...]
+
+
+Expr = (
+    And["Expr"]
+    | Or["Expr"]
+    | Not["Expr"]
+    | Compare
+    | In
+    | IsNull
+    | NullSafeEqual
+    | StartsWith
+    | Constant
+    | Unknown
+)

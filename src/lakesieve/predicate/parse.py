@@ -1,0 +1,264 @@
+"""SQL text to a predicate, by sqlglot in Spark's dialect."""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING
+
+import sqlglot
+from sqlglot import expressions as sql
+from sqlglot.errors import SqlglotError
+
+from lakesieve.errors import ErrorKind, InvalidInputError
+from lakesieve.predicate.expression import (
+    And,
+    Compare,
+    Constant,
+    Expr,
+    In,
+    IsNull,
+    Literal,
+    Not,
+    NullSafeEqual,
+    Or,
+    StartsWith,
+    Unknown,
+)
+
+if TYPE_CHECKING:
+    from sqlglot.expressions import Expression
+
+__all__ = ["parse_sql"]
+
+LONGEST = 32_000_000
+DEEPEST = 150
+
+_OPERATORS: dict[type[Expression], str] = {
+    sql.EQ: "=",
+    sql.LT: "<",
+    sql.LTE: "<=",
+    sql.GT: ">",
+    sql.GTE: ">=",
+}
+_MIRRORED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def parse_sql(text: str) -> Expr:
+    """Read a predicate such as ``a = 5 AND s LIKE 'x%'``.
+
+    Args:
+        text: A condition as it would stand after WHERE.
+
+    Returns:
+        The predicate, with :class:`Unknown` for parts no index could answer.
+
+    Raises:
+        InvalidInputError: It is no condition.
+    """
+    if len(text) > LONGEST:
+        raise _invalid(
+            f"The predicate has {len(text)} characters.", "Use idx.locate for bulk keys."
+        )
+    try:
+        # as a whole query, so that nothing but a condition can stand there
+        query = sqlglot.parse(f"SELECT 1 FROM t WHERE {text}\n", dialect="spark")
+    except (SqlglotError, RecursionError) as error:
+        first = str(error).split("\n", 1)[0]
+        raise _invalid(f"The predicate {_short(text)!r} cannot be parsed: {first}") from error
+    tree = query[0] if len(query) == 1 else None
+    if not isinstance(tree, sql.Select) or tree.args.get("where") is None:
+        raise _invalid(f"The text {_short(text)!r} is not one condition.")
+    extra = {k for k, v in tree.args.items() if v} - {
+        "expressions",
+        "from",
+        "from_",
+        "where",
+        "kind",
+    }
+    if extra:
+        raise _invalid(f"The text {_short(text)!r} holds more than a condition.")
+    condition = tree.args["where"].this
+    if condition.find(sql.Select, sql.Subquery):
+        raise _invalid(
+            f"The predicate {_short(text)!r} holds a subquery.",
+            "Run it in Spark with lakesieve enabled, or give the values themselves.",
+        )
+    return _expr(condition, 0)
+
+
+def _invalid(message: str, hint: str = "") -> InvalidInputError:
+    return InvalidInputError(
+        message,
+        kind=ErrorKind.INVALID_PREDICATE,
+        hint=hint or "Write a condition as after WHERE, such as: id = 5 AND day >= '2026-01-31'.",
+    )
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _expr(node: Expression, depth: int) -> Expr:
+    if depth > DEEPEST:
+        return Unknown(text="too deep")
+    match node:
+        case sql.Paren():
+            return _expr(node.this, depth + 1)
+        case sql.And() | sql.Or():
+            kind = sql.And if isinstance(node, sql.And) else sql.Or
+            args = tuple(_expr(arg, depth + 1) for arg in _chain(node, kind))
+            return And(args=args) if kind is sql.And else Or(args=args)
+        case sql.Not():
+            return Not(arg=_expr(node.this, depth + 1))
+        case sql.Boolean():
+            return Constant(value=bool(node.this))
+        case sql.Null():
+            return Constant(value=None)
+    return _leaf(node) or Unknown(text=_short(node.sql(dialect="spark")))
+
+
+def _chain(node: Expression, kind: type[Expression]) -> list[Expression]:
+    """Operands of a chain of one operator, without recursion: chains may be long."""
+    found: list[Expression] = []
+    waiting = [node]
+    while waiting:
+        top = waiting.pop()
+        if isinstance(top, kind):
+            waiting += [top.expression, top.this]
+        else:
+            found.append(top)
+    return found
+
+
+def _leaf(node: Expression) -> Expr | None:
+    for kind, op in _OPERATORS.items():
+        if type(node) is kind:
+            return _comparison(op, node.this, node.expression)
+    match node:
+        case sql.NEQ():
+            equal = _comparison("=", node.this, node.expression)
+            return None if equal is None else Not(arg=equal)
+        case sql.NullSafeEQ():
+            return _null_safe(node)
+        case sql.Is():
+            column = _column(node.this)
+            if column is not None and isinstance(node.expression, sql.Null):
+                return IsNull(column=column)
+        case sql.Between():
+            low = _comparison(">=", node.this, node.args["low"])
+            high = _comparison("<=", node.this, node.args["high"])
+            if low is not None and high is not None and not node.args.get("symmetric"):
+                return And(args=(low, high))
+        case sql.In():
+            return _in(node)
+        case sql.Like():
+            return _like(node)
+    return None
+
+
+def _comparison(op: str, left: Expression, right: Expression) -> Expr | None:
+    column = _column(left)
+    if column is None:
+        column, op, right = _column(right), _MIRRORED[op], left
+    if column is None:
+        return None
+    if isinstance(right, sql.Null):
+        return Constant(value=None)
+    value = _literal(right)
+    return None if value is None else Compare(column=column, op=op, value=value)
+
+
+def _null_safe(node: Expression) -> Expr | None:
+    column, other = _column(node.this), node.expression
+    if column is None:
+        column, other = _column(node.expression), node.this
+    if column is None:
+        return None
+    if isinstance(other, sql.Null):
+        return NullSafeEqual(column=column, value=None)
+    value = _literal(other)
+    return None if value is None else NullSafeEqual(column=column, value=value)
+
+
+def _in(node: Expression) -> Expr | None:
+    column = _column(node.this)
+    if column is None or not node.expressions or node.args.get("unnest") or node.args.get("query"):
+        return None
+    items = [item for item in node.expressions if not isinstance(item, sql.Null)]
+    values = [_literal(item) for item in items]
+    known = tuple(value for value in values if value is not None)
+    if len(known) < len(values):
+        return None
+    return In(column=column, values=known, has_null=len(items) < len(node.expressions))
+
+
+def _like(node: Expression) -> Expr | None:
+    column, pattern = _column(node.this), node.expression
+    if column is None or not isinstance(pattern, sql.Literal) or not pattern.is_string:
+        return None
+    text = str(pattern.this)
+    if "\\" in text:
+        return None
+    stem = text.split("%", 1)[0].split("_", 1)[0]
+    if stem == text:
+        return Compare(column=column, op="=", value=Literal(kind="text", value=text))
+    starts = StartsWith(column=column, prefix=stem.encode())
+    if text == stem + "%":
+        return starts
+    return And(args=(starts, Unknown(text=text)))
+
+
+def _column(node: Expression) -> tuple[str, ...] | None:
+    while isinstance(node, sql.Paren):
+        node = node.this
+    match node:
+        case sql.Column() if isinstance(node.this, sql.Identifier):
+            return tuple(part.name for part in node.parts)
+        case sql.Dot():
+            parts = [part.name for part in node.flatten(unnest=False)]
+            inner = _column(node.this)
+            return (
+                (*inner, parts[-1])
+                if inner and isinstance(node.expression, sql.Identifier)
+                else None
+            )
+    return None
+
+
+def _literal(node: Expression) -> Literal | None:
+    match node:
+        case sql.Paren():
+            return _literal(node.this)
+        case sql.Neg():
+            value = _literal(node.this)
+            if value is None or not isinstance(value.value, Decimal):
+                return None
+            return Literal(kind="number", value=-value.value)
+        case sql.Literal() if node.is_string:
+            return Literal(kind="text", value=str(node.this))
+        case sql.Literal():
+            try:
+                return Literal(kind="number", value=Decimal(str(node.this)))
+            except InvalidOperation:
+                return None
+        case sql.Cast() if isinstance(node.this, sql.Literal) and node.this.is_string:
+            # DATE '...' and TIMESTAMP '...'; the column's type says how to read the text
+            if node.to.this in {
+                sql.DataType.Type.DATE,
+                sql.DataType.Type.TIMESTAMP,
+                sql.DataType.Type.TIMESTAMPTZ,
+                sql.DataType.Type.TIMESTAMPLTZ,
+                sql.DataType.Type.TIMESTAMPNTZ,
+            }:
+                return Literal(kind="text", value=str(node.this.this))
+        case sql.Cast() if node.to.this in {
+            sql.DataType.Type.BIGINT,
+            sql.DataType.Type.SMALLINT,
+            sql.DataType.Type.TINYINT,
+        }:
+            return _literal(node.this) if not _is_text(node.this) else None
+    return None
+
+
+def _is_text(node: Expression) -> bool:
+    return isinstance(node, sql.Literal) and bool(node.is_string)

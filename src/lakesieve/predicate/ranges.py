@@ -1,0 +1,147 @@
+"""Sets of key codes as sorted half-open intervals, with or without null."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["Code", "Interval", "Ranges", "successor"]
+
+Code = int | bytes
+Interval = tuple[Code | None, Code | None]
+
+
+def successor(code: Code) -> Code:
+    """The smallest code above a code."""
+    return code + 1 if isinstance(code, int) else code + b"\x00"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranges:
+    """A set of key codes and possibly null.
+
+    Args:
+        intervals: ``[low, high)`` pairs, sorted, disjoint and not touching; ``None`` is no bound.
+        nulls: Whether null belongs to the set.
+    """
+
+    intervals: tuple[Interval, ...] = ()
+    nulls: bool = False
+
+    @classmethod
+    def of(cls, intervals: Iterable[Interval], *, nulls: bool = False) -> Ranges:
+        """Make a set from intervals in any order, which may overlap or be empty."""
+        return cls(intervals=_joined(intervals), nulls=nulls)
+
+    @classmethod
+    def points(cls, codes: Iterable[Code]) -> Ranges:
+        """The set of some codes."""
+        return cls.of((code, successor(code)) for code in codes)
+
+    @classmethod
+    def everything(cls, *, nulls: bool = False) -> Ranges:
+        """All values."""
+        return cls(intervals=((None, None),), nulls=nulls)
+
+    @classmethod
+    def prefix(cls, prefix: bytes) -> Ranges:
+        """All byte strings that start with a prefix."""
+        if not prefix:
+            return cls.everything()
+        stem = prefix.rstrip(b"\xff")
+        end = stem[:-1] + bytes([stem[-1] + 1]) if stem else None
+        return cls(intervals=((prefix, end),))
+
+    def union(self, other: Ranges) -> Ranges:
+        """Codes of either set."""
+        return Ranges.of((*self.intervals, *other.intervals), nulls=self.nulls or other.nulls)
+
+    def intersect(self, other: Ranges) -> Ranges:
+        """Codes of both sets."""
+        found: list[Interval] = []
+        i = j = 0
+        mine, theirs = self.intervals, other.intervals
+        while i < len(mine) and j < len(theirs):
+            low = _later(mine[i][0], theirs[j][0])
+            mine_first = _ends_before(mine[i][1], theirs[j][1])
+            high = mine[i][1] if mine_first else theirs[j][1]
+            if not _empty(low, high):
+                found.append((low, high))
+            if mine_first:
+                i += 1
+            else:
+                j += 1
+        return Ranges(intervals=tuple(found), nulls=self.nulls and other.nulls)
+
+    def complement(self, *, nulls: bool) -> Ranges:
+        """All values outside the intervals; null as told."""
+        found: list[Interval] = []
+        low: Code | None = None
+        for start, end in self.intervals:
+            if start is not None:
+                found.append((low, start))
+            if end is None:
+                return Ranges(intervals=tuple(found), nulls=nulls)
+            low = end
+        return Ranges(intervals=(*found, (low, None)), nulls=nulls)
+
+    def contains(self, code: Code | None) -> bool:
+        """Whether a code, or null, belongs to the set."""
+        if code is None:
+            return self.nulls
+        return any(
+            (low is None or _le(low, code)) and (high is None or not _le(high, code))
+            for low, high in self.intervals
+        )
+
+    @property
+    def is_empty(self) -> bool:
+        """True when nothing belongs to the set."""
+        return not self.intervals and not self.nulls
+
+    @property
+    def is_full(self) -> bool:
+        """True when every value and null belong to the set."""
+        return self.nulls and self.intervals == ((None, None),)
+
+
+def _le(a: Code, b: Code) -> bool:
+    return a <= b  # type: ignore[operator]
+
+
+def _empty(low: Code | None, high: Code | None) -> bool:
+    return low is not None and high is not None and _le(high, low)
+
+
+def _later(a: Code | None, b: Code | None) -> Code | None:
+    if a is None or b is None:
+        return b if a is None else a
+    return b if _le(a, b) else a
+
+
+def _ends_before(a: Code | None, b: Code | None) -> bool:
+    if a is None:
+        return False
+    return b is None or _le(a, b)
+
+
+def _joined(intervals: Iterable[Interval]) -> tuple[Interval, ...]:
+    whole = [pair for pair in intervals if not _empty(*pair)]
+    if not all(low is not None for low, _ in whole):
+        ends = [high for low, high in whole if low is None]
+        widest = None if any(e is None for e in ends) else max(ends)  # type: ignore[type-var]
+        whole = [pair for pair in whole if pair[0] is not None]
+        found: list[Interval] = [(None, widest)]
+    else:
+        found = []
+    whole.sort(key=lambda pair: pair[0])  # type: ignore[arg-type, return-value]
+    for low, high in whole:
+        if found and low is not None and (found[-1][1] is None or _le(low, found[-1][1])):
+            if found[-1][1] is not None and not _ends_before(high, found[-1][1]):
+                found[-1] = (found[-1][0], high)
+        else:
+            found.append((low, high))
+    return tuple(found)

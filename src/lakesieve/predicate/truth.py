@@ -1,0 +1,162 @@
+"""Where a predicate is true: NOT pushed to the leaves under SQL's three-valued logic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lakesieve.predicate.bind import Condition
+from lakesieve.predicate.expression import And, Constant, Not, Or
+from lakesieve.predicate.ranges import Ranges
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from lakesieve.predicate.bind import BoundExpr
+
+__all__ = ["AllOf", "AnyOf", "Everything", "Leaf", "Nothing", "Truth", "told", "truth"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Everything:
+    """Any row may do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nothing:
+    """No row can do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leaf:
+    """Rows whose value of one field lies in ranges."""
+
+    field_id: int
+    ranges: Ranges
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllOf:
+    """Rows in all of the parts."""
+
+    args: tuple[Truth, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnyOf:
+    """Rows in any of the parts."""
+
+    args: tuple[Truth, ...]
+
+
+Truth = AllOf | AnyOf | Leaf | Everything | Nothing
+
+
+def truth(expr: BoundExpr, *, negated: bool = False) -> Truth:
+    """The rows for which a predicate is true, a superset where it holds something unknown.
+
+    Args:
+        expr: A bound predicate.
+        negated: Tell the rows for which it is false instead.
+    """
+    match expr:
+        case Not():
+            return truth(expr.arg, negated=not negated)
+        case And() | Or():
+            parts = [truth(arg, negated=negated) for arg in expr.args]
+            return _all(parts) if isinstance(expr, And) != negated else _any(parts)
+        case Condition():
+            return _leaf(expr.field_id, expr.false if negated else expr.true)
+        case Constant():
+            return Everything() if expr.value is (not negated) else Nothing()
+        case _:
+            return Everything()
+
+
+def _leaf(field_id: int, ranges: Ranges) -> Truth:
+    if ranges.is_empty:
+        return Nothing()
+    return Everything() if ranges.is_full else Leaf(field_id=field_id, ranges=ranges)
+
+
+def _all(parts: Sequence[Truth]) -> Truth:
+    flat = _flattened(parts, AllOf)
+    if any(isinstance(part, Nothing) for part in flat):
+        return Nothing()
+    merged: dict[int, Ranges] = {}
+    rest: list[Truth] = []
+    for part in flat:
+        if isinstance(part, Leaf):
+            known = merged.get(part.field_id)
+            merged[part.field_id] = part.ranges if known is None else known.intersect(part.ranges)
+        elif not isinstance(part, Everything):
+            rest.append(part)
+    leaves = [_leaf(field, ranges) for field, ranges in merged.items()]
+    if any(isinstance(leaf, Nothing) for leaf in leaves):
+        return Nothing()
+    left = [leaf for leaf in leaves if not isinstance(leaf, Everything)] + rest
+    if not left:
+        return Everything()
+    return left[0] if len(left) == 1 else AllOf(args=tuple(left))
+
+
+def _any(parts: Sequence[Truth]) -> Truth:
+    flat = _flattened(parts, AnyOf)
+    if any(isinstance(part, Everything) for part in flat):
+        return Everything()
+    merged: dict[int, list[Ranges]] = {}
+    rest: list[Truth] = []
+    for part in flat:
+        if isinstance(part, Leaf):
+            merged.setdefault(part.field_id, []).append(part.ranges)
+        elif not isinstance(part, Nothing):
+            rest.append(part)
+    leaves = [
+        _leaf(
+            field,
+            Ranges.of((i for r in sets for i in r.intervals), nulls=any(r.nulls for r in sets)),
+        )
+        for field, sets in merged.items()
+    ]
+    if any(isinstance(leaf, Everything) for leaf in leaves):
+        return Everything()
+    left = leaves + rest
+    if not left:
+        return Nothing()
+    return left[0] if len(left) == 1 else AnyOf(args=tuple(left))
+
+
+def _flattened(parts: Sequence[Truth], kind: type[AllOf | AnyOf]) -> list[Truth]:
+    flat: list[Truth] = []
+    for part in parts:
+        flat.extend(part.args if isinstance(part, kind) else (part,))
+    return flat
+
+
+def told(rows: Truth, names: Mapping[int, str], *, limit: int = 300) -> str:
+    """The understood part of a predicate in a line for a person."""
+    text = _text(rows, names)
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def _text(rows: Truth, names: Mapping[int, str]) -> str:
+    match rows:
+        case Everything():
+            return "anything"
+        case Nothing():
+            return "nothing"
+        case Leaf():
+            return f"{names.get(rows.field_id, rows.field_id)} in {_ranges(rows.ranges)}"
+        case AllOf():
+            return " AND ".join(_text(arg, names) for arg in rows.args)
+        case AnyOf():
+            return "(" + " OR ".join(_text(arg, names) for arg in rows.args) + ")"
+
+
+def _ranges(ranges: Ranges) -> str:
+    shown = [f"[{low!r}, {high!r})" for low, high in ranges.intervals[:3]]
+    if len(ranges.intervals) > 3:
+        shown.append(f"and {len(ranges.intervals) - 3} more ranges")
+    if ranges.nulls:
+        shown.append("null")
+    return " or ".join(shown).replace("None", "")
