@@ -1,0 +1,8 @@
+"""Bytes at rest: get, range, create-if-absent, list, delete; any store that obstore reaches."""
+
+from __future__ import annotations
+
+from lakesieve.storage.location import local_path, normalized
+from lakesieve.storage.objects import ObjectInfo, Storage, open_storage
+
+__all__ = ["ObjectInfo", "Storage", "local_path", "normalized", "open_storage"]

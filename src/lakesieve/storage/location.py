@@ -1,0 +1,64 @@
+"""Where an index can stand: the spellings of locations that table formats use, made one."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from lakesieve.errors import ErrorKind, InvalidInputError, UnsupportedError
+
+__all__ = ["local_path", "normalized"]
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):(?!\\)")
+_SAME = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "wasbs": "abfss", "wasb": "abfs"}
+_REMOTE = frozenset({"s3", "gs", "az", "abfs", "abfss", "adl", "azure", "memory"})
+
+
+def normalized(location: str) -> str:
+    """One spelling of a location: an absolute local path, or ``scheme://...``.
+
+    Args:
+        location: A local path, ``file:/path``, ``file:///path`` or an object store's URL. Paths
+            are taken as they are, as Hadoop does: nothing is percent-decoded.
+
+    Raises:
+        InvalidInputError: It is empty.
+        UnsupportedError: The scheme cannot be reached.
+    """
+    text = location.strip()
+    if not text:
+        raise InvalidInputError(
+            "The location is empty.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            hint="Give a path, or a URL such as s3://bucket/prefix.",
+        )
+    found = _SCHEME.match(text)
+    if found is None:
+        return str(Path(text).absolute())
+    scheme, rest = found.group(1).lower(), text[found.end() :]
+    scheme = _SAME.get(scheme, scheme)
+    if scheme == "file":
+        return str(Path("/" + rest.lstrip("/")))
+    if scheme in _REMOTE and rest.startswith("//"):
+        return f"{scheme}:{rest.rstrip('/')}"
+    raise UnsupportedError(
+        f"Indexes cannot be stored at {location}.",
+        kind=ErrorKind.UNSUPPORTED_STORAGE,
+        hint="Give a location on local disk, s3://, gs:// or abfss://.",
+    )
+
+
+def local_path(location: str) -> Path:
+    """The local folder of a location.
+
+    Raises:
+        UnsupportedError: It is not on local disk.
+    """
+    path = normalized(location)
+    if not path.startswith("/"):
+        raise UnsupportedError(
+            f"{location} is not on local disk.",
+            kind=ErrorKind.UNSUPPORTED_STORAGE,
+            hint="Give a local path.",
+        )
+    return Path(path)
