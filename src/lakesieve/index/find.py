@@ -1,0 +1,81 @@
+"""The files of one table version for a predicate given as SQL text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakesieve.index.planner import plan_files, usable_indexes
+from lakesieve.index.reasons import Reason, ReasonCode
+from lakesieve.index.result import Found
+from lakesieve.predicate import ColumnType, bind, parse_sql, truth
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lakesieve.index.opened import OpenedIndex
+    from lakesieve.tables import Table
+
+__all__ = ["find"]
+
+
+def find(
+    table: Table,
+    indexes: Sequence[OpenedIndex],
+    reasons: Sequence[Reason],
+    predicate: str,
+    version: str | int | None = None,
+    *,
+    timezone: str = "UTC",
+) -> Found:
+    """Data files of a version that can hold a row for which the predicate is true.
+
+    Args:
+        table: The table.
+        indexes: Its indexes that could be opened.
+        reasons: Why others could not.
+        predicate: SQL text.
+        version: Snapshot id, time, tag or branch; ``None`` is the current version.
+        timezone: For timestamps written without one.
+
+    Raises:
+        InvalidInputError: The predicate cannot be understood.
+        NotFoundError: An unknown column or version.
+    """
+    resolved = table.version(version)
+    columns = table.columns(resolved)
+    types = {
+        path: ColumnType(field_id=c.field_id, kind=c.kind, scale=c.scale)
+        for path, c in columns.items()
+    }
+    bound = bind(parse_sql(predicate), types, timezone=timezone, strict=True)
+    live = table.live_files(resolved).column("path")
+    kinds = {c.field_id: (c.kind, c.scale) for c in columns.values()}
+    usable, unfit = usable_indexes(indexes, kinds, table.uuid)
+    plan = plan_files(truth(bound), usable)
+    told = [*reasons, *unfit, *plan.reasons]
+    if plan.universe is None:
+        paths, uncovered = live, len(live)
+    else:
+        places = pc.index_in(live, value_set=plan.universe.paths)
+        seen = pc.is_valid(places).to_numpy()
+        keep = np.ones(len(live), bool)
+        keep[seen] = plan.keep[places.drop_null().to_numpy()]
+        paths, uncovered = live.filter(pa.array(keep)), int((~seen).sum())
+    if uncovered and plan.used:
+        told.append(
+            Reason(code=ReasonCode.UNCOVERED_FILES, detail=f"{uncovered} files not indexed yet")
+        )
+    return Found(
+        paths=paths.to_pylist(),
+        total=len(live),
+        uncovered=uncovered,
+        reasons=tuple(told),
+        version=resolved.id,
+        table=table.name,
+        predicate=predicate,
+        indexes=plan.used,
+    )

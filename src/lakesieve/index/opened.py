@@ -1,0 +1,93 @@
+"""One opened index: which of the data files it covers can hold a value of given ranges."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from lakesieve.format import IndexDefinition
+    from lakesieve.predicate import Ranges
+    from lakesieve.store import IndexReader, Snapshot
+
+__all__ = ["OpenedIndex"]
+
+
+class OpenedIndex:
+    """An index at one of its commits, ready to answer.
+
+    Covered files are numbered 0..n-1, catalogue after catalogue.
+
+    Args:
+        snapshot: The state of the index.
+        reader: Reads its segments and catalogues.
+    """
+
+    def __init__(self, snapshot: Snapshot, reader: IndexReader) -> None:
+        self.snapshot = snapshot
+        self._reader = reader
+
+    @property
+    def definition(self) -> IndexDefinition:
+        """What is indexed: the table, the columns, the key types."""
+        return self.snapshot.definition
+
+    @property
+    def identity(self) -> str:
+        """Names this state of this index among all others."""
+        return f"{self.definition.index_uuid}@{self.snapshot.number}"
+
+    @cached_property
+    def _catalogues(self) -> pa.Table:
+        tables = [self._reader.catalogue(entry) for entry in self.snapshot.catalogues]
+        if not tables:
+            return pa.table({"path": pa.array([], pa.string())})
+        return pa.concat_tables(tables)
+
+    @cached_property
+    def _offsets(self) -> dict[str, int]:
+        """First covered file of each catalogue."""
+        ends = np.cumsum([entry.files for entry in self.snapshot.catalogues], dtype=np.int64)
+        starts = [0, *ends[:-1].tolist()] if len(ends) else []
+        return {
+            entry.id: int(start)
+            for entry, start in zip(self.snapshot.catalogues, starts, strict=True)
+        }
+
+    def paths(self) -> pa.ChunkedArray:
+        """Paths of the covered files, in their numbering."""
+        return self._catalogues.column("path")
+
+    def may_match(self, ranges: Ranges) -> np.ndarray:
+        """Tell for each covered file whether it can hold a value of the ranges.
+
+        Args:
+            ranges: Key code intervals, and whether null counts as a match.
+
+        Returns:
+            A boolean array, one element a covered file.
+
+        Raises:
+            CorruptIndexError: Stored bytes fail a check.
+            NotFoundError: A file of the index is gone.
+            IndexFormatError: A file of the index is too new.
+        """
+        mask = np.zeros(self._catalogues.num_rows, dtype=bool)
+        if not len(mask):
+            return mask
+        if ranges.nulls:
+            mask |= self._flag("has_null")
+        if ranges.intervals == ((None, None),):
+            mask |= self._flag("has_value")
+            return mask
+        if ranges.intervals:
+            for catalogue, ordinals in self._reader.lookup(ranges.intervals).items():
+                mask[self._offsets[catalogue] + ordinals.astype(np.int64)] = True
+        return mask
+
+    def _flag(self, column: str) -> np.ndarray:
+        flags: np.ndarray = self._catalogues.column(column).to_numpy()
+        return flags

@@ -1,0 +1,224 @@
+"""A predicate over several indexes to the files to keep: file sets intersect and unite.
+
+``keep = (live and candidates) or uncovered``: a file that an index has not seen matches every
+predicate on that index's column, and so does every file when the index cannot be read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from lakesieve.errors import (
+    CorruptIndexError,
+    ErrorKind,
+    IndexFormatError,
+    LakesieveError,
+    NotFoundError,
+)
+from lakesieve.index.reasons import Reason, ReasonCode
+from lakesieve.predicate import AllOf, AnyOf, Everything, Leaf, Nothing
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from lakesieve.index.opened import OpenedIndex
+    from lakesieve.predicate import Truth
+
+__all__ = ["Plan", "Universe", "broken_index", "plan_files", "usable_indexes"]
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Universe:
+    """All files that some of the indexes cover, each once.
+
+    Args:
+        id: Names this list of files among all others.
+        paths: The files.
+        positions: By index identity: the place in ``paths`` of each of its covered files.
+    """
+
+    id: str
+    paths: pa.Array
+    positions: Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Plan:
+    """What is known of the files of a table under a predicate.
+
+    Args:
+        universe: The files the indexes have seen; ``None`` when nothing can be skipped.
+        keep: For each of those whether it must be read.
+        used: Names of the indexes that took part.
+        reasons: Coded reasons.
+    """
+
+    universe: Universe | None
+    keep: np.ndarray
+    used: tuple[str, ...]
+    reasons: tuple[Reason, ...]
+
+
+def usable_indexes(
+    indexes: Sequence[OpenedIndex], columns: Mapping[int, tuple[str, int]], table_uuid: str
+) -> tuple[dict[int, OpenedIndex], list[Reason]]:
+    """Pick one index a field, leaving out those that do not fit the table as it is read.
+
+    Args:
+        indexes: The indexes found beside the table.
+        columns: By field id: key kind and scale under which the column is read now.
+        table_uuid: Identity of the table that is read.
+    """
+    usable: dict[int, OpenedIndex] = {}
+    reasons: list[Reason] = []
+    for index in indexes:
+        definition = index.definition
+        column = definition.columns[0]
+        if definition.table_uuid != table_uuid:
+            reasons.append(
+                Reason(
+                    code=ReasonCode.OTHER_TABLE,
+                    detail=f"{definition.name} was built for another table of this location",
+                )
+            )
+            continue
+        now = columns.get(column.field_id)
+        if now is None:
+            continue
+        if now != (column.key_kind, column.scale):
+            reasons.append(
+                Reason(
+                    code=ReasonCode.TYPE_CHANGED,
+                    detail=f"{definition.name} was built on {column.type}, read now as {now[0]}",
+                )
+            )
+            continue
+        usable.setdefault(column.field_id, index)
+    return usable, reasons
+
+
+def plan_files(truth: Truth, indexes: Mapping[int, OpenedIndex]) -> Plan:
+    """Evaluate a predicate on all files that its indexes cover.
+
+    Args:
+        truth: Where the predicate is true, leaves by field id.
+        indexes: By field id, the index on that field.
+    """
+    needed = {field: indexes[field] for field in sorted(_fields(truth)) if field in indexes}
+    reasons: list[Reason] = []
+    masks: dict[Leaf, np.ndarray] = {}
+    good: dict[int, OpenedIndex] = {}
+    for field, index in needed.items():
+        try:
+            index.paths()
+            for leaf in _leaves(truth, field):
+                masks[leaf] = index.may_match(leaf.ranges)
+        except (LakesieveError, pa.ArrowException, OSError, ValueError) as error:
+            reasons.append(broken_index(index.definition.name, error))
+        else:
+            good[field] = index
+    if not good:
+        if not reasons:
+            reasons.append(_no_predicate(indexes))
+        return Plan(universe=None, keep=np.zeros(0, bool), used=(), reasons=tuple(reasons))
+    universe = _universe(tuple(good.values()))
+    keep = _keep(truth, good, masks, universe)
+    used = tuple(index.definition.name for index in good.values())
+    code = ReasonCode.NOT_SELECTIVE if bool(keep.all()) else ReasonCode.INDEX_USED
+    reasons.append(Reason(code=code, detail=", ".join(used)))
+    return Plan(universe=universe, keep=keep, used=used, reasons=tuple(reasons))
+
+
+def _no_predicate(indexes: Mapping[int, OpenedIndex]) -> Reason:
+    if not indexes:
+        return Reason(code=ReasonCode.NO_INDEX, detail="")
+    names = ", ".join(
+        sorted({column.name for i in indexes.values() for column in i.definition.columns})
+    )
+    return Reason(
+        code=ReasonCode.NO_USABLE_PREDICATE, detail=f"no condition that an index on {names} answers"
+    )
+
+
+def _keep(
+    truth: Truth,
+    indexes: Mapping[int, OpenedIndex],
+    masks: Mapping[Leaf, np.ndarray],
+    universe: Universe,
+) -> np.ndarray:
+    size = len(universe.paths)
+    match truth:
+        case Nothing():
+            return np.zeros(size, bool)
+        case Leaf() if truth.field_id in indexes and truth in masks:
+            # files outside this index match: it has not seen them
+            keep = np.ones(size, bool)
+            keep[universe.positions[indexes[truth.field_id].identity]] = masks[truth]
+            return keep
+        case AllOf():
+            keep = np.ones(size, bool)
+            for arg in truth.args:
+                keep &= _keep(arg, indexes, masks, universe)
+            return keep
+        case AnyOf():
+            keep = np.zeros(size, bool)
+            for arg in truth.args:
+                keep |= _keep(arg, indexes, masks, universe)
+            return keep
+        case _:
+            return np.ones(size, bool)
+
+
+def _universe(indexes: tuple[OpenedIndex, ...]) -> Universe:
+    identity = hashlib.sha256("\n".join(i.identity for i in indexes).encode()).hexdigest()[:32]
+    everything = pa.chunked_array([c for i in indexes for c in i.paths().chunks], pa.string())
+    encoded = everything.combine_chunks().dictionary_encode()
+    positions: dict[str, np.ndarray] = {}
+    places = encoded.indices.to_numpy()
+    start = 0
+    for index in indexes:
+        end = start + len(index.paths())
+        positions[index.identity] = places[start:end]
+        start = end
+    return Universe(id=identity, paths=encoded.dictionary, positions=positions)
+
+
+def _fields(truth: Truth) -> set[int]:
+    match truth:
+        case Leaf():
+            return {truth.field_id}
+        case AllOf() | AnyOf():
+            return set().union(*(_fields(arg) for arg in truth.args))
+        case _:
+            return set()
+
+
+def _leaves(truth: Truth, field: int) -> set[Leaf]:
+    match truth:
+        case Leaf():
+            return {truth} if truth.field_id == field else set()
+        case AllOf() | AnyOf():
+            return set().union(*(_leaves(arg, field) for arg in truth.args))
+        case Everything() | Nothing():
+            return set()
+
+
+_BROKEN = {
+    ErrorKind.OBJECT_NOT_FOUND: ReasonCode.INDEX_MISSING_FILE,
+    ErrorKind.CORRUPT: ReasonCode.INDEX_CORRUPT,
+    ErrorKind.TOO_NEW: ReasonCode.INDEX_TOO_NEW,
+}
+
+
+def broken_index(name: str, error: Exception) -> Reason:
+    """The coded reason for an index that cannot be read."""
+    code = ReasonCode.INDEX_UNREADABLE
+    if isinstance(error, (NotFoundError, CorruptIndexError, IndexFormatError)):
+        code = _BROKEN.get(error.kind, code)
+    text = error.message if isinstance(error, LakesieveError) else str(error)
+    return Reason(code=code, detail=f"{name}: {text}")

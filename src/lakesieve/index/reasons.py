@@ -1,0 +1,43 @@
+"""Why a file was kept and why an index was or was not used: stable codes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+__all__ = ["Reason", "ReasonCode"]
+
+
+class ReasonCode(StrEnum):
+    """Codes that ``explain``, ``last_pruning`` and the reports print; codes are only ever added."""
+
+    INDEX_USED = "index-used"
+    UNCOVERED_FILES = "uncovered-files"
+    NO_INDEX = "no-index"
+    NO_USABLE_PREDICATE = "no-usable-predicate"
+    NOT_SELECTIVE = "not-selective"
+    COLUMN_MISSING = "column-missing"
+    TYPE_CHANGED = "type-changed"
+    OTHER_TABLE = "other-table"
+    INDEX_CORRUPT = "index-corrupt"
+    INDEX_MISSING_FILE = "index-missing-file"
+    INDEX_TOO_NEW = "index-too-new"
+    INDEX_UNREADABLE = "index-unreadable"
+    SCAN_UNSUPPORTED = "scan-unsupported"
+    INTERNAL_ERROR = "internal-error"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """One coded reason.
+
+    Args:
+        code: The stable code.
+        detail: A sentence for a person, with the names involved.
+    """
+
+    code: ReasonCode
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.detail}" if self.detail else str(self.code)

@@ -1,0 +1,88 @@
+"""What lakesieve needs of a table format: the contract that every adapter fulfils."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+__all__ = ["RAW_READ", "Column", "Table", "TableVersion"]
+
+RAW_READ = "lakesieve-raw-read"
+"""Read option, obeyed by the optimizer rule: rows as written, row-level deletes ignored, of every
+n-th data file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A leaf column of a table's schema.
+
+    Args:
+        path: Names from the top-level column down to the field.
+        field_id: The format's own identity of the field, unchanged by renames.
+        type: The type as the format prints it.
+        kind: The key kind, or ``"other"`` when it cannot be a key.
+        scale: Digits after the point, for decimals.
+    """
+
+    path: tuple[str, ...]
+    field_id: int
+    type: str
+    kind: str
+    scale: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableVersion:
+    """One version of a table: an Iceberg snapshot, for example.
+
+    Args:
+        id: The format's own name of the version; ``None`` for a table without data.
+        schema: The schema by which this version is read, as the format writes it.
+        timestamp_ms: When it was committed, milliseconds since the epoch.
+    """
+
+    id: str | None
+    schema: str
+    timestamp_ms: int | None = None
+
+
+class Table(Protocol):
+    """One table of a lakehouse format, seen through a Spark session."""
+
+    @property
+    def name(self) -> str:
+        """The name by which the user called it."""
+
+    @property
+    def format(self) -> str:
+        """``iceberg``, ``delta``, ``hudi`` or ``parquet``."""
+
+    @property
+    def uuid(self) -> str:
+        """Identity of the table, different for a table recreated under the same name."""
+
+    @property
+    def location(self) -> str:
+        """Root of the table's own files."""
+
+    def version(self, asked: str | int | None = None) -> TableVersion:
+        """Resolve a version id, timestamp, branch or tag; ``None`` is the current version."""
+
+    def columns(self, version: TableVersion) -> Mapping[tuple[str, ...], Column]:
+        """The leaf columns outside lists and maps, as named in that version."""
+
+    def live_files(self, version: TableVersion) -> pa.Table:
+        """Data files of that version: ``path`` string, ``size`` int64, ``records`` int64."""
+
+    def raw_rows(self, version: TableVersion, column: Column, *, stride: int = 1) -> DataFrame:
+        """Rows as written, row-level deletes ignored, of every ``stride``-th file.
+
+        Columns: ``key`` (the column's value), ``file`` (the data file's path). Only valid inside
+        the rule's ``raw_reads`` context.
+        """

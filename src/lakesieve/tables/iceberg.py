@@ -1,0 +1,180 @@
+"""Apache Iceberg tables through a Spark session."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError, UnsupportedError
+from lakesieve.tables.contract import RAW_READ, Column, TableVersion
+from lakesieve.tables.iceberg_schema import columns_of_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["IcebergTable"]
+
+_FILES_SCHEMA = pa.schema([("path", pa.string()), ("size", pa.int64()), ("records", pa.int64())])
+
+
+class IcebergTable:
+    """One Iceberg table: a catalog identifier, or the path of a Hadoop table."""
+
+    format = "iceberg"
+
+    def __init__(self, spark: SparkSession, name: str, *, path: bool = False) -> None:
+        self._spark = spark
+        self._path = path
+        self.name = name
+        self._java = _load_path(spark, name) if path else _load_identifier(spark, name)
+        self.uuid = str(self._java.uuid())
+        self.location = str(self._java.location())
+
+    def version(self, asked: str | int | None = None) -> TableVersion:
+        """Resolve a snapshot id, an ISO timestamp, a branch or a tag.
+
+        Raises:
+            NotFoundError: There is no such version.
+        """
+        java = self._java
+        if asked is None:
+            snapshot = java.currentSnapshot()
+            if snapshot is None:
+                return TableVersion(id=None, schema=self._schema_json(java.schema()))
+        else:
+            snapshot = self._named_snapshot(str(asked))
+        if snapshot is None:
+            raise NotFoundError(
+                f"{self.name} has no version {asked!r}.",
+                kind=ErrorKind.VERSION_NOT_FOUND,
+                hint="Give a snapshot id, a branch, a tag, or a time such as 2026-01-31T12:00:00; "
+                f"SELECT * FROM {self.name}.snapshots lists the snapshots.",
+            )
+        return TableVersion(
+            id=str(snapshot.snapshotId()),
+            timestamp_ms=snapshot.timestampMillis(),
+            schema=self._schema_json(self._schema_for(asked, snapshot)),
+        )
+
+    def _schema_for(self, asked: str | int | None, snapshot: Any) -> Any:
+        # as Iceberg reads: the head and branches with the table's schema, all else with its own
+        reference = None if asked is None else self._java.refs().get(str(asked))
+        if asked is None or (reference is not None and reference.isBranch()):
+            return self._java.schema()
+        if snapshot.schemaId() is None:
+            return self._java.schema()
+        return self._java.schemas().get(snapshot.schemaId())
+
+    def _schema_json(self, schema: Any) -> str:
+        jvm: Any = self._spark._jvm
+        return str(jvm.org.apache.iceberg.SchemaParser.toJson(schema))
+
+    def _named_snapshot(self, asked: str) -> Any:
+        reference = self._java.refs().get(asked)
+        if reference is not None:
+            return self._java.snapshot(reference.snapshotId())
+        if asked.isascii() and asked.isdigit() and int(asked) < 2**63:
+            return self._java.snapshot(int(asked))
+        try:
+            instant = datetime.fromisoformat(asked)
+        except ValueError:
+            return None
+        if instant.tzinfo is None:
+            instant = instant.replace(tzinfo=UTC)
+        newest = None
+        limit = int(instant.timestamp() * 1000)
+        entries = self._java.history().iterator()
+        while entries.hasNext():
+            entry = entries.next()
+            if entry.timestampMillis() <= limit:
+                newest = entry
+        return None if newest is None else self._java.snapshot(newest.snapshotId())
+
+    def columns(self, version: TableVersion) -> Mapping[tuple[str, ...], Column]:
+        """The leaf columns outside lists and maps, as named in that version's schema."""
+        return columns_of_schema(version.schema)
+
+    def live_files(self, version: TableVersion) -> pa.Table:
+        """Data files of that version, from the ``files`` metadata table."""
+        if version.id is None:
+            return _FILES_SCHEMA.empty_table()
+        suffix = "#files" if self._path else ".files"
+        rows = (
+            self._spark.read.format("iceberg")
+            .option("versionAsOf", version.id)
+            .load(self.name + suffix)
+            .where("content = 0")
+            .selectExpr(
+                "file_path AS path", "file_size_in_bytes AS size", "record_count AS records"
+            )
+        )
+        return rows.toArrow().cast(_FILES_SCHEMA)
+
+    def raw_rows(self, version: TableVersion, column: Column, *, stride: int = 1) -> DataFrame:
+        """Rows as written, of every ``stride``-th file: ``key`` and ``file``."""
+        from pyspark.sql import functions as F
+
+        quoted = ".".join("`" + part.replace("`", "``") + "`" for part in column.path)
+        return (
+            self._spark.read.format("iceberg")
+            .option("versionAsOf", str(version.id))
+            .option(RAW_READ, str(stride))
+            .load(self.name)
+            .select(F.col(quoted).alias("key"), F.col("_file").alias("file"))
+        )
+
+
+def _load_identifier(spark: SparkSession, name: str) -> Any:
+    from py4j.protocol import Py4JJavaError
+
+    jvm: Any = spark._jvm
+    try:
+        table = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, name)
+        table.refresh()
+    except Py4JJavaError as error:
+        raise _named_error(error.java_exception, name) from error
+    return table
+
+
+def _load_path(spark: SparkSession, path: str) -> Any:
+    from py4j.protocol import Py4JJavaError
+
+    jvm: Any = spark._jvm
+    hadoop = spark._jsparkSession.sessionState().newHadoopConf()
+    try:
+        return jvm.org.apache.iceberg.hadoop.HadoopTables(hadoop).load(path)
+    except Py4JJavaError as error:
+        raise _named_error(error.java_exception, path) from error
+
+
+def _named_error(java: Any, name: str) -> Exception:
+    kind = java.getClass().getSimpleName()
+    message = (str(java.getMessage()) if java.getMessage() else kind).splitlines()[0]
+    if kind in {"NoSuchTableException", "NoSuchNamespaceException", "NoSuchIcebergTableException"}:
+        return NotFoundError(
+            f"There is no table {name}.",
+            kind=ErrorKind.TABLE_NOT_FOUND,
+            hint="Name it catalog.database.table, or iceberg:PATH; SHOW TABLES IN a database "
+            "lists what is there.",
+        )
+    if kind == "ClassCastException" or "is not an iceberg table" in message.lower():
+        return UnsupportedError(
+            f"{name} is not an Iceberg table.",
+            kind=ErrorKind.UNSUPPORTED_TABLE,
+            hint="This version indexes Iceberg tables.",
+        )
+    if kind in {"ParseException", "NoSuchCatalogException", "CatalogNotFoundException"}:
+        return InvalidInputError(
+            f"{name!r} does not name a table: {message}",
+            kind=ErrorKind.NOT_A_TABLE,
+            hint="Name it catalog.database.table, or iceberg:PATH.",
+        )
+    return NotFoundError(
+        f"The table {name} cannot be loaded: {message}",
+        kind=ErrorKind.TABLE_NOT_FOUND,
+        hint="Check the name and the catalog's settings (--spark-conf).",
+    )
