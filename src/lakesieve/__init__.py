@@ -1,1 +1,63 @@
-"""x"""
+"""Exact secondary file-skipping indexes for the lakehouse tables you already have.
+
+>>> import lakesieve as ls
+>>> spark = ls.local_session()                                            # doctest: +SKIP
+>>> ls.create_index("lake.tpch.lineitem", ["l_orderkey"], spark=spark)    # doctest: +SKIP
+>>> ls.enable(spark)                                                      # doctest: +SKIP
+
+Importing this package loads no engine: each name is resolved at its first use.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lakesieve.index.index import Index
+    from lakesieve.index.result import BuildProgress, CommitInfo, Found, IndexInfo, TablePruning
+    from lakesieve.spark.api import (
+        create_index,
+        disable,
+        enable,
+        find_files,
+        last_pruning,
+        list_indexes,
+        open_index,
+    )
+    from lakesieve.spark.session import local_session
+
+__all__ = [
+    "BuildProgress",
+    "CommitInfo",
+    "Found",
+    "Index",
+    "IndexInfo",
+    "TablePruning",
+    "create_index",
+    "disable",
+    "enable",
+    "find_files",
+    "last_pruning",
+    "list_indexes",
+    "local_session",
+    "open_index",
+]
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "BuildProgress": "lakesieve.index.result",
+    "CommitInfo": "lakesieve.index.result",
+    "Found": "lakesieve.index.result",
+    "Index": "lakesieve.index.index",
+    "IndexInfo": "lakesieve.index.result",
+    "TablePruning": "lakesieve.index.result",
+    "local_session": "lakesieve.spark.session",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES.get(name, "lakesieve.spark.api")), name)

@@ -1,0 +1,277 @@
+package lakesieve;
+
+import java.math.BigInteger;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.expressions.And;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.BinaryComparison;
+import org.apache.spark.sql.catalyst.expressions.EqualNullSafe;
+import org.apache.spark.sql.catalyst.expressions.EqualTo;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GetStructField;
+import org.apache.spark.sql.catalyst.expressions.GreaterThan;
+import org.apache.spark.sql.catalyst.expressions.GreaterThanOrEqual;
+import org.apache.spark.sql.catalyst.expressions.In;
+import org.apache.spark.sql.catalyst.expressions.InSet;
+import org.apache.spark.sql.catalyst.expressions.IsNotNull;
+import org.apache.spark.sql.catalyst.expressions.IsNull;
+import org.apache.spark.sql.catalyst.expressions.LessThan;
+import org.apache.spark.sql.catalyst.expressions.LessThanOrEqual;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.Not;
+import org.apache.spark.sql.catalyst.expressions.Or;
+import org.apache.spark.sql.catalyst.expressions.StartsWith;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.Decimal;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * Conditions of the optimized plan as plain maps, with Catalyst's own internal literal values.
+ *
+ * <p>Internal values (days, microseconds, unscaled decimals, UTF-8 bytes) pass no calendar and no
+ * time zone on their way, which java.sql values do. Columns are bound by expression id: a reference
+ * counts only if it is one of the leaf's own attributes under the leaf's own name. Whatever is not
+ * listed here becomes "unknown", which matches every row.
+ */
+public final class CatalystJson {
+  private CatalystJson() {}
+
+  /** Expression id to column name, for the attributes a leaf puts out. */
+  public static Map attributes(scala.collection.Iterator output) {
+    Map byId = new HashMap();
+    while (output.hasNext()) {
+      AttributeReference a = (AttributeReference) output.next();
+      byId.put(a.exprId(), a.name());
+    }
+    return byId;
+  }
+
+  public static Map convert(Expression e, Map attributes) {
+    if (e instanceof And) {
+      return tree("and", ((And) e).left(), ((And) e).right(), attributes);
+    }
+    if (e instanceof Or) {
+      return tree("or", ((Or) e).left(), ((Or) e).right(), attributes);
+    }
+    if (e instanceof Not) {
+      Map m = node("not");
+      m.put("arg", convert((Expression) ((Not) e).child(), attributes));
+      return m;
+    }
+    Map m = null;
+    if (e instanceof BinaryComparison) m = comparison((BinaryComparison) e, attributes);
+    else if (e instanceof In) m = in((In) e, attributes);
+    else if (e instanceof InSet) m = inSet((InSet) e, attributes);
+    else if (e instanceof IsNull) m = unary("isnull", (Expression) ((IsNull) e).child(), attributes);
+    else if (e instanceof IsNotNull) {
+      m = unary("isnotnull", (Expression) ((IsNotNull) e).child(), attributes);
+    } else if (e instanceof StartsWith) m = startsWith((StartsWith) e, attributes);
+    else if (e instanceof Literal && "boolean".equals(e.dataType().simpleString())) {
+      m = node("const");
+      m.put("value", ((Literal) e).value());
+    } else if (e.dataType() != null && "boolean".equals(e.dataType().simpleString())) {
+      // a boolean column standing alone is "column = true"
+      m = comparisonMap("=", e, "boolean", Boolean.TRUE, attributes);
+    }
+    return m == null ? unknown(e) : m;
+  }
+
+  private static Map tree(String op, Expression left, Expression right, Map attributes) {
+    List args = new ArrayList();
+    flatten(op, left, attributes, args);
+    flatten(op, right, attributes, args);
+    Map m = node(op);
+    m.put("args", args);
+    return m;
+  }
+
+  // AND and OR chains are flattened so that depth follows nesting, not length
+  private static void flatten(String op, Expression e, Map attributes, List out) {
+    boolean same = "and".equals(op) ? e instanceof And : e instanceof Or;
+    if (!same) {
+      out.add(convert(e, attributes));
+      return;
+    }
+    flatten(op, (Expression) e.children().apply(0), attributes, out);
+    flatten(op, (Expression) e.children().apply(1), attributes, out);
+  }
+
+  private static Map comparison(BinaryComparison e, Map attributes) {
+    Expression left = (Expression) e.children().apply(0);
+    Expression right = (Expression) e.children().apply(1);
+    String op = operator(e);
+    if (op == null) return null;
+    if (left instanceof Literal && !(right instanceof Literal)) {
+      Expression swap = left;
+      left = right;
+      right = swap;
+      op = mirrored(op);
+    }
+    if (!(right instanceof Literal)) return null;
+    if (!sameType(left, right)) return null;
+    return comparisonMap(op, left, left.dataType().simpleString(), ((Literal) right).value(), attributes);
+  }
+
+  private static Map comparisonMap(String op, Expression column, String type, Object value, Map attributes) {
+    List path = path(column, attributes);
+    if (path == null) return null;
+    if (value == null && !"<=>".equals(op)) {
+      Map never = node("const");
+      never.put("value", null);
+      return never;
+    }
+    Object json = value == null ? null : value(value);
+    if (value != null && json == null) return null;
+    Map m = node(op);
+    m.put("col", path);
+    m.put("type", type);
+    m.put("value", json);
+    return m;
+  }
+
+  private static String operator(BinaryComparison e) {
+    if (e instanceof EqualTo) return "=";
+    if (e instanceof EqualNullSafe) return "<=>";
+    if (e instanceof LessThan) return "<";
+    if (e instanceof LessThanOrEqual) return "<=";
+    if (e instanceof GreaterThan) return ">";
+    if (e instanceof GreaterThanOrEqual) return ">=";
+    return null;
+  }
+
+  private static String mirrored(String op) {
+    if ("<".equals(op)) return ">";
+    if ("<=".equals(op)) return ">=";
+    if (">".equals(op)) return "<";
+    if (">=".equals(op)) return "<=";
+    return op;
+  }
+
+  private static Map in(In e, Map attributes) {
+    List path = path(e.value(), attributes);
+    if (path == null) return null;
+    List values = new ArrayList();
+    boolean hasNull = false;
+    scala.collection.Iterator it = e.list().iterator();
+    while (it.hasNext()) {
+      Object item = it.next();
+      if (!(item instanceof Literal) || !sameType(e.value(), (Expression) item)) return null;
+      Object v = ((Literal) item).value();
+      if (v == null) {
+        hasNull = true;
+        continue;
+      }
+      Object json = value(v);
+      if (json == null) return null;
+      values.add(json);
+    }
+    return inMap(path, e.value().dataType(), values, hasNull);
+  }
+
+  private static Map inSet(InSet e, Map attributes) {
+    Expression child = (Expression) e.child();
+    List path = path(child, attributes);
+    if (path == null) return null;
+    List values = new ArrayList();
+    boolean hasNull = false;
+    scala.collection.Iterator it = e.hset().iterator();
+    while (it.hasNext()) {
+      Object v = it.next();
+      if (v == null) {
+        hasNull = true;
+        continue;
+      }
+      Object json = value(v);
+      if (json == null) return null;
+      values.add(json);
+    }
+    return inMap(path, child.dataType(), values, hasNull);
+  }
+
+  private static Map inMap(List path, DataType type, List values, boolean hasNull) {
+    Map m = node("in");
+    m.put("col", path);
+    m.put("type", type.simpleString());
+    m.put("values", values);
+    m.put("null", Boolean.valueOf(hasNull));
+    return m;
+  }
+
+  private static Map unary(String op, Expression column, Map attributes) {
+    List path = path(column, attributes);
+    if (path == null) return null;
+    Map m = node(op);
+    m.put("col", path);
+    return m;
+  }
+
+  private static Map startsWith(StartsWith e, Map attributes) {
+    List path = path(e.left(), attributes);
+    if (path == null || !(e.right() instanceof Literal) || !sameType(e.left(), e.right())) return null;
+    Object prefix = ((Literal) e.right()).value();
+    if (prefix == null || !"string".equals(e.left().dataType().simpleString())) return null;
+    Map m = node("startswith");
+    m.put("col", path);
+    m.put("value", value(prefix));
+    return m;
+  }
+
+  /** Names from the leaf's column down to the field, or null when it is not a plain column. */
+  private static List path(Expression e, Map attributes) {
+    if (e instanceof AttributeReference) {
+      AttributeReference a = (AttributeReference) e;
+      Object name = attributes.get(a.exprId());
+      if (name == null || !name.equals(a.name())) return null;
+      List path = new ArrayList();
+      path.add(name);
+      return path;
+    }
+    if (e instanceof GetStructField) {
+      GetStructField g = (GetStructField) e;
+      Expression child = (Expression) g.child();
+      List path = path(child, attributes);
+      if (path == null || !(child.dataType() instanceof StructType)) return null;
+      path.add(((StructType) child.dataType()).fields()[g.ordinal()].name());
+      return path;
+    }
+    return null;
+  }
+
+  private static boolean sameType(Expression a, Expression b) {
+    return a.dataType().simpleString().equals(b.dataType().simpleString());
+  }
+
+  /** Integers as decimal strings, byte strings as base64, booleans as they are; else null. */
+  private static Object value(Object v) {
+    if (v instanceof Boolean) return v;
+    if (v instanceof Byte || v instanceof Short || v instanceof Integer || v instanceof Long) {
+      return v.toString();
+    }
+    if (v instanceof Decimal) {
+      BigInteger unscaled = ((Decimal) v).toJavaBigDecimal().unscaledValue();
+      return ((Decimal) v).toJavaBigDecimal().scale() == ((Decimal) v).scale() ? unscaled.toString() : null;
+    }
+    if (v instanceof org.apache.spark.unsafe.types.UTF8String) {
+      return Base64.getEncoder().encodeToString(((org.apache.spark.unsafe.types.UTF8String) v).getBytes());
+    }
+    if (v instanceof byte[]) return Base64.getEncoder().encodeToString((byte[]) v);
+    return null;
+  }
+
+  private static Map unknown(Expression e) {
+    Map m = node("unknown");
+    m.put("text", e.getClass().getSimpleName());
+    return m;
+  }
+
+  private static Map node(String op) {
+    Map m = new LinkedHashMap();
+    m.put("op", op);
+    return m;
+  }
+}

@@ -1,0 +1,140 @@
+package lakesieve;
+
+import java.lang.reflect.Method;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.iceberg.BaseFileScanTask;
+import org.apache.iceberg.BaseMetadataTable;
+import org.apache.iceberg.ContentFile;
+import org.apache.iceberg.ContentScanTask;
+import org.apache.iceberg.DataFile;
+import org.apache.iceberg.DeleteFile;
+import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.PartitionSpecParser;
+import org.apache.iceberg.Schema;
+import org.apache.iceberg.SchemaParser;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.expressions.Expressions;
+import org.apache.iceberg.expressions.ResidualEvaluator;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
+
+/**
+ * Iceberg batch scans: their planned tasks are filtered by data file and handed back.
+ *
+ * <p>Private names used: SparkPartitioningAwareScan.tasks, resetTasks; SparkScan.table, projection;
+ * SparkBatchQueryScan.snapshotId.
+ */
+public final class IcebergScans implements ScanAdapter {
+  private static final String PACKAGE = "org.apache.iceberg.spark.source.";
+
+  public Object scan(LogicalPlan leaf) {
+    if (!(leaf instanceof DataSourceV2ScanRelation)) return null;
+    Object scan = ((DataSourceV2ScanRelation) leaf).scan();
+    String name = scan.getClass().getName();
+    if (!name.equals(PACKAGE + "SparkBatchQueryScan") && !name.equals(PACKAGE + "SparkCopyOnWriteScan")) {
+      return null;
+    }
+    try {
+      return call(scan, "table") instanceof BaseMetadataTable ? null : scan;
+    } catch (Exception e) {
+      return null;
+    }
+  }
+
+  public String refusal(LogicalPlan leaf) {
+    // the filter above a copy-on-write scan picks the rows to keep, not the rows to find
+    String name = ((DataSourceV2ScanRelation) leaf).scan().getClass().getName();
+    return name.endsWith("SparkCopyOnWriteScan") ? "copy-on-write command" : null;
+  }
+
+  public Map describe(LogicalPlan leaf) throws Exception {
+    Object scan = scan(leaf);
+    Table table = (Table) call(scan, "table");
+    Map m = new LinkedHashMap();
+    m.put("format", "iceberg");
+    m.put("table", table.name());
+    m.put("location", table.location());
+    m.put("uuid", String.valueOf(table.uuid()));
+    m.put("snapshot", String.valueOf(call(scan, "snapshotId")));
+    m.put("schema", SchemaParser.toJson((Schema) call(scan, "projection")));
+    return m;
+  }
+
+  public int fileCount(LogicalPlan leaf) throws Exception {
+    return ((List) call(scan(leaf), "tasks")).size();
+  }
+
+  public int prune(LogicalPlan leaf, KeepSet keep) throws Exception {
+    Object scan = scan(leaf);
+    List tasks = (List) call(scan, "tasks");
+    List kept = new ArrayList();
+    int uncovered = 0;
+    for (Iterator it = tasks.iterator(); it.hasNext(); ) {
+      Object task = it.next();
+      String path = file(task).location();
+      if (!keep.keeps(path)) continue;
+      if (!keep.covers(path)) uncovered++;
+      kept.add(task);
+    }
+    if (kept.size() < tasks.size()) reset(scan, kept);
+    return uncovered;
+  }
+
+  public String option(LogicalPlan leaf, String name) {
+    return ((DataSourceV2ScanRelation) leaf).relation().options().get(name);
+  }
+
+  public void readRaw(LogicalPlan leaf, int stride) throws Exception {
+    Object scan = scan(leaf);
+    List tasks = (List) call(scan, "tasks");
+    ResidualEvaluator all = ResidualEvaluator.unpartitioned(Expressions.alwaysTrue());
+    Map specs = new HashMap();
+    String schema = null;
+    List raw = new ArrayList();
+    for (int i = 0; i < tasks.size(); i += stride) {
+      FileScanTask task = (FileScanTask) tasks.get(i);
+      if (task.deletes().isEmpty()) {
+        raw.add(task);
+        continue;
+      }
+      if (schema == null) schema = SchemaParser.toJson(task.schema());
+      Integer id = new Integer(task.spec().specId());
+      if (!specs.containsKey(id)) specs.put(id, PartitionSpecParser.toJson(task.spec()));
+      raw.add(
+          new BaseFileScanTask(
+              (DataFile) file(task), new DeleteFile[0], schema, (String) specs.get(id), all));
+    }
+    reset(scan, raw);
+  }
+
+  private static ContentFile file(Object task) {
+    return (ContentFile) ((ContentScanTask) task).file();
+  }
+
+  private static void reset(Object scan, List tasks) throws Exception {
+    find(scan.getClass(), "resetTasks", 1).invoke(scan, new Object[] {tasks});
+  }
+
+  private static Object call(Object target, String name) throws Exception {
+    return find(target.getClass(), name, 0).invoke(target, new Object[0]);
+  }
+
+  private static Method find(Class type, String name, int parameters) throws NoSuchMethodException {
+    for (Class c = type; c != null; c = c.getSuperclass()) {
+      Method[] methods = c.getDeclaredMethods();
+      for (int i = 0; i < methods.length; i++) {
+        Method m = methods[i];
+        if (m.getName().equals(name) && m.getParameterCount() == parameters && !m.isBridge()) {
+          m.setAccessible(true);
+          return m;
+        }
+      }
+    }
+    throw new NoSuchMethodException(type.getName() + "." + name);
+  }
+}

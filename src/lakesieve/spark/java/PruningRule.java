@@ -1,0 +1,256 @@
+package lakesieve;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.IdentityHashMap;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Function;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.Subquery;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
+
+/**
+ * The optimizer rule: finds scans in the finished plan, asks Python once which files can hold a
+ * match, and takes the others out of the scan. On any failure the scan stays as it was.
+ *
+ * <p>Protocol, JSON both ways. Request: {"catalogs": [known ids], "scans": [{"id", "format",
+ * "table", "uuid", "location", "snapshot", "schema", "filter"}]}. Answer: {"catalogs": {id: paths
+ * joined by newlines}, "scans": [{"id", "catalog" and "keep" (base64 bitmap) or neither,
+ * "indexes", "reasons"}]}.
+ */
+public final class PruningRule extends Rule {
+  public static final String RAW_READ = "lakesieve-raw-read";
+  private static final int CACHED_CATALOGS = 16;
+  private static final int DEEPEST_PLAN = 500;
+
+  private final Function python;
+  private final ScanAdapter[] adapters;
+  private final ObjectMapper json = new ObjectMapper();
+  private final IdentitySet done = new IdentitySet();
+  private final LinkedHashMap catalogs = new LinkedHashMap();
+  private volatile boolean active = false;
+  private volatile String report = "[]";
+
+  public PruningRule(Function python, ScanAdapter[] adapters) {
+    this.python = python;
+    this.adapters = adapters;
+  }
+
+  public void setActive(boolean active) {
+    this.active = active;
+  }
+
+  public boolean isActive() {
+    return this.active;
+  }
+
+  /** What the latest query with a scan of a known format did, as JSON. */
+  public String report() {
+    return this.report;
+  }
+
+  public TreeNode apply(TreeNode plan) {
+    // a subquery is optimized on its own first; its scans are met again, whole, in the outer plan
+    if (plan instanceof Subquery) return plan;
+    List scans = new ArrayList();
+    try {
+      collect((LogicalPlan) plan, new ArrayList(), new IdentityHashMap(), scans, 0);
+      List open = new ArrayList();
+      for (Iterator it = scans.iterator(); it.hasNext(); ) {
+        Found f = (Found) it.next();
+        if (!this.done.add(f.scan)) continue;
+        String raw = f.adapter.option(f.leaf, RAW_READ);
+        if (raw != null) f.adapter.readRaw(f.leaf, Integer.parseInt(raw));
+        else if (this.active) open.add(f);
+      }
+      if (!open.isEmpty()) prune(open);
+    } catch (Throwable t) {
+      fail(t);
+    }
+    return plan;
+  }
+
+  private void fail(Throwable t) {
+    Map row = new LinkedHashMap();
+    row.put("error", String.valueOf(t));
+    List rows = new ArrayList();
+    rows.add(row);
+    try {
+      this.report = this.json.writeValueAsString(rows);
+    } catch (Exception e) {
+      this.report = "[{\"error\": \"report failed\"}]";
+    }
+  }
+
+  /** One scan object, with the conditions above each of its places in the plan. */
+  public static final class Found {
+    public Object scan;
+    public LogicalPlan leaf;
+    public ScanAdapter adapter;
+    public List places = new ArrayList();
+  }
+
+  private void collect(LogicalPlan n, List conditions, IdentityHashMap seen, List out, int depth) {
+    if (depth > DEEPEST_PLAN) throw new IllegalStateException("plan deeper than " + DEEPEST_PLAN);
+    for (int i = 0; i < this.adapters.length; i++) {
+      Object scan = this.adapters[i].scan(n);
+      if (scan == null) continue;
+      Found f = (Found) seen.get(scan);
+      if (f == null) {
+        f = new Found();
+        f.scan = scan;
+        f.leaf = n;
+        f.adapter = this.adapters[i];
+        seen.put(scan, f);
+        out.add(f);
+      }
+      f.places.add(place(n, conditions));
+      return;
+    }
+    scala.collection.Iterator subqueries = n.subqueries().iterator();
+    while (subqueries.hasNext()) {
+      collect((LogicalPlan) subqueries.next(), new ArrayList(), seen, out, depth + 1);
+    }
+    List below = new ArrayList();
+    // only rows of nodes that neither add nor reorder rows may be judged by what stands above
+    if (n instanceof Filter && ((Filter) n).condition().deterministic()) {
+      below.addAll(conditions);
+      below.add(((Filter) n).condition());
+    } else if (n instanceof Project && deterministic((Project) n)) {
+      below.addAll(conditions);
+    }
+    scala.collection.Iterator children = n.children().iterator();
+    while (children.hasNext()) {
+      collect((LogicalPlan) children.next(), below, seen, out, depth + 1);
+    }
+  }
+
+  private static boolean deterministic(Project p) {
+    scala.collection.Iterator it = p.projectList().iterator();
+    while (it.hasNext()) {
+      if (!((Expression) it.next()).deterministic()) return false;
+    }
+    return true;
+  }
+
+  /** AND of the conditions above one place; an empty AND is true. */
+  private static Map place(LogicalPlan leaf, List conditions) {
+    Map attributes = CatalystJson.attributes(leaf.output().iterator());
+    List args = new ArrayList();
+    for (Iterator it = conditions.iterator(); it.hasNext(); ) {
+      args.add(CatalystJson.convert((Expression) it.next(), attributes));
+    }
+    return node("and", args);
+  }
+
+  private static Map node(String op, List args) {
+    Map m = new LinkedHashMap();
+    m.put("op", op);
+    m.put("args", args);
+    return m;
+  }
+
+  private void prune(List scans) throws Exception {
+    List asked = new ArrayList();
+    List rows = new ArrayList();
+    for (int i = 0; i < scans.size(); i++) {
+      Found f = (Found) scans.get(i);
+      Map scan = f.adapter.describe(f.leaf);
+      Map row = new LinkedHashMap();
+      row.put("table", scan.get("table"));
+      int files = f.adapter.fileCount(f.leaf);
+      row.put("files_total", new Integer(files));
+      row.put("files_read", new Integer(files));
+      row.put("uncovered", new Integer(0));
+      rows.add(row);
+      String refusal = f.adapter.refusal(f.leaf);
+      if (refusal != null) {
+        row.put("refusal", refusal);
+        continue;
+      }
+      scan.put("id", new Integer(i));
+      scan.put("filter", node("or", f.places));
+      asked.add(scan);
+    }
+    this.report = this.json.writeValueAsString(rows);
+    if (asked.isEmpty()) return;
+    try {
+      answer(scans, rows, ask(asked));
+    } catch (Throwable t) {
+      for (Iterator it = rows.iterator(); it.hasNext(); ) {
+        ((Map) it.next()).put("error", String.valueOf(t));
+      }
+    }
+    this.report = this.json.writeValueAsString(rows);
+  }
+
+  private Map ask(List scans) throws Exception {
+    Map request = new LinkedHashMap();
+    synchronized (this.catalogs) {
+      request.put("catalogs", new ArrayList(this.catalogs.keySet()));
+    }
+    request.put("scans", scans);
+    String text = (String) this.python.apply(this.json.writeValueAsString(request));
+    if (text == null) throw new IllegalStateException("no answer");
+    return (Map) this.json.readValue(text, Map.class);
+  }
+
+  private void answer(List scans, List rows, Map answer) throws Exception {
+    Map sent = (Map) answer.get("catalogs");
+    for (Iterator it = sent.entrySet().iterator(); it.hasNext(); ) {
+      Map.Entry e = (Map.Entry) it.next();
+      remember((String) e.getKey(), (String) e.getValue());
+    }
+    for (Iterator it = ((List) answer.get("scans")).iterator(); it.hasNext(); ) {
+      Map a = (Map) it.next();
+      int id = ((Number) a.get("id")).intValue();
+      Found f = (Found) scans.get(id);
+      Map row = (Map) rows.get(id);
+      row.put("indexes", a.get("indexes"));
+      row.put("reasons", a.get("reasons"));
+      row.put("predicate", a.get("predicate"));
+      if (a.get("catalog") == null) continue;
+      HashMap ordinals = catalog((String) a.get("catalog"));
+      byte[] bits = Base64.getDecoder().decode((String) a.get("keep"));
+      int uncovered = f.adapter.prune(f.leaf, new KeepSet(ordinals, bits));
+      row.put("uncovered", new Integer(uncovered));
+      row.put("files_read", new Integer(f.adapter.fileCount(f.leaf)));
+    }
+  }
+
+  private HashMap catalog(String id) {
+    synchronized (this.catalogs) {
+      HashMap known = (HashMap) this.catalogs.get(id);
+      if (known == null) throw new IllegalStateException("catalogue " + id + " was not sent");
+      return known;
+    }
+  }
+
+  private void remember(String id, String joined) {
+    HashMap ordinals = new HashMap();
+    if (joined.length() > 0) {
+      String[] paths = joined.split("\n", -1);
+      for (int i = 0; i < paths.length; i++) ordinals.put(paths[i], new Integer(i));
+    }
+    synchronized (this.catalogs) {
+      this.catalogs.put(id, ordinals);
+      Iterator oldest = this.catalogs.keySet().iterator();
+      while (this.catalogs.size() > CACHED_CATALOGS && oldest.hasNext()) {
+        Object key = oldest.next();
+        if (key.equals(id)) continue;
+        oldest.remove();
+      }
+    }
+  }
+}

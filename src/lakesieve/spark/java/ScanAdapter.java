@@ -1,0 +1,28 @@
+package lakesieve;
+
+import java.util.Map;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+
+/** What the pruning rule needs of one table format's scans. One implementation per format. */
+public interface ScanAdapter {
+  /** The scan behind a leaf of the optimized plan, or null when the leaf is not this format's. */
+  Object scan(LogicalPlan leaf);
+
+  /** Null when the scan may be pruned, else why it must stay as it is. */
+  String refusal(LogicalPlan leaf);
+
+  /** Table name, uuid, location, snapshot and schema, as plain maps, strings and numbers. */
+  Map describe(LogicalPlan leaf) throws Exception;
+
+  /** Number of data files the scan would open now. */
+  int fileCount(LogicalPlan leaf) throws Exception;
+
+  /** Keep only the files of the set; returns how many files were not covered by it. */
+  int prune(LogicalPlan leaf, KeepSet keep) throws Exception;
+
+  /** Options given to this read by the caller. */
+  String option(LogicalPlan leaf, String name);
+
+  /** Make the scan return every row as written, and only of each stride-th file. */
+  void readRaw(LogicalPlan leaf, int stride) throws Exception;
+}

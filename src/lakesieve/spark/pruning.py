@@ -1,0 +1,140 @@
+"""The Python side of the optimizer rule: a request with scans and filters to files to keep."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakesieve.index import (
+    IndexRegistry,
+    Plan,
+    Reason,
+    ReasonCode,
+    TablePruning,
+    plan_files,
+    usable_indexes,
+)
+from lakesieve.predicate import ColumnType, bind, from_catalyst, truth
+from lakesieve.predicate import told as told_truth
+from lakesieve.tables.iceberg_schema import columns_of_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["Pruner", "pruning_rows"]
+
+
+class Pruner:
+    """Answers the rule's requests for one session; called from Spark's planning threads.
+
+    Runs no Spark work of its own, which would meet the rule again.
+
+    Args:
+        locations: Further roots to search for indexes.
+    """
+
+    def __init__(self, locations: Iterable[str] = ()) -> None:
+        self._registry = IndexRegistry(locations)
+
+    def relocate(self, locations: Iterable[str]) -> None:
+        """Search other further roots from now on, with empty caches."""
+        self._registry = IndexRegistry(locations)
+
+    @property
+    def locations(self) -> tuple[str, ...]:
+        """Further roots to search for indexes."""
+        return self._registry.locations
+
+    def answer(self, request: str) -> str:
+        """Answer one request; see ``PruningRule.java`` for the protocol."""
+        asked = json.loads(request)
+        known = set(asked["catalogs"])
+        catalogs: dict[str, str] = {}
+        scans = []
+        for scan in asked["scans"]:
+            try:
+                told = self._scan(scan, known, catalogs)
+            except Exception as error:  # noqa: BLE001 - the scan stays as it was
+                told = _untouched(scan["id"], [_internal(error)])
+            scans.append(told)
+        return json.dumps({"catalogs": catalogs, "scans": scans})
+
+    def _scan(
+        self, scan: dict[str, Any], known: set[str], catalogs: dict[str, str]
+    ) -> dict[str, Any]:
+        indexes, reasons = self._registry.indexes(scan["location"], scan["uuid"])
+        if not indexes:
+            missing = Reason(code=ReasonCode.NO_INDEX, detail="")
+            return _untouched(scan["id"], reasons or [missing])
+        columns = columns_of_schema(scan["schema"])
+        types = {
+            path: ColumnType(field_id=c.field_id, kind=c.kind, scale=c.scale)
+            for path, c in columns.items()
+        }
+        bound = bind(from_catalyst(scan["filter"]), types, strict=False)
+        kinds = {c.field_id: (c.kind, c.scale) for c in columns.values()}
+        usable, unfit = usable_indexes(indexes, kinds, scan["uuid"])
+        names = {c.field_id: ".".join(path) for path, c in columns.items()}
+        true_rows = truth(bound)
+        plan = plan_files(true_rows, usable)
+        told = _untouched(scan["id"], [*reasons, *unfit, *plan.reasons])
+        told["indexes"] = list(plan.used)
+        told["predicate"] = told_truth(true_rows, names)
+        if plan.universe is not None and not plan.keep.all():
+            _attach(told, plan, known, catalogs)
+        return told
+
+
+def _attach(told: dict[str, Any], plan: Plan, known: set[str], catalogs: dict[str, str]) -> None:
+    universe = plan.universe
+    if universe is None:
+        return
+    if universe.id not in known and universe.id not in catalogs:
+        paths = universe.paths.to_pylist()
+        if any("\n" in path for path in paths):
+            raise ValueError("a data file's path holds a line break")
+        catalogs[universe.id] = "\n".join(paths)
+    told["catalog"] = universe.id
+    bits = np.packbits(plan.keep, bitorder="little").tobytes()
+    told["keep"] = base64.b64encode(bits).decode("ascii")
+
+
+def _untouched(scan_id: int, reasons: list[Reason]) -> dict[str, Any]:
+    told = [{"code": str(reason.code), "detail": reason.detail} for reason in reasons]
+    return {"id": scan_id, "indexes": [], "reasons": told, "predicate": ""}
+
+
+def _internal(error: Exception) -> Reason:
+    return Reason(code=ReasonCode.INTERNAL_ERROR, detail=f"{type(error).__name__}: {error}")
+
+
+def pruning_rows(report: list[dict[str, Any]]) -> list[TablePruning]:
+    """The rule's report as result models."""
+    rows = []
+    for row in report:
+        reasons = [
+            Reason(code=ReasonCode(told["code"]), detail=told["detail"])
+            for told in row.get("reasons") or ()
+        ]
+        if row.get("refusal"):
+            reasons.append(Reason(code=ReasonCode.SCAN_UNSUPPORTED, detail=row["refusal"]))
+        if row.get("error"):
+            reasons.append(Reason(code=ReasonCode.INTERNAL_ERROR, detail=row["error"]))
+        if row.get("uncovered"):
+            detail = f"{row['uncovered']} files not indexed yet"
+            reasons.append(Reason(code=ReasonCode.UNCOVERED_FILES, detail=detail))
+        rows.append(
+            TablePruning(
+                table=row.get("table", ""),
+                files_total=row.get("files_total", 0),
+                files_read=row.get("files_read", 0),
+                uncovered=row.get("uncovered", 0),
+                indexes=tuple(row.get("indexes") or ()),
+                reasons=tuple(reasons),
+                predicate=row.get("predicate") or "",
+            )
+        )
+    return rows

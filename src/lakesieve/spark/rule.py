@@ -1,0 +1,148 @@
+"""The optimizer rule in a session: compiled by Janino, installed, asked for its report."""
+
+from __future__ import annotations
+
+import json
+import threading
+from contextlib import contextmanager
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from lakesieve.spark.pruning import Pruner
+from lakesieve.spark.session import check_session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pyspark.sql import SparkSession
+
+__all__ = ["InstalledRule", "installed_rule"]
+
+# one class a compilation unit, each may use those before it
+_SOURCES = (
+    "KeepSet",
+    "IdentitySet",
+    "ScanAdapter",
+    "CatalystJson",
+    "IcebergScans",
+    "PruningRule",
+)
+_RULES: dict[str, InstalledRule] = {}
+_LOCK = threading.Lock()
+
+
+class _Callback:
+    """A ``java.util.function.Function`` that answers in Python."""
+
+    def __init__(self, answer: Callable[[str], str]) -> None:
+        self._answer = answer
+
+    def apply(self, request: str) -> str:
+        return self._answer(request)
+
+    class Java:
+        implements = ("java.util.function.Function",)
+
+
+class InstalledRule:
+    """The rule of one session; kept for the session's life, in or out of its optimizer."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        from pyspark.java_gateway import ensure_callback_server_started
+
+        self._spark = spark
+        self.pruner = Pruner()
+        gateway = spark.sparkContext._gateway
+        ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
+        self._callback = _Callback(self.pruner.answer)  # py4j keeps only a weak hold on it
+        self._rule = _instantiate(spark, self._callback)
+        self._users = 0
+        self._lock = threading.Lock()
+
+    @property
+    def active(self) -> bool:
+        """True while the rule prunes scans."""
+        return bool(self._rule.isActive())
+
+    def activate(self, *, active: bool) -> None:
+        """Switch pruning on or off in this session."""
+        if active == self.active:
+            return
+        self._hold() if active else self._release()
+        self._rule.setActive(active)
+
+    @contextmanager
+    def raw_reads(self) -> Iterator[None]:
+        """Have the rule in the optimizer for reads with the option ``tables.contract.RAW_READ``."""
+        self._hold()
+        try:
+            yield
+        finally:
+            self._release()
+
+    def report(self) -> list[dict[str, Any]]:
+        """What the latest query did, one entry a table scan."""
+        rows: list[dict[str, Any]] = json.loads(self._rule.report())
+        return rows
+
+    def _hold(self) -> None:
+        with self._lock:
+            self._users += 1
+            self._install(present=True)
+
+    def _release(self) -> None:
+        with self._lock:
+            self._users -= 1
+            self._install(present=self._users > 0)
+
+    def _install(self, *, present: bool) -> None:
+        jvm: Any = self._spark._jvm
+        experimental = self._spark._jsparkSession.experimental()
+        rules = jvm.java.util.ArrayList()
+        current = experimental.extraOptimizations().iterator()
+        while current.hasNext():
+            rule = current.next()
+            if not rule.equals(self._rule):
+                rules.add(rule)
+        if present:
+            rules.add(self._rule)
+        getattr(experimental, "extraOptimizations_$eq")(jvm.PythonUtils.toSeq(rules))
+
+
+def installed_rule(spark: SparkSession) -> InstalledRule:
+    """Get the session's rule, compiling it at the first call (about a second).
+
+    Raises:
+        UnsupportedError: A session in which the rule cannot work.
+        SetupError: The table format's runtime is missing.
+    """
+    check_session(spark)
+    key = f"{spark.sparkContext.applicationId}/{spark._jsparkSession.sessionUUID()}"
+    with _LOCK:
+        if key not in _RULES:
+            _RULES[key] = InstalledRule(spark)
+        return _RULES[key]
+
+
+def _instantiate(spark: SparkSession, callback: _Callback) -> Any:
+    jvm: Any = spark._jvm
+    gateway: Any = spark.sparkContext._gateway
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    types = gateway.new_array(jvm.java.lang.Class, 0)
+    nothing = gateway.new_array(jvm.java.lang.Object, 0)
+    compiler_class = loader.loadClass("org.codehaus.janino.SimpleCompiler")
+    folder = resources.files("lakesieve.spark") / "java"
+    for name in _SOURCES:
+        compiler = compiler_class.getDeclaredConstructor(types).newInstance(nothing)
+        compiler.setParentClassLoader(loader)
+        compiler.cook((folder / f"{name}.java").read_text(encoding="utf-8"))
+        loader = compiler.getClassLoader()
+    adapter_class = loader.loadClass("lakesieve.ScanAdapter")
+    iceberg = loader.loadClass("lakesieve.IcebergScans")
+    adapters = jvm.java.lang.reflect.Array.newInstance(adapter_class, 1)
+    adapters[0] = iceberg.getDeclaredConstructor(types).newInstance(nothing)
+    arguments = jvm.java.util.ArrayList()
+    arguments.add(callback)
+    arguments.add(adapters)
+    rule_class = loader.loadClass("lakesieve.PruningRule")
+    return rule_class.getConstructors()[0].newInstance(arguments.toArray())

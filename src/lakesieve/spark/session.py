@@ -1,0 +1,152 @@
+"""The embedded default session, and what lakesieve needs to know of any session."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lakesieve.errors import ErrorKind, InvalidInputError, SetupError, UnsupportedError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import SparkSession
+
+__all__ = ["check_java", "check_session", "local_session"]
+
+MINIMUM_JAVA = 17
+ICEBERG_PACKAGE = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
+CATALOG = "lake"
+
+
+def local_session(
+    warehouse: str | os.PathLike[str] = "warehouse", *, conf: Mapping[str, str] | None = None
+) -> SparkSession:
+    """Start (or get) a local Spark session with an Iceberg catalog named ``lake``.
+
+    The jars are resolved from Maven Central at the first start and cached by Spark.
+
+    Args:
+        warehouse: Directory of the catalog's tables; created on first write.
+        conf: Further Spark settings; they win over the defaults.
+
+    Raises:
+        SetupError: Java 17 or newer, or PySpark, is missing.
+        InvalidInputError: A session with another warehouse is already running in this process.
+    """
+    check_java()
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise SetupError(
+            "PySpark is not installed.",
+            kind=ErrorKind.DEPENDENCY_MISSING,
+            hint="Install it with: pip install 'lakesieve[spark]'",
+        ) from error
+    root = str(warehouse) if "://" in str(warehouse) else str(Path(warehouse).absolute())
+    settings = _defaults(root) | dict(conf or {})
+    # the workers need this environment's packages; PySpark asks the environment alone for them
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("lakesieve")
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    running = spark.conf.get(f"spark.sql.catalog.{CATALOG}.warehouse", None)
+    if running != settings[f"spark.sql.catalog.{CATALOG}.warehouse"]:
+        raise InvalidInputError(
+            f"A session with the warehouse {running} is already running.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            hint="Stop it with spark.stop() first, or use the same warehouse.",
+        )
+    spark.sparkContext.setLogLevel(settings["spark.log.level"])
+    return spark
+
+
+def _defaults(warehouse: str) -> dict[str, str]:
+    with resources.as_file(resources.files("lakesieve.spark") / "ivysettings.xml") as ivy:
+        ivy_settings = str(ivy)
+    catalog = f"spark.sql.catalog.{CATALOG}"
+    return {
+        "spark.master": "local[*]",
+        "spark.driver.memory": "2g",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+        "spark.jars.packages": ICEBERG_PACKAGE,
+        # a local Maven cache may hold POMs without their jars, on which Ivy's default chain fails
+        "spark.jars.ivySettings": ivy_settings,
+        "spark.sql.extensions": (
+            "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+        ),
+        catalog: "org.apache.iceberg.spark.SparkCatalog",
+        f"{catalog}.type": "hadoop",
+        f"{catalog}.warehouse": warehouse,
+        "spark.sql.warehouse.dir": str(Path(warehouse) / "_spark")
+        if "://" not in warehouse
+        else "spark-warehouse",
+    }
+
+
+def check_java() -> None:
+    """Check that a new enough Java can be started.
+
+    Raises:
+        SetupError: It is missing or older than Java 17.
+    """
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    hint = (
+        f"Install a JDK {MINIMUM_JAVA} or newer (for example the package openjdk-17-jre-headless, "
+        "or Temurin 21) and point JAVA_HOME at it."
+    )
+    if java is None or shutil.which(java) is None:
+        where = f"JAVA_HOME={home} holds no bin/java" if home else "no java on the PATH"
+        raise SetupError(f"Java was not found: {where}.", kind=ErrorKind.JAVA_MISSING, hint=hint)
+    told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
+    found = re.search(r'version "(\d+)(?:\.(\d+))?', told.stderr + told.stdout)
+    if found is None:
+        return
+    major = int(found.group(2) or 0) if found.group(1) == "1" else int(found.group(1))
+    if major < MINIMUM_JAVA:
+        raise SetupError(
+            f"Java {major} at {java} is too old.", kind=ErrorKind.JAVA_MISSING, hint=hint
+        )
+
+
+def check_session(spark: SparkSession) -> None:
+    """Check that the session is one that lakesieve can work in.
+
+    Raises:
+        UnsupportedError: Spark Connect, or a Spark line that is not supported.
+        SetupError: Iceberg's runtime is not on the class path.
+    """
+    if not hasattr(spark, "_jsparkSession"):
+        raise UnsupportedError(
+            "This is a Spark Connect session, which has no access to the optimizer.",
+            kind=ErrorKind.UNSUPPORTED_SESSION,
+            hint="Use a classic session (spark-submit, pyspark, or ls.local_session()).",
+        )
+    if not spark.version.startswith("4.1."):
+        raise UnsupportedError(
+            f"Spark {spark.version} is not supported.",
+            kind=ErrorKind.UNSUPPORTED_SESSION,
+            hint="Use Spark 4.1.",
+        )
+    jvm: Any = spark._jvm
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    try:
+        loader.loadClass("org.apache.iceberg.spark.SparkCatalog")
+    except Exception as error:
+        raise SetupError(
+            "Iceberg's Spark runtime is not on the class path of this session.",
+            kind=ErrorKind.DEPENDENCY_MISSING,
+            hint=f"Start it with spark.jars.packages={ICEBERG_PACKAGE}, or use ls.local_session().",
+        ) from error
