@@ -28,6 +28,7 @@ _SOURCES = (
     "PruningRule",
 )
 _RULES: dict[str, InstalledRule] = {}
+_LOADERS: dict[str, Any] = {}
 _LOCK = threading.Lock()
 
 
@@ -127,9 +128,29 @@ def installed_rule(spark: SparkSession) -> InstalledRule:
 def _instantiate(spark: SparkSession, callback: _Callback) -> Any:
     jvm: Any = spark._jvm
     gateway: Any = spark.sparkContext._gateway
-    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    loader = _compiled(spark)
     types = gateway.new_array(jvm.java.lang.Class, 0)
     nothing = gateway.new_array(jvm.java.lang.Object, 0)
+    iceberg = loader.loadClass("lakesieve.IcebergScans")
+    adapters = jvm.java.lang.reflect.Array.newInstance(loader.loadClass("lakesieve.ScanAdapter"), 1)
+    adapters[0] = iceberg.getDeclaredConstructor(types).newInstance(nothing)
+    arguments = jvm.java.util.ArrayList()
+    arguments.add(callback)
+    arguments.add(adapters)
+    rule_class = loader.loadClass("lakesieve.PruningRule")
+    return rule_class.getConstructors()[0].newInstance(arguments.toArray())
+
+
+def _compiled(spark: SparkSession) -> Any:
+    """Class loader of the compiled sources, one a JVM: py4j knows classes by name alone."""
+    jvm: Any = spark._jvm
+    application = spark.sparkContext.applicationId
+    if application in _LOADERS:
+        return _LOADERS[application]
+    gateway: Any = spark.sparkContext._gateway
+    types = gateway.new_array(jvm.java.lang.Class, 0)
+    nothing = gateway.new_array(jvm.java.lang.Object, 0)
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
     compiler_class = loader.loadClass("org.codehaus.janino.SimpleCompiler")
     folder = resources.files("lakesieve.spark") / "java"
     for name in _SOURCES:
@@ -137,12 +158,5 @@ def _instantiate(spark: SparkSession, callback: _Callback) -> Any:
         compiler.setParentClassLoader(loader)
         compiler.cook((folder / f"{name}.java").read_text(encoding="utf-8"))
         loader = compiler.getClassLoader()
-    adapter_class = loader.loadClass("lakesieve.ScanAdapter")
-    iceberg = loader.loadClass("lakesieve.IcebergScans")
-    adapters = jvm.java.lang.reflect.Array.newInstance(adapter_class, 1)
-    adapters[0] = iceberg.getDeclaredConstructor(types).newInstance(nothing)
-    arguments = jvm.java.util.ArrayList()
-    arguments.add(callback)
-    arguments.add(adapters)
-    rule_class = loader.loadClass("lakesieve.PruningRule")
-    return rule_class.getConstructors()[0].newInstance(arguments.toArray())
+    _LOADERS[application] = loader
+    return loader

@@ -186,7 +186,9 @@ public final class PruningRule extends Rule {
     this.report = this.json.writeValueAsString(rows);
     if (asked.isEmpty()) return;
     try {
-      answer(scans, rows, ask(asked));
+      // what is known now stays known for this request, whatever other queries push out
+      Map known = known();
+      answer(scans, rows, ask(asked, known), known);
     } catch (Throwable t) {
       for (Iterator it = rows.iterator(); it.hasNext(); ) {
         ((Map) it.next()).put("error", String.valueOf(t));
@@ -195,23 +197,22 @@ public final class PruningRule extends Rule {
     this.report = this.json.writeValueAsString(rows);
   }
 
-  private Map ask(List scans) throws Exception {
+  private Map ask(List scans, Map known) throws Exception {
     Map request = new LinkedHashMap();
-    synchronized (this.catalogs) {
-      request.put("catalogs", new ArrayList(this.catalogs.keySet()));
-    }
+    request.put("catalogs", new ArrayList(known.keySet()));
     request.put("scans", scans);
     String text = (String) this.python.apply(this.json.writeValueAsString(request));
     if (text == null) throw new IllegalStateException("no answer");
     return (Map) this.json.readValue(text, Map.class);
   }
 
-  private void answer(List scans, List rows, Map answer) throws Exception {
+  private void answer(List scans, List rows, Map answer, Map known) throws Exception {
     Map sent = (Map) answer.get("catalogs");
     for (Iterator it = sent.entrySet().iterator(); it.hasNext(); ) {
       Map.Entry e = (Map.Entry) it.next();
-      remember((String) e.getKey(), (String) e.getValue());
+      known.put(e.getKey(), ordinals((String) e.getValue()));
     }
+    remember(known, sent);
     for (Iterator it = ((List) answer.get("scans")).iterator(); it.hasNext(); ) {
       Map a = (Map) it.next();
       int id = ((Number) a.get("id")).intValue();
@@ -221,7 +222,8 @@ public final class PruningRule extends Rule {
       row.put("reasons", a.get("reasons"));
       row.put("predicate", a.get("predicate"));
       if (a.get("catalog") == null) continue;
-      HashMap ordinals = catalog((String) a.get("catalog"));
+      HashMap ordinals = (HashMap) known.get(a.get("catalog"));
+      if (ordinals == null) throw new IllegalStateException("a catalogue was not sent");
       byte[] bits = Base64.getDecoder().decode((String) a.get("keep"));
       int uncovered = f.adapter.prune(f.leaf, new KeepSet(ordinals, bits));
       row.put("uncovered", new Integer(uncovered));
@@ -229,26 +231,30 @@ public final class PruningRule extends Rule {
     }
   }
 
-  private HashMap catalog(String id) {
+  private Map known() {
     synchronized (this.catalogs) {
-      HashMap known = (HashMap) this.catalogs.get(id);
-      if (known == null) throw new IllegalStateException("catalogue " + id + " was not sent");
-      return known;
+      return new HashMap(this.catalogs);
     }
   }
 
-  private void remember(String id, String joined) {
+  private static HashMap ordinals(String joined) {
     HashMap ordinals = new HashMap();
     if (joined.length() > 0) {
       String[] paths = joined.split("\n", -1);
       for (int i = 0; i < paths.length; i++) ordinals.put(paths[i], new Integer(i));
     }
+    return ordinals;
+  }
+
+  private void remember(Map known, Map sent) {
     synchronized (this.catalogs) {
-      this.catalogs.put(id, ordinals);
+      for (Iterator it = sent.keySet().iterator(); it.hasNext(); ) {
+        Object id = it.next();
+        this.catalogs.put(id, known.get(id));
+      }
       Iterator oldest = this.catalogs.keySet().iterator();
-      while (this.catalogs.size() > CACHED_CATALOGS && oldest.hasNext()) {
-        Object key = oldest.next();
-        if (key.equals(id)) continue;
+      for (int excess = this.catalogs.size() - CACHED_CATALOGS; excess > 0; excess--) {
+        oldest.next();
         oldest.remove();
       }
     }
