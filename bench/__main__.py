@@ -1,0 +1,47 @@
+"""``python -m bench``: run the measurements and print the ratios."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import lakesieve as ls
+from bench import build, many_files
+
+if TYPE_CHECKING:
+    from bench.measure import Measured
+
+SUITES = {"many_files": many_files.run, "build": build.run}
+
+
+def main() -> int:
+    """Run the suites asked for; exit status 1 when a bound is missed."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("suites", nargs="*", choices=[[], *SUITES], default=[])
+    parser.add_argument("--dir", type=Path, help="where tables are written (default: temporary)")
+    parser.add_argument("--out", type=Path, help="write the figures as JSON to this file")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="lakesieve-bench-") as scratch:
+        root = arguments.dir or Path(scratch)
+        spark = ls.local_session(root / "warehouse", conf={"spark.master": "local[2]"})
+        results: list[Measured] = []
+        for name in arguments.suites or SUITES:
+            print(f"\n{name}", file=sys.stderr)
+            for result in SUITES[name](spark, root):
+                print(result.told(), flush=True)
+                results.append(result)
+        spark.stop()
+    machine = f"{platform.machine()}, Python {platform.python_version()}"
+    print(f"\n{machine}; medians; a ratio is measured within this run")
+    if arguments.out:
+        arguments.out.write_text(json.dumps([r.as_json() for r in results], indent=2) + "\n")
+    return 0 if all(r.holds for r in results) else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,64 @@
+"""Timing of things in turn, and the figures that come of it."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+__all__ = ["Measured", "in_turn"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """A figure with the bound that the project holds itself to.
+
+    Args:
+        name: What was measured.
+        value: The figure.
+        unit: Its unit; ``x`` for a ratio.
+        at_least: Lower bound, if any.
+        at_most: Upper bound, if any.
+        details: The figures it was made from.
+    """
+
+    name: str
+    value: float
+    unit: str
+    at_least: float | None = None
+    at_most: float | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def holds(self) -> bool:
+        """True when the figure is within its bounds."""
+        low = self.at_least is None or self.value >= self.at_least
+        return low and (self.at_most is None or self.value <= self.at_most)
+
+    def told(self) -> str:
+        """One line for a person."""
+        bounds = [f"at least {self.at_least:g}"] if self.at_least is not None else []
+        bounds += [f"at most {self.at_most:g}"] if self.at_most is not None else []
+        verdict = "" if not bounds else f"  ({', '.join(bounds)}: {'ok' if self.holds else 'NO'})"
+        details = ", ".join(f"{k} {v}" for k, v in self.details.items())
+        return f"  {self.name}: {self.value:.2f} {self.unit}{verdict}  [{details}]"
+
+    def as_json(self) -> dict[str, Any]:
+        """The figure as data."""
+        return asdict(self) | {"details": dict(self.details), "holds": self.holds}
+
+
+def in_turn(actions: Mapping[str, Callable[[], object]], *, rounds: int = 5) -> dict[str, float]:
+    """Time actions A B C A B C ... after one warm-up each; seconds, medians."""
+    times: dict[str, list[float]] = {name: [] for name in actions}
+    for number in range(rounds + 1):
+        for name, action in actions.items():
+            start = time.perf_counter()
+            action()
+            if number:
+                times[name].append(time.perf_counter() - start)
+    return {name: statistics.median(taken) for name, taken in times.items()}

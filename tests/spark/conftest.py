@@ -1,0 +1,86 @@
+"""One Spark session for the whole suite, and tables that are hard to prune."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import lakesieve as ls
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark everything below this folder as needing Spark."""
+    for item in items:
+        if "/spark/" in item.nodeid:
+            item.add_marker("spark")
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A local session whose warehouse has a blank, a percent sign and an accent in its path."""
+    warehouse = tmp_path_factory.mktemp("spark") / "wäre house 100%25"
+    session = ls.local_session(
+        warehouse,
+        conf={
+            "spark.master": "local[2]",
+            "spark.driver.memory": "2g",
+            "spark.sql.shuffle.partitions": "2",
+            "spark.sql.session.timeZone": "America/New_York",
+            "spark.ui.enabled": "false",
+        },
+    )
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def enabled(spark: SparkSession) -> Iterator[SparkSession]:
+    """The session with skipping on, with fresh caches."""
+    ls.enable(spark)
+    yield spark
+    ls.disable(spark)
+
+
+@pytest.fixture
+def table(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[str]:
+    """A table name of the test's own, dropped afterwards."""
+    name = f"lake.t.{request.node.name.split('[')[0].lower()[:60]}"
+    spark.sql(f"DROP TABLE IF EXISTS {name} PURGE")
+    yield name
+    ls.disable(spark)
+    spark.sql(f"DROP TABLE IF EXISTS {name} PURGE")
+
+
+@pytest.fixture
+def both(spark: SparkSession) -> Callable[[str], tuple[int, int]]:
+    """Run a query with skipping off and on, insist on equal rows; tells files before and after."""
+
+    def run(query: str) -> tuple[int, int]:
+        ls.disable(spark)
+        expected = sorted(map(repr, spark.sql(query).collect()))
+        ls.enable(spark)
+        actual = sorted(map(repr, spark.sql(query).collect()))
+        pruned = ls.last_pruning(spark)
+        assert actual == expected, query
+        return sum(p.files_total for p in pruned), sum(p.files_read for p in pruned)
+
+    return run
+
+
+@pytest.fixture
+def index_folder() -> Callable[[ls.Index], Path]:
+    """Local folder of an index."""
+
+    def folder(index: ls.Index) -> Path:
+        from lakesieve.storage import local_path
+
+        return local_path(index.info().location)
+
+    return folder

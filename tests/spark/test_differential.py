@@ -1,0 +1,91 @@
+"""Skipping on against skipping off, over generated tables, predicates and versions."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.spark.layouts import COLUMNS, FILES, INDEXED, LAYOUTS, ROWS, Layout, predicate
+
+import lakesieve as ls
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+QUERIES = 16
+PREDICATES = 9
+
+
+@pytest.fixture(scope="module", params=LAYOUTS, ids=lambda layout: layout.name)
+def versions(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[list[str]]:
+    """FROM clauses of one table: several snapshots, a branch, a tag and the head."""
+    layout: Layout = request.param
+    name = f"lake.diff.{layout.name}"
+    ls.disable(spark)
+    spark.sql(f"DROP TABLE IF EXISTS {name} PURGE")
+    columns = ", ".join(f"{expression} AS {c}" for c, expression in COLUMNS.items())
+    spark.sql(
+        f"CREATE TABLE {name} USING iceberg {layout.partitioning} TBLPROPERTIES "
+        f"({layout.properties}, 'write.distribution-mode'='none', "
+        f"'write.spark.fanout.enabled'='true') AS SELECT id, {columns} FROM range(0)"
+    )
+    partitions = 2 if layout.partitioning else FILES
+    rows = spark.range(0, ROWS, 1, partitions).selectExpr(
+        "id", *(f"{expression} AS {c}" for c, expression in COLUMNS.items())
+    )
+    rows.writeTo(name).append()
+    if layout.deletes:
+        spark.sql(f"DELETE FROM {name} WHERE id % 10 = 3")
+    for column in INDEXED:
+        ls.create_index(name, [column], spark=spark)
+    snapshots = [f"{name} VERSION AS OF {_head(spark, name)}"]
+    spark.sql(f"ALTER TABLE {name} CREATE TAG old")
+    spark.sql(f"ALTER TABLE {name} CREATE BRANCH side")
+    extra = "id + 100000 AS id, " + ", ".join(c for c in COLUMNS)
+    spark.sql(f"INSERT INTO {name} SELECT {extra} FROM {name} WHERE id % 40 < 4")
+    spark.sql(f"INSERT INTO {name}.branch_side SELECT {extra} FROM {name} WHERE id % 50 = 7")
+    spark.sql(f"DELETE FROM {name} WHERE i BETWEEN 20 AND 60")
+    snapshots.append(f"{name} VERSION AS OF {_head(spark, name)}")
+    spark.sql(f"UPDATE {name} SET i = i + 1, s = concat(s, '!') WHERE l % 7 = 1")
+    yield [name, *snapshots, f"{name} VERSION AS OF 'old'", f"{name} VERSION AS OF 'side'"]
+    spark.sql(f"DROP TABLE {name} PURGE")
+
+
+def _head(spark: SparkSession, name: str) -> int:
+    history = spark.sql(f"SELECT snapshot_id FROM {name}.snapshots ORDER BY committed_at DESC")
+    return int(history.first()[0])
+
+
+def _query(random_: random.Random, versions: list[str]) -> str:
+    parts = []
+    for number in range(PREDICATES):
+        where = predicate(random_)
+        parts.append(
+            f"SELECT {number} AS q, count(*) AS n, sum(id) AS ids, bit_xor(xxhash64(id, s, d, t, m)) AS h "
+            f"FROM {random_.choice(versions)} WHERE {where}"
+        )
+    return " UNION ALL ".join(parts)
+
+
+def test_same_answers_with_and_without_skipping(spark: SparkSession, versions: list[str]) -> None:
+    """Hundreds of generated predicates give the same rows, and many of them skip files."""
+    random_ = random.Random(versions[0])
+    total = read = 0
+    for _ in range(QUERIES):
+        query = _query(random_, versions)
+        ls.disable(spark)
+        expected = sorted(spark.sql(query).collect())
+        ls.enable(spark)
+        actual = sorted(spark.sql(query).collect())
+        pruned = ls.last_pruning(spark)
+
+        assert actual == expected, query
+        assert [r for p in pruned for r in p.reasons if r.code == "internal-error"] == []
+        total += sum(p.files_total for p in pruned)
+        read += sum(p.files_read for p in pruned)
+    ls.disable(spark)
+
+    assert read < 0.9 * total
