@@ -15,6 +15,7 @@ from lakesieve.errors import ErrorKind, LakesieveError
 from lakesieve.format import SegmentEntry
 from lakesieve.sieve import KeyType, encode_keys
 from lakesieve.spark.stages import (
+    BUFFER_ROWS,
     CUT_SCHEMA,
     SCATTER_SCHEMA,
     CutPlan,
@@ -35,6 +36,7 @@ __all__ = ["Built", "build_segments", "named"]
 
 BUCKET_ROWS = 4_000_000
 SMALLEST_BUCKET = 500_000
+SMALLEST_SPLIT = 4 << 20
 SAMPLE_KEYS = 100_000
 SAMPLED_FILES = 32
 
@@ -84,19 +86,21 @@ def build_segments(
     key_type = KeyType(kind=column.kind, scale=column.scale)
     with rule.raw_reads():
         salt, hashes, ordinals = _path_hashes(spark, files.column("path"))
+        split = _split_bytes(files, rows_total, spark.sparkContext.defaultParallelism)
         buckets = _bucket_count(rows_total, spark.sparkContext.defaultParallelism)
         boundaries: tuple[int | bytes, ...] = ()
         if buckets > 1:
             watch.phase("sample")
             stride = max(1, files.num_rows // max(SAMPLED_FILES, 4 * buckets))
-            sample = _hashed(table.raw_rows(version, column, stride=stride), column, salt)
+            sampled = table.raw_rows(version, column, split_bytes=split, stride=stride)
+            sample = _hashed(sampled, column, salt)
             fraction = min(1.0, SAMPLE_KEYS * stride / rows_total)
             boundaries = _boundaries(sample.sample(fraction, seed=7), key_type, buckets)
         plan = ScatterPlan(
             key_type=key_type, hashes=hashes, ordinals=ordinals, boundaries=boundaries
         )
         watch.phase("index")
-        rows = _hashed(table.raw_rows(version, column), column, salt)
+        rows = _hashed(table.raw_rows(version, column, split_bytes=split), column, salt)
         told = (
             _run(
                 rows,
@@ -147,6 +151,13 @@ def _bucket_count(rows: int, cores: int) -> int:
     by_size = math.ceil(rows / BUCKET_ROWS)
     by_cores = min(cores, rows // SMALLEST_BUCKET)
     return max(1, by_size, by_cores)
+
+
+def _split_bytes(files: pa.Table, rows: int, cores: int) -> int:
+    """Bytes of files for one scatter task: a buffer's worth of rows, and work for every core."""
+    tasks = cores * max(1, math.ceil(rows / (BUFFER_ROWS * cores)))
+    total = int(pc.sum(files.column("size")).as_py())
+    return max(SMALLEST_SPLIT, math.ceil(1.05 * total / tasks))
 
 
 def _boundaries(sample: DataFrame, key_type: KeyType, buckets: int) -> tuple[int | bytes, ...]:

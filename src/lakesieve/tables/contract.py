@@ -80,9 +80,11 @@ class Table(Protocol):
     def live_files(self, version: TableVersion) -> pa.Table:
         """Data files of that version: ``path`` string, ``size`` int64, ``records`` int64."""
 
-    def raw_rows(self, version: TableVersion, column: Column, *, stride: int = 1) -> DataFrame:
+    def raw_rows(
+        self, version: TableVersion, column: Column, *, split_bytes: int, stride: int = 1
+    ) -> DataFrame:
         """Rows as written, row-level deletes ignored, of every ``stride``-th file.
 
-        Columns: ``key`` (the column's value), ``file`` (the data file's path). Only valid inside
-        the rule's ``raw_reads`` context.
+        Columns: ``key`` (the column's value), ``file`` (the data file's path). Tasks read about
+        ``split_bytes`` of files each. Only valid inside the rule's ``raw_reads`` context.
         """

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["IcebergTable"]
 
+_OPEN_COST = 4 << 10
 _FILES_SCHEMA = pa.schema([("path", pa.string()), ("size", pa.int64()), ("records", pa.int64())])
 
 
@@ -114,7 +115,9 @@ class IcebergTable:
         )
         return rows.toArrow().cast(_FILES_SCHEMA)
 
-    def raw_rows(self, version: TableVersion, column: Column, *, stride: int = 1) -> DataFrame:
+    def raw_rows(
+        self, version: TableVersion, column: Column, *, split_bytes: int, stride: int = 1
+    ) -> DataFrame:
         """Rows as written, of every ``stride``-th file: ``key`` and ``file``."""
         from pyspark.sql import functions as F
 
@@ -123,6 +126,9 @@ class IcebergTable:
             self._spark.read.format("iceberg")
             .option("versionAsOf", str(version.id))
             .option(RAW_READ, str(stride))
+            # one column of a small file costs next to nothing to open, a task does
+            .option("split-size", str(split_bytes))
+            .option("file-open-cost", str(_OPEN_COST))
             .load(self.name)
             .select(F.col(quoted).alias("key"), F.col("_file").alias("file"))
         )
