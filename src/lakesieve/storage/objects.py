@@ -72,8 +72,9 @@ class Storage:
             NotFoundError: It does not exist.
             StorageError: The storage failed.
         """
+        key = _inside(path)
         with self._typed(path):
-            return bytes(self._store().get(_inside(path)).bytes())
+            return bytes(self._store().get(key).bytes())
 
     def get_range(self, path: str, start: int, length: int) -> bytes:
         """Read ``length`` bytes from ``start`` on.
@@ -82,8 +83,9 @@ class Storage:
             NotFoundError: It does not exist.
             StorageError: The storage failed, or the object is shorter.
         """
+        key = _inside(path)
         with self._typed(path):
-            return bytes(self._store().get_range(_inside(path), start=start, length=length))
+            return bytes(self._store().get_range(key, start=start, length=length))
 
     def head(self, path: str) -> ObjectInfo:
         """Size and version of an object.
@@ -91,8 +93,9 @@ class Storage:
         Raises:
             NotFoundError: It does not exist.
         """
+        key = _inside(path)
         with self._typed(path):
-            return _info(self._store().head(_inside(path)))
+            return _info(self._store().head(key))
 
     def create(self, path: str, data: bytes) -> None:
         """Write an object that must not exist yet, visible whole or not at all.
@@ -100,8 +103,14 @@ class Storage:
         Raises:
             StorageError: ``ALREADY_EXISTS`` when it does, ``READ_ONLY`` or another failure.
         """
+        key = _inside(path)
+        if self.is_local:
+            try:
+                Path(self.location).mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise _read_only(self.location) from error
         with self._typed(path):
-            self._store(write=True).put(_inside(path), data, mode="create")
+            self._store().put(key, data, mode="create")
 
     def objects(self, prefix: str) -> list[ObjectInfo]:
         """Objects below a folder, sorted by path; none when there is no such folder."""
@@ -121,8 +130,9 @@ class Storage:
 
     def delete(self, path: str) -> None:
         """Delete an object; one that is gone already is no error."""
+        key = _inside(path)
         with self._typed(path), contextlib.suppress(FileNotFoundError):
-            self._store().delete(_inside(path))
+            self._store().delete(key)
 
     def probe(self) -> None:
         """Check that this storage can be written to and honours exclusive create.
@@ -147,9 +157,7 @@ class Storage:
         finally:
             self.delete(path)
 
-    def _store(self, *, write: bool = False) -> Any:
-        if write and self.is_local:
-            Path(self.location).mkdir(parents=True, exist_ok=True)
+    def _store(self) -> Any:
         return _open(self.location, self.options)
 
     @contextlib.contextmanager
