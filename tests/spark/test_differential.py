@@ -64,8 +64,8 @@ def _query(random_: random.Random, versions: list[str]) -> str:
     for number in range(PREDICATES):
         where = predicate(random_)
         parts.append(
-            f"SELECT {number} AS q, count(*) AS n, sum(id) AS ids, bit_xor(xxhash64(id, s, d, t, m)) AS h "
-            f"FROM {random_.choice(versions)} WHERE {where}"
+            f"SELECT {number} AS q, count(*) AS n, sum(id) AS ids, "
+            f"bit_xor(xxhash64(id, s, d, t, m)) AS h FROM {random_.choice(versions)} WHERE {where}"
         )
     return " UNION ALL ".join(parts)
 

@@ -1,0 +1,83 @@
+"""Drawn predicates over a column of integers and one of bytes, and rows to try them on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hypothesis import strategies as st
+
+from lakesieve.predicate import ColumnType
+from lakesieve.predicate.expression import (
+    And,
+    Compare,
+    Constant,
+    Expr,
+    In,
+    IsNull,
+    Literal,
+    Not,
+    NullSafeEqual,
+    Or,
+    StartsWith,
+    Unknown,
+)
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+COLUMNS = {
+    ("i",): ColumnType(field_id=1, kind="integer"),
+    ("s",): ColumnType(field_id=2, kind="string"),
+}
+LOWEST, HIGHEST = -(2**63), 2**63 - 1
+
+integers = st.integers(-4, 4) | st.sampled_from([LOWEST, LOWEST + 1, HIGHEST - 1, HIGHEST])
+strings = st.binary(max_size=3) | st.sampled_from(
+    [b"", b"\x00", b"a", b"a\x00", b"ab", b"\xff", b"\xff\xff", b"a\xff", "ü".encode()]
+)
+rows = st.fixed_dictionaries({("i",): st.none() | integers, ("s",): st.none() | strings})
+
+
+def _literals(column: str) -> SearchStrategy[Literal]:
+    if column == "i":
+        return st.builds(Literal, kind=st.just("integer"), value=integers)
+    return st.builds(Literal, kind=st.just("string"), value=strings)
+
+
+def _leaves(column: str) -> SearchStrategy[Expr]:
+    path, literal = st.just((column,)), _literals(column)
+    leaves: SearchStrategy[Expr] = st.one_of(
+        st.builds(
+            Compare, column=path, op=st.sampled_from(["=", "<", "<=", ">", ">="]), value=literal
+        ),
+        st.builds(
+            In,
+            column=path,
+            values=st.lists(literal, max_size=4).map(tuple),
+            has_null=st.booleans(),
+        ),
+        st.builds(IsNull, column=path),
+        st.builds(NullSafeEqual, column=path, value=st.none() | literal),
+    )
+    if column == "s":
+        leaves |= st.builds(StartsWith, column=path, prefix=strings)
+    return leaves
+
+
+constants = st.builds(Constant, value=st.sampled_from([True, False, None]))
+
+
+def expressions(*, unknown: bool = False) -> SearchStrategy[Expr]:
+    """Predicates of any shape, with or without parts that nobody understands."""
+    leaves: SearchStrategy[Expr] = _leaves("i") | _leaves("s") | constants
+    if unknown:
+        leaves |= st.builds(Unknown, text=st.just("?"))
+    return st.recursive(
+        leaves,
+        lambda inner: st.one_of(
+            st.builds(Not, arg=inner),
+            st.builds(And, args=st.lists(inner, max_size=3).map(tuple)),
+            st.builds(Or, args=st.lists(inner, max_size=3).map(tuple)),
+        ),
+        max_leaves=8,
+    )

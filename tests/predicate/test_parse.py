@@ -1,0 +1,195 @@
+"""SQL text and Spark's conditions, read into predicates."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError
+from lakesieve.predicate import (
+    ColumnType,
+    Everything,
+    Leaf,
+    Nothing,
+    Ranges,
+    bind,
+    from_catalyst,
+    parse_sql,
+    truth,
+)
+from lakesieve.predicate.expression import Not, Unknown
+
+COLUMNS = {
+    ("i",): ColumnType(field_id=1, kind="integer"),
+    ("s",): ColumnType(field_id=2, kind="string"),
+    ("d",): ColumnType(field_id=3, kind="date"),
+    ("t",): ColumnType(field_id=4, kind="timestamp"),
+    ("n",): ColumnType(field_id=5, kind="timestamp_ntz"),
+    ("m",): ColumnType(field_id=6, kind="decimal", scale=2),
+    ("x",): ColumnType(field_id=7, kind="other"),
+    ("a", "b"): ColumnType(field_id=8, kind="integer"),
+}
+TOP = 2**63
+
+
+def _where(text: str, timezone: str = "UTC"):
+    return truth(bind(parse_sql(text), COLUMNS, timezone=timezone, strict=True))
+
+
+def _ints(*intervals: tuple[int | None, int | None], nulls: bool = False) -> Ranges:
+    return Ranges(intervals=intervals, nulls=nulls)
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "ranges"),
+    [
+        ("i = 5", 1, _ints((5, 6))),
+        ("5 = i", 1, _ints((5, 6))),
+        ("i > 5 AND i <= 9", 1, _ints((6, 10))),
+        ("i BETWEEN 5 AND 9", 1, _ints((5, 10))),
+        ("i NOT BETWEEN 5 AND 9", 1, _ints((None, 5), (10, None))),
+        ("i <> 5", 1, _ints((None, 5), (6, None))),
+        ("NOT i != 5", 1, _ints((5, 6))),
+        ("i IN (3, 1, 2, 7, NULL)", 1, _ints((1, 4), (7, 8))),
+        ("i = -3 OR i = - 4", 1, _ints((-4, -2))),
+        ("i < 5.5", 1, _ints((None, 6))),
+        ("i >= 5.5", 1, _ints((6, None))),
+        ("i > 99999999999999999999", 1, _ints((TOP, None))),
+        ("i = '12'", 1, _ints((12, 13))),
+        ("i IS NULL", 1, _ints(nulls=True)),
+        ("i IS NOT NULL", 1, _ints((None, None))),
+        ("i <=> NULL", 1, _ints(nulls=True)),
+        ("NOT (i <=> 4)", 1, _ints((None, 4), (5, None), nulls=True)),
+        ("s LIKE 'ab%'", 2, Ranges(intervals=((b"ab", b"ac"),))),
+        ("s LIKE 'ab'", 2, Ranges.points([b"ab"])),
+        ("s LIKE 'a_c%d'", 2, Ranges(intervals=((b"a", b"b"),))),
+        ("s = 'ü'", 2, Ranges.points(["ü".encode()])),
+        ("d = DATE'1970-01-03'", 3, _ints((2, 3))),
+        ("d >= '1969-12-31'", 3, _ints((-1, None))),
+        ("t = TIMESTAMP '1970-01-01 00:00:01.5'", 4, _ints((1_500_000, 1_500_001))),
+        ("t = '1970-01-01T01:00:00+01:00'", 4, _ints((0, 1))),
+        ("t < '1970-01-02'", 4, _ints((None, 86_400_000_000))),
+        ("n = '1970-01-01 00:00:00.000001'", 5, _ints((1, 2))),
+        ("m = 1.5", 6, _ints((150, 151))),
+        ("m < 1.005", 6, _ints((None, 101))),
+        ("a.b = 7", 8, _ints((7, 8))),
+        ("`a`.`b` = 7", 8, _ints((7, 8))),
+        ("I = 7", 1, _ints((7, 8))),
+        ("i = 7 AND x = 3", 1, _ints((7, 8))),
+        ("i = 7 AND abs(i) = 3", 1, _ints((7, 8))),
+    ],
+)
+def test_text_becomes_ranges(text: str, field: int, ranges: Ranges) -> None:
+    """Each way to write a condition gives the expected key codes."""
+    assert _where(text) == Leaf(field_id=field, ranges=ranges)
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("i = 5.5", Nothing()),
+        ("i = NULL", Nothing()),
+        ("NOT i IN (1, NULL)", Nothing()),
+        ("i NOT IN (1, NULL)", Nothing()),
+        ("i = 1 AND i = 2", Nothing()),
+        ("i IS NULL OR i IS NOT NULL", Everything()),
+        ("x = 5", Everything()),
+        ("NOT (x = 5)", Everything()),
+        ("upper(s) = 'A'", Everything()),
+        ("i = i", Everything()),
+        ("i = 5 OR rand() > 0.5", Everything()),
+        ("TRUE", Everything()),
+        ("s RLIKE 'a.*'", Everything()),
+        ("s LIKE 'a\\\\%%'", Everything()),
+    ],
+)
+def test_text_without_ranges(text: str, where: object) -> None:
+    """Contradictions are nothing, what no index can answer is everything."""
+    assert _where(text) == where
+
+
+def test_times_without_a_zone_are_read_in_the_session_s() -> None:
+    """A time written without a zone means the session's."""
+    (interval,) = _where("t = '2026-01-01 00:00:00'", "America/New_York").ranges.intervals
+
+    assert interval[0] == 1_767_243_600_000_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "i =",
+        "i = 5; DROP TABLE t",
+        "SELECT 1",
+        "i = 5 ORDER BY i",
+        "i = 5 LIMIT 3",
+        "i IN (SELECT 1)",
+        "i = 1 UNION SELECT 2",
+        "(" * 3000 + "i = 1" + ")" * 3000,
+    ],
+)
+def test_what_is_no_condition_is_refused(text: str) -> None:
+    """Anything but one condition gets a clear error."""
+    with pytest.raises(InvalidInputError) as caught:
+        parse_sql(text)
+
+    assert caught.value.kind is ErrorKind.INVALID_PREDICATE
+
+
+def test_an_unknown_column_is_named_with_its_neighbours() -> None:
+    """A mistyped column is an error that lists what is there."""
+    with pytest.raises(NotFoundError, match=r"no column ii\..*\bi\b"):
+        _where("ii = 5")
+
+
+def test_an_impossible_date_is_refused() -> None:
+    """A date that is none is an error, not an empty answer."""
+    with pytest.raises(InvalidInputError, match="YYYY-MM-DD"):
+        _where("d = 'yesterday'")
+
+
+def test_long_chains_do_not_recurse() -> None:
+    """A chain of thousands of ORs is one flat predicate."""
+    text = " OR ".join(f"i = {n * 2}" for n in range(3000))
+
+    assert len(_where(text).ranges.intervals) == 3000
+
+
+def test_catalyst_values_are_codes() -> None:
+    """The rule's typed values become key codes without any calendar or time zone."""
+    node = {"op": "=", "col": ["m"], "type": "decimal(10,2)", "value": "150"}
+    wider = {"op": "<", "col": ["m"], "type": "decimal(12,3)", "value": "1505"}
+    prefix = {"op": "startswith", "col": ["s"], "value": "/w=="}
+
+    assert truth(bind(from_catalyst(node), COLUMNS, strict=False)).ranges == _ints((150, 151))
+    assert truth(bind(from_catalyst(wider), COLUMNS, strict=False)).ranges == _ints((None, 151))
+    assert truth(bind(from_catalyst(prefix), COLUMNS, strict=False)).ranges == Ranges(
+        intervals=((b"\xff", None),)
+    )
+
+
+json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["op", "col", "type", "value", "values", "null", "arg", "args"]), inner
+        )
+    ),
+    max_leaves=10,
+)
+operators = st.sampled_from(["and", "or", "not", "=", "in", "isnull", "startswith", "const", "<=>"])
+
+
+@given(json, operators)
+def test_malformed_conditions_are_unknown(document, op) -> None:
+    """No document makes the reader raise, and what it cannot read matches every row."""
+    if isinstance(document, dict):
+        document["op"] = op
+    expr = from_catalyst(document)
+    bound = bind(expr, COLUMNS, strict=False)
+
+    if isinstance(expr, Unknown):
+        assert truth(bound) == truth(Not(arg=bound)) == Everything()
