@@ -1,0 +1,117 @@
+"""Look-ups in stored segments against a dictionary."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.store.test_log import DEFINITION
+
+from lakesieve.format import encode_segment
+from lakesieve.sieve import build_blocks, sort_pairs
+from lakesieve.storage import open_storage
+from lakesieve.store import BlockCache, Changes, IndexReader, IndexStore, stage_catalogue
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+FILES = 9
+integers = st.integers(-20, 20) | st.sampled_from([-(2**63), 2**63 - 1])
+strings = st.binary(max_size=2)
+_numbers = iter(range(10**9))
+
+
+def _index(pairs: list[tuple[Any, int]], kind: pa.DataType, segments: int) -> IndexReader:
+    """Store pairs as several segments of tiny row groups."""
+    store = IndexStore(open_storage(f"memory://reader-{next(_numbers)}"))
+    table = pa.table(
+        {
+            "path": [str(n) for n in range(FILES)],
+            "size": [1] * FILES,
+            "records": [1] * FILES,
+            "has_null": [False] * FILES,
+            "has_value": [True] * FILES,
+        }
+    )
+    catalogue = stage_catalogue(store.storage, table)
+    entries = []
+    for part in range(segments):
+        mine = [pair for pair in pairs if hash(pair) % segments == part]
+        if not mine:
+            continue
+        blocks = build_blocks(
+            *sort_pairs(
+                pa.array([key for key, _ in mine], kind),
+                np.array([unit for _, unit in mine], np.int32),
+            )
+        )
+        data, entry = encode_segment(
+            blocks.keys,
+            blocks.offsets,
+            blocks.ordinals,
+            max_key=blocks.max_key,
+            key_count=blocks.key_count,
+            pair_count=blocks.pair_count,
+            unit_count=FILES,
+            row_group_blocks=2,
+        )
+        if entry.path not in {e.path for e in entries}:
+            store.storage.create(entry.path, data)
+            entries.append(dataclasses.replace(entry, catalogue=catalogue.id))
+    snapshot = store.create(
+        DEFINITION,
+        Changes(operation="create", add_catalogues=(catalogue,), add_segments=tuple(entries)),
+    )
+    return IndexReader(store, snapshot, BlockCache(limit=300))
+
+
+def _found(reader: IndexReader, intervals: Iterable[tuple[Any, Any]]) -> set[int]:
+    return {int(o) for units in reader.lookup(list(intervals)).values() for o in units}
+
+
+def _check(pairs, probes, kind, after) -> None:
+    reader = _index(pairs, kind, segments=2)
+    for probe in probes:
+        exact = {unit for key, unit in pairs if key == probe}
+        assert exact <= _found(reader, [(probe, after(probe))])
+    for low, high in zip(sorted(probes), sorted(probes)[1:], strict=False):
+        if low < high:
+            inside = {unit for key, unit in pairs if low <= key < high}
+            assert inside <= _found(reader, [(low, high)])
+            below = {unit for key, unit in pairs if key < low}
+            assert inside | below <= _found(reader, [(None, high)])
+            beyond = {unit for key, unit in pairs if key >= high}
+            assert below | beyond <= _found(reader, [(None, low), (high, None)])
+    assert _found(reader, [(None, None)]) == {unit for _, unit in pairs}
+    assert _found(reader, []) == set()
+
+
+@given(
+    st.lists(st.tuples(integers, st.integers(0, FILES - 1)), min_size=1, max_size=40),
+    st.lists(integers, min_size=2, max_size=6),
+)
+def test_no_unit_of_an_integer_is_missed(pairs, probes) -> None:
+    """Points, ranges and open ranges find every unit, across segments and row groups."""
+    _check(pairs, probes, pa.int64(), lambda key: key + 1)
+
+
+@given(
+    st.lists(st.tuples(strings, st.integers(0, FILES - 1)), min_size=1, max_size=40),
+    st.lists(strings, min_size=2, max_size=6),
+)
+def test_no_unit_of_a_byte_string_is_missed(pairs, probes) -> None:
+    """The same for byte strings, the empty one among them."""
+    _check(pairs, probes, pa.binary(), lambda key: key + b"\x00")
+
+
+@given(st.lists(st.tuples(integers, st.integers(0, FILES - 1)), min_size=1, max_size=40))
+def test_present_keys_are_exact(pairs) -> None:
+    """In one segment a key that is there finds its own units and no others."""
+    reader = _index(pairs, pa.int64(), segments=1)
+
+    for key in {key for key, _ in pairs}:
+        assert _found(reader, [(key, key + 1)]) == {unit for k, unit in pairs if k == key}
