@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import lakesieve as ls
 from bench.measure import Measured, in_turn
-from lakesieve.spark.demo import ensure_lineitem
+from lakesieve.spark.demo_data import TABLE, prepare_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,14 +23,14 @@ __all__ = ["run"]
 
 def run(spark: SparkSession, root: Path) -> Iterator[Measured]:
     """Time both in turn and watch the memory of the Python workers."""
-    table = ensure_lineitem(spark, root, scale=1.0)
+    prepare_table(spark, root, 1.0, lambda message: print(f"  {message}", file=sys.stderr))
     ls.disable(spark)
 
     def build() -> None:
-        ls.create_index(table, ["l_orderkey"], spark=spark, name="bench").drop()
+        ls.create_index(TABLE, ["l_orderkey"], spark=spark, name="bench").drop()
 
     def count() -> None:
-        spark.sql(f"SELECT count(DISTINCT l_orderkey) FROM {table}").collect()
+        spark.sql(f"SELECT count(DISTINCT l_orderkey) FROM {TABLE}").collect()
 
     with _PythonWorkers() as workers:
         times = in_turn({"build": build, "count(DISTINCT)": count}, rounds=3)
