@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import numpy as np
-    import pyarrow as pa
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-__all__ = ["Blocks"]
+from lakesieve.errors import ErrorKind, InvalidInputError
+
+__all__ = ["Blocks", "key_steps", "spans"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -38,3 +39,74 @@ class Blocks:
 
     def __len__(self) -> int:
         return len(self.keys)
+
+    def validate(self) -> None:
+        """Check everything that a look-up relies on; counts are not needed for one.
+
+        Raises:
+            InvalidInputError: What is wrong with the first promise that is broken.
+        """
+        count = len(self.keys)
+        _promise(self.keys.type in {pa.int64(), pa.binary()}, "keys are int64 or binary")
+        _promise(count > 0 and self.keys.null_count == 0, "there are keys, and none is null")
+        ascending, _ = key_steps(self.keys)
+        _promise(bool(ascending.all()), "keys ascend strictly")
+        _promise(self.keys[-1].as_py() <= self.max_key, "no key is above the last key")
+        _promise(len(self.offsets) == count + 1, "there is one offset more than keys")
+        sizes = np.diff(self.offsets)
+        _promise(
+            int(self.offsets[0]) == 0
+            and bool((sizes >= 0).all())
+            and int(self.offsets[-1]) == len(self.ordinals),
+            "offsets ascend from 0 to the number of ordinals",
+        )
+        _promise(bool((self.ordinals >= 0).all()), "ordinals are not negative")
+        inside = np.ones(len(self.ordinals), bool)
+        inside[self.offsets[:-1][sizes > 0]] = False
+        steps = np.diff(self.ordinals, prepend=np.int32(0))
+        _promise(bool((steps[inside] > 0).all()), "each set ascends strictly")
+
+
+def _promise(kept: bool, what: str) -> None:
+    if not kept:
+        raise InvalidInputError(
+            f"These are not blocks: it is not so that {what}.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            hint="Make them with build_blocks or read them from a segment.",
+        )
+
+
+def key_steps(keys: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """Compare every key with the one before it.
+
+    Args:
+        keys: ``int64`` or ``binary``, without nulls.
+
+    Returns:
+        Where a key is greater than the one before it, and where it is equal; one entry fewer than
+        keys.
+    """
+    if keys.type == pa.int64():
+        values = keys.to_numpy()
+        return values[1:] > values[:-1], values[1:] == values[:-1]
+    count = max(len(keys) - 1, 0)
+    after, before = keys.slice(1), keys.slice(0, count)
+    return (
+        pc.greater(after, before).to_numpy(zero_copy_only=False),
+        pc.equal(after, before).to_numpy(zero_copy_only=False),
+    )
+
+
+def spans(starts: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Put slices of an array one after the other.
+
+    Args:
+        starts: First index of each slice.
+        lengths: Length of each slice, which may be 0.
+
+    Returns:
+        Offsets of the slices in the result, int64, one more than slices; and the indices.
+    """
+    offsets = np.zeros(len(starts) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets, np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from lakesieve.sieve.blocks import Blocks
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from lakesieve.errors import ErrorKind, InvalidInputError
+from lakesieve.sieve.blocks import Blocks, key_steps, spans
+from lakesieve.sieve.byte_order import bytewise_order
 
 __all__ = ["BlockBuilder", "build_blocks", "sort_pairs"]
 
@@ -33,28 +29,36 @@ def sort_pairs(keys: pa.Array, ordinals: np.ndarray) -> tuple[pa.Array, np.ndarr
         return pa.array(values), units
     # rank the distinct byte strings, then sort small integers instead of strings
     encoded = keys.dictionary_encode()
-    order = pc.sort_indices(encoded.dictionary).to_numpy()
+    order = bytewise_order(encoded.dictionary)
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
-    ranks, units = _sort_ints(rank[encoded.indices.to_numpy()], ordinals)
+    ranks, units = _sort_packed(rank[encoded.indices.to_numpy()], ordinals)
     return encoded.dictionary.take(pa.array(order[ranks])), units
 
 
 def _sort_ints(keys: np.ndarray, ordinals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    low = int(keys.min())
-    unit_bits = int(ordinals.max()).bit_length()
-    if (int(keys.max()) - low).bit_length() + unit_bits <= 64:
-        # key and ordinal in one word: a single sort of machine integers
-        packed = (keys.view(np.uint64) - np.uint64(low % 2**64)) << np.uint64(unit_bits)
-        packed |= ordinals.astype(np.uint64)
-        packed.sort()
-        packed = packed[_firsts(packed)]
-        units = (packed & np.uint64((1 << unit_bits) - 1)).astype(np.int32)
-        return ((packed >> np.uint64(unit_bits)) + np.uint64(low % 2**64)).view(np.int64), units
-    order = np.lexsort((ordinals, keys))
-    keys, ordinals = keys[order], ordinals[order]
-    distinct = _firsts(keys) | _firsts(ordinals)
-    return keys[distinct], ordinals[distinct]
+    spread = int(keys.max()) - int(keys.min())
+    if spread.bit_length() + int(ordinals.max()).bit_length() <= 64:
+        return _sort_packed(keys, ordinals)
+    # too wide to share a word with the ordinal: their ranks are not
+    order = np.argsort(keys)
+    ascending = keys[order]
+    first = _firsts(ascending)
+    ranks, units = _sort_packed(np.cumsum(first) - 1, ordinals[order])
+    return ascending[first][ranks], units
+
+
+def _sort_packed(keys: np.ndarray, ordinals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Sort key and ordinal in one word: a single sort of machine integers."""
+    low = np.uint64(int(keys.min()) % 2**64)
+    bits = int(ordinals.max()).bit_length()
+    # unsigned arithmetic wraps, so the distance from the lowest key is right for any sign
+    packed = (keys.view(np.uint64) - low) << np.uint64(bits)
+    packed |= ordinals.astype(np.uint64)
+    packed.sort()
+    packed = packed[_firsts(packed)]
+    units = (packed & np.uint64((1 << bits) - 1)).astype(np.int32)
+    return ((packed >> np.uint64(bits)) + low).view(np.int64), units
 
 
 def _firsts(values: np.ndarray) -> np.ndarray:
@@ -70,56 +74,62 @@ def build_blocks(keys: pa.Array, ordinals: np.ndarray) -> Blocks:
     Args:
         keys: As :func:`sort_pairs` gives them; at least one.
         ordinals: The unit of each pair.
+
+    Raises:
+        InvalidInputError: There are no pairs, or they are not sorted and distinct.
     """
-    starts = np.flatnonzero(_new_keys(keys))
-    ends = np.append(starts[1:], len(ordinals))
-    lengths = ends - starts
+    starts = _key_starts(keys, ordinals)
+    lengths = np.diff(starts, append=len(ordinals))
     first = np.ones(len(starts), bool)
     first[1:] = ~_same_as_before(ordinals, starts, lengths)
     kept = np.flatnonzero(first)
-    sizes = lengths[kept]
-    offsets = np.concatenate(([0], np.cumsum(sizes)))
-    shift = np.repeat(starts[kept] - offsets[:-1], sizes)
+    offsets, at = spans(starts[kept], lengths[kept])
     return Blocks(
         keys=keys.take(pa.array(starts[kept])),
         offsets=offsets,
-        ordinals=ordinals[np.arange(offsets[-1]) + shift],
+        ordinals=ordinals[at],
         max_key=keys[-1].as_py(),
         key_count=len(starts),
         pair_count=len(ordinals),
     )
 
 
-def _new_keys(keys: pa.Array) -> np.ndarray:
-    if keys.type == pa.int64():
-        return _firsts(keys.to_numpy())
-    new = np.ones(len(keys), bool)
-    new[1:] = pc.not_equal(keys.slice(1), keys.slice(0, len(keys) - 1)).to_numpy(
-        zero_copy_only=False
-    )
-    return new
+def _key_starts(keys: pa.Array, ordinals: np.ndarray) -> np.ndarray:
+    """Index of each key's first pair; blocks of pairs out of order would lose units."""
+    greater, equal = key_steps(keys)
+    if len(keys) == 0 or not (greater | (equal & (ordinals[1:] > ordinals[:-1]))).all():
+        raise InvalidInputError(
+            "Blocks are built from pairs that are sorted and distinct, at least one.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            hint="Sort them with sort_pairs first.",
+        )
+    return np.concatenate(([0], np.flatnonzero(greater) + 1))
 
 
 def _same_as_before(ordinals: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """For every key but the first: is its set that of the key before it?"""
+    """For every key but the first: is its set exactly that of the key before it?"""
+    ends = starts + lengths - 1
     same: np.ndarray = lengths[1:] == lengths[:-1]
-    # compare element by element with the one a set's length earlier
-    here = np.repeat(same, lengths[1:])
-    at = np.arange(starts[1], len(ordinals)) if len(starts) > 1 else np.zeros(0, np.int64)
-    before = at - np.repeat(lengths[:-1], lengths[1:])
-    differs = np.zeros(len(at) + 1, np.int64)
-    np.cumsum(here & (ordinals[at] != ordinals[before]), out=differs[1:])
-    left = starts[1:] - (starts[1] if len(starts) > 1 else 0)
-    same &= differs[left + lengths[1:]] == differs[left]
+    same &= ordinals[starts[1:]] == ordinals[starts[:-1]]
+    same &= ordinals[ends[1:]] == ordinals[ends[:-1]]
+    # with first, last and length alike, only sets of three or more can still differ
+    unsure = np.flatnonzero(same & (lengths[1:] > 2)) + 1
+    if len(unsure):
+        sizes = lengths[unsure]
+        offsets, at = spans(starts[unsure], sizes)
+        differs = ordinals[at] != ordinals[at - np.repeat(sizes, sizes)]
+        same[unsure - 1] = ~np.logical_or.reduceat(differs, offsets[:-1])
     return same
 
 
 class BlockBuilder:
     """Cuts a stream of sorted pairs into blocks of bounded size.
 
+    The blocks it gives out one after the other never share a key.
+
     Args:
-        max_pairs: About how many pairs one :class:`Blocks` may hold; a single key with more pairs
-            than that is still kept whole.
+        max_pairs: How many pairs one :class:`Blocks` may hold; a single key with more pairs than
+            that is still kept whole.
     """
 
     def __init__(self, *, max_pairs: int) -> None:
@@ -128,31 +138,43 @@ class BlockBuilder:
         self._ordinals: list[np.ndarray] = []
         self._held = 0
 
-    def push(self, keys: pa.Array, ordinals: np.ndarray) -> Iterator[Blocks]:
-        """Take the next chunk of sorted distinct pairs; yields blocks that are finished."""
-        for start in range(0, len(keys), self._max_pairs):
-            self._keys.append(keys.slice(start, self._max_pairs))
-            self._ordinals.append(ordinals[start : start + self._max_pairs])
-            self._held += len(self._ordinals[-1])
-            if self._held > self._max_pairs:
-                yield from self._flush()
+    def push(self, keys: pa.Array, ordinals: np.ndarray) -> list[Blocks]:
+        """Take the next chunk of sorted distinct pairs; the pairs of a key may straddle chunks.
 
-    def finish(self) -> Iterator[Blocks]:
-        """Yield what is left."""
-        if self._held:
-            keys, ordinals = self._take()
-            yield build_blocks(keys, ordinals)
+        Returns:
+            What is finished by now.
+
+        Raises:
+            InvalidInputError: The pairs are not sorted and distinct.
+        """
+        self._hold(keys, ordinals)
+        if self._held <= self._max_pairs:
+            return []
+        keys, ordinals = self._take()
+        starts = _key_starts(keys, ordinals)
+        done: list[Blocks] = []
+        at = 0
+        # the last key stays, as the next chunk may go on with it
+        while len(ordinals) - at > self._max_pairs and at < starts[-1]:
+            fitting = np.searchsorted(starts, at + self._max_pairs, side="right") - 1
+            own = np.searchsorted(starts, at)
+            cut = int(starts[max(fitting, own + 1)])
+            done.append(build_blocks(keys.slice(at, cut - at), ordinals[at:cut]))
+            at = cut
+        self._hold(keys.slice(at), ordinals[at:])
+        return done
+
+    def finish(self) -> list[Blocks]:
+        """Give out what is left, if anything."""
+        return [build_blocks(*self._take())] if self._held else []
+
+    def _hold(self, keys: pa.Array, ordinals: np.ndarray) -> None:
+        if len(keys):
+            self._keys.append(keys)
+            self._ordinals.append(ordinals)
+            self._held += len(keys)
 
     def _take(self) -> tuple[pa.Array, np.ndarray]:
         keys, ordinals = pa.concat_arrays(self._keys), np.concatenate(self._ordinals)
         self._keys, self._ordinals, self._held = [], [], 0
         return keys, ordinals
-
-    def _flush(self) -> Iterator[Blocks]:
-        """Give out all keys but the last, whose pairs may go on in the next chunk."""
-        keys, ordinals = self._take()
-        last = int(np.flatnonzero(_new_keys(keys))[-1])
-        if last:
-            yield build_blocks(keys.slice(0, last), ordinals[:last])
-        self._keys, self._ordinals = [keys.slice(last)], [ordinals[last:]]
-        self._held = len(ordinals) - last

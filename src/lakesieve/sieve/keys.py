@@ -49,7 +49,8 @@ def encode_keys(key_type: KeyType, values: pa.Array | pa.ChunkedArray) -> pa.Arr
 
     Args:
         key_type: What the codes must compare like.
-        values: Integers, dates, timestamps, decimals, strings or their bytes.
+        values: Integers, dates, timestamps in microseconds (with a zone for ``timestamp``, without
+            for ``timestamp_ntz``), decimals, strings or their bytes.
 
     Returns:
         An ``int64`` or ``binary`` array of the same length.
@@ -70,8 +71,8 @@ def encode_keys(key_type: KeyType, values: pa.Array | pa.ChunkedArray) -> pa.Arr
         return values.cast(pa.int64())
     if kind == "date" and found == pa.date32():
         return values.view(pa.int32()).cast(pa.int64())
-    if kind in {"timestamp", "timestamp_ntz"} and pa.types.is_timestamp(found):
-        return values.cast(pa.timestamp("us", tz=found.tz)).view(pa.int64())
+    if _is_micros(found) and (kind == "timestamp_ntz" if found.tz is None else kind == "timestamp"):
+        return values.view(pa.int64())
     if kind == "decimal" and pa.types.is_decimal128(found) and found.scale == key_type.scale:
         return _unscaled(values)
     raise UnsupportedError(
@@ -89,6 +90,10 @@ def _is_binary(found: pa.DataType) -> bool:
     return bool(pa.types.is_binary(found) or pa.types.is_large_binary(found))
 
 
+def _is_micros(found: pa.DataType) -> bool:
+    return bool(pa.types.is_timestamp(found) and found.unit == "us")
+
+
 def _unscaled(values: pa.Array) -> pa.Array:
     """Low halves of 128-bit decimals, which hold any value of up to 18 digits."""
     if values.type.precision > 18:
@@ -97,7 +102,9 @@ def _unscaled(values: pa.Array) -> pa.Array:
             kind=ErrorKind.UNSUPPORTED_TYPE,
             hint="Up to 18 digits can.",
         )
-    words = np.frombuffer(values.buffers()[1], np.int64)
+    if len(values) == 0:
+        return pa.array([], pa.int64())
+    words = np.frombuffer(values.buffers()[1], "<i8")
     start = 2 * values.offset
     low = np.ascontiguousarray(words[start : start + 2 * len(values) : 2])
     return pc.if_else(values.is_valid(), pa.array(low), pa.scalar(None, pa.int64()))

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import bisect
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakesieve.sieve.blocks import spans
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,14 +22,18 @@ __all__ = ["RangeSet", "lookup_points", "lookup_ranges"]
 
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 
+# what reading one key by its number costs, in keys read at once
+_SCALAR_COST = 16
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RangeSet:
-    """Sorted, disjoint ranges of key codes, both ends included.
+    """Ranges of key codes, ordered by their first code.
 
     Args:
-        lows: First codes: an int64 array, or a list of bytes.
-        highs: Last codes; for bytes the *excluded* end, ``None`` for no end.
+        lows: First codes, ascending: an int64 array, or a list of bytes.
+        highs: Last codes, *included*, as an int64 array; for bytes a list of the *excluded* ends,
+            ``None`` for no end.
     """
 
     lows: Any
@@ -38,20 +46,22 @@ class RangeSet:
         """Make it from half-open intervals, ``None`` meaning unbounded.
 
         Args:
-            intervals: ``[low, high)`` pairs, sorted and disjoint.
+            intervals: ``[low, high)`` pairs in any order; empty ones are dropped. An integer high
+                may be ``2**63``, one more than the highest code.
             physical: ``int64`` or ``bytes``.
         """
         if physical == "bytes":
-            return cls(
-                lows=[low if isinstance(low, bytes) else b"" for low, _ in intervals],
-                highs=[high if isinstance(high, bytes) else None for _, high in intervals],
-            )
-        lows = [_clamp(low, _LOWEST) for low, _ in intervals]
-        highs = [_HIGHEST if high is None else _clamp(high, 0) - 1 for _, high in intervals]
-        kept = [(a, b) for a, b in zip(lows, highs, strict=True) if a <= b]
+            texts: list[tuple[Any, Any]] = [(low or b"", high) for low, high in intervals]
+            texts.sort(key=itemgetter(0))
+            some = [(low, high) for low, high in texts if high is None or low < high]
+            return cls(lows=[low for low, _ in some], highs=[high for _, high in some])
+        numbers = sorted(
+            (_clamp(low, _LOWEST), _clamp(high, _HIGHEST + 1) - 1) for low, high in intervals
+        )
+        kept = [(low, high) for low, high in numbers if low <= high]
         return cls(
-            lows=np.array([a for a, _ in kept], np.int64),
-            highs=np.array([b for _, b in kept], np.int64),
+            lows=np.array([low for low, _ in kept], np.int64),
+            highs=np.array([high for _, high in kept], np.int64),
         )
 
 
@@ -64,9 +74,11 @@ def _clamp(code: int | bytes | None, absent: int) -> int:
 def lookup_ranges(blocks: Blocks, ranges: RangeSet) -> np.ndarray:
     """Units that can hold a key of any of the ranges.
 
+    A block is taken when any code it covers lies in a range, also if only absent keys do.
+
     Args:
         blocks: The blocks to search.
-        ranges: Sorted, disjoint ranges.
+        ranges: The ranges; they may overlap.
 
     Returns:
         Ascending distinct ordinals, int32.
@@ -79,49 +91,28 @@ def lookup_ranges(blocks: Blocks, ranges: RangeSet) -> np.ndarray:
     # neighbouring ranges may share a block: join them, then read slices of the sets
     ends = np.maximum.accumulate(last)
     first[1:] = np.maximum(first[1:], ends[:-1])
-    return np.unique(_gather(blocks, first, ends))
+    starts = blocks.offsets[first]
+    _, at = spans(starts, blocks.offsets[np.maximum(first, ends)] - starts)
+    return np.unique(blocks.ordinals[at])
 
 
 def _touched(blocks: Blocks, ranges: RangeSet) -> tuple[np.ndarray, np.ndarray]:
     """Half-open block slices that overlap each range."""
     if blocks.keys.type == pa.int64():
         keys = blocks.keys.to_numpy()
-        first = np.maximum(np.searchsorted(keys, ranges.lows, side="right") - 1, 0)
+        first = np.searchsorted(keys, ranges.lows, side="right") - 1
         last = np.searchsorted(keys, ranges.highs, side="right")
         beyond = ranges.lows > blocks.max_key
-        return first, np.where(beyond, first, last)
-    count = len(blocks)
-    at = _BytesAt(blocks.keys)
-    pairs = list(zip(ranges.lows, ranges.highs, strict=True))
-    firsts = [max(bisect.bisect_right(range(count), low, key=at) - 1, 0) for low, _ in pairs]
-    lasts = [
-        0
-        if low > blocks.max_key
-        else count
-        if high is None
-        else bisect.bisect_left(range(count), high, key=at)
-        for low, high in pairs
-    ]
-    return np.array(firsts, np.int64), np.array(lasts, np.int64)
-
-
-class _BytesAt:
-    """The key of a block by its number, read from Arrow one at a time."""
-
-    def __init__(self, keys: pa.Array) -> None:
-        self._keys = keys
-
-    def __call__(self, number: int) -> bytes:
-        value: bytes = self._keys[number].as_py()
-        return value
-
-
-def _gather(blocks: Blocks, first: np.ndarray, last: np.ndarray) -> np.ndarray:
-    starts, ends = blocks.offsets[first], blocks.offsets[np.maximum(first, last)]
-    lengths = ends - starts
-    shift = np.repeat(starts - np.concatenate(([0], np.cumsum(lengths)[:-1])), lengths)
-    gathered: np.ndarray = blocks.ordinals[np.arange(lengths.sum()) + shift]
-    return gathered
+    else:
+        count = len(blocks)
+        first = _search_bytes(blocks.keys, ranges.lows, side="right") - 1
+        ended = [high for high in ranges.highs if high is not None]
+        last = np.full(len(first), count)
+        endless = np.array([high is None for high in ranges.highs], bool)
+        last[~endless] = _search_bytes(blocks.keys, ended, side="left")
+        beyond = np.array([low > blocks.max_key for low in ranges.lows], bool)
+    first = np.maximum(first, 0)
+    return first, np.where(beyond, first, last)
 
 
 def lookup_points(blocks: Blocks, keys: pa.Array) -> tuple[np.ndarray, np.ndarray]:
@@ -135,19 +126,35 @@ def lookup_points(blocks: Blocks, keys: pa.Array) -> tuple[np.ndarray, np.ndarra
         Offsets, int64, one more than keys, and the sets one after the other, int32. A key below
         the first or above the last has the empty set.
     """
-    if len(blocks) == 0:
+    if len(blocks) == 0 or len(keys) == 0:
         return np.zeros(len(keys) + 1, np.int64), np.zeros(0, np.int32)
     if keys.type == pa.int64():
         values = keys.to_numpy()
-        at = np.searchsorted(blocks.keys.to_numpy(), values, side="right") - 1
-        outside = (at < 0) | (values > blocks.max_key)
+        block = np.searchsorted(blocks.keys.to_numpy(), values, side="right") - 1
+        beyond = values > blocks.max_key
     else:
-        key_of, count = _BytesAt(blocks.keys), len(blocks)
-        asked = keys.to_pylist()
-        at = np.array([bisect.bisect_right(range(count), k, key=key_of) - 1 for k in asked], int)
-        outside = (at < 0) | np.array([k > blocks.max_key for k in asked], bool)
-    at = np.where(outside, 0, at)
-    lengths = np.where(outside, 0, blocks.offsets[at + 1] - blocks.offsets[at])
-    offsets = np.concatenate(([0], np.cumsum(lengths)))
-    shift = np.repeat(blocks.offsets[at] - offsets[:-1], lengths)
-    return offsets, blocks.ordinals[np.arange(offsets[-1]) + shift]
+        block = _search_bytes(blocks.keys, keys.to_pylist(), side="right") - 1
+        beyond = pc.greater(keys, pa.scalar(blocks.max_key, keys.type)).to_numpy(
+            zero_copy_only=False
+        )
+    outside = (block < 0) | beyond
+    block = np.where(outside, 0, block)
+    starts = blocks.offsets[block]
+    lengths = np.where(outside, 0, blocks.offsets[block + 1] - starts)
+    offsets, at = spans(starts, lengths)
+    return offsets, blocks.ordinals[at]
+
+
+def _search_bytes(
+    keys: pa.Array, wanted: list[bytes], *, side: Literal["left", "right"]
+) -> np.ndarray:
+    """``numpy.searchsorted`` for binary keys."""
+    count = len(keys)
+    if len(wanted) * count.bit_length() * _SCALAR_COST < count:
+        # few: read only the keys that the search passes
+        search = bisect.bisect_right if side == "right" else bisect.bisect_left
+        places = [search(range(count), text, key=lambda at: keys[at].as_py()) for text in wanted]
+        return np.array(places, np.int64)
+    asked = np.empty(len(wanted), object)
+    asked[:] = wanted
+    return np.searchsorted(keys.to_numpy(zero_copy_only=False), asked, side=side)
