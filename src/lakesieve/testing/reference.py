@@ -1,0 +1,133 @@
+"""Slow twins of the index core: plain Python over dicts and sets, too simple to be wrong.
+
+Every kernel of ``lakesieve.sieve`` has its twin here, and a property test that both agree.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from lakesieve.errors import ErrorKind, UnsupportedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from lakesieve.sieve import Blocks, KeyType
+
+__all__ = [
+    "as_blocks",
+    "as_sets",
+    "block_sets",
+    "codes_of",
+    "point_units",
+    "range_units",
+    "sorted_pairs",
+]
+
+Code = int | bytes
+Interval = tuple[Code | None, Code | None]
+
+_EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - the zone is taken from the value
+_MICRO = dt.timedelta(microseconds=1)
+
+
+def codes_of(key_type: KeyType, values: Iterable[Any]) -> list[Code | None]:
+    """Twin of ``encode_keys``, on Python values.
+
+    Args:
+        key_type: Type of the keys.
+        values: As ``to_pylist`` gives them; ``None`` is null.
+
+    Raises:
+        UnsupportedError: The type has no code here.
+    """
+    return [None if value is None else _code_of(key_type, value) for value in values]
+
+
+def _code_of(key_type: KeyType, value: Any) -> Code:
+    match key_type.kind, value:
+        case "integer", int():
+            return value
+        case "timestamp", dt.datetime():
+            return (value - _EPOCH.replace(tzinfo=dt.UTC)) // _MICRO
+        case "timestamp_ntz", dt.datetime():
+            return (value - _EPOCH) // _MICRO
+        case "date", dt.date():
+            return (value - _EPOCH.date()).days
+        case "decimal", Decimal():
+            return int(value.scaleb(key_type.scale))
+        case "string", str():
+            return value.encode()
+        case "string", bytes():
+            return value
+    raise UnsupportedError(
+        f"{value!r} has no code as a key of the kind {key_type.kind}.",
+        kind=ErrorKind.UNSUPPORTED_TYPE,
+    )
+
+
+def sorted_pairs(pairs: Iterable[tuple[Code, int]]) -> list[tuple[Code, int]]:
+    """Twin of ``sort_pairs``."""
+    return sorted(set(pairs))
+
+
+def as_sets(pairs: Iterable[tuple[Code, int]]) -> dict[Code, set[int]]:
+    """Units of every key: what an index must answer, whatever its form."""
+    sets: dict[Code, set[int]] = {}
+    for key, ordinal in pairs:
+        sets.setdefault(key, set()).add(ordinal)
+    return sets
+
+
+def as_blocks(sets: Mapping[Code, set[int]]) -> list[tuple[Code, list[int]]]:
+    """Twin of ``build_blocks``: the first key and the set of every exact run."""
+    runs: list[tuple[Code, list[int]]] = []
+    for key in sorted(sets):
+        units = sorted(sets[key])
+        if not runs or runs[-1][1] != units:
+            runs.append((key, units))
+    return runs
+
+
+def block_sets(blocks: Blocks) -> list[tuple[Code, list[int]]]:
+    """Read blocks back one by one, in the form of :func:`as_blocks`."""
+    return [
+        (key, blocks.ordinals[blocks.offsets[i] : blocks.offsets[i + 1]].tolist())
+        for i, key in enumerate(blocks.keys.to_pylist())
+    ]
+
+
+def point_units(
+    runs: Sequence[tuple[Code, list[int]]], max_key: Code, keys: Iterable[Code]
+) -> list[list[int]]:
+    """Twin of ``lookup_points``: the set of the last block that starts at or below each key."""
+    answers: list[list[int]] = []
+    for key in keys:
+        # codes of one index are all of one type
+        below = [units for first, units in runs if first <= key]  # type: ignore[operator]
+        absent = not below or key > max_key  # type: ignore[operator]
+        answers.append([] if absent else below[-1])
+    return answers
+
+
+def range_units(
+    runs: Sequence[tuple[Code, list[int]]], max_key: Code, intervals: Iterable[Interval]
+) -> list[int]:
+    """Twin of ``lookup_ranges``: units of all blocks that overlap a half-open interval."""
+    units: set[int] = set()
+    asked = list(intervals)
+    for number, (first, own) in enumerate(runs):
+        after: Any = runs[number + 1][0] if number + 1 < len(runs) else _successor(max_key)
+        for low, high in asked:
+            start: Any = first if low is None else max(first, low)
+            end: Any = after if high is None else min(after, high)
+            if start < end:
+                units.update(own)
+    return sorted(units)
+
+
+def _successor(code: Code) -> Code:
+    """The lowest code above this one."""
+    return code + 1 if isinstance(code, int) else code + b"\0"

@@ -1,0 +1,179 @@
+"""Sorting and cutting agree with their slow twins."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.sieve.arrays import PHYSICALS, arrays_of, keys_of, pairs_of
+
+from lakesieve.errors import ErrorKind, InvalidInputError
+from lakesieve.sieve import BlockBuilder, build_blocks, sort_pairs
+from lakesieve.sieve.byte_order import bytewise_order
+from lakesieve.testing import (
+    as_blocks,
+    as_sets,
+    block_sets,
+    codes,
+    key_sets,
+    ordinals,
+    sorted_pairs,
+)
+
+
+@pytest.mark.parametrize("physical", PHYSICALS)
+@given(data=st.data())
+def test_sorting_equals_the_twin(physical: str, data: st.DataObject) -> None:
+    """Pairs come out sorted by key, then unit, each once, whatever the range of either."""
+    pairs = data.draw(st.lists(st.tuples(codes(physical), ordinals()), max_size=60))
+    keys, units = sort_pairs(*arrays_of(pairs, physical))
+
+    assert list(zip(keys.to_pylist(), units.tolist(), strict=True)) == sorted_pairs(pairs)
+    assert units.dtype == np.int32
+
+
+@pytest.mark.parametrize("physical", PHYSICALS)
+@given(data=st.data())
+def test_slices_are_sorted_alone(physical: str, data: st.DataObject) -> None:
+    """What lies around a slice of a longer array does not get in."""
+    pairs = data.draw(st.lists(st.tuples(codes(physical), ordinals()), min_size=2, max_size=20))
+    keys, units = arrays_of(pairs, physical)
+    inner_keys, inner_units = sort_pairs(keys[1:-1], units[1:-1])
+
+    inner = list(zip(inner_keys.to_pylist(), inner_units.tolist(), strict=True))
+    assert inner == sorted_pairs(pairs[1:-1])
+
+
+@pytest.mark.parametrize("width", [1, 20, 33, 34, 62, 63, 64])
+def test_sorting_at_every_width(width: int) -> None:
+    """Keys too wide to share a word with the unit sort like those that do, at both limits."""
+    random = np.random.default_rng(width)
+    low = -(2 ** (width - 1))
+    keys = random.integers(low, -low - 1, 5_000, dtype=np.int64, endpoint=True)
+    keys[:4] = [low, -low - 1, low, -low - 1]
+    keys = random.choice(keys[:800], 5_000)
+    units = random.integers(0, 2**31 - 1, 5_000, dtype=np.int32, endpoint=True)
+    units[::2] %= 5
+    found_keys, found_units = sort_pairs(pa.array(keys), units)
+
+    found = list(zip(found_keys.to_pylist(), found_units.tolist(), strict=True))
+    assert found == sorted_pairs(zip(keys.tolist(), units.tolist(), strict=True))
+
+
+@given(texts=st.lists(codes("bytes"), unique=True, max_size=80), prefix=codes("bytes"))
+def test_byte_order_equals_sorted(texts: list[bytes], prefix: bytes) -> None:
+    """Strings of any length, with zero bytes at their ends, sort as Python sorts them."""
+    listed = [prefix + text for text in texts]
+    order = bytewise_order(pa.array(listed, pa.binary()))
+
+    assert [listed[i] for i in order] == sorted(listed)
+
+
+@pytest.mark.parametrize("words", [0, 1, 2, 3, 4])
+def test_byte_order_keeps_ties_apart(words: int) -> None:
+    """Strings that tie do not mix with others that go on alike, nor with those around a slice."""
+    # the later the first letter, the earlier the last: mixed up, they would change places
+    listed = [
+        bytes([97 + i]) * 8 + b"x" * 8 * words + bytes([122 - i, j])
+        for i in range(20)
+        for j in range(3)
+    ]
+    shuffled = [listed[i] for i in np.random.default_rng(words).permutation(len(listed))]
+    around = pa.array([b"", *shuffled, b"z" * 90], pa.binary())
+    order = bytewise_order(around[1:-1])
+
+    assert [shuffled[i] for i in order] == listed
+
+
+@pytest.mark.parametrize("length", [1, 7, 8, 9, 16, 31, 32, 33, 40])
+def test_byte_order_of_many_ties(length: int) -> None:
+    """Thousands of strings that tie word after word still end up in order."""
+    random = np.random.default_rng(length)
+    letters = random.choice(np.frombuffer(b"\0a\xff", np.uint8), (4_000, length))
+    listed = sorted({row.tobytes()[: 1 + i % length] for i, row in enumerate(letters)})
+    shuffled = [listed[i] for i in random.permutation(len(listed))]
+    order = bytewise_order(pa.array(shuffled, pa.binary()))
+
+    assert [shuffled[i] for i in order] == listed
+
+
+@pytest.mark.parametrize("physical", PHYSICALS)
+@given(data=st.data())
+def test_blocks_equal_the_twin(physical: str, data: st.DataObject) -> None:
+    """Keys are joined exactly when they are neighbours with the same set."""
+    sets = data.draw(key_sets(physical, min_size=1))
+    blocks = build_blocks(*arrays_of(pairs_of(sets), physical))
+
+    blocks.validate()
+    assert block_sets(blocks) == as_blocks(sets)
+    assert blocks.max_key == max(sets)
+    assert (blocks.key_count, blocks.pair_count) == (len(sets), sum(map(len, sets.values())))
+
+
+def test_sets_that_differ_in_the_middle_stay_apart() -> None:
+    """Sets of one length, first and last unit are one block only if all of them is alike."""
+    sets = {1: {0, 1, 9}, 2: {0, 2, 9}, 3: {0, 2, 9}, 4: {0, 1, 2, 9}, 5: {0, 1, 3, 9}}
+    blocks = build_blocks(*arrays_of(pairs_of(sets), "int64"))
+
+    assert block_sets(blocks) == [
+        (1, [0, 1, 9]),
+        (2, [0, 2, 9]),
+        (4, [0, 1, 2, 9]),
+        (5, [0, 1, 3, 9]),
+    ]
+
+
+@pytest.mark.parametrize("physical", PHYSICALS)
+@given(data=st.data())
+def test_a_stream_loses_nothing(physical: str, data: st.DataObject) -> None:
+    """Pairs pushed in chunks come back complete, in parts that share no key and keep the size."""
+    sets = data.draw(key_sets(physical))
+    keys, units = arrays_of(pairs_of(sets), physical)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(units)), max_size=8)))
+    limit = data.draw(st.integers(1, 30))
+    builder = BlockBuilder(max_pairs=limit)
+    parts = []
+    for start, end in itertools.pairwise([0, *cuts, len(units)]):
+        parts += builder.push(keys[start:end], units[start:end])
+    parts += builder.finish()
+
+    seen: dict[Any, set[int]] = {}
+    for part in parts:
+        part.validate()
+        own = {k: v for k, v in sets.items() if part.keys[0].as_py() <= k <= part.max_key}
+        assert block_sets(part) == as_blocks(own)
+        assert part.pair_count <= limit or part.key_count == 1
+        assert seen.keys().isdisjoint(own)
+        seen.update(own)
+    assert seen == sets
+    assert builder.finish() == []
+
+
+@pytest.mark.parametrize("physical", PHYSICALS)
+@given(data=st.data())
+def test_disorder_is_refused(physical: str, data: st.DataObject) -> None:
+    """Pairs that are not sorted and distinct never become blocks, which would lose units."""
+    pairs = data.draw(st.lists(st.tuples(codes(physical), ordinals()), max_size=12))
+    arrays = arrays_of(pairs, physical)
+
+    if pairs and pairs == sorted_pairs(pairs):
+        assert block_sets(build_blocks(*arrays)) == as_blocks(as_sets(pairs))
+    else:
+        with pytest.raises(InvalidInputError) as caught:
+            build_blocks(*arrays)
+        assert caught.value.kind is ErrorKind.INVALID_ARGUMENT
+
+
+def test_disorder_between_chunks_is_refused() -> None:
+    """A chunk that starts below the one before it is refused, too."""
+    builder = BlockBuilder(max_pairs=10)
+    builder.push(keys_of([5, 7], "int64"), np.array([0, 0], np.int32))
+    builder.push(keys_of([6], "int64"), np.array([0], np.int32))
+
+    with pytest.raises(InvalidInputError):
+        builder.finish()

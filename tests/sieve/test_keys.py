@@ -1,0 +1,81 @@
+"""Key codes keep values, order and nulls."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lakesieve.errors import ErrorKind, UnsupportedError
+from lakesieve.sieve import KINDS, KeyType, encode_keys
+from lakesieve.testing import codes_of, key_columns
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(data=st.data())
+def test_codes_equal_the_twin(kind: str, data: st.DataObject) -> None:
+    """Values of every kind, sliced and with nulls, get the codes that plain Python gives them."""
+    column = data.draw(key_columns(kind))
+    codes = encode_keys(column.key_type, column.values)
+
+    assert codes.to_pylist() == codes_of(column.key_type, column.values.to_pylist())
+    assert codes.type == (pa.binary() if column.key_type.physical == "bytes" else pa.int64())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(data=st.data())
+def test_codes_keep_the_order(kind: str, data: st.DataObject) -> None:
+    """Codes compare as their values do, texts by their UTF-8 bytes."""
+    column = data.draw(key_columns(kind))
+    values = column.values.drop_null()
+    listed = [v.encode() if isinstance(v, str) else v for v in values.to_pylist()]
+    codes = encode_keys(column.key_type, values).to_pylist()
+
+    assert [a < b for a in codes for b in codes] == [a < b for a in listed for b in listed]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(data=st.data())
+def test_chunks_do_not_matter(kind: str, data: st.DataObject) -> None:
+    """A column in no, two or more chunks gets the codes that it gets in one piece."""
+    column = data.draw(key_columns(kind))
+    values, half = column.values, len(column.values) // 2
+    chunked = pa.chunked_array([values[:half], values[half:], values[:0]])
+    empty = pa.chunked_array([], values.type)
+
+    assert encode_keys(column.key_type, chunked).equals(encode_keys(column.key_type, values))
+    assert encode_keys(column.key_type, empty).equals(encode_keys(column.key_type, values[:0]))
+
+
+@pytest.mark.parametrize(
+    ("key_type", "values"),
+    [
+        (KeyType(kind="integer"), pa.array([2**63], pa.uint64())),
+        (KeyType(kind="integer"), pa.array([1.0])),
+        (KeyType(kind="date"), pa.array([1], pa.int32())),
+        (KeyType(kind="timestamp"), pa.array([1], pa.timestamp("us"))),
+        (KeyType(kind="timestamp_ntz"), pa.array([1], pa.timestamp("us", tz="UTC"))),
+        (KeyType(kind="timestamp"), pa.array([1], pa.timestamp("ns", tz="UTC"))),
+        (KeyType(kind="decimal", scale=2), pa.array([Decimal("1.000")], pa.decimal128(9, 3))),
+        (KeyType(kind="decimal", scale=2), pa.array([Decimal("1.00")], pa.decimal128(19, 2))),
+        (KeyType(kind="string"), pa.array([1])),
+    ],
+    ids=lambda value: value.kind if isinstance(value, KeyType) else str(value.type),
+)
+def test_other_types_are_refused(key_type: KeyType, values: pa.Array) -> None:
+    """Values that are not of the key type are refused, never converted with a loss."""
+    with pytest.raises(UnsupportedError) as caught:
+        encode_keys(key_type, values)
+
+    assert caught.value.kind is ErrorKind.UNSUPPORTED_TYPE
+
+
+def test_unknown_kinds_are_refused() -> None:
+    """A kind that this version does not know, say from a later one, is refused."""
+    with pytest.raises(UnsupportedError) as caught:
+        KeyType(kind="uuid")
+
+    assert caught.value.kind is ErrorKind.UNSUPPORTED_TYPE

@@ -1,0 +1,198 @@
+"""Look-ups agree with their slow twins and never miss a unit."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.sieve.arrays import PHYSICALS, arrays_of, keys_of, pairs_of
+
+from lakesieve.errors import InvalidInputError
+from lakesieve.sieve import Blocks, RangeSet, build_blocks, lookup_points, lookup_ranges
+from lakesieve.testing import as_blocks, codes, intervals, key_sets, point_units, range_units
+
+
+def blocks_of(sets: dict[Any, set[int]], physical: str) -> Blocks:
+    return build_blocks(*arrays_of(pairs_of(sets), physical))
+
+
+def no_blocks(physical: str) -> Blocks:
+    return Blocks(
+        keys=keys_of([], physical),
+        offsets=np.zeros(1, np.int64),
+        ordinals=np.zeros(0, np.int32),
+        max_key=0 if physical == "int64" else b"",
+        key_count=0,
+        pair_count=0,
+    )
+
+
+@pytest.mark.parametrize("physical", PHYSICALS)
+@given(data=st.data())
+def test_points_equal_the_twin(physical: str, data: st.DataObject) -> None:
+    """Present keys get exactly their units, absent ones those of the block around them."""
+    sets = data.draw(key_sets(physical, min_size=2))
+    asked = data.draw(st.lists(st.one_of(st.sampled_from(sorted(sets)), codes(physical))))
+    offsets, units = lookup_points(blocks_of(sets, physical), keys_of(asked, physical))
+
+    found = [units[offsets[i] : offsets[i + 1]].tolist() for i in range(len(asked))]
+    assert found == point_units(as_blocks(sets), max(sets), asked)
+    assert [f for k, f in zip(asked, found, strict=True) if k in sets] == [
+        sorted(sets[k]) for k in asked if k in sets
+    ]
+    assert (offsets[-1], units.dtype) == (len(units), np.int32)
+
+
+@pytest.mark.parametrize("physical", PHYSICALS)
+@given(data=st.data())
+def test_ranges_equal_the_twin(physical: str, data: st.DataObject) -> None:
+    """Intervals, open or not, get the units of all blocks that overlap them."""
+    sets = data.draw(key_sets(physical, min_size=2))
+    asked = data.draw(intervals(physical, near=sets))
+    units = lookup_ranges(blocks_of(sets, physical), RangeSet.from_intervals(asked, physical))
+
+    assert units.tolist() == range_units(as_blocks(sets), max(sets), asked)
+    assert units.dtype == np.int32
+
+
+@pytest.mark.parametrize("physical", PHYSICALS)
+@given(data=st.data())
+def test_ranges_never_miss_a_unit(physical: str, data: st.DataObject) -> None:
+    """Every unit of every key inside an interval is found; said without blocks."""
+    sets = data.draw(key_sets(physical, min_size=2))
+    asked = data.draw(intervals(physical, near=sets))
+    units = lookup_ranges(blocks_of(sets, physical), RangeSet.from_intervals(asked, physical))
+    inside = [
+        key
+        for key in sets
+        for low, high in asked
+        if (low is None or low <= key) and (high is None or key < high)
+    ]
+
+    assert set(units.tolist()) >= set().union(*(sets[key] for key in inside))
+
+
+@pytest.mark.parametrize("physical", PHYSICALS)
+@given(data=st.data())
+def test_any_intervals_will_do(physical: str, data: st.DataObject) -> None:
+    """Intervals out of order, overlapping or empty give the same answer as the twin."""
+    sets = data.draw(key_sets(physical, min_size=2))
+    bound = st.none() | st.sampled_from(sorted(sets)) | codes(physical)
+    asked = data.draw(st.lists(st.tuples(bound, bound), max_size=4))
+    units = lookup_ranges(blocks_of(sets, physical), RangeSet.from_intervals(asked, physical))
+    some = [(a, b) for a, b in asked if a is None or b is None or a < b]
+
+    assert units.tolist() == range_units(as_blocks(sets), max(sets), some)
+
+
+@pytest.mark.parametrize("physical", PHYSICALS)
+def test_order_and_empty_intervals_do_not_matter(physical: str) -> None:
+    """Intervals in descending order lose nothing, and an empty one inside a block finds nothing."""
+    names = [1, 3, 5, 7, 9] if physical == "int64" else [b"1", b"3", b"5", b"7", b"9"]
+    one, three, five, seven, nine = names
+    four = 4 if physical == "int64" else b"4"
+    blocks = blocks_of({one: {0}, three: {1}, five: {2}, seven: {3}, nine: {4}}, physical)
+
+    def ask(*asked: tuple[Any, Any]) -> list[int]:
+        return lookup_ranges(blocks, RangeSet.from_intervals(asked, physical)).tolist()
+
+    assert ask((nine, None), (five, seven), (one, three)) == [0, 2, 4]
+    assert ask((four, four), (seven, three)) == []
+
+
+@pytest.mark.parametrize("physical", PHYSICALS)
+def test_few_and_many_points_take_the_same_way(physical: str) -> None:
+    """One key asked for alone gets what it gets among thousands."""
+    names = [3 * i if physical == "int64" else b"%05d" % (3 * i) for i in range(2_000)]
+    sets = {name: {i % 7, i % 11} for i, name in enumerate(names)}
+    blocks = blocks_of(sets, physical)
+    asked = [
+        3 * i + i % 2 if physical == "int64" else b"%05d" % (3 * i + i % 2) for i in range(2_000)
+    ]
+    offsets, units = lookup_points(blocks, keys_of(asked, physical))
+    ends = [(k, k + 1 if isinstance(k, int) else k + b"\0") for k in asked]
+
+    for i in range(0, 2_000, 97):
+        together = units[offsets[i] : offsets[i + 1]].tolist()
+        _, alone = lookup_points(blocks, keys_of(asked[i : i + 1], physical))
+        ranged = lookup_ranges(blocks, RangeSet.from_intervals(ends[i : i + 1], physical))
+        assert together == alone.tolist() == ranged.tolist()
+    everything = lookup_ranges(blocks, RangeSet.from_intervals(ends, physical))
+    assert everything.tolist() == sorted(set(units.tolist()))
+
+
+@pytest.mark.parametrize("physical", PHYSICALS)
+def test_nothing_gives_nothing(physical: str) -> None:
+    """No blocks, no keys or no ranges give the empty set."""
+    blocks = blocks_of({1 if physical == "int64" else b"a": {0}}, physical)
+    everything = RangeSet.from_intervals([(None, None)], physical)
+    key = keys_of([7 if physical == "int64" else b"x"], physical)
+
+    assert lookup_ranges(no_blocks(physical), everything).tolist() == []
+    assert lookup_ranges(blocks, RangeSet.from_intervals([], physical)).tolist() == []
+    assert lookup_points(no_blocks(physical), key)[0].tolist() == [0, 0]
+    assert lookup_points(blocks, key[:0])[0].tolist() == [0]
+
+
+def test_a_block_may_have_an_empty_set() -> None:
+    """A gap written as a block without units answers with none, and its neighbours with theirs."""
+    blocks = Blocks(
+        keys=keys_of([0, 10, 20], "int64"),
+        offsets=np.array([0, 1, 1, 3]),
+        ordinals=np.array([4, 1, 2], np.int32),
+        max_key=25,
+        key_count=3,
+        pair_count=3,
+    )
+    blocks.validate()
+    offsets, units = lookup_points(blocks, keys_of([5, 15, 25, 26], "int64"))
+
+    assert (offsets.tolist(), units.tolist()) == ([0, 1, 1, 3, 3], [4, 1, 2])
+    found = lookup_ranges(blocks, RangeSet.from_intervals([(10, 20), (25, 99)], "int64"))
+    assert found.tolist() == [1, 2]
+
+
+GOOD = blocks_of({1: {0, 3}, 5: {2}, 9: {1, 2}}, "int64")
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"keys": keys_of([1, 5, 5], "int64")},
+        {"keys": keys_of([1, 9, 5], "int64")},
+        {"keys": keys_of([1, None, 9], "int64")},
+        {"keys": keys_of([1, 5, 9], "int64").cast("int32")},
+        {"keys": keys_of([1, 5], "int64")},
+        {"max_key": 8},
+        {"offsets": np.array([0, 2, 3, 4])},
+        {"offsets": np.array([1, 2, 3, 5])},
+        {"offsets": np.array([0, 3, 2, 5])},
+        {"ordinals": np.array([3, 0, 2, 1, 2], np.int32)},
+        {"ordinals": np.array([0, 0, 2, 1, 2], np.int32)},
+        {"ordinals": np.array([-1, 3, 2, 1, 2], np.int32)},
+    ],
+    ids=[
+        "keys-repeated",
+        "keys-descending",
+        "keys-null",
+        "keys-of-another-type",
+        "keys-too-few",
+        "max-key-too-low",
+        "offsets-end-early",
+        "offsets-start-late",
+        "offsets-descending",
+        "ordinals-descending",
+        "ordinals-repeated",
+        "ordinals-negative",
+    ],
+)
+def test_broken_blocks_are_told(broken: dict[str, Any]) -> None:
+    """Whatever a look-up relies on is checked by ``validate``."""
+    GOOD.validate()
+
+    with pytest.raises(InvalidInputError):
+        dataclasses.replace(GOOD, **broken).validate()
