@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError, UnsupportedError
+from lakesieve.errors import (
+    ErrorKind,
+    InvalidInputError,
+    LakesieveError,
+    NotFoundError,
+    UnsupportedError,
+)
 from lakesieve.tables.contract import RAW_READ, Column, TableVersion
 from lakesieve.tables.iceberg_schema import columns_of_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -135,52 +142,73 @@ class IcebergTable:
 
 
 def _load_identifier(spark: SparkSession, name: str) -> Any:
-    from py4j.protocol import Py4JJavaError
-
     jvm: Any = spark._jvm
-    try:
+    with _named_errors(name):
         table = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, name)
         table.refresh()
-    except Py4JJavaError as error:
-        raise _named_error(error.java_exception, name) from error
     return table
 
 
 def _load_path(spark: SparkSession, path: str) -> Any:
-    from py4j.protocol import Py4JJavaError
-
     jvm: Any = spark._jvm
     hadoop = spark._jsparkSession.sessionState().newHadoopConf()
-    try:
+    with _named_errors(path):
         return jvm.org.apache.iceberg.hadoop.HadoopTables(hadoop).load(path)
+
+
+@contextmanager
+def _named_errors(name: str) -> Iterator[None]:
+    """What the catalog says of a name, as one of lakesieve's errors."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
     except Py4JJavaError as error:
-        raise _named_error(error.java_exception, path) from error
+        java = error.java_exception
+        kind = str(java.getClass().getSimpleName())
+        raise _named_error(kind, str(java.getMessage() or kind), name) from error
+    except PySparkException as error:
+        raise _named_error(str(error.getCondition()), str(error), name) from error
 
 
-def _named_error(java: Any, name: str) -> Exception:
-    kind = java.getClass().getSimpleName()
-    message = (str(java.getMessage()) if java.getMessage() else kind).splitlines()[0]
-    if kind in {"NoSuchTableException", "NoSuchNamespaceException", "NoSuchIcebergTableException"}:
+_NO_TABLE = frozenset(
+    {
+        "NoSuchTableException",
+        "NoSuchNamespaceException",
+        "NoSuchIcebergTableException",
+        "TABLE_OR_VIEW_NOT_FOUND",
+        "SCHEMA_NOT_FOUND",
+    }
+)
+_NO_NAME = frozenset(
+    {"ParseException", "PARSE_SYNTAX_ERROR", "CATALOG_NOT_FOUND", "IllegalArgumentException"}
+)
+
+
+def _named_error(kind: str, message: str, name: str) -> LakesieveError:
+    first = message.splitlines()[0]
+    if kind in _NO_TABLE:
         return NotFoundError(
             f"There is no table {name}.",
             kind=ErrorKind.TABLE_NOT_FOUND,
             hint="Name it catalog.database.table, or iceberg:PATH; SHOW TABLES IN a database "
             "lists what is there.",
         )
-    if kind == "ClassCastException" or "is not an iceberg table" in message.lower():
+    if kind == "ClassCastException" or "is not an iceberg table" in first.lower():
         return UnsupportedError(
             f"{name} is not an Iceberg table.",
             kind=ErrorKind.UNSUPPORTED_TABLE,
             hint="This version indexes Iceberg tables.",
         )
-    if kind in {"ParseException", "NoSuchCatalogException", "CatalogNotFoundException"}:
+    if kind in _NO_NAME:
         return InvalidInputError(
-            f"{name!r} does not name a table: {message}",
+            f"{name!r} does not name a table: {first}",
             kind=ErrorKind.NOT_A_TABLE,
             hint="Name it catalog.database.table, or iceberg:PATH.",
         )
     return NotFoundError(
-        f"The table {name} cannot be loaded: {message}",
+        f"The table {name} cannot be loaded: {first}",
         kind=ErrorKind.TABLE_NOT_FOUND,
         hint="Check the name and the catalog's settings (--spark-conf).",
     )

@@ -1,0 +1,316 @@
+"""Building: what an index covers, and what is refused before anything is written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import lakesieve as ls
+from lakesieve.errors import (
+    ErrorKind,
+    InvalidInputError,
+    LakesieveError,
+    NotFoundError,
+    StorageError,
+    UnsupportedError,
+)
+from lakesieve.spark import build, stages
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+MERGE_ON_READ = (
+    "'write.delete.mode'='merge-on-read','write.update.mode'='merge-on-read',"
+    "'write.merge.mode'='merge-on-read'"
+)
+
+
+def _fill(
+    spark: SparkSession, table: str, properties: str = "'format-version'='2'", columns: str = ""
+) -> None:
+    spark.sql(
+        f"CREATE TABLE {table} (k BIGINT, s STRING, v BIGINT) USING iceberg {columns} "
+        f"TBLPROPERTIES ({properties}, 'write.distribution-mode'='none')"
+    )
+    rows = spark.range(0, 1000, 1, 8).selectExpr(
+        "IF(id % 50 = 0, NULL, (id * 7919) % 1009) AS k", "concat('ü', id % 37) AS s", "id AS v"
+    )
+    rows.writeTo(table).append()
+
+
+def _true_files(spark: SparkSession, table: str, where: str) -> set[str]:
+    rows = spark.sql(f"SELECT DISTINCT _file FROM {table} WHERE {where}").collect()
+    return {row[0] for row in rows}
+
+
+@pytest.mark.parametrize("where", ["k = 500", "k IN (1, 2, 3, 1008)", "k IS NULL", "k < 0"])
+def test_answers_are_exactly_the_files(spark: SparkSession, table: str, where: str) -> None:
+    """For keys that are there, the files found are those that hold a match and no others."""
+    _fill(spark, table)
+    index = ls.create_index(table, ["k"], spark=spark)
+
+    found = index.files(where)
+
+    assert set(found.paths) == _true_files(spark, table, where)
+    assert found.total == 8
+    assert found.uncovered == 0
+
+
+def test_many_buckets_and_small_buffers(
+    spark: SparkSession, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keys cut into many ranges and gathered in many runs give the same index."""
+    monkeypatch.setattr(build, "BUCKET_ROWS", 100)
+    monkeypatch.setattr(stages, "BUFFER_ROWS", 10)
+    _fill(spark, table)
+    for column, probes in (("k", ("k = 500", "k > 900")), ("s", ("s = 'ü7'", "s LIKE 'ü3%'"))):
+        index = ls.create_index(table, [column], spark=spark)
+        assert index.info().segments > 3
+        for where in probes:
+            assert set(index.files(where).paths) >= _true_files(spark, table, where)
+
+
+def test_deleted_rows_are_indexed_for_older_versions(
+    spark: SparkSession, table: str, both: Callable[[str], tuple[int, int]]
+) -> None:
+    """Rows deleted before the build are still found where an older version has them."""
+    _fill(spark, table, f"'format-version'='3',{MERGE_ON_READ}")
+    before = spark.sql(f"SELECT snapshot_id FROM {table}.snapshots").first()[0]
+    spark.sql(f"DELETE FROM {table} WHERE k = 500")
+    ls.create_index(table, ["k"], spark=spark)
+
+    both(f"SELECT * FROM {table} WHERE k = 500")
+    _, read = both(f"SELECT * FROM {table} VERSION AS OF {before} WHERE k = 500")
+
+    assert read == 1
+    ls.disable(spark)
+    assert spark.sql(f"SELECT * FROM {table} VERSION AS OF {before} WHERE k = 500").count() == 1
+
+
+def test_deletes_that_would_hide_rows_fail_the_build(
+    spark: SparkSession, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If raw reading ever stopped working, the build would fail instead of missing rows."""
+    _fill(spark, table, f"'format-version'='2',{MERGE_ON_READ}")
+    spark.sql(f"DELETE FROM {table} WHERE v % 100 = 7")
+    monkeypatch.setattr("lakesieve.tables.iceberg.RAW_READ", "no-such-option")
+
+    with pytest.raises(LakesieveError) as caught:
+        ls.create_index(table, ["k"], spark=spark)
+
+    assert caught.value.kind is ErrorKind.BUILD_INCONSISTENT
+    assert ls.list_indexes(table, spark=spark) == []
+
+
+def test_columns_are_known_by_field_id(
+    spark: SparkSession, table: str, both: Callable[[str], tuple[int, int]]
+) -> None:
+    """A rename keeps the index; a column dropped and added again under its name has none."""
+    _fill(spark, table)
+    ls.create_index(table, ["k"], spark=spark)
+    spark.sql(f"ALTER TABLE {table} RENAME COLUMN k TO key")
+
+    assert both(f"SELECT * FROM {table} WHERE key = 500")[1] == 1
+    spark.sql(f"ALTER TABLE {table} DROP COLUMN key")
+    spark.sql(f"ALTER TABLE {table} ADD COLUMN key BIGINT")
+    spark.sql(f"INSERT INTO {table} (s, v, key) VALUES ('x', -1, 500)")
+    total, read = both(f"SELECT * FROM {table} WHERE key = 500 OR key IS NULL")
+    assert read == total
+    both(f"SELECT * FROM {table} WHERE key = 500")
+
+
+def test_promotion_keeps_the_index(
+    spark: SparkSession, table: str, both: Callable[[str], tuple[int, int]]
+) -> None:
+    """After int became bigint and a decimal grew, the index still answers, also for old files."""
+    spark.sql(
+        f"CREATE TABLE {table} (k INT, m DECIMAL(6,2)) USING iceberg "
+        "TBLPROPERTIES ('write.distribution-mode'='none')"
+    )
+    rows = spark.range(0, 100, 1, 5).selectExpr(
+        "CAST(id AS INT) AS k", "CAST((id * 31 % 100) / 4 AS DECIMAL(6,2)) AS m"
+    )
+    rows.writeTo(table).append()
+    for column in ("k", "m"):
+        ls.create_index(table, [column], spark=spark)
+    spark.sql(f"ALTER TABLE {table} ALTER COLUMN k TYPE BIGINT")
+    spark.sql(f"ALTER TABLE {table} ALTER COLUMN m TYPE DECIMAL(18,2)")
+    spark.sql(f"INSERT INTO {table} VALUES (3000000000, 9999999.25)")
+
+    assert both(f"SELECT * FROM {table} WHERE k = 57")[1] <= 2
+    assert both(f"SELECT * FROM {table} WHERE m = 2.25")[1] <= 2
+    both(f"SELECT * FROM {table} WHERE k > 2000000000 OR m > 9999999")
+
+
+@pytest.mark.parametrize("kind", ["orc", "avro"])
+def test_other_file_formats(
+    spark: SparkSession, table: str, both: Callable[[str], tuple[int, int]], kind: str
+) -> None:
+    """Data files in ORC and Avro are indexed as Parquet is, deletes ignored."""
+    _fill(spark, table, f"'write.format.default'='{kind}',{MERGE_ON_READ}")
+    spark.sql(f"DELETE FROM {table} WHERE v = 7")
+    ls.create_index(table, ["k"], spark=spark)
+
+    assert both(f"SELECT * FROM {table} WHERE k = 500")[1] == 1
+
+
+def test_files_that_were_added_without_field_ids(
+    spark: SparkSession, table: str, tmp_path: Path, both: Callable[[str], tuple[int, int]]
+) -> None:
+    """Files brought in by add_files, partition column missing from them, are indexed by name."""
+    source = str(tmp_path / "plain")
+    rows = spark.range(0, 400, 1, 4).selectExpr("(id * 7919) % 1009 AS k", "id AS v", "id % 2 AS p")
+    rows.write.partitionBy("p").parquet(source)
+    spark.sql(
+        f"CREATE TABLE {table} (k BIGINT, v BIGINT, p BIGINT) USING iceberg PARTITIONED BY (p)"
+    )
+    name = table.removeprefix("lake.")
+    spark.sql(f"CALL lake.system.add_files('{name}', '`parquet`.`{source}`')")
+    for column in ("k", "p"):
+        ls.create_index(table, [column], spark=spark)
+
+    total, read = both(f"SELECT * FROM {table} WHERE k = {7919 % 1009}")
+    assert read == 1 < total
+    both(f"SELECT * FROM {table} WHERE p = 1 AND k < 50")
+
+
+def test_an_empty_table(spark: SparkSession, table: str) -> None:
+    """An index of a table without data covers nothing; what comes later is read."""
+    spark.sql(f"CREATE TABLE {table} (k BIGINT) USING iceberg")
+    index = ls.create_index(table, ["k"], spark=spark)
+    assert index.files("k = 1").paths == []
+    spark.sql(f"INSERT INTO {table} VALUES (1)")
+
+    found = index.files("k = 5")
+
+    assert (len(found.paths), found.uncovered, found.total) == (1, 1, 1)
+
+
+def test_versions_branches_and_tags(spark: SparkSession, table: str) -> None:
+    """One index answers for every version by id, time, branch and tag."""
+    _fill(spark, table)
+    index = ls.create_index(table, ["k"], spark=spark)
+    first = spark.sql(f"SELECT snapshot_id, committed_at FROM {table}.snapshots").first()
+    spark.sql(f"ALTER TABLE {table} CREATE TAG gold")
+    spark.sql(f"ALTER TABLE {table} CREATE BRANCH work")
+    spark.sql(f"INSERT INTO {table}.branch_work VALUES (500, 'x', 0)")
+    spark.sql(f"INSERT INTO {table} VALUES (501, 'x', 0)")
+
+    assert index.files("k = 500", first[0]).total == 8
+    assert index.files("k = 500", str(first[0])).total == 8
+    assert index.files("k = 500", "gold").total == 8
+    assert index.files("k = 500", "work").uncovered == 1
+    assert index.files("k = 500").total == 9
+    assert index.files("k = 500", "2999-01-01T00:00:00").total == 9
+    with pytest.raises(NotFoundError, match="no version") as caught:
+        index.files("k = 500", "nonsense")
+    assert caught.value.kind is ErrorKind.VERSION_NOT_FOUND
+
+
+def test_another_location(spark: SparkSession, table: str, tmp_path: Path) -> None:
+    """An index kept elsewhere is found when its place is named, and the table stays untouched."""
+    _fill(spark, table)
+    place = str(tmp_path / "indexes")
+    index = ls.create_index(table, ["k"], spark=spark, location=place)
+
+    assert index.info().location.startswith(place)
+    assert ls.list_indexes(table, spark=spark) == []
+    assert [i.name for i in ls.list_indexes(table, spark=spark, location=place)] == ["k"]
+    assert ls.open_index(table, "k", spark=spark, location=place).info() == index.info()
+    ls.enable(spark, locations=[place])
+    assert spark.sql(f"SELECT * FROM {table} WHERE k = 500").count() == 1
+    assert [p.files_read for p in ls.last_pruning(spark)] == [1]
+
+
+def test_a_table_by_its_path(spark: SparkSession, table: str) -> None:
+    """A table is found by iceberg:PATH as by its name, and shares its indexes."""
+    _fill(spark, table)
+    ls.create_index(table, ["k"], spark=spark)
+    (info,) = ls.list_indexes(table, spark=spark)
+    path = info.location.removesuffix("/_lakesieve/k")
+
+    found = ls.find_files(f"iceberg:{path}", "k = 500", spark=spark)
+
+    assert len(found.paths) == 1
+    assert found.indexes == ("k",)
+
+
+def test_two_indexes_work_together(spark: SparkSession, table: str) -> None:
+    """File sets of several indexes intersect under AND and unite under OR."""
+    _fill(spark, table)
+    for column in ("k", "v"):
+        ls.create_index(table, [column], spark=spark)
+    one = set(ls.find_files(table, "k = 500", spark=spark).paths)
+    two = set(ls.find_files(table, "v < 200", spark=spark).paths)
+
+    assert set(ls.find_files(table, "k = 500 AND v < 200", spark=spark).paths) == one & two
+    assert set(ls.find_files(table, "k = 500 OR v < 200", spark=spark).paths) == one | two
+
+
+def test_progress_is_told(spark: SparkSession, table: str) -> None:
+    """The callback hears of the build and, last, that all rows are done."""
+    _fill(spark, table)
+    heard: list[ls.BuildProgress] = []
+    ls.create_index(table, ["k"], spark=spark, progress=heard.append)
+
+    assert heard[-1].phase == "done"
+    assert (heard[-1].rows_done, heard[-1].rows_total) == (1000, 1000)
+    assert (heard[-1].files_done, heard[-1].files_total) == (8, 8)
+
+
+def test_bad_input_is_refused(spark: SparkSession, table: str) -> None:
+    """Wrong names and types get one clear error each, and nothing is written."""
+    spark.sql(
+        f"CREATE TABLE {table} (k BIGINT, m MAP<STRING, INT>, w DECIMAL(38,2), a ARRAY<INT>) "
+        "USING iceberg"
+    )
+    cases = [
+        (NotFoundError, "lake.t.nothing_here", ["k"], "no table"),
+        (NotFoundError, "lake.nowhere.at_all", ["k"], "no table"),
+        (NotFoundError, "iceberg:/no/such/path", ["k"], "no table"),
+        (LakesieveError, "no_such_catalog.t.x", ["k"], "no_such_catalog"),
+        (LakesieveError, "1 = 1", ["k"], "1 = 1"),
+        (LakesieveError, " ", ["k"], "empty"),
+        (UnsupportedError, "delta:/x", ["k"], "delta"),
+        (NotFoundError, table, ["kk"], "no column kk"),
+        (UnsupportedError, table, ["m"], "map"),
+        (UnsupportedError, table, ["w"], "decimal"),
+        (UnsupportedError, table, ["a"], "list"),
+        (LakesieveError, table, ["k", "w"], "one column"),
+    ]
+    for kind, name, columns, text in cases:
+        with pytest.raises(kind, match=text) as caught:
+            ls.create_index(name, columns, spark=spark)
+        assert isinstance(caught.value, LakesieveError), name
+        assert "\n" not in str(caught.value), name
+    with pytest.raises(InvalidInputError):
+        ls.create_index(table, ["k"], spark=spark, name="../x")
+    assert ls.list_indexes(table, spark=spark) == []
+
+
+def test_an_index_is_made_once(spark: SparkSession, table: str) -> None:
+    """A second index of the name is refused; after a drop the name is free."""
+    _fill(spark, table)
+    index = ls.create_index(table, ["k"], spark=spark)
+    with pytest.raises(InvalidInputError, match="already has an index") as caught:
+        ls.create_index(table, ["k"], spark=spark)
+    assert caught.value.kind is ErrorKind.INDEX_EXISTS
+    index.drop()
+    with pytest.raises(NotFoundError, match="no index k"):
+        ls.open_index(table, "k", spark=spark)
+
+    ls.create_index(table, ["k"], spark=spark)
+
+
+def test_a_place_that_cannot_be_written(spark: SparkSession, table: str, tmp_path: Path) -> None:
+    """A place that cannot be written to is refused before anything is read."""
+    _fill(spark, table)
+    (tmp_path / "file").write_text("in the way")
+
+    with pytest.raises(StorageError) as caught:
+        ls.create_index(table, ["k"], spark=spark, location=str(tmp_path / "file"))
+    assert caught.value.kind is ErrorKind.READ_ONLY
