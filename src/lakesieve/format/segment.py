@@ -83,46 +83,21 @@ def encode_segment(
         The file's bytes and its entry, the catalogue still unnamed.
     """
     sink = io.BytesIO()
-    schema = _schema(keys.type)
-    groups: list[dict[str, Any]] = []
-    encodings = {"key": "DELTA_BYTE_ARRAY" if keys.type == pa.binary() else "DELTA_BINARY_PACKED"}
-    with pq.ParquetWriter(
-        sink,
-        schema,
-        compression="zstd",
-        compression_level=6,
-        use_dictionary=["first", "gaps.list.element"],
-        column_encoding=encodings,
-        write_statistics=False,
-        store_schema=False,
-    ) as writer:
+    with _writer(sink, keys.type) as writer:
+        groups = []
         for start in range(0, len(keys), row_group_blocks):
-            end = min(start + row_group_blocks, len(keys))
-            at = sink.tell()
-            sets = offsets[start : end + 1]
-            table = _table(keys.slice(start, end - start), sets, ordinals, schema)
-            writer.write_table(table, row_group_size=row_group_blocks)
-            written = sink.getbuffer()[at:]
-            groups.append(
-                {
-                    "first_key": code_to_json(keys[start].as_py()),
-                    "start": at,
-                    "length": len(written),
-                    "crc32": zlib.crc32(written),
-                    "blocks": end - start,
-                }
-            )
-            written.release()  # or the buffer cannot grow
+            sets = offsets[start : start + row_group_blocks + 1]
+            table = _table(keys.slice(start, row_group_blocks), sets, ordinals)
+            groups.append(_written(writer, sink, table))
         document = {"format_version": FORMAT_VERSION, "unit_count": unit_count, "groups": groups}
         writer.add_key_value_metadata({_KEY: json.dumps(document).encode()})
     data = sink.getvalue()
-    footer_start = groups[-1]["start"] + groups[-1]["length"]
-    digest = hashlib.sha256(data).hexdigest()
+    footer = data[groups[-1]["start"] + groups[-1]["length"] :]
     entry = SegmentEntry(
-        path=f"segments/{digest[:40]}.parquet",
+        path=f"segments/{hashlib.sha256(data).hexdigest()[:40]}.parquet",
         size=len(data),
-        footer_length=len(data) - footer_start,
-        footer_sha256=hashlib.sha256(data[footer_start:]).hexdigest(),
+        footer_length=len(footer),
+        footer_sha256=hashlib.sha256(footer).hexdigest(),
         catalogue="",
         key_min=keys[0].as_py(),
         key_max=max_key,
@@ -132,6 +107,36 @@ def encode_segment(
         row_groups=len(groups),
     )
     return data, entry
+
+
+def _writer(sink: io.BytesIO, key: pa.DataType) -> pq.ParquetWriter:
+    encoding = "DELTA_BYTE_ARRAY" if key == pa.binary() else "DELTA_BINARY_PACKED"
+    return pq.ParquetWriter(
+        sink,
+        _schema(key),
+        compression="zstd",
+        compression_level=6,
+        use_dictionary=["first", "gaps.list.element"],
+        column_encoding={"key": encoding},
+        write_statistics=False,
+        store_schema=False,
+    )
+
+
+def _written(writer: pq.ParquetWriter, sink: io.BytesIO, table: pa.Table) -> dict[str, Any]:
+    """Write one row group; tells where it lies."""
+    start = sink.tell()
+    writer.write_table(table, row_group_size=table.num_rows)
+    data = sink.getbuffer()[start:]
+    told = {
+        "first_key": code_to_json(table.column("key")[0].as_py()),
+        "start": start,
+        "length": len(data),
+        "crc32": zlib.crc32(data),
+        "blocks": table.num_rows,
+    }
+    data.release()  # or the buffer cannot grow
+    return told
 
 
 def _schema(key: pa.DataType) -> pa.Schema:
@@ -145,9 +150,8 @@ def _schema(key: pa.DataType) -> pa.Schema:
     )
 
 
-def _table(
-    keys: pa.Array, offsets: np.ndarray, ordinals: np.ndarray, schema: pa.Schema
-) -> pa.Table:
+def _table(keys: pa.Array, offsets: np.ndarray, ordinals: np.ndarray) -> pa.Table:
+    schema = _schema(keys.type)
     sets = ordinals[offsets[0] : offsets[-1]]
     starts = offsets - offsets[0]
     lengths = np.diff(starts)
