@@ -9,6 +9,7 @@ import typer.main
 
 import lakesieve
 from lakesieve.cli import build_app
+from lakesieve.index import ReasonCode
 
 ROOT = Path(__file__).resolve().parents[2]
 CLI_PAGE = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
@@ -41,3 +42,9 @@ def test_every_parameter_has_help(name: str) -> None:
 def test_every_public_name_is_documented(name: str) -> None:
     """Every name that ``lakesieve`` exports is in docs/python.md."""
     assert f"`{name}" in API_PAGE or f"ls.{name}" in API_PAGE
+
+
+@pytest.mark.parametrize("code", sorted(ReasonCode))
+def test_every_reason_is_documented(code: ReasonCode) -> None:
+    """Every reason code stands in docs/operations.md."""
+    assert f"`{code}`" in (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")

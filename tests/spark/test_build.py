@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -249,6 +250,24 @@ def test_two_indexes_work_together(spark: SparkSession, table: str) -> None:
 
     assert set(ls.find_files(table, "k = 500 AND v < 200", spark=spark).paths) == one & two
     assert set(ls.find_files(table, "k = 500 OR v < 200", spark=spark).paths) == one | two
+
+
+def test_orphan_removal_leaves_the_index_alone(
+    spark: SparkSession, table: str, index_folder: Callable[[ls.Index], Path]
+) -> None:
+    """Iceberg's clean-up of files that no metadata names does not touch the index."""
+    _fill(spark, table)
+    index = ls.create_index(table, ["k"], spark=spark)
+    folder = index_folder(index)
+    stray = folder.parent.parent / "data" / "stray.parquet"
+    stray.write_bytes(b"x")
+    files = [path for path in (*folder.rglob("*"), stray) if path.is_file()]
+    for path in files:
+        os.utime(path, (1, 1))
+    name = table.removeprefix("lake.")
+    spark.sql(f"CALL lake.system.remove_orphan_files(table => '{name}')")
+
+    assert [path for path in files if not path.exists()] == [stray]
 
 
 def test_progress_is_told(spark: SparkSession, table: str) -> None:

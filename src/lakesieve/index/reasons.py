@@ -16,7 +16,6 @@ class ReasonCode(StrEnum):
     NO_INDEX = "no-index"
     NO_USABLE_PREDICATE = "no-usable-predicate"
     NOT_SELECTIVE = "not-selective"
-    COLUMN_MISSING = "column-missing"
     TYPE_CHANGED = "type-changed"
     OTHER_TABLE = "other-table"
     INDEX_CORRUPT = "index-corrupt"
