@@ -106,6 +106,26 @@ def test_broken_files_are_named_and_harmless(
         assert any("k" in r.detail and part in r.detail for r in named)
 
 
+@pytest.mark.parametrize("part", ["segments", "files", "log"])
+def test_harm_during_a_session_is_named(
+    spark: SparkSession,
+    table: str,
+    index_folder: Callable[[ls.Index], Path],
+    part: str,
+) -> None:
+    """A file harmed after the session has used it is noticed by the very next query."""
+    index = _make(spark, table)
+    ls.enable(spark)
+    assert spark.sql(f"SELECT * FROM {table} WHERE k = 5").count() == 1
+    assert _codes(spark) == {"index-used"}
+    for victim in (index_folder(index) / part).iterdir():
+        _flip(victim)
+
+    assert spark.sql(f"SELECT * FROM {table} WHERE k = 5").count() == 1
+
+    assert _codes(spark) == {"index-corrupt"}
+
+
 def test_a_too_new_index_is_left_alone(
     spark: SparkSession,
     table: str,

@@ -115,3 +115,14 @@ def test_present_keys_are_exact(pairs) -> None:
 
     for key in {key for key, _ in pairs}:
         assert _found(reader, [(key, key + 1)]) == {unit for k, unit in pairs if k == key}
+
+
+def test_a_look_up_that_reads_too_much_is_declined() -> None:
+    """Beyond the limit the answer is "not worth it", whether one range or many points ask."""
+    pairs = [(key, key % FILES) for key in range(0, 60, 3)]
+    reader = _index(pairs, pa.int64(), segments=1)
+
+    assert reader.lookup([(None, None)], most_row_groups=9) is None
+    assert reader.lookup([(k, k + 1) for k in range(0, 60, 3)], most_row_groups=9) is None
+    assert reader.lookup([(None, None)], most_row_groups=10) is not None
+    assert reader.lookup([(30, 31)], most_row_groups=1) is not None

@@ -40,8 +40,8 @@ class OpenedIndex:
         """Names this state of this index among all others."""
         return f"{self.definition.index_uuid}@{self.snapshot.number}"
 
-    @cached_property
     def _catalogues(self) -> pa.Table:
+        # through the reader each time: on local disk it notices a file that was changed
         tables = [self._reader.catalogue(entry) for entry in self.snapshot.catalogues]
         if not tables:
             return pa.table({"path": pa.array([], pa.string())})
@@ -59,7 +59,7 @@ class OpenedIndex:
 
     def paths(self) -> pa.ChunkedArray:
         """Paths of the covered files, in their numbering."""
-        return self._catalogues.column("path")
+        return self._catalogues().column("path")
 
     def may_match(self, ranges: Ranges) -> np.ndarray:
         """Tell for each covered file whether it can hold a value of the ranges.
@@ -75,7 +75,7 @@ class OpenedIndex:
             NotFoundError: A file of the index is gone.
             IndexFormatError: A file of the index is too new.
         """
-        mask = np.zeros(self._catalogues.num_rows, dtype=bool)
+        mask = np.zeros(self._catalogues().num_rows, dtype=bool)
         if not len(mask):
             return mask
         if ranges.nulls:
@@ -84,10 +84,13 @@ class OpenedIndex:
             mask |= self._flag("has_value")
             return mask
         if ranges.intervals:
-            for catalogue, ordinals in self._reader.lookup(ranges.intervals).items():
+            found = self._reader.lookup(ranges.intervals)
+            if found is None:
+                return np.ones(len(mask), dtype=bool)
+            for catalogue, ordinals in found.items():
                 mask[self._offsets[catalogue] + ordinals.astype(np.int64)] = True
         return mask
 
     def _flag(self, column: str) -> np.ndarray:
-        flags: np.ndarray = self._catalogues.column(column).to_numpy()
+        flags: np.ndarray = self._catalogues().column(column).to_numpy()
         return flags

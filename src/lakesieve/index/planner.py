@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -174,6 +175,7 @@ def _keep(
             return np.ones(size, bool)
 
 
+@lru_cache(maxsize=32)
 def _universe(indexes: tuple[OpenedIndex, ...]) -> Universe:
     identity = hashlib.sha256("\n".join(i.identity for i in indexes).encode()).hexdigest()[:32]
     everything = pa.chunked_array([c for i in indexes for c in i.paths().chunks], pa.string())

@@ -26,6 +26,8 @@ Code = int | bytes
 Interval = tuple[Code | None, Code | None]
 
 CACHE_BYTES = 256 << 20
+MOST_ROW_GROUPS = 256
+"""Row groups that one look-up may read: beyond that, scanning the table is the better plan."""
 
 
 class BlockCache:
@@ -93,25 +95,48 @@ class IndexReader:
         table: pa.Table = self._cache.get(self._key(entry.path, "catalogue"), make)
         return table
 
-    def lookup(self, intervals: Sequence[Interval]) -> dict[str, np.ndarray]:
+    def lookup(
+        self, intervals: Sequence[Interval], *, most_row_groups: int = MOST_ROW_GROUPS
+    ) -> dict[str, np.ndarray] | None:
         """Ordinals, by catalogue, that can hold a key of any of the intervals.
 
         Args:
             intervals: Half-open, sorted, disjoint; ``None`` is no bound.
+            most_row_groups: How much may be read.
+
+        Returns:
+            The ordinals, or ``None`` when more would have to be read than is worth it.
 
         Raises:
             NotFoundError: A file of the index is gone.
             CorruptIndexError: A file of the index is damaged.
             IndexFormatError: A file of the index is too new.
         """
+        wanted = [
+            (entry, touching)
+            for entry in self._segments
+            if (touching := _overlapping(intervals, entry.key_min, entry.key_max))
+        ]
+        least = sum(_least_groups(entry, touching) for entry, touching in wanted)
+        if least > most_row_groups:
+            return None
+        plans = [(entry, *self._groups(entry, touching)) for entry, touching in wanted]
+        if sum(len(by_group) for _, _, by_group in plans) > most_row_groups:
+            return None
         found: dict[str, list[np.ndarray]] = {}
-        for entry in self._segments:
-            wanted = _overlapping(intervals, entry.key_min, entry.key_max)
-            if wanted:
-                found.setdefault(entry.catalogue, []).extend(self._segment(entry, wanted))
+        for entry, footer, by_group in plans:
+            physical = "bytes" if isinstance(entry.key_min, bytes) else "int64"
+            for number, touching in by_group.items():
+                ranges = RangeSet.from_intervals(touching, physical)
+                units = lookup_ranges(self._group(entry, footer, number), ranges)
+                found.setdefault(entry.catalogue, []).append(units)
         return {catalogue: np.unique(np.concatenate(parts)) for catalogue, parts in found.items()}
 
-    def _segment(self, entry: SegmentEntry, intervals: Sequence[Interval]) -> list[np.ndarray]:
+    def _groups(
+        self, entry: SegmentEntry, intervals: Sequence[Interval]
+    ) -> tuple[SegmentFooter, dict[int, list[Interval]]]:
+        """A segment's footer, and which of its row groups each interval touches."""
+
         def make() -> tuple[SegmentFooter, int]:
             start = entry.size - entry.footer_length
             data = self._storage.get_range(entry.path, start, entry.footer_length)
@@ -125,13 +150,7 @@ class IndexReader:
             last = len(firsts) if high is None else bisect.bisect_left(firsts, high)
             for number in range(first, max(last, first + 1)):
                 by_group.setdefault(number, []).append((low, high))
-        physical = "bytes" if isinstance(entry.key_min, bytes) else "int64"
-        return [
-            lookup_ranges(
-                self._group(entry, footer, number), RangeSet.from_intervals(wanted, physical)
-            )
-            for number, wanted in by_group.items()
-        ]
+        return footer, by_group
 
     def _group(self, entry: SegmentEntry, footer: SegmentFooter, number: int) -> Blocks:
         def make() -> tuple[Blocks, int]:
@@ -164,6 +183,14 @@ def _last_key(entry: SegmentEntry, footer: SegmentFooter, number: int) -> Code:
     if number + 1 == len(footer.groups):
         return entry.key_max
     return footer.groups[number + 1].first_key
+
+
+def _least_groups(entry: SegmentEntry, intervals: Sequence[Interval]) -> int:
+    """Row groups that must be read for sure, told without the footer."""
+    low, high = intervals[0]
+    below = low is None or low <= entry.key_min  # type: ignore[operator]
+    above = high is None or high > entry.key_max  # type: ignore[operator]
+    return entry.row_groups if below and above else 1
 
 
 def _overlapping(intervals: Sequence[Interval], low: Code, high: Code) -> Sequence[Interval]:
