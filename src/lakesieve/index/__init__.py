@@ -6,7 +6,7 @@ from lakesieve.index.find import find
 from lakesieve.index.index import Index, describe
 from lakesieve.index.opened import OpenedIndex
 from lakesieve.index.planner import Plan, Universe, plan_files, usable_indexes
-from lakesieve.index.reasons import Reason, ReasonCode
+from lakesieve.index.reasons import Reason, ReasonCode, uncovered_detail
 from lakesieve.index.registry import FOLDER, IndexRegistry, index_storage, roots_of
 from lakesieve.index.result import BuildProgress, CommitInfo, Found, IndexInfo, TablePruning
 
@@ -29,5 +29,6 @@ __all__ = [
     "index_storage",
     "plan_files",
     "roots_of",
+    "uncovered_detail",
     "usable_indexes",
 ]

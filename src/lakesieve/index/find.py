@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakesieve.index.planner import plan_files, usable_indexes
-from lakesieve.index.reasons import Reason, ReasonCode
+from lakesieve.index.reasons import Reason, ReasonCode, uncovered_detail
 from lakesieve.index.result import Found
 from lakesieve.predicate import ColumnType, bind, parse_sql, truth
 
@@ -66,9 +66,7 @@ def find(
         keep[seen] = plan.keep[places.drop_null().to_numpy()]
         paths, uncovered = live.filter(pa.array(keep)), int((~seen).sum())
     if uncovered and plan.used:
-        told.append(
-            Reason(code=ReasonCode.UNCOVERED_FILES, detail=f"{uncovered} files not indexed yet")
-        )
+        told.append(Reason(code=ReasonCode.UNCOVERED_FILES, detail=uncovered_detail(uncovered)))
     return Found(
         paths=paths.to_pylist(),
         total=len(live),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["Reason", "ReasonCode"]
+__all__ = ["Reason", "ReasonCode", "uncovered_detail"]
 
 
 class ReasonCode(StrEnum):
@@ -40,3 +40,8 @@ class Reason:
 
     def __str__(self) -> str:
         return f"{self.code}: {self.detail}" if self.detail else str(self.code)
+
+
+def uncovered_detail(files: int) -> str:
+    """The sentence that goes with ``UNCOVERED_FILES``."""
+    return f"{files} file{'' if files == 1 else 's'} that no index has seen"

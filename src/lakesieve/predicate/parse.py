@@ -33,6 +33,8 @@ __all__ = ["parse_sql"]
 LONGEST = 32_000_000
 DEEPEST = 150
 
+_QUERY = "SELECT 1 FROM t WHERE "
+
 _OPERATORS: dict[type[Expression], str] = {
     sql.EQ: "=",
     sql.LT: "<",
@@ -61,10 +63,11 @@ def parse_sql(text: str) -> Expr:
         )
     try:
         # as a whole query, so that nothing but a condition can stand there
-        query = sqlglot.parse(f"SELECT 1 FROM t WHERE {text}\n", dialect="spark")
+        query = sqlglot.parse(f"{_QUERY}{text}\n", dialect="spark")
     except (SqlglotError, RecursionError) as error:
-        first = str(error).split("\n", 1)[0]
-        raise _invalid(f"The predicate {_short(text)!r} cannot be parsed: {first}") from error
+        raise _invalid(
+            f"The predicate {_short(text)!r} cannot be parsed{_place(error)}."
+        ) from error
     tree = query[0] if len(query) == 1 else None
     if not isinstance(tree, sql.Select) or tree.args.get("where") is None:
         raise _invalid(f"The text {_short(text)!r} is not one condition.")
@@ -92,6 +95,13 @@ def _invalid(message: str, hint: str = "") -> InvalidInputError:
         kind=ErrorKind.INVALID_PREDICATE,
         hint=hint or "Write a condition as after WHERE, such as: id = 5 AND day >= '2026-01-31'.",
     )
+
+
+def _place(error: Exception) -> str:
+    """Where in the text the parser stopped, if it says so."""
+    found = getattr(error, "errors", None) or [{}]
+    line, column = found[0].get("line"), found[0].get("col")
+    return f" at character {column - len(_QUERY)}" if line == 1 and column else ""
 
 
 def _short(text: str) -> str:

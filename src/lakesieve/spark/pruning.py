@@ -15,6 +15,7 @@ from lakesieve.index import (
     ReasonCode,
     TablePruning,
     plan_files,
+    uncovered_detail,
     usable_indexes,
 )
 from lakesieve.predicate import ColumnType, bind, from_catalyst, truth
@@ -124,7 +125,7 @@ def pruning_rows(report: list[dict[str, Any]]) -> list[TablePruning]:
         if row.get("error"):
             reasons.append(Reason(code=ReasonCode.INTERNAL_ERROR, detail=row["error"]))
         if row.get("uncovered"):
-            detail = f"{row['uncovered']} files not indexed yet"
+            detail = uncovered_detail(row["uncovered"])
             reasons.append(Reason(code=ReasonCode.UNCOVERED_FILES, detail=detail))
         rows.append(
             TablePruning(
