@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from lakesieve.errors import CorruptIndexError, ErrorKind
+from lakesieve.format.documents import corrupt
 from lakesieve.format.entries import CatalogueEntry
 
 __all__ = ["CATALOGUE_SCHEMA", "decode_catalogue", "encode_catalogue"]
@@ -64,19 +64,11 @@ def decode_catalogue(data: bytes, entry: CatalogueEntry) -> pa.Table:
         CorruptIndexError: The bytes are not those that were written.
     """
     if hashlib.sha256(data).hexdigest() != entry.sha256:
-        raise _corrupt(entry.path, "it fails the checksum")
+        raise corrupt(entry.path, "it fails the checksum")
     try:
         table = pq.read_table(io.BytesIO(data)).cast(CATALOGUE_SCHEMA)
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise _corrupt(entry.path, f"it cannot be read ({error})") from error
+        raise corrupt(entry.path, f"it cannot be read ({error})") from error
     if table.num_rows != entry.files:
-        raise _corrupt(entry.path, "it holds another number of files")
+        raise corrupt(entry.path, "it holds another number of files")
     return table
-
-
-def _corrupt(path: str, what: str) -> CorruptIndexError:
-    return CorruptIndexError(
-        f"The index file {path} is damaged: {what}.",
-        kind=ErrorKind.CORRUPT,
-        hint="Scans read every file meanwhile; drop the index and create it again.",
-    )

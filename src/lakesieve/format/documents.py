@@ -8,7 +8,7 @@ from typing import Any
 
 from lakesieve.errors import CorruptIndexError, ErrorKind, IndexFormatError
 
-__all__ = ["FORMAT_VERSION", "check_version", "pack", "unpack"]
+__all__ = ["FORMAT_VERSION", "check_version", "corrupt", "pack", "unpack"]
 
 FORMAT_VERSION = 1
 """Version of everything stored; a reader refuses what is newer."""
@@ -31,17 +31,17 @@ def unpack(data: bytes, path: str) -> dict[str, Any]:
         CorruptIndexError: It is not what was written.
     """
     if len(data) > LARGEST_DOCUMENT:
-        raise _corrupt(path, f"it has {len(data)} bytes")
+        raise corrupt(path, f"it has {len(data)} bytes")
     try:
         document = json.loads(data)
         if not isinstance(document, dict):
             raise TypeError("not an object")
     except (ValueError, TypeError, RecursionError) as error:
-        raise _corrupt(path, "it is no JSON object") from error
+        raise corrupt(path, "it is no JSON object") from error
     check_version(document, path)
     told = document.pop("sha256", None)
     if told != _digest(document):
-        raise _corrupt(path, "it fails the checksum")
+        raise corrupt(path, "it fails the checksum")
     del document["format_version"]
     return document
 
@@ -55,7 +55,7 @@ def check_version(document: dict[str, Any], path: str) -> None:
     """
     version = document.get("format_version")
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise _corrupt(path, "it has no format version")
+        raise corrupt(path, "it has no format version")
     if version > FORMAT_VERSION:
         raise IndexFormatError(
             f"The index file {path} is written in format {version}; "
@@ -70,7 +70,8 @@ def _digest(document: dict[str, Any]) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def _corrupt(path: str, what: str) -> CorruptIndexError:
+def corrupt(path: str, what: str) -> CorruptIndexError:
+    """The error for an object of an index that is not what was written."""
     return CorruptIndexError(
         f"The index file {path} is damaged: {what}.",
         kind=ErrorKind.CORRUPT,

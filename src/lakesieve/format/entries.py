@@ -8,7 +8,7 @@ import re
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
 
-from lakesieve.errors import CorruptIndexError, ErrorKind
+from lakesieve.format.documents import corrupt
 
 __all__ = [
     "CatalogueEntry",
@@ -217,11 +217,7 @@ class Commit:
                 add_segments=segments,
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise CorruptIndexError(
-                f"The index file {path} is damaged: it is no commit ({error}).",
-                kind=ErrorKind.CORRUPT,
-                hint="Scans read every file meanwhile; drop the index and create it again.",
-            ) from error
+            raise corrupt(path, f"it is no commit ({error})") from error
 
 
 def _definition(told: dict[str, Any]) -> IndexDefinition:

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lakesieve.errors import CorruptIndexError, ErrorKind, LakesieveError
-from lakesieve.format.documents import FORMAT_VERSION, check_version
+from lakesieve.errors import LakesieveError
+from lakesieve.format.documents import FORMAT_VERSION, check_version, corrupt
 from lakesieve.format.entries import Code, SegmentEntry, code_from_json, code_to_json
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def decode_footer(data: bytes, entry: SegmentEntry) -> SegmentFooter:
         IndexFormatError: They were written by a later version.
     """
     if hashlib.sha256(data).hexdigest() != entry.footer_sha256:
-        raise _corrupt(entry.path, "its footer fails the checksum")
+        raise corrupt(entry.path, "its footer fails the checksum")
     try:
         metadata = pq.read_metadata(_Sparse(entry.size, [(entry.size - len(data), data)]))
         document = json.loads(metadata.metadata[_KEY])
@@ -197,14 +197,14 @@ def decode_footer(data: bytes, entry: SegmentEntry) -> SegmentFooter:
     except LakesieveError:
         raise
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
-        raise _corrupt(entry.path, f"its footer cannot be read ({error})") from error
+        raise corrupt(entry.path, f"its footer cannot be read ({error})") from error
     if (
         len(groups) != entry.row_groups
         or metadata.num_row_groups != entry.row_groups
         or sum(group.blocks for group in groups) != entry.blocks
         or not _lies_within(groups, entry.size - len(data))
     ):
-        raise _corrupt(entry.path, "its row groups are not those of the commit")
+        raise corrupt(entry.path, "its row groups are not those of the commit")
     return SegmentFooter(
         path=entry.path, size=entry.size, unit_count=unit_count, groups=groups, data=data
     )
@@ -232,7 +232,7 @@ def decode_row_group(
     """
     group = footer.groups[number]
     if len(data) != group.length or zlib.crc32(data) != group.crc32:
-        raise _corrupt(footer.path, f"row group {number} fails the checksum")
+        raise corrupt(footer.path, f"row group {number} fails the checksum")
     end = footer.size - len(footer.data)
     sparse = _Sparse(footer.size, [(group.start, data), (end, footer.data)])
     try:
@@ -243,16 +243,16 @@ def decode_row_group(
         gaps = lists.flatten().to_numpy()
         at = lists.offsets.to_numpy().astype(np.int64)
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:
-        raise _corrupt(footer.path, f"row group {number} cannot be read ({error})") from error
+        raise corrupt(footer.path, f"row group {number} cannot be read ({error})") from error
     if len(keys) != group.blocks or keys.null_count or len(gaps) > MOST_ORDINALS:
-        raise _corrupt(footer.path, f"row group {number} holds another number of blocks")
+        raise corrupt(footer.path, f"row group {number} holds another number of blocks")
     offsets, ordinals = _sets(first, gaps, at - at[0])
     if len(ordinals) and not (ordinals.min() >= 0 and ordinals.max() < footer.unit_count):
-        raise _corrupt(footer.path, f"row group {number} names a file that is not there")
+        raise corrupt(footer.path, f"row group {number} names a file that is not there")
     if (len(gaps) and gaps.min() <= 0) or keys[0].as_py() != group.first_key:
-        raise _corrupt(footer.path, f"row group {number} is not in order")
+        raise corrupt(footer.path, f"row group {number} is not in order")
     if not _ascending(keys):
-        raise _corrupt(footer.path, f"the keys of row group {number} are not in order")
+        raise corrupt(footer.path, f"the keys of row group {number} are not in order")
     return keys, offsets, ordinals
 
 
@@ -280,14 +280,6 @@ def _ascending(keys: pa.Array) -> bool:
 
     return len(keys) < 2 or bool(
         pc.all(pc.greater(keys.slice(1), keys.slice(0, len(keys) - 1))).as_py()
-    )
-
-
-def _corrupt(path: str, what: str) -> CorruptIndexError:
-    return CorruptIndexError(
-        f"The index file {path} is damaged: {what}.",
-        kind=ErrorKind.CORRUPT,
-        hint="Scans read every file meanwhile; drop the index and create it again.",
     )
 
 
