@@ -111,7 +111,7 @@ class _Keys:
     def at(cls, scale: float) -> _Keys:
         # of each 32 order keys TPC-H uses the first 8, and a multiple of 1000 parts is recalled
         blocks = round(1_500_000 * scale) // 8
-        parts = max(2, round(200 * scale) // 3)
+        parts = max(1, round(200 * scale) // 3)
         return cls(order=blocks // 2 * 32 + 6, far_order=blocks // 5 * 32 + 6, part=parts * 1000)
 
 
