@@ -95,15 +95,12 @@ def test_broken_files_are_named_and_harmless(
 
     assert read == total
     named = [r for p in ls.last_pruning(spark) for r in p.reasons]
-    if part == "log" and harm is _remove:
-        assert {str(r.code) for r in named} == {"no-index"}
-    else:
-        assert {str(r.code) for r in named} <= {
-            "index-corrupt",
-            "index-missing-file",
-            "index-unreadable",
-        }
-        assert any("k" in r.detail and part in r.detail for r in named)
+    assert {str(r.code) for r in named} <= {
+        "index-corrupt",
+        "index-missing-file",
+        "index-unreadable",
+    }
+    assert any("k" in r.detail and part in r.detail for r in named)
 
 
 @pytest.mark.parametrize("part", ["segments", "files", "log"])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError
+from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError, NotFoundError
 from lakesieve.index.opened import OpenedIndex
 from lakesieve.index.planner import broken_index
 from lakesieve.storage import Storage, open_storage
@@ -125,6 +125,13 @@ class IndexRegistry:
     def _open(self, storage: Storage) -> OpenedIndex | None:
         listing = tuple(storage.objects("log/"))
         if not listing:
+            if storage.objects("segments/") or storage.objects("files/"):
+                raise NotFoundError(
+                    "its log/ holds no commit: a build that is under way or was ended, "
+                    "or a log that was deleted.",
+                    kind=ErrorKind.OBJECT_NOT_FOUND,
+                    hint="Create the index again.",
+                )
             return None
         entry = self._entries.get(storage.location)
         if entry is not None and entry.listing == listing:
