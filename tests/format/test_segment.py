@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import hashlib
+import json
+import zlib
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,65 +23,88 @@ from lakesieve.format import (
     encode_segment,
 )
 from lakesieve.format import segment as segment_module
+from lakesieve.sieve import Blocks, build_blocks
+from lakesieve.testing import block_sets, key_sets
 
 UNITS = 40
-codes = st.integers(-(2**63), 2**63 - 1) | st.integers(-5, 5)
-texts = st.binary(max_size=6)
-sets = st.sets(st.integers(0, UNITS - 1), max_size=6)
+codes = (
+    st.integers(-(2**63), 2**63 - 1)
+    | st.integers(-5, 5)
+    | st.integers(-9, 9).map(lambda n: n << 50)
+)
+texts = st.binary(max_size=6) | st.sampled_from([b"", b"\xff", b"\xff\xff", b"a" * 3000])
+sets = st.sets(st.integers(0, UNITS - 1), max_size=6) | st.just(set(range(0, UNITS, 2)))
+flips = st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(1, 255)), min_size=1)
 
 
-def _arrays(blocks: dict[int | bytes, set[int]], kind: pa.DataType):
-    keys = sorted(blocks)
-    ordered = [sorted(blocks[key]) for key in keys]
-    offsets = np.cumsum([0, *map(len, ordered)]).astype(np.int64)
-    ordinals = np.array([unit for units in ordered for unit in units], np.int32)
-    return pa.array(keys, kind), offsets, ordinals
+def _blocks(content: dict[Any, set[int]], **changes: Any) -> Blocks:
+    keys = sorted(content)
+    ordered = [sorted(content[key]) for key in keys]
+    made = {
+        "keys": pa.array(keys, pa.binary() if isinstance(keys[0], bytes) else pa.int64()),
+        "offsets": np.cumsum([0, *map(len, ordered)]).astype(np.int64),
+        "ordinals": np.array([unit for units in ordered for unit in units], np.int32),
+        "max_key": keys[-1],
+        "bounds": (keys[0], keys[-1]),
+        "key_count": len(keys),
+        "pair_count": sum(map(len, ordered)),
+    }
+    return Blocks(**(made | changes))
 
 
-def _encode(blocks: dict[int | bytes, set[int]], kind: pa.DataType, group: int = 3):
-    keys, offsets, ordinals = _arrays(blocks, kind)
-    return encode_segment(
-        keys,
-        offsets,
-        ordinals,
-        max_key=keys[-1].as_py(),
-        key_count=len(keys),
-        pair_count=len(ordinals),
-        unit_count=UNITS,
-        row_group_blocks=group,
-    )
+def _encode(content: dict[Any, set[int]], group: int = 3) -> tuple[bytes, SegmentEntry]:
+    return encode_segment(_blocks(content), unit_count=UNITS, group_blocks=group)
 
 
-def _decode(data: bytes, entry: SegmentEntry) -> dict[int | bytes, set[int]]:
-    footer = decode_footer(data[len(data) - entry.footer_length :], entry)
-    found: dict[int | bytes, set[int]] = {}
+def _decode(data: bytes, entry: SegmentEntry) -> dict[Any, set[int]]:
+    footer = decode_footer(data[max(len(data) - entry.footer_length, 0) :], entry)
+    found: dict[Any, set[int]] = {}
     for number, group in enumerate(footer.groups):
         part = data[group.start : group.start + group.length]
-        keys, offsets, ordinals = decode_row_group(footer, number, part)
-        for at, key in enumerate(keys.to_pylist()):
-            found[key] = set(ordinals[offsets[at] : offsets[at + 1]].tolist())
+        for key, units in block_sets(decode_row_group(footer, number, part)):
+            found[key] = set(units)
     return found
 
 
 @given(st.dictionaries(codes, sets, min_size=1, max_size=20))
 def test_integer_segments_are_read_back(blocks) -> None:
     """Any integer blocks, empty sets among them, survive the way to bytes and back."""
-    assert _decode(*_encode(blocks, pa.int64())) == blocks
+    assert _decode(*_encode(blocks)) == blocks
 
 
 @given(st.dictionaries(texts, sets, min_size=1, max_size=20))
 def test_byte_segments_are_read_back(blocks) -> None:
     """Any byte-string blocks survive the way to bytes and back."""
-    assert _decode(*_encode(blocks, pa.binary())) == blocks
+    assert _decode(*_encode(blocks)) == blocks
 
 
-@given(
-    st.dictionaries(codes, sets, min_size=1, max_size=12),
-    st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(1, 255)), min_size=1),
-)
+@pytest.mark.parametrize("physical", ["int64", "bytes"])
+@given(data=st.data())
+def test_built_blocks_are_read_back(physical: str, data: st.DataObject) -> None:
+    """Blocks as they are built, with cut separators, gaps and text codes, are read back alike."""
+    content = data.draw(key_sets(physical, min_size=1))
+    keys = pa.array(sorted(content), pa.int64() if physical == "int64" else pa.binary())
+    ordered = [sorted(content[key]) for key in keys.to_pylist()]
+    lengths = [len(units) for units in ordered]
+    pairs = keys.take(pa.array(np.repeat(np.arange(len(keys)), lengths)))
+    built = build_blocks(pairs, np.array([unit for units in ordered for unit in units], np.int32))
+    stored, entry = encode_segment(built, unit_count=2**31 - 1 + 1, group_blocks=7)
+    footer = decode_footer(stored[len(stored) - entry.footer_length :], entry)
+    found = []
+    for number, group in enumerate(footer.groups):
+        part = stored[group.start : group.start + group.length]
+        blocks = decode_row_group(footer, number, part)
+        assert blocks.text == built.text
+        found += block_sets(blocks)
+
+    assert found == block_sets(built)
+    assert footer.max_key == built.max_key
+
+
+@given(st.dictionaries(codes, sets, min_size=1, max_size=12), flips)
 def test_flipped_bytes_are_refused(blocks, flips) -> None:
     """Wherever bytes flip, reading ends in a typed error or in the right blocks."""
-    data, entry = _encode(blocks, pa.int64())
+    data, entry = _encode(blocks)
     harmed = bytearray(data)
     for place, flip in flips:
         harmed[int(place * len(harmed))] ^= flip
@@ -87,10 +115,54 @@ def test_flipped_bytes_are_refused(blocks, flips) -> None:
 @given(st.dictionaries(texts, sets, min_size=1, max_size=12), st.floats(0, 1, exclude_max=True))
 def test_truncated_bytes_are_refused(blocks, place) -> None:
     """Wherever a segment ends too early, reading ends in a typed error."""
-    data, entry = _encode(blocks, pa.binary())
+    data, entry = _encode(blocks)
 
     with pytest.raises(LakesieveError):
         _decode(data[: int(place * len(data))], entry)
+
+
+@pytest.mark.parametrize("keys", [codes, texts], ids=["int64", "bytes"])
+@given(data=st.data())
+def test_bytes_that_lie_are_refused(keys: st.SearchStrategy[Any], data: st.DataObject) -> None:
+    """Bytes changed by someone who knows the checksums end in a typed error or in valid blocks."""
+    stored, entry = _encode(data.draw(st.dictionaries(keys, sets, min_size=1, max_size=12)), 50)
+    footer = decode_footer(stored[len(stored) - entry.footer_length :], entry)
+    group = footer.groups[0]
+    part = bytearray(stored[group.start : group.start + group.length])
+    for place, flip in data.draw(flips):
+        part[int(place * len(part))] ^= flip
+    part = part[: data.draw(st.integers(0, len(part)) | st.just(len(part)))]
+    told = dataclasses.replace(group, length=len(part), crc32=zlib.crc32(part))
+    lying = dataclasses.replace(footer, groups=(told,))
+
+    with contextlib.suppress(CorruptIndexError):
+        decode_row_group(lying, 0, bytes(part)).validate()
+
+
+@pytest.mark.parametrize("keys", [codes, texts], ids=["int64", "bytes"])
+@given(data=st.data())
+def test_footers_that_lie_are_refused(keys: st.SearchStrategy[Any], data: st.DataObject) -> None:
+    """A footer changed by someone who knows the checksums is refused, or blocks stay valid."""
+    stored, entry = _encode(data.draw(st.dictionaries(keys, sets, min_size=1, max_size=12)))
+    document = json.loads(stored[len(stored) - entry.footer_length :])
+    odd = st.sampled_from([None, -1, 0, 1, 2**70, "x", [], {}, {"bytes": "!"}, True, 1.5])
+    place = data.draw(st.sampled_from(["top", "group", "text"]))
+    changed = {"top": document, "group": document["groups"][0], "text": document}[place]
+    if place == "text":
+        document["text"] = {"prefix": "", "alphabets": [[0], [1, 0], [300]]}
+    else:
+        changed[data.draw(st.sampled_from(sorted(changed)))] = data.draw(odd)
+    footer = json.dumps(document).encode()
+    body = stored[: len(stored) - entry.footer_length]
+    lying = dataclasses.replace(
+        entry,
+        size=len(body) + len(footer),
+        footer_length=len(footer),
+        footer_sha256=hashlib.sha256(footer).hexdigest(),
+    )
+
+    with contextlib.suppress(LakesieveError):
+        _decode(body + footer, lying)
 
 
 def _unharmed_or_refused(data: bytes, entry: SegmentEntry, blocks) -> None:
@@ -108,7 +180,7 @@ def _unharmed_or_refused(data: bytes, entry: SegmentEntry, blocks) -> None:
 )
 def test_lying_entries_are_refused(blocks, field, wrong) -> None:
     """An entry whose counts are not the segment's is never believed."""
-    data, entry = _encode(blocks, pa.int64())
+    data, entry = _encode(blocks)
     if wrong in {getattr(entry, field), 0} or wrong < 0:
         return
     lying = dataclasses.replace(entry, **{field: wrong})
@@ -117,27 +189,20 @@ def test_lying_entries_are_refused(blocks, field, wrong) -> None:
 
 
 @pytest.mark.parametrize(
-    ("keys", "offsets", "ordinals"),
+    "changes",
     [
-        ([2, 1], [0, 1, 2], [0, 1]),
-        ([1, 1], [0, 1, 2], [0, 1]),
-        ([1, 2], [0, 2, 3], [3, 1, 0]),
-        ([1, 2], [0, 2, 3], [1, 1, 0]),
-        ([1, 2], [0, 1, 2], [0, UNITS]),
-        ([1, 2], [0, 1, 2], [0, 2**31 - 1]),
+        {"keys": pa.array([2, 1])},
+        {"keys": pa.array([1, 1])},
+        {"offsets": np.array([0, 2, 3]), "ordinals": np.array([3, 1, 0], np.int32)},
+        {"offsets": np.array([0, 2, 3]), "ordinals": np.array([1, 1, 0], np.int32)},
+        {"ordinals": np.array([0, UNITS], np.int32)},
+        {"ordinals": np.array([0, 2**31 - 1], np.int32)},
     ],
+    ids=["descending", "repeated", "set-descending", "set-repeated", "unit-beyond", "unit-highest"],
 )
-def test_blocks_out_of_order_are_refused(keys, offsets, ordinals) -> None:
+def test_blocks_out_of_order_are_refused(changes: dict[str, Any]) -> None:
     """A writer's mistake with a right checksum is still found when it is read."""
-    data, entry = encode_segment(
-        pa.array(keys, pa.int64()),
-        np.array(offsets, np.int64),
-        np.array(ordinals, np.int32),
-        max_key=max(keys),
-        key_count=2,
-        pair_count=len(ordinals),
-        unit_count=UNITS,
-    )
+    data, entry = encode_segment(_blocks({1: {0}, 2: {1}}, **changes), unit_count=UNITS)
 
     with pytest.raises(CorruptIndexError):
         _decode(data, entry)
@@ -146,7 +211,7 @@ def test_blocks_out_of_order_are_refused(keys, offsets, ordinals) -> None:
 def test_a_later_format_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """A segment of a later version is told from a damaged one."""
     monkeypatch.setattr(segment_module, "FORMAT_VERSION", 2)
-    data, entry = _encode({1: {2}}, pa.int64())
+    data, entry = _encode({1: {2}})
 
     with pytest.raises(IndexFormatError, match="Upgrade") as caught:
         _decode(data, entry)
@@ -155,24 +220,37 @@ def test_a_later_format_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_entries_are_read_back() -> None:
     """A segment's entry survives the way to JSON and back, for numbers and for bytes."""
-    for blocks, kind in (({1: {2}}, pa.int64()), ({b"\xff\x00": {2}}, pa.binary())):
-        _, entry = _encode(blocks, kind)
+    for content in ({1: {2}}, {b"\xff\x00": {2}}):
+        _, entry = _encode(content)
         assert SegmentEntry.from_json(entry.to_json()) == entry
 
 
+def test_long_bounds_are_cut() -> None:
+    """First and last keys of any length give bounds that hold them in a kilobyte."""
+    low, high = b"a" * 5000, b"b\xff" + b"c" * 5000
+    _, entry = _encode({low: {1}, high: {2}})
+
+    assert entry.key_min <= low
+    assert entry.key_max >= high
+    assert len(entry.key_min) + len(entry.key_max) <= 2048
+
+
 def test_sorted_data_costs_next_to_nothing() -> None:
-    """A hundred thousand blocks of a regular layout take a few bits each."""
+    """A hundred thousand blocks of a regular layout take a fraction of a bit each."""
     keys = pa.array(np.arange(100_000) * 7)
-    ordinals = (np.arange(100_000) % 40).astype(np.int32)
     data, _ = encode_segment(
-        keys,
-        np.arange(100_001),
-        ordinals,
-        max_key=700_000,
-        key_count=100_000,
-        pair_count=100_000,
-        unit_count=UNITS,
-        row_group_blocks=8192,
+        build_blocks(keys, (np.arange(100_000) % 40).astype(np.int32)), unit_count=UNITS
     )
 
-    assert 8 * len(data) / 100_000 < 4
+    assert 8 * len(data) / 100_000 < 0.5
+
+
+def test_random_units_cost_their_logarithm() -> None:
+    """Unique keys in random files take hardly more than log2(files) bits a key."""
+    for files in (500, 20_000):
+        units = np.random.default_rng(1).integers(0, files, 200_000).astype(np.int32)
+        data, _ = encode_segment(
+            build_blocks(pa.array(np.arange(200_000)), units), unit_count=files
+        )
+
+        assert 8 * len(data) / 200_000 < 1.08 * np.log2(files)

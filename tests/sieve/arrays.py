@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from lakesieve.sieve import lookup_points
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from lakesieve.sieve import Blocks
 
 PHYSICALS = ("int64", "bytes")
 
@@ -25,3 +29,12 @@ def arrays_of(pairs: Iterable[tuple[Any, int]], physical: str) -> tuple[pa.Array
 
 def pairs_of(sets: Mapping[Any, set[int]]) -> list[tuple[Any, int]]:
     return [(key, unit) for key in sorted(sets) for unit in sorted(sets[key])]
+
+
+def units_of(blocks: Blocks, keys: Iterable[Any]) -> dict[Any, set[int]]:
+    listed = list(keys)
+    physical = "bytes" if listed and isinstance(listed[0], bytes) else "int64"
+    offsets, units = lookup_points(blocks, keys_of(listed, physical))
+    return {
+        key: set(units[offsets[at] : offsets[at + 1]].tolist()) for at, key in enumerate(listed)
+    }

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.sieve.arrays import PHYSICALS, arrays_of, keys_of, pairs_of
+from tests.sieve.arrays import PHYSICALS, arrays_of, keys_of, pairs_of, units_of
 
 from lakesieve.errors import ErrorKind, InvalidInputError
 from lakesieve.sieve import BlockBuilder, build_blocks, sort_pairs
@@ -69,9 +69,12 @@ def test_sorting_at_every_width(width: int) -> None:
 def test_byte_order_equals_sorted(texts: list[bytes], prefix: bytes) -> None:
     """Strings of any length, with zero bytes at their ends, sort as Python sorts them."""
     listed = [prefix + text for text in texts]
-    order = bytewise_order(pa.array(listed, pa.binary()))
+    twice = [*listed, *listed[::2], b""]
+    order, differs = bytewise_order(pa.array(twice, pa.binary()))
 
-    assert [listed[i] for i in order] == sorted(listed)
+    ordered = [twice[i] for i in order]
+    assert ordered == sorted(twice)
+    assert differs.tolist() == [True, *(a != b for a, b in itertools.pairwise(ordered))]
 
 
 @pytest.mark.parametrize("words", [0, 1, 2, 3, 4])
@@ -85,7 +88,7 @@ def test_byte_order_keeps_ties_apart(words: int) -> None:
     ]
     shuffled = [listed[i] for i in np.random.default_rng(words).permutation(len(listed))]
     around = pa.array([b"", *shuffled, b"z" * 90], pa.binary())
-    order = bytewise_order(around[1:-1])
+    order, _ = bytewise_order(around[1:-1])
 
     assert [shuffled[i] for i in order] == listed
 
@@ -97,21 +100,31 @@ def test_byte_order_of_many_ties(length: int) -> None:
     letters = random.choice(np.frombuffer(b"\0a\xff", np.uint8), (4_000, length))
     listed = sorted({row.tobytes()[: 1 + i % length] for i, row in enumerate(letters)})
     shuffled = [listed[i] for i in random.permutation(len(listed))]
-    order = bytewise_order(pa.array(shuffled, pa.binary()))
+    order, _ = bytewise_order(pa.array(shuffled, pa.binary()))
 
     assert [shuffled[i] for i in order] == listed
 
 
-@pytest.mark.parametrize("physical", PHYSICALS)
-@given(data=st.data())
-def test_blocks_equal_the_twin(physical: str, data: st.DataObject) -> None:
+@given(sets=key_sets("int64", min_size=1))
+def test_blocks_equal_the_twin(sets: dict[Any, set[int]]) -> None:
     """Keys are joined exactly when they are neighbours with the same set."""
-    sets = data.draw(key_sets(physical, min_size=1))
-    blocks = build_blocks(*arrays_of(pairs_of(sets), physical))
+    blocks = build_blocks(*arrays_of(pairs_of(sets), "int64"), absent_hits=1)
 
     blocks.validate()
     assert block_sets(blocks) == as_blocks(sets)
     assert blocks.max_key == max(sets)
+
+
+@pytest.mark.parametrize("physical", PHYSICALS)
+@given(data=st.data(), absent_hits=st.sampled_from([1, 1 / 256, 1e-9]))
+def test_blocks_hold_every_key(physical: str, data: st.DataObject, absent_hits: float) -> None:
+    """However short the separators, every key that is there has exactly its own units."""
+    sets = data.draw(key_sets(physical, min_size=1))
+    blocks = build_blocks(*arrays_of(pairs_of(sets), physical), absent_hits=absent_hits)
+
+    blocks.validate()
+    assert units_of(blocks, sets) == sets
+    assert blocks.bounds == (min(sets), max(sets))
     assert (blocks.key_count, blocks.pair_count) == (len(sets), sum(map(len, sets.values())))
 
 
@@ -145,8 +158,9 @@ def test_a_stream_loses_nothing(physical: str, data: st.DataObject) -> None:
     seen: dict[Any, set[int]] = {}
     for part in parts:
         part.validate()
-        own = {k: v for k, v in sets.items() if part.keys[0].as_py() <= k <= part.max_key}
-        assert block_sets(part) == as_blocks(own)
+        own = {k: v for k, v in sets.items() if part.bounds[0] <= k <= part.bounds[1]}
+        assert units_of(part, own) == own
+        assert part.key_count == len(own)
         assert part.pair_count <= limit or part.key_count == 1
         assert seen.keys().isdisjoint(own)
         seen.update(own)
@@ -162,7 +176,8 @@ def test_disorder_is_refused(physical: str, data: st.DataObject) -> None:
     arrays = arrays_of(pairs, physical)
 
     if pairs and pairs == sorted_pairs(pairs):
-        assert block_sets(build_blocks(*arrays)) == as_blocks(as_sets(pairs))
+        sets = as_sets(pairs)
+        assert units_of(build_blocks(*arrays), sets) == sets
     else:
         with pytest.raises(InvalidInputError) as caught:
             build_blocks(*arrays)

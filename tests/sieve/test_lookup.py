@@ -12,12 +12,19 @@ from hypothesis import strategies as st
 from tests.sieve.arrays import PHYSICALS, arrays_of, keys_of, pairs_of
 
 from lakesieve.errors import InvalidInputError
-from lakesieve.sieve import Blocks, RangeSet, build_blocks, lookup_points, lookup_ranges
-from lakesieve.testing import as_blocks, codes, intervals, key_sets, point_units, range_units
+from lakesieve.sieve import (
+    ABSENT_HITS,
+    Blocks,
+    RangeSet,
+    build_blocks,
+    lookup_points,
+    lookup_ranges,
+)
+from lakesieve.testing import block_sets, codes, intervals, key_sets, point_units, range_units
 
 
-def blocks_of(sets: dict[Any, set[int]], physical: str) -> Blocks:
-    return build_blocks(*arrays_of(pairs_of(sets), physical))
+def blocks_of(sets: dict[Any, set[int]], physical: str, absent_hits: float = ABSENT_HITS) -> Blocks:
+    return build_blocks(*arrays_of(pairs_of(sets), physical), absent_hits=absent_hits)
 
 
 def no_blocks(physical: str) -> Blocks:
@@ -26,37 +33,50 @@ def no_blocks(physical: str) -> Blocks:
         offsets=np.zeros(1, np.int64),
         ordinals=np.zeros(0, np.int32),
         max_key=0 if physical == "int64" else b"",
+        bounds=(0, 0),
         key_count=0,
         pair_count=0,
     )
 
 
-@pytest.mark.parametrize("physical", PHYSICALS)
-@given(data=st.data())
-def test_points_equal_the_twin(physical: str, data: st.DataObject) -> None:
-    """Present keys get exactly their units, absent ones those of the block around them."""
-    sets = data.draw(key_sets(physical, min_size=2))
-    asked = data.draw(st.lists(st.one_of(st.sampled_from(sorted(sets)), codes(physical))))
-    offsets, units = lookup_points(blocks_of(sets, physical), keys_of(asked, physical))
+@given(data=st.data(), absent_hits=st.sampled_from([1, ABSENT_HITS]))
+def test_points_equal_the_twin(data: st.DataObject, absent_hits: float) -> None:
+    """Absent keys get the units of the block around them, which in a gap are none."""
+    sets = data.draw(key_sets("int64", min_size=2))
+    asked = data.draw(st.lists(st.one_of(st.sampled_from(sorted(sets)), codes("int64"))))
+    blocks = blocks_of(sets, "int64", absent_hits)
+    offsets, units = lookup_points(blocks, keys_of(asked, "int64"))
 
     found = [units[offsets[i] : offsets[i + 1]].tolist() for i in range(len(asked))]
-    assert found == point_units(as_blocks(sets), max(sets), asked)
-    assert [f for k, f in zip(asked, found, strict=True) if k in sets] == [
-        sorted(sets[k]) for k in asked if k in sets
-    ]
+    assert found == point_units(block_sets(blocks), max(sets), asked)
     assert (offsets[-1], units.dtype) == (len(units), np.int32)
 
 
-@pytest.mark.parametrize("physical", PHYSICALS)
-@given(data=st.data())
-def test_ranges_equal_the_twin(physical: str, data: st.DataObject) -> None:
+@given(data=st.data(), absent_hits=st.sampled_from([1, ABSENT_HITS]))
+def test_ranges_equal_the_twin(data: st.DataObject, absent_hits: float) -> None:
     """Intervals, open or not, get the units of all blocks that overlap them."""
-    sets = data.draw(key_sets(physical, min_size=2))
-    asked = data.draw(intervals(physical, near=sets))
-    units = lookup_ranges(blocks_of(sets, physical), RangeSet.from_intervals(asked, physical))
+    sets = data.draw(key_sets("int64", min_size=2))
+    asked = data.draw(intervals("int64", near=sets))
+    blocks = blocks_of(sets, "int64", absent_hits)
+    units = lookup_ranges(blocks, RangeSet.from_intervals(asked, "int64"))
 
-    assert units.tolist() == range_units(as_blocks(sets), max(sets), asked)
+    assert units.tolist() == range_units(block_sets(blocks), max(sets), asked)
     assert units.dtype == np.int32
+
+
+@pytest.mark.parametrize("physical", PHYSICALS)
+@given(data=st.data(), absent_hits=st.sampled_from([1, ABSENT_HITS]))
+def test_ranges_between_keys_are_exact(
+    physical: str, data: st.DataObject, absent_hits: float
+) -> None:
+    """From one present key to another, both included, exactly the units of those between."""
+    sets = data.draw(key_sets(physical, min_size=2))
+    low, high = sorted(data.draw(st.lists(st.sampled_from(sorted(sets)), min_size=2, max_size=2)))
+    end = high + 1 if physical == "int64" else high + b"\0"
+    blocks = blocks_of(sets, physical, absent_hits)
+    units = lookup_ranges(blocks, RangeSet.from_intervals([(low, end)], physical, blocks.text))
+
+    assert set(units.tolist()) == set().union(*(u for k, u in sets.items() if low <= k <= high))
 
 
 @pytest.mark.parametrize("physical", PHYSICALS)
@@ -65,7 +85,8 @@ def test_ranges_never_miss_a_unit(physical: str, data: st.DataObject) -> None:
     """Every unit of every key inside an interval is found; said without blocks."""
     sets = data.draw(key_sets(physical, min_size=2))
     asked = data.draw(intervals(physical, near=sets))
-    units = lookup_ranges(blocks_of(sets, physical), RangeSet.from_intervals(asked, physical))
+    blocks = blocks_of(sets, physical)
+    units = lookup_ranges(blocks, RangeSet.from_intervals(asked, physical, blocks.text))
     inside = [
         key
         for key in sets
@@ -79,14 +100,24 @@ def test_ranges_never_miss_a_unit(physical: str, data: st.DataObject) -> None:
 @pytest.mark.parametrize("physical", PHYSICALS)
 @given(data=st.data())
 def test_any_intervals_will_do(physical: str, data: st.DataObject) -> None:
-    """Intervals out of order, overlapping or empty give the same answer as the twin."""
+    """Intervals out of order, overlapping or empty give what they give one by one."""
     sets = data.draw(key_sets(physical, min_size=2))
     bound = st.none() | st.sampled_from(sorted(sets)) | codes(physical)
     asked = data.draw(st.lists(st.tuples(bound, bound), max_size=4))
-    units = lookup_ranges(blocks_of(sets, physical), RangeSet.from_intervals(asked, physical))
-    some = [(a, b) for a, b in asked if a is None or b is None or a < b]
+    blocks = blocks_of(sets, physical)
 
-    assert units.tolist() == range_units(as_blocks(sets), max(sets), some)
+    def ask(some: list[tuple[Any, Any]]) -> set[int]:
+        ranges = RangeSet.from_intervals(some, physical, blocks.text)
+        return set(lookup_ranges(blocks, ranges).tolist())
+
+    alone = [ask([(a, b)]) for a, b in asked]
+    assert ask(asked) == set().union(*alone)
+    for (low, high), found in zip(asked, alone, strict=True):
+        inside = (
+            u for k, u in sets.items() if (low is None or low <= k) and (high is None or k < high)
+        )
+        assert found >= set().union(*inside)
+        assert not found or low is None or high is None or low < high
 
 
 @pytest.mark.parametrize("physical", PHYSICALS)
@@ -98,7 +129,8 @@ def test_order_and_empty_intervals_do_not_matter(physical: str) -> None:
     blocks = blocks_of({one: {0}, three: {1}, five: {2}, seven: {3}, nine: {4}}, physical)
 
     def ask(*asked: tuple[Any, Any]) -> list[int]:
-        return lookup_ranges(blocks, RangeSet.from_intervals(asked, physical)).tolist()
+        ranges = RangeSet.from_intervals(asked, physical, blocks.text)
+        return lookup_ranges(blocks, ranges).tolist()
 
     assert ask((nine, None), (five, seven), (one, three)) == [0, 2, 4]
     assert ask((four, four), (seven, three)) == []
@@ -119,9 +151,10 @@ def test_few_and_many_points_take_the_same_way(physical: str) -> None:
     for i in range(0, 2_000, 97):
         together = units[offsets[i] : offsets[i + 1]].tolist()
         _, alone = lookup_points(blocks, keys_of(asked[i : i + 1], physical))
-        ranged = lookup_ranges(blocks, RangeSet.from_intervals(ends[i : i + 1], physical))
-        assert together == alone.tolist() == ranged.tolist()
-    everything = lookup_ranges(blocks, RangeSet.from_intervals(ends, physical))
+        one = RangeSet.from_intervals(ends[i : i + 1], physical, blocks.text)
+        assert together == alone.tolist()
+        assert set(together) <= set(lookup_ranges(blocks, one).tolist())
+    everything = lookup_ranges(blocks, RangeSet.from_intervals(ends, physical, blocks.text))
     assert everything.tolist() == sorted(set(units.tolist()))
 
 
@@ -129,11 +162,11 @@ def test_few_and_many_points_take_the_same_way(physical: str) -> None:
 def test_nothing_gives_nothing(physical: str) -> None:
     """No blocks, no keys or no ranges give the empty set."""
     blocks = blocks_of({1 if physical == "int64" else b"a": {0}}, physical)
-    everything = RangeSet.from_intervals([(None, None)], physical)
+    everything = RangeSet.from_intervals([(None, None)], physical, None)
     key = keys_of([7 if physical == "int64" else b"x"], physical)
 
     assert lookup_ranges(no_blocks(physical), everything).tolist() == []
-    assert lookup_ranges(blocks, RangeSet.from_intervals([], physical)).tolist() == []
+    assert lookup_ranges(blocks, RangeSet.from_intervals([], physical, blocks.text)).tolist() == []
     assert lookup_points(no_blocks(physical), key)[0].tolist() == [0, 0]
     assert lookup_points(blocks, key[:0])[0].tolist() == [0]
 
@@ -145,6 +178,7 @@ def test_a_block_may_have_an_empty_set() -> None:
         offsets=np.array([0, 1, 1, 3]),
         ordinals=np.array([4, 1, 2], np.int32),
         max_key=25,
+        bounds=(0, 25),
         key_count=3,
         pair_count=3,
     )

@@ -245,7 +245,7 @@ def test_harm_behind_the_cache_is_noticed(store: IndexStore) -> None:
     assert reader.lookup([(5, 6)])
     segment = local_path(store.storage.location) / made.segments[0].path
     harmed = bytearray(segment.read_bytes())
-    harmed[10] ^= 1
+    harmed[30] ^= 1
     segment.write_bytes(harmed)
 
     with pytest.raises(LakesieveError, match="segments/"):

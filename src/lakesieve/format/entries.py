@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 Code = int | bytes
-_OBJECT = re.compile(r"(segments|files)/[0-9a-f]{40}\.parquet")
+_OBJECT = re.compile(r"segments/[0-9a-f]{40}\.sieve|files/[0-9a-f]{40}\.parquet")
 
 
 def code_to_json(code: Code) -> int | dict[str, str]:

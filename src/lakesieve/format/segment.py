@@ -1,9 +1,11 @@
-"""Segments: blocks as a Parquet file whose row groups can be fetched and checked one by one."""
+"""Segments: blocks as a file whose row groups can be fetched and checked one by one."""
 
 from __future__ import annotations
 
+import base64
+import binascii
 import hashlib
-import io
+import itertools
 import json
 import zlib
 from dataclasses import dataclass
@@ -11,27 +13,30 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from lakesieve.errors import LakesieveError
+from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError
 from lakesieve.format.documents import FORMAT_VERSION, check_version, corrupt
 from lakesieve.format.entries import Code, SegmentEntry, code_from_json, code_to_json
+from lakesieve.format.groups import LONGEST_SEPARATOR, MOST_BLOCKS, decode_group, encode_group
+from lakesieve.format.streams import StreamError
+from lakesieve.sieve import TextCode
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-__all__ = [
-    "ROW_GROUP_BLOCKS",
-    "RowGroup",
-    "SegmentFooter",
-    "decode_footer",
-    "decode_row_group",
-    "encode_segment",
-]
+    from lakesieve.sieve import Blocks
 
-ROW_GROUP_BLOCKS = 8192
-MOST_ORDINALS = 1 << 28
-_KEY = b"lakesieve"
+__all__ = ["RowGroup", "SegmentFooter", "decode_footer", "decode_row_group", "encode_segment"]
+
+GROUP_BLOCKS = 1 << 16
+GROUP_BYTES = 256 << 10
+"""Limits of a row group, before its streams are compressed: what a point look-up fetches."""
+
+_MAGIC = b"lakesieve segment 1\n"
+# a guess at what a separator takes that shares its beginning with the one before it
+_KEY_BYTES = 12
+# longer first and last keys are cut: a bound need not be a key
+_BOUND_BYTES = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,123 +52,145 @@ class RowGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SegmentFooter:
-    """A segment's checked footer: its row groups, and what Parquet needs to read them."""
+    """A segment's checked footer.
+
+    Args:
+        path: Where the segment lies in the index.
+        unit_count: Units that its ordinals count.
+        bytewise: Whether its separators are byte strings.
+        text: The text code of its separators, if they have one.
+        max_key: The last code it answers for.
+        groups: Its row groups.
+    """
 
     path: str
-    size: int
     unit_count: int
+    bytewise: bool
+    text: TextCode | None
+    max_key: Code
     groups: tuple[RowGroup, ...]
-    data: bytes
 
 
 def encode_segment(
-    keys: pa.Array,
-    offsets: np.ndarray,
-    ordinals: np.ndarray,
+    blocks: Blocks,
     *,
-    max_key: Code,
-    key_count: int,
-    pair_count: int,
     unit_count: int,
-    row_group_blocks: int = ROW_GROUP_BLOCKS,
+    group_blocks: int = GROUP_BLOCKS,
+    group_bytes: int = GROUP_BYTES,
 ) -> tuple[bytes, SegmentEntry]:
     """Write blocks as a segment file.
 
     Args:
-        keys: First key of every block, ``int64`` or ``binary``, strictly ascending.
-        offsets: Where each set starts in ``ordinals``, int64, one more than keys.
-        ordinals: The sets, each ascending, int32.
-        max_key: Last key of the last block.
-        key_count: Distinct keys.
-        pair_count: Distinct pairs.
+        blocks: At least one.
         unit_count: Units the ordinals count.
-        row_group_blocks: Blocks a row group.
+        group_blocks: Most blocks of a row group.
+        group_bytes: Most bytes of a row group, estimated; one block may take more.
 
     Returns:
         The file's bytes and its entry, the catalogue still unnamed.
+
+    Raises:
+        InvalidInputError: A separator is too long to be stored.
     """
-    sink = io.BytesIO()
-    with _writer(sink, keys.type) as writer:
-        groups = []
-        for start in range(0, len(keys), row_group_blocks):
-            sets = offsets[start : start + row_group_blocks + 1]
-            table = _table(keys.slice(start, row_group_blocks), sets, ordinals)
-            groups.append(_written(writer, sink, table))
-        document = {"format_version": FORMAT_VERSION, "unit_count": unit_count, "groups": groups}
-        writer.add_key_value_metadata({_KEY: json.dumps(document).encode()})
-    data = sink.getvalue()
-    footer = data[groups[-1]["start"] + groups[-1]["length"] :]
+    parts = [_MAGIC]
+    at = len(_MAGIC)
+    groups: list[dict[str, Any]] = []
+    for start, end in _slices(blocks, group_blocks, group_bytes, unit_count):
+        keys = blocks.keys.slice(start, end - start)
+        data = encode_group(keys, blocks.offsets[start : end + 1], blocks.ordinals, unit_count)
+        told = {
+            "first_key": code_to_json(keys[0].as_py()),
+            "start": at,
+            "length": len(data),
+            "crc32": zlib.crc32(data),
+            "blocks": end - start,
+        }
+        groups.append(told)
+        parts.append(data)
+        at += len(data)
+    footer = _footer(blocks, unit_count, groups)
+    data = b"".join((*parts, footer))
     entry = SegmentEntry(
-        path=f"segments/{hashlib.sha256(data).hexdigest()[:40]}.parquet",
+        path=f"segments/{hashlib.sha256(data).hexdigest()[:40]}.sieve",
         size=len(data),
         footer_length=len(footer),
         footer_sha256=hashlib.sha256(footer).hexdigest(),
         catalogue="",
-        key_min=keys[0].as_py(),
-        key_max=max_key,
-        blocks=len(keys),
-        keys=key_count,
-        pairs=pair_count,
+        key_min=_lower_bound(blocks.bounds[0]),
+        key_max=_upper_bound(blocks.bounds[1]),
+        blocks=len(blocks),
+        keys=blocks.key_count,
+        pairs=blocks.pair_count,
         row_groups=len(groups),
     )
     return data, entry
 
 
-def _writer(sink: io.BytesIO, key: pa.DataType) -> pq.ParquetWriter:
-    encoding = "DELTA_BYTE_ARRAY" if key == pa.binary() else "DELTA_BINARY_PACKED"
-    return pq.ParquetWriter(
-        sink,
-        _schema(key),
-        compression="zstd",
-        compression_level=6,
-        use_dictionary=["first", "gaps.list.element"],
-        column_encoding={"key": encoding},
-        write_statistics=False,
-        store_schema=False,
-    )
-
-
-def _written(writer: pq.ParquetWriter, sink: io.BytesIO, table: pa.Table) -> dict[str, Any]:
-    """Write one row group; tells where it lies."""
-    start = sink.tell()
-    writer.write_table(table, row_group_size=table.num_rows)
-    data = sink.getbuffer()[start:]
-    told = {
-        "first_key": code_to_json(table.column("key")[0].as_py()),
-        "start": start,
-        "length": len(data),
-        "crc32": zlib.crc32(data),
-        "blocks": table.num_rows,
+def _footer(blocks: Blocks, unit_count: int, groups: list[dict[str, Any]]) -> bytes:
+    document = {
+        "format_version": FORMAT_VERSION,
+        "unit_count": unit_count,
+        "separators": "bytes" if blocks.keys.type == pa.binary() else "int64",
+        "text": None if blocks.text is None else _text_to_json(blocks.text),
+        "max_key": code_to_json(blocks.max_key),
+        "groups": groups,
     }
-    data.release()  # or the buffer cannot grow
-    return told
+    return json.dumps(document, separators=(",", ":")).encode()
 
 
-def _schema(key: pa.DataType) -> pa.Schema:
-    element = pa.field("element", pa.int32(), nullable=False)
-    return pa.schema(
-        [
-            pa.field("key", key, nullable=False),
-            pa.field("first", pa.int32(), nullable=False),
-            pa.field("gaps", pa.list_(element), nullable=False),
-        ]
-    )
+def _slices(
+    blocks: Blocks, group_blocks: int, group_bytes: int, units: int
+) -> Iterator[tuple[int, int]]:
+    """Cut blocks into row groups of about the same number of bytes."""
+    sizes = np.diff(blocks.offsets)
+    # a guess, on the high side: a byte and a half an ordinal, or a bitmap
+    costs = 2 + np.minimum(sizes + (sizes + 1) // 2, 2 + units // 8)
+    if blocks.keys.type == pa.binary():
+        lengths = np.diff(np.frombuffer(blocks.keys.buffers()[1], np.int32)[blocks.keys.offset :])
+        lengths = lengths[: len(blocks)]
+        if int(lengths.max()) > LONGEST_SEPARATOR:
+            raise InvalidInputError(
+                f"Keys that share more than {LONGEST_SEPARATOR} bytes cannot be indexed.",
+                kind=ErrorKind.UNSUPPORTED_TYPE,
+                hint="Index another column.",
+            )
+        costs = costs + np.minimum(lengths, _KEY_BYTES)
+    ends = np.cumsum(costs)
+    start = 0
+    while start < len(blocks):
+        used = int(ends[start - 1]) if start else 0
+        end = int(np.searchsorted(ends, used + group_bytes, side="right"))
+        end = min(max(end, start + 1), start + group_blocks, len(blocks))
+        yield start, end
+        start = end
 
 
-def _table(keys: pa.Array, offsets: np.ndarray, ordinals: np.ndarray) -> pa.Table:
-    schema = _schema(keys.type)
-    sets = ordinals[offsets[0] : offsets[-1]]
-    starts = offsets - offsets[0]
-    lengths = np.diff(starts)
-    filled = lengths > 0
-    first = np.full(len(lengths), -1, np.int32)
-    first[filled] = sets[starts[:-1][filled]]
-    inner = np.ones(len(sets), bool)
-    inner[starts[:-1][filled]] = False
-    gaps = np.diff(sets, prepend=np.int32(0))[inner].astype(np.int32)
-    at = np.concatenate(([0], np.cumsum(np.maximum(lengths - 1, 0)))).astype(np.int32)
-    listed = pa.ListArray.from_arrays(pa.array(at), pa.array(gaps), type=schema.field("gaps").type)
-    return pa.Table.from_arrays([keys, pa.array(first), listed], schema=schema)
+def _lower_bound(key: Code) -> Code:
+    return key if isinstance(key, int) else key[:_BOUND_BYTES]
+
+
+def _upper_bound(key: Code) -> Code:
+    if isinstance(key, int) or len(key) <= _BOUND_BYTES:
+        return key
+    stem = key[:_BOUND_BYTES].rstrip(b"\xff")
+    return stem[:-1] + bytes([stem[-1] + 1]) if stem else key
+
+
+def _text_to_json(text: TextCode) -> dict[str, Any]:
+    prefix = base64.b64encode(text.prefix).decode("ascii")
+    return {"prefix": prefix, "alphabets": [list(alphabet) for alphabet in text.alphabets]}
+
+
+def _text_from_json(told: Any) -> TextCode | None:
+    if told is None:
+        return None
+    alphabets = tuple(tuple(alphabet) for alphabet in told["alphabets"])
+    if not all(type(symbol) is int for alphabet in alphabets for symbol in alphabet):
+        raise TypeError("a symbol is no number")
+    text = TextCode(base64.b64decode(told["prefix"], validate=True), alphabets)
+    if not text.is_valid:
+        raise ValueError("its text code is none")
+    return text
 
 
 def decode_footer(data: bytes, entry: SegmentEntry) -> SegmentFooter:
@@ -180,43 +207,66 @@ def decode_footer(data: bytes, entry: SegmentEntry) -> SegmentFooter:
     if hashlib.sha256(data).hexdigest() != entry.footer_sha256:
         raise corrupt(entry.path, "its footer fails the checksum")
     try:
-        metadata = pq.read_metadata(_Sparse(entry.size, [(entry.size - len(data), data)]))
-        document = json.loads(metadata.metadata[_KEY])
+        document = json.loads(data)
         check_version(document, entry.path)
-        groups = tuple(
-            RowGroup(
-                first_key=code_from_json(group["first_key"]),
-                start=int(group["start"]),
-                length=int(group["length"]),
-                crc32=int(group["crc32"]),
-                blocks=int(group["blocks"]),
-            )
-            for group in document["groups"]
+        groups = tuple(_row_group(group) for group in document["groups"])
+        footer = SegmentFooter(
+            path=entry.path,
+            unit_count=_count(document["unit_count"]),
+            bytewise={"bytes": True, "int64": False}[document["separators"]],
+            text=_text_from_json(document["text"]),
+            max_key=code_from_json(document["max_key"]),
+            groups=groups,
         )
-        unit_count = int(document["unit_count"])
     except LakesieveError:
         raise
-    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
+    except (
+        *(KeyError, TypeError, ValueError, AttributeError, RecursionError, binascii.Error),
+    ) as error:
         raise corrupt(entry.path, f"its footer cannot be read ({error})") from error
     if (
         len(groups) != entry.row_groups
-        or metadata.num_row_groups != entry.row_groups
         or sum(group.blocks for group in groups) != entry.blocks
         or not _lies_within(groups, entry.size - len(data))
+        or not _in_order(footer)
     ):
         raise corrupt(entry.path, "its row groups are not those of the commit")
-    return SegmentFooter(
-        path=entry.path, size=entry.size, unit_count=unit_count, groups=groups, data=data
+    return footer
+
+
+def _row_group(told: dict[str, Any]) -> RowGroup:
+    return RowGroup(
+        first_key=code_from_json(told["first_key"]),
+        start=_count(told["start"]),
+        length=_count(told["length"]),
+        crc32=_count(told["crc32"]),
+        blocks=_count(told["blocks"]),
     )
 
 
+def _count(told: Any) -> int:
+    if type(told) is not int or told < 0:
+        raise ValueError(f"{told!r} is no count")
+    return told
+
+
 def _lies_within(groups: Sequence[RowGroup], end: int) -> bool:
-    return all(g.start >= 0 and g.length > 0 and g.start + g.length <= end for g in groups)
+    fitting = all(g.length > 0 and g.start + g.length <= end for g in groups)
+    return fitting and all(0 < g.blocks <= MOST_BLOCKS for g in groups)
 
 
-def decode_row_group(
-    footer: SegmentFooter, number: int, data: bytes
-) -> tuple[pa.Array, np.ndarray, np.ndarray]:
+def _in_order(footer: SegmentFooter) -> bool:
+    kind = bytes if footer.bytewise else int
+    codes = [*(group.first_key for group in footer.groups), footer.max_key]
+    if not all(type(code) is kind for code in codes) or (footer.bytewise and footer.text):
+        return False
+    if len(codes) < 2:
+        return False
+    ascending = all(a < b for a, b in itertools.pairwise(codes[:-1]))  # type: ignore[operator]
+    return ascending and codes[-2] <= codes[-1]  # type: ignore[operator]
+
+
+def decode_row_group(footer: SegmentFooter, number: int, data: bytes) -> Blocks:
     """Check and read one row group.
 
     Args:
@@ -225,7 +275,7 @@ def decode_row_group(
         data: Its bytes, as the footer says where they lie.
 
     Returns:
-        Keys, offsets and ordinals as :func:`encode_segment` takes them.
+        Its blocks. The last of them goes on up to the first of the next row group.
 
     Raises:
         CorruptIndexError: The bytes are not those that were written, or contradict themselves.
@@ -233,93 +283,19 @@ def decode_row_group(
     group = footer.groups[number]
     if len(data) != group.length or zlib.crc32(data) != group.crc32:
         raise corrupt(footer.path, f"row group {number} fails the checksum")
-    end = footer.size - len(footer.data)
-    sparse = _Sparse(footer.size, [(group.start, data), (end, footer.data)])
+    is_last = number + 1 == len(footer.groups)
+    end = footer.max_key if is_last else footer.groups[number + 1].first_key
     try:
-        table = pq.ParquetFile(sparse, pre_buffer=False).read_row_group(number, use_threads=False)
-        keys = table.column("key").combine_chunks()
-        first = table.column("first").to_numpy()
-        lists = table.column("gaps").combine_chunks()
-        gaps = lists.flatten().to_numpy()
-        at = lists.offsets.to_numpy().astype(np.int64)
-    except (pa.ArrowException, OSError, KeyError, ValueError) as error:
+        blocks = decode_group(
+            data,
+            count=group.blocks,
+            units=footer.unit_count,
+            text=footer.text,
+            bytewise=footer.bytewise,
+            max_key=end,
+        )
+    except StreamError as error:
         raise corrupt(footer.path, f"row group {number} cannot be read ({error})") from error
-    if len(keys) != group.blocks or keys.null_count or len(gaps) > MOST_ORDINALS:
-        raise corrupt(footer.path, f"row group {number} holds another number of blocks")
-    offsets, ordinals = _sets(first, gaps, at - at[0])
-    if len(ordinals) and not (ordinals.min() >= 0 and ordinals.max() < footer.unit_count):
-        raise corrupt(footer.path, f"row group {number} names a file that is not there")
-    if (len(gaps) and gaps.min() <= 0) or keys[0].as_py() != group.first_key:
-        raise corrupt(footer.path, f"row group {number} is not in order")
-    if not _ascending(keys):
-        raise corrupt(footer.path, f"the keys of row group {number} are not in order")
-    return keys, offsets, ordinals
-
-
-def _sets(first: np.ndarray, gaps: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    filled = first >= 0
-    lengths = np.where(filled, np.diff(at) + 1, 0)
-    offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
-    steps = np.empty(offsets[-1], np.int64)
-    heads = offsets[:-1][filled]
-    inner = np.ones(len(steps), bool)
-    inner[heads] = False
-    steps[inner] = gaps
-    steps[heads] = first[filled]
-    total = np.cumsum(steps)
-    # each set starts anew: take off what had been summed before its head
-    before = total[heads] - steps[heads]
-    return offsets, (total - np.repeat(before, lengths[filled])).astype(np.int32)
-
-
-def _ascending(keys: pa.Array) -> bool:
-    if keys.type == pa.int64():
-        values = keys.to_numpy()
-        return bool((values[1:] > values[:-1]).all())
-    import pyarrow.compute as pc
-
-    return len(keys) < 2 or bool(
-        pc.all(pc.greater(keys.slice(1), keys.slice(0, len(keys) - 1))).as_py()
-    )
-
-
-class _Sparse(io.RawIOBase):
-    """A file of which only some ranges are at hand.
-
-    The rest reads as zeros: Parquet fetches more than it needs around a footer. Nothing of it is
-    decoded, because the footer that says what lies where has passed its checksum.
-    """
-
-    def __init__(self, size: int, parts: list[tuple[int, bytes]]) -> None:
-        super().__init__()
-        self._size = size
-        self._parts = parts
-        self._at = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
-        self._at = base + offset
-        return self._at
-
-    def tell(self) -> int:
-        return self._at
-
-    def size(self) -> int:
-        """Of the whole file, bytes."""
-        return self._size
-
-    def read(self, size: int | None = -1) -> bytes:
-        end = self._size if size is None or size < 0 else min(self._at + size, self._size)
-        told = bytearray(max(end - self._at, 0))
-        for start, data in self._parts:
-            low, high = max(start, self._at), min(start + len(data), end)
-            if low < high:
-                told[low - self._at : high - self._at] = data[low - start : high - start]
-        self._at += len(told)
-        return bytes(told)
+    if blocks.bounds[0] != group.first_key:
+        raise corrupt(footer.path, f"row group {number} begins with another key")
+    return blocks

@@ -4,18 +4,30 @@ from __future__ import annotations
 
 from lakesieve.sieve.blocks import Blocks
 from lakesieve.sieve.build import BlockBuilder, build_blocks, sort_pairs
-from lakesieve.sieve.keys import KINDS, KeyType, encode_keys
-from lakesieve.sieve.lookup import RangeSet, lookup_points, lookup_ranges
+from lakesieve.sieve.byte_order import front_coded, front_decoded, prefix_ends
+from lakesieve.sieve.keys import KINDS, KeyType, encode_keys, wide_code
+from lakesieve.sieve.lookup import distinct, lookup_points, lookup_ranges
+from lakesieve.sieve.range_set import RangeSet
+from lakesieve.sieve.separators import ABSENT_HITS, with_gaps
+from lakesieve.sieve.text import TextCode
 
 __all__ = [
+    "ABSENT_HITS",
     "KINDS",
     "BlockBuilder",
     "Blocks",
     "KeyType",
     "RangeSet",
+    "TextCode",
     "build_blocks",
+    "distinct",
     "encode_keys",
+    "front_coded",
+    "front_decoded",
     "lookup_points",
     "lookup_ranges",
+    "prefix_ends",
     "sort_pairs",
+    "wide_code",
+    "with_gaps",
 ]

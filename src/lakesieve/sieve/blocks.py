@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +11,10 @@ import pyarrow.compute as pc
 
 from lakesieve.errors import ErrorKind, InvalidInputError
 
-__all__ = ["Blocks", "key_steps", "spans"]
+if TYPE_CHECKING:
+    from lakesieve.sieve.text import TextCode
+
+__all__ = ["Blocks", "key_steps"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -19,23 +23,27 @@ class Blocks:
 
     Block ``i`` covers the codes from ``keys[i]`` up to, not including, ``keys[i + 1]``; the last
     one up to and including ``max_key``. Exact for keys that are present: their set is exactly the
-    units that hold them. An absent key between two present ones gets the set of the lower one.
+    units that hold them. An absent key gets the set of the block it falls into, which may be empty.
 
     Args:
-        keys: First key of every block, strictly ascending, ``int64`` or ``binary``.
+        keys: Separators: first code of every block, strictly ascending, ``int64`` or ``binary``.
         offsets: Where each block's set starts in ``ordinals``, int64, one more than blocks.
-        ordinals: The sets one after the other, each ascending, int32.
-        max_key: The last key.
+        ordinals: The sets one after the other, each ascending, int32. An empty set is a gap.
+        max_key: The last code.
+        bounds: The first and the last key, byte strings also where the codes are text codes.
         key_count: Distinct keys.
         pair_count: Distinct (key, ordinal) pairs.
+        text: Set where the keys are byte strings and ``keys`` their text codes.
     """
 
     keys: pa.Array
     offsets: np.ndarray
     ordinals: np.ndarray
     max_key: int | bytes
+    bounds: tuple[int | bytes, int | bytes]
     key_count: int
     pair_count: int
+    text: TextCode | None = None
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -95,18 +103,3 @@ def key_steps(keys: pa.Array) -> tuple[np.ndarray, np.ndarray]:
         pc.greater(after, before).to_numpy(zero_copy_only=False),
         pc.equal(after, before).to_numpy(zero_copy_only=False),
     )
-
-
-def spans(starts: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Put slices of an array one after the other.
-
-    Args:
-        starts: First index of each slice.
-        lengths: Length of each slice, which may be 0.
-
-    Returns:
-        Offsets of the slices in the result, int64, one more than slices; and the indices.
-    """
-    offsets = np.zeros(len(starts) + 1, np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    return offsets, np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)

@@ -6,10 +6,15 @@ import numpy as np
 import pyarrow as pa
 
 from lakesieve.errors import ErrorKind, InvalidInputError
-from lakesieve.sieve.blocks import Blocks, key_steps, spans
+from lakesieve.sieve.blocks import Blocks, key_steps
 from lakesieve.sieve.byte_order import bytewise_order
+from lakesieve.sieve.separators import ABSENT_HITS, Cuts, cut_bytes, cut_ints, with_gaps
+from lakesieve.sieve.spans import spans
+from lakesieve.sieve.text import TextCode
 
 __all__ = ["BlockBuilder", "build_blocks", "sort_pairs"]
+
+_SAMPLE = 10_000
 
 
 def sort_pairs(keys: pa.Array, ordinals: np.ndarray) -> tuple[pa.Array, np.ndarray]:
@@ -27,13 +32,22 @@ def sort_pairs(keys: pa.Array, ordinals: np.ndarray) -> tuple[pa.Array, np.ndarr
     if keys.type == pa.int64():
         values, units = _sort_ints(keys.to_numpy(), ordinals)
         return pa.array(values), units
-    # rank the distinct byte strings, then sort small integers instead of strings
-    encoded = keys.dictionary_encode()
-    order = bytewise_order(encoded.dictionary)
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    ranks, units = _sort_packed(rank[encoded.indices.to_numpy()], ordinals)
-    return encoded.dictionary.take(pa.array(order[ranks])), units
+    if _is_repetitive(keys):
+        # rank the distinct byte strings, then sort small integers instead of strings
+        encoded = keys.dictionary_encode()
+        order, _ = bytewise_order(encoded.dictionary)
+        rank = np.empty(len(order), np.int64)
+        rank[order] = np.arange(len(order))
+        ranks, units = _sort_packed(rank[encoded.indices.to_numpy()], ordinals)
+        return encoded.dictionary.take(pa.array(order[ranks])), units
+    order, differs = bytewise_order(keys)
+    ranks, units = _sort_packed(np.cumsum(differs) - 1, ordinals[order])
+    return keys.take(pa.array(order[differs][ranks])), units
+
+
+def _is_repetitive(keys: pa.Array) -> bool:
+    sample = keys.take(pa.array(np.arange(0, len(keys), max(1, len(keys) // _SAMPLE))))
+    return 2 * len(sample.unique()) < len(sample)
 
 
 def _sort_ints(keys: np.ndarray, ordinals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -68,30 +82,49 @@ def _firsts(values: np.ndarray) -> np.ndarray:
     return first
 
 
-def build_blocks(keys: pa.Array, ordinals: np.ndarray) -> Blocks:
+def build_blocks(
+    keys: pa.Array, ordinals: np.ndarray, *, absent_hits: float = ABSENT_HITS
+) -> Blocks:
     """Cut sorted distinct pairs into exact runs.
 
     Args:
         keys: As :func:`sort_pairs` gives them; at least one.
         ordinals: The unit of each pair.
+        absent_hits: Share of the absent keys between the first and the last that may find a unit.
+            A guarantee for integers, an aim for strings; 1 makes the smallest blocks.
 
     Raises:
         InvalidInputError: There are no pairs, or they are not sorted and distinct.
     """
     starts = _key_starts(keys, ordinals)
     lengths = np.diff(starts, append=len(ordinals))
-    first = np.ones(len(starts), bool)
-    first[1:] = ~_same_as_before(ordinals, starts, lengths)
-    kept = np.flatnonzero(first)
-    offsets, at = spans(starts[kept], lengths[kept])
+    runs = np.ones(len(starts), bool)
+    runs[1:] = ~_same_as_before(ordinals, starts, lengths)
+    distinct = keys if len(starts) == len(keys) else keys.take(pa.array(starts))
+    text, codes = None, distinct
+    if keys.type == pa.binary():
+        coded = TextCode.fit(distinct)
+        if coded is not None:
+            text, codes = coded[0], pa.array(coded[1])
+    cut = cut_bytes if codes.type == pa.binary() else _cut_ints
+    cuts = cut(codes, runs, absent_hits)
+    sizes = lengths[cuts.first]
+    _, at = spans(starts[cuts.first], sizes)
+    separators, offsets = with_gaps(cuts.separators, sizes, cuts.gaps, cuts.ends)
     return Blocks(
-        keys=keys.take(pa.array(starts[kept])),
+        keys=separators,
         offsets=offsets,
         ordinals=ordinals[at],
-        max_key=keys[-1].as_py(),
+        max_key=codes[-1].as_py(),
+        bounds=(keys[0].as_py(), keys[-1].as_py()),
         key_count=len(starts),
         pair_count=len(ordinals),
+        text=text,
     )
+
+
+def _cut_ints(keys: pa.Array, runs: np.ndarray, absent_hits: float) -> Cuts:
+    return cut_ints(keys.to_numpy(), runs, absent_hits)
 
 
 def _key_starts(keys: pa.Array, ordinals: np.ndarray) -> np.ndarray:
@@ -130,10 +163,12 @@ class BlockBuilder:
     Args:
         max_pairs: How many pairs one :class:`Blocks` may hold; a single key with more pairs than
             that is still kept whole.
+        absent_hits: As for :func:`build_blocks`.
     """
 
-    def __init__(self, *, max_pairs: int) -> None:
+    def __init__(self, *, max_pairs: int, absent_hits: float = ABSENT_HITS) -> None:
         self._max_pairs = max_pairs
+        self._absent_hits = absent_hits
         self._keys: list[pa.Array] = []
         self._ordinals: list[np.ndarray] = []
         self._held = 0
@@ -159,14 +194,17 @@ class BlockBuilder:
             fitting = np.searchsorted(starts, at + self._max_pairs, side="right") - 1
             own = np.searchsorted(starts, at)
             cut = int(starts[max(fitting, own + 1)])
-            done.append(build_blocks(keys.slice(at, cut - at), ordinals[at:cut]))
+            done.append(self._built(keys.slice(at, cut - at), ordinals[at:cut]))
             at = cut
         self._hold(keys.slice(at), ordinals[at:])
         return done
 
     def finish(self) -> list[Blocks]:
         """Give out what is left, if anything."""
-        return [build_blocks(*self._take())] if self._held else []
+        return [self._built(*self._take())] if self._held else []
+
+    def _built(self, keys: pa.Array, ordinals: np.ndarray) -> Blocks:
+        return build_blocks(keys, ordinals, absent_hits=self._absent_hits)
 
     def _hold(self, keys: pa.Array, ordinals: np.ndarray) -> None:
         if len(keys):

@@ -1,55 +1,145 @@
-"""The bytewise order of many strings, found by sorting machine words instead of strings."""
+"""Many byte strings at once: their order, what neighbours share, prefixes and their ends."""
 
 from __future__ import annotations
+
+import itertools
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["bytewise_order"]
+from lakesieve.sieve.spans import spans
+
+__all__ = [
+    "binary_array",
+    "byte_views",
+    "bytewise_order",
+    "front_coded",
+    "front_decoded",
+    "position_codes",
+    "prefix_ends",
+    "prefixes",
+    "shared_prefix",
+    "shared_with_next",
+    "symbols_at",
+]
 
 _WORD = 8
-# words looked at before the strings that still tie are compared in full
-_WORDS = 4
+
+# a digit is 0 for "the string ends here", or a byte plus one
+END = 0
+SYMBOLS = 257
+CODE_LIMIT = 1 << 63
+# a code of more positions would be found too slowly
+_POSITIONS = 128
 
 
-def bytewise_order(strings: pa.Array) -> np.ndarray:
+def bytewise_order(strings: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     """Find the order that sorts strings bytewise.
 
-    After the prefix that all of them share, eight bytes at a time are read as one big-endian word
-    and sorted as integers; only strings whose words tie go on. A word that is cut short by the end
-    of its string is filled with zeros, so ties are never decided by words: those left at the end
-    are compared in full.
+    As many bytes at a time as fit are coded as one integer, see :func:`position_codes`, and sorted;
+    only strings whose codes tie go on.
 
     Args:
-        strings: ``binary``, without nulls.
+        strings: ``binary``, without nulls, at least one.
 
     Returns:
-        Indices, int64; equal strings in any order.
+        Indices, int64, equal strings in any order; and where a string differs from the one before.
     """
     count = len(strings)
+    data, starts, lengths = byte_views(strings)
     order = np.arange(count)
     groups = np.zeros(count, np.int64)
     active = np.arange(count)
-    skipped = _shared_prefix(strings) if count else 0
-    for number in range(_WORDS + 1):
-        if len(active) == 0:
-            break
-        if number < _WORDS:
-            keys = _words(strings, order[active], skipped + number * _WORD)
-        else:
-            keys = _full_ranks(strings.take(pa.array(order[active])))
-        within = _sorted_within(groups[active], keys)
-        order[active] = order[active][within]
-        keys = keys[within]
+    skipped = len(shared_prefix(strings))
+    differs = np.zeros(count, bool)
+    while len(active):
+        own = order[active]
+        # read in the order of memory, whatever has been sorted by now
+        rows = np.sort(own)
+        by_row = np.empty(count, np.int64)
+        by_row[rows], alphabets, whole = position_codes(
+            data, starts[rows] + skipped, lengths[rows] - skipped
+        )
+        codes = by_row[own]
+        within = _sorted_within(groups[active], codes)
+        order[active] = own[within]
+        codes = codes[within]
         fresh = np.ones(len(active), bool)
-        fresh[1:] = (keys[1:] != keys[:-1]) | (groups[active][1:] != groups[active][:-1])
+        fresh[1:] = (codes[1:] != codes[:-1]) | (groups[active][1:] != groups[active][:-1])
+        differs[active[fresh]] = True
         # a group is named by the first of its places, so names ascend and stay apart
         groups[active] = active[fresh][np.cumsum(fresh) - 1]
         tied = ~fresh
         tied[:-1] |= ~fresh[1:]
-        active = active[tied]
-    return order
+        active = active[tied] if not whole else active[:0]
+        skipped += len(alphabets)
+    return order, differs
+
+
+def position_codes(
+    data: np.ndarray, starts: np.ndarray, lengths: np.ndarray
+) -> tuple[np.ndarray, tuple[tuple[int, ...], ...], bool]:
+    """Code strings by the symbols that occur at each position, in order.
+
+    Args:
+        data: Bytes.
+        starts: Where each string starts in them.
+        lengths: How long it is; below 0 is ended long ago.
+
+    Returns:
+        One integer a string, below 2**63; the symbols seen at each position that it covers, as
+        many as fit; and whether equal codes mean equal strings.
+    """
+    alphabets: list[tuple[int, ...]] = []
+    columns: list[np.ndarray] = []
+    size, shortest, longest = 1, int(lengths.min()), max(int(lengths.max()), 0)
+    places = starts.copy()
+    for at in range(min(longest + 1, _POSITIONS)):
+        if at < shortest:
+            column = data.take(places, mode="clip")
+            places += 1
+            seen = _seen(column) + 1
+        else:
+            column = symbols_at(data, starts, lengths, at)
+            seen = _seen(column)
+        if size * len(seen) > CODE_LIMIT:
+            break
+        size *= len(seen)
+        alphabets.append(tuple(seen.tolist()))
+        columns.append(column if len(seen) > 1 else column[:0])
+    codes = np.zeros(len(starts), np.int64)
+    weight = 1
+    for alphabet, column in zip(reversed(alphabets), reversed(columns), strict=True):
+        if len(column):
+            steps = np.zeros(SYMBOLS, np.int64)
+            steps[list(alphabet)] = np.arange(len(alphabet)) * weight
+            codes += (steps[1:] if column.dtype == np.uint8 else steps).take(column)
+        weight *= len(alphabet)
+    return codes, tuple(alphabets), len(alphabets) > longest
+
+
+def _seen(symbols: np.ndarray) -> np.ndarray:
+    if symbols.min() == symbols.max():
+        return symbols[:1].astype(np.int64)
+    marks = np.zeros(SYMBOLS, bool)
+    marks[symbols] = True
+    found: np.ndarray = np.flatnonzero(marks)
+    return found
+
+
+def symbols_at(data: np.ndarray, starts: np.ndarray, lengths: np.ndarray, at: int) -> np.ndarray:
+    """The symbol at one position of every string; behind its end, the end again."""
+    if len(data) == 0:
+        return np.zeros(len(starts), np.int16)
+    inside = lengths > at
+    if inside.all():
+        symbols: np.ndarray = data[starts + at].astype(np.int16) + 1
+        return symbols
+    places = np.where(inside, starts + at, 0)
+    symbols = data[places].astype(np.int16) + 1
+    symbols[~inside] = END
+    return symbols
 
 
 def _sorted_within(groups: np.ndarray, keys: np.ndarray) -> np.ndarray:
@@ -65,32 +155,121 @@ def _sorted_within(groups: np.ndarray, keys: np.ndarray) -> np.ndarray:
     return within
 
 
-def _shared_prefix(strings: pa.Array) -> int:
+def shared_prefix(strings: pa.Array) -> bytes:
+    """The bytes that all strings begin with."""
+    if len(strings) == 0:
+        return b""
     # what the least and the greatest share, all between them share
     extremes = pc.min_max(strings).as_py()
     low, high = extremes["min"], extremes["max"]
     unlike = (at for at, (a, b) in enumerate(zip(low, high, strict=False)) if a != b)
-    return next(unlike, min(len(low), len(high)))
+    prefix: bytes = low[: next(unlike, min(len(low), len(high)))]
+    return prefix
 
 
-def _words(strings: pa.Array, chosen: np.ndarray, skipped: int) -> np.ndarray:
-    """Eight bytes of each chosen string from a position on, big-endian, zeros after its end."""
-    offsets = np.frombuffer(strings.buffers()[1], np.int32)[strings.offset :]
-    starts = offsets[chosen].astype(np.int64) + skipped
-    left = offsets[chosen + 1] - starts
-    data = np.frombuffer(strings.buffers()[2] or b"", np.uint8)
+def byte_views(strings: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The memory of a ``binary`` array: its bytes, and start and length of each string."""
+    if len(strings) == 0:
+        return np.zeros(0, np.uint8), np.zeros(0, np.int64), np.zeros(0, np.int64)
+    first = strings.offset
+    offsets = np.frombuffer(strings.buffers()[1], np.int32)[first : first + len(strings) + 1]
+    data = np.frombuffer(strings.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]]
+    lengths = np.diff(offsets).astype(np.int64)
+    return data, offsets[:-1].astype(np.int64) - offsets[0], lengths
+
+
+def shared_with_next(strings: pa.Array) -> np.ndarray:
+    """How many bytes each string but the last has in common with the one after it.
+
+    Args:
+        strings: ``binary``, without nulls, strictly ascending.
+    """
+    data, starts, lengths = byte_views(strings)
+    shared: np.ndarray = np.minimum(lengths[:-1], lengths[1:])
+    active = np.arange(len(shared))
+    at = len(shared_prefix(strings))
     # a view of the word at every byte; the last ones need padding to read from
-    padded = np.zeros(len(data) + _WORD, np.uint8)
-    padded[: len(data)] = data
-    everywhere = np.ndarray((len(data) + 1,), ">u8", buffer=padded, strides=(1,))
-    words: np.ndarray = everywhere[np.minimum(starts, len(data))].astype(np.uint64)
-    beyond = (8 * (_WORD - np.clip(left, 1, _WORD))).astype(np.uint64)
-    words = (words >> beyond) << beyond
-    words[left <= 0] = 0
-    return words
+    padded = np.append(data, np.zeros(_WORD, np.uint8))
+    words = np.ndarray((len(data) + 1,), ">u8", buffer=padded, strides=(1,))
+    while len(active):
+        here = np.minimum(starts[active] + at, len(data))
+        there = np.minimum(starts[active + 1] + at, len(data))
+        # bytes behind an end count too, but the shorter length is the upper bound
+        equal = _leading_zero_bytes(words[here].astype(np.uint64) ^ words[there].astype(np.uint64))
+        told = equal < _WORD
+        shared[active[told]] = np.minimum(shared[active[told]], at + equal[told])
+        at += _WORD
+        active = active[~told & (shared[active] > at)]
+    return shared
 
 
-def _full_ranks(strings: pa.Array) -> np.ndarray:
-    """Dense ranks by full comparison."""
-    ranks: np.ndarray = pc.rank(strings, tiebreaker="dense").to_numpy().astype(np.int64)
-    return ranks
+def _leading_zero_bytes(words: np.ndarray) -> np.ndarray:
+    count = np.zeros(len(words), np.int64)
+    for kept in range(1, _WORD + 1):
+        count += words < np.uint64(1) << np.uint64(64 - 8 * kept) if kept < _WORD else words == 0
+    return count
+
+
+def prefixes(strings: pa.Array, lengths: np.ndarray) -> pa.Array:
+    """The first so many bytes of each string, all of a shorter one."""
+    order = np.argsort(lengths, kind="stable")
+    ascending = lengths[order]
+    bounds = np.flatnonzero(np.diff(ascending, prepend=-1))
+    parts = [
+        pc.binary_slice(strings.take(pa.array(order[start:end])), 0, int(ascending[start]))
+        for start, end in itertools.pairwise([*bounds.tolist(), len(order)])
+    ]
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    return pa.concat_arrays(parts).take(pa.array(place)) if parts else strings
+
+
+def prefix_ends(prefixes: pa.Array) -> tuple[pa.Array, np.ndarray]:
+    """For each prefix the least string above all that begin with it, and whether it is told.
+
+    It is not where the prefix is empty or ends in the highest byte.
+    """
+    data, starts, lengths = byte_views(prefixes)
+    ends = starts + lengths
+    raised = data.copy()
+    told = lengths > 0
+    told[told] = raised[ends[told] - 1] < 255
+    raised[ends[told] - 1] += 1
+    return binary_array(np.append(0, ends), raised), told
+
+
+def binary_array(offsets: np.ndarray, data: np.ndarray) -> pa.Array:
+    """A ``binary`` array of given memory."""
+    return pa.Array.from_buffers(
+        pa.binary(),
+        len(offsets) - 1,
+        [None, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(np.ascontiguousarray(data))],
+    )
+
+
+def front_coded(strings: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Write ascending strings as what each shares with the one before it and what it adds.
+
+    Returns:
+        Bytes shared, bytes added, and the added bytes of all strings one after the other.
+    """
+    data, starts, lengths = byte_views(strings)
+    shared = np.append(0, shared_with_next(strings))
+    _, at = spans(starts + shared, lengths - shared)
+    return shared, lengths - shared, data[at]
+
+
+def front_decoded(shared: np.ndarray, added: np.ndarray, data: np.ndarray) -> pa.Array:
+    """Read what :func:`front_coded` wrote; no string may share more than the one before it has."""
+    lengths = shared + added
+    offsets = np.append(0, np.cumsum(lengths))
+    starts = np.cumsum(added) - added
+    out = np.empty(offsets[-1], np.uint8)
+    rows = np.arange(len(shared))
+    for at in range(int(lengths.max(initial=0))):
+        # a byte comes from the latest string that wrote its position itself
+        source = np.maximum.accumulate(np.where(shared <= at, rows, 0))
+        having = np.flatnonzero(lengths > at)
+        source = source[having]
+        out[offsets[having] + at] = data[starts[source] + at - shared[source]]
+    return binary_array(offsets, out)

@@ -10,9 +10,26 @@ import pyarrow.compute as pc
 
 from lakesieve.errors import ErrorKind, UnsupportedError
 
-__all__ = ["KINDS", "KeyType", "encode_keys"]
+__all__ = ["KINDS", "NARROW_DIGITS", "KeyType", "encode_keys", "wide_code"]
 
-KINDS = ("integer", "date", "timestamp", "timestamp_ntz", "decimal", "string")
+KINDS = (
+    "boolean",
+    "integer",
+    "float",
+    "decimal",
+    "date",
+    "timestamp",
+    "timestamp_ntz",
+    "timestamp_ns",
+    "timestamp_ntz_ns",
+    "string",
+    "binary",
+)
+
+NARROW_DIGITS = 18
+"""Digits of the longest decimals whose unscaled values are int64."""
+
+_WIDE_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,8 +37,9 @@ class KeyType:
     """Type of an index's keys.
 
     Args:
-        kind: One of ``KINDS``.
+        kind: One of ``KINDS``. ``float`` is float and double, ``string`` also UUIDs as text.
         scale: Digits after the point, for decimals.
+        precision: Digits in all, for decimals; beyond 18 their codes are bytes.
 
     Raises:
         UnsupportedError: An unknown kind.
@@ -29,6 +47,7 @@ class KeyType:
 
     kind: str
     scale: int = 0
+    precision: int = NARROW_DIGITS
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -39,21 +58,32 @@ class KeyType:
             )
 
     @property
+    def is_wide(self) -> bool:
+        """True for decimals too long for int64."""
+        return self.kind == "decimal" and self.precision > NARROW_DIGITS
+
+    @property
     def physical(self) -> str:
         """``int64`` or ``bytes``: how codes are stored."""
-        return "bytes" if self.kind == "string" else "int64"
+        return "bytes" if self.kind in {"string", "binary"} or self.is_wide else "int64"
 
 
 def encode_keys(key_type: KeyType, values: pa.Array | pa.ChunkedArray) -> pa.Array:
     """Turn column values into key codes; nulls stay null.
 
+    Floats take IEEE 754's total order with -0.0 = 0.0 and one NaN above all numbers, as Spark
+    compares them. Types that a column may be promoted between give the same code for the same
+    value: int and long, float and double, decimals of any precision up to 18 digits.
+
     Args:
         key_type: What the codes must compare like.
-        values: Integers, dates, timestamps in microseconds (with a zone for ``timestamp``, without
-            for ``timestamp_ntz``), decimals, strings or their bytes.
+        values: Booleans, integers, floats, decimals, dates, timestamps (with a zone for
+            ``timestamp``, without for ``timestamp_ntz``, in nanoseconds for the ``ns`` kinds and in
+            microseconds for the others), strings or bytes.
 
     Returns:
-        An ``int64`` or ``binary`` array of the same length.
+        An ``int64`` or ``binary`` array of the same length. Decimals of more than 18 digits are 16
+        bytes, see :func:`wide_code`.
 
     Raises:
         UnsupportedError: The values are not of the key type.
@@ -65,16 +95,20 @@ def encode_keys(key_type: KeyType, values: pa.Array | pa.ChunkedArray) -> pa.Arr
             return pa.concat_arrays(parts) if parts else empty
         values = values.chunk(0)
     kind, found = key_type.kind, values.type
-    if kind == "string" and (_is_text(found) or _is_binary(found)):
+    if kind in {"string", "binary"} and (_is_text(found) or _is_binary(found)):
         return values.cast(pa.binary())
     if kind == "integer" and pa.types.is_integer(found) and found != pa.uint64():
         return values.cast(pa.int64())
+    if kind == "boolean" and found == pa.bool_():
+        return values.cast(pa.int8()).cast(pa.int64())
+    if kind == "float" and pa.types.is_floating(found):
+        return _float_codes(values.cast(pa.float64()))
     if kind == "date" and found == pa.date32():
         return values.view(pa.int32()).cast(pa.int64())
-    if _is_micros(found) and (kind == "timestamp_ntz" if found.tz is None else kind == "timestamp"):
+    if pa.types.is_timestamp(found) and kind == _timestamp_kind(found):
         return values.view(pa.int64())
     if kind == "decimal" and pa.types.is_decimal128(found) and found.scale == key_type.scale:
-        return _unscaled(values)
+        return _decimal_codes(values, key_type)
     raise UnsupportedError(
         f"Values of the type {found} cannot be keys of the kind {kind}.",
         kind=ErrorKind.UNSUPPORTED_TYPE,
@@ -82,29 +116,67 @@ def encode_keys(key_type: KeyType, values: pa.Array | pa.ChunkedArray) -> pa.Arr
     )
 
 
+def wide_code(unscaled: int) -> bytes:
+    """A decimal's unscaled value as 16 bytes that compare like it; limits clamp.
+
+    Two's complement, big-endian, the sign bit flipped.
+    """
+    limit = 1 << 127
+    return (max(-limit, min(unscaled, limit - 1)) + limit).to_bytes(_WIDE_BYTES, "big")
+
+
 def _is_text(found: pa.DataType) -> bool:
     return bool(pa.types.is_string(found) or pa.types.is_large_string(found))
 
 
 def _is_binary(found: pa.DataType) -> bool:
-    return bool(pa.types.is_binary(found) or pa.types.is_large_binary(found))
+    return bool(
+        pa.types.is_binary(found)
+        or pa.types.is_large_binary(found)
+        or pa.types.is_fixed_size_binary(found)
+    )
 
 
-def _is_micros(found: pa.DataType) -> bool:
-    return bool(pa.types.is_timestamp(found) and found.unit == "us")
+def _timestamp_kind(found: pa.DataType) -> str:
+    zone = "timestamp_ntz" if found.tz is None else "timestamp"
+    return {"us": zone, "ns": f"{zone}_ns"}.get(found.unit, "")
 
 
-def _unscaled(values: pa.Array) -> pa.Array:
-    """Low halves of 128-bit decimals, which hold any value of up to 18 digits."""
-    if values.type.precision > 18:
+def _float_codes(values: pa.Array) -> pa.Array:
+    numbers = values.fill_null(0.0).to_numpy(zero_copy_only=False)
+    # adding 0.0 turns -0.0 into 0.0; every NaN becomes the same one, above infinity
+    bits = np.where(np.isnan(numbers), np.nan, numbers + 0.0).view(np.int64)
+    bits[np.isnan(numbers)] = 0x7FF8 << 48
+    # negative floats ascend while their bits descend: flip all but the sign
+    codes = bits ^ ((bits >> 63) & np.int64(2**63 - 1))
+    return _masked(codes, values)
+
+
+def _masked(codes: np.ndarray, values: pa.Array) -> pa.Array:
+    if values.null_count == 0:
+        return pa.array(codes, pa.int64())
+    return pa.array(codes, pa.int64(), mask=values.is_null().to_numpy(zero_copy_only=False))
+
+
+def _decimal_codes(values: pa.Array, key_type: KeyType) -> pa.Array:
+    if values.type.precision > max(key_type.precision, NARROW_DIGITS):
         raise UnsupportedError(
-            f"Decimals of {values.type.precision} digits cannot be keys.",
+            f"Decimals of {values.type.precision} digits cannot be keys of "
+            f"{key_type.precision} digits.",
             kind=ErrorKind.UNSUPPORTED_TYPE,
-            hint="Up to 18 digits can.",
+            hint="The column's type changed; refresh or build the index again.",
         )
     if len(values) == 0:
-        return pa.array([], pa.int64())
+        return pa.array([], pa.binary() if key_type.is_wide else pa.int64())
     words = np.frombuffer(values.buffers()[1], "<i8")
     start = 2 * values.offset
-    low = np.ascontiguousarray(words[start : start + 2 * len(values) : 2])
-    return pc.if_else(values.is_valid(), pa.array(low), pa.scalar(None, pa.int64()))
+    halves = words[start : start + 2 * len(values)].reshape(-1, 2)
+    if not key_type.is_wide:
+        return _masked(np.ascontiguousarray(halves[:, 0]), values)
+    flipped = np.empty((len(values), 2), ">u8")
+    flipped[:, 0] = halves[:, 1].view(np.uint64) ^ np.uint64(1 << 63)
+    flipped[:, 1] = halves[:, 0].view(np.uint64)
+    wide = pa.FixedSizeBinaryArray.from_buffers(
+        pa.binary(_WIDE_BYTES), len(values), [None, pa.py_buffer(flipped.tobytes())]
+    ).cast(pa.binary())
+    return pc.if_else(values.is_valid(), wide, pa.scalar(None, pa.binary()))

@@ -3,72 +3,25 @@
 from __future__ import annotations
 
 import bisect
-from dataclasses import dataclass
-from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakesieve.sieve.blocks import spans
+from lakesieve.sieve.spans import spans
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from lakesieve.sieve.blocks import Blocks
+    from lakesieve.sieve.range_set import RangeSet
 
-__all__ = ["RangeSet", "lookup_points", "lookup_ranges"]
-
-_LOWEST, _HIGHEST = -(2**63), 2**63 - 1
+__all__ = ["distinct", "lookup_points", "lookup_ranges"]
 
 # what reading one key by its number costs, in keys read at once
 _SCALAR_COST = 16
 
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class RangeSet:
-    """Ranges of key codes, ordered by their first code.
-
-    Args:
-        lows: First codes, ascending: an int64 array, or a list of bytes.
-        highs: Last codes, *included*, as an int64 array; for bytes a list of the *excluded* ends,
-            ``None`` for no end.
-    """
-
-    lows: Any
-    highs: Any
-
-    @classmethod
-    def from_intervals(
-        cls, intervals: Sequence[tuple[int | bytes | None, int | bytes | None]], physical: str
-    ) -> RangeSet:
-        """Make it from half-open intervals, ``None`` meaning unbounded.
-
-        Args:
-            intervals: ``[low, high)`` pairs in any order; empty ones are dropped. An integer high
-                may be ``2**63``, one more than the highest code.
-            physical: ``int64`` or ``bytes``.
-        """
-        if physical == "bytes":
-            texts: list[tuple[Any, Any]] = [(low or b"", high) for low, high in intervals]
-            texts.sort(key=itemgetter(0))
-            some = [(low, high) for low, high in texts if high is None or low < high]
-            return cls(lows=[low for low, _ in some], highs=[high for _, high in some])
-        numbers = sorted(
-            (_clamp(low, _LOWEST), _clamp(high, _HIGHEST + 1) - 1) for low, high in intervals
-        )
-        kept = [(low, high) for low, high in numbers if low <= high]
-        return cls(
-            lows=np.array([low for low, _ in kept], np.int64),
-            highs=np.array([high for _, high in kept], np.int64),
-        )
-
-
-def _clamp(code: int | bytes | None, absent: int) -> int:
-    if not isinstance(code, int):
-        return absent
-    return max(_LOWEST, min(code, _HIGHEST + 1))
+# marking ordinals beats sorting them while there are not many times more of them
+_MARKED = 16
 
 
 def lookup_ranges(blocks: Blocks, ranges: RangeSet) -> np.ndarray:
@@ -86,6 +39,9 @@ def lookup_ranges(blocks: Blocks, ranges: RangeSet) -> np.ndarray:
     if len(blocks) == 0 or len(ranges.lows) == 0:
         return np.zeros(0, np.int32)
     first, last = _touched(blocks, ranges)
+    if len(first) == 1:
+        units = blocks.ordinals[blocks.offsets[first[0]] : blocks.offsets[max(first[0], last[0])]]
+        return units if last[0] - first[0] <= 1 else distinct(units)
     some = first < last
     first, last = first[some], last[some]
     # neighbouring ranges may share a block: join them, then read slices of the sets
@@ -93,7 +49,19 @@ def lookup_ranges(blocks: Blocks, ranges: RangeSet) -> np.ndarray:
     first[1:] = np.maximum(first[1:], ends[:-1])
     starts = blocks.offsets[first]
     _, at = spans(starts, blocks.offsets[np.maximum(first, ends)] - starts)
-    return np.unique(blocks.ordinals[at])
+    return distinct(blocks.ordinals[at])
+
+
+def distinct(ordinals: np.ndarray) -> np.ndarray:
+    """Ascending distinct ordinals."""
+    if len(ordinals) == 0:
+        return ordinals
+    top = int(ordinals.max())
+    if top > _MARKED * len(ordinals):
+        return np.unique(ordinals)
+    seen = np.zeros(top + 1, bool)
+    seen[ordinals] = True
+    return np.flatnonzero(seen).astype(np.int32)
 
 
 def _touched(blocks: Blocks, ranges: RangeSet) -> tuple[np.ndarray, np.ndarray]:
@@ -120,14 +88,19 @@ def lookup_points(blocks: Blocks, keys: pa.Array) -> tuple[np.ndarray, np.ndarra
 
     Args:
         blocks: The blocks to search.
-        keys: Key codes of the blocks' type, without nulls, in any order.
+        keys: Key codes of the blocks' type, byte strings where they have a text code; without
+            nulls, in any order.
 
     Returns:
         Offsets, int64, one more than keys, and the sets one after the other, int32. A key below
-        the first or above the last has the empty set.
+        the first or above the last has the empty set, and so has one in a gap.
     """
     if len(blocks) == 0 or len(keys) == 0:
         return np.zeros(len(keys) + 1, np.int64), np.zeros(0, np.int32)
+    strange: np.ndarray | np.bool = np.False_
+    if blocks.text is not None:
+        codes, known, _ = blocks.text.encode(keys)
+        keys, strange = pa.array(codes), ~known
     if keys.type == pa.int64():
         values = keys.to_numpy()
         block = np.searchsorted(blocks.keys.to_numpy(), values, side="right") - 1
@@ -137,7 +110,7 @@ def lookup_points(blocks: Blocks, keys: pa.Array) -> tuple[np.ndarray, np.ndarra
         beyond = pc.greater(keys, pa.scalar(blocks.max_key, keys.type)).to_numpy(
             zero_copy_only=False
         )
-    outside = (block < 0) | beyond
+    outside = (block < 0) | beyond | strange
     block = np.where(outside, 0, block)
     starts = blocks.offsets[block]
     lengths = np.where(outside, 0, blocks.offsets[block + 1] - starts)

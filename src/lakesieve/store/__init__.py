@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from lakesieve.store.cache import BlockCache
 from lakesieve.store.log import Changes, IndexStore, Snapshot
-from lakesieve.store.reader import BlockCache, IndexReader
+from lakesieve.store.reader import IndexReader
 from lakesieve.store.staging import stage_catalogue, stage_segment
 
 __all__ = [

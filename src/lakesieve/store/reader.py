@@ -3,62 +3,48 @@
 from __future__ import annotations
 
 import bisect
-import threading
-from collections import OrderedDict
+import itertools
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from lakesieve.format import decode_catalogue, decode_footer, decode_row_group
-from lakesieve.sieve import Blocks, RangeSet, lookup_ranges
+from lakesieve.sieve import RangeSet, distinct, lookup_points, lookup_ranges, wide_code
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    import pyarrow as pa
+    from collections.abc import Iterator, Sequence
 
     from lakesieve.format import CatalogueEntry, SegmentEntry, SegmentFooter
+    from lakesieve.sieve import Blocks
+    from lakesieve.store.cache import BlockCache
     from lakesieve.store.log import IndexStore, Snapshot
 
-__all__ = ["BlockCache", "IndexReader"]
+__all__ = ["IndexReader"]
 
 Code = int | bytes
 Interval = tuple[Code | None, Code | None]
 
-CACHE_BYTES = 256 << 20
-MOST_ROW_GROUPS = 256
+MOST_ROW_GROUPS = 512
 """Row groups that one look-up may read: beyond that, scanning the table is the better plan."""
 
 
-class BlockCache:
-    """Decoded parts of indexes, the least recently used dropped first; safe between threads.
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Opened:
+    """A segment with its footer at hand.
 
     Args:
-        limit: Bytes that may be held.
+        entry: What the commit says of it.
+        version: Which object it was read from.
+        footer: Its footer.
+        firsts: First codes of its row groups, as an int64 array or a list of bytes.
     """
 
-    def __init__(self, limit: int = CACHE_BYTES) -> None:
-        self._limit = limit
-        self._held = 0
-        self._parts: OrderedDict[tuple[str, ...], tuple[Any, int]] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, key: tuple[str, ...], make: Callable[[], tuple[Any, int]]) -> Any:
-        """The part under a key, made (with its size in bytes) where it is not held."""
-        with self._lock:
-            known = self._parts.get(key)
-            if known is not None:
-                self._parts.move_to_end(key)
-                return known[0]
-        part, size = make()
-        with self._lock:
-            if key not in self._parts:
-                self._parts[key] = (part, size)
-                self._held += size
-            while self._held > self._limit and len(self._parts) > 1:
-                _, (_, gone) = self._parts.popitem(last=False)
-                self._held -= gone
-        return part
+    entry: SegmentEntry
+    version: str
+    footer: SegmentFooter
+    firsts: Any
 
 
 class IndexReader:
@@ -76,9 +62,12 @@ class IndexReader:
 
     def __init__(self, store: IndexStore, snapshot: Snapshot, cache: BlockCache) -> None:
         self._storage = store.storage
-        self._snapshot = snapshot
         self._cache = cache
-        self._segments = sorted(snapshot.segments, key=lambda entry: entry.catalogue)
+        kinds = (int, bytes)
+        self._rows = [
+            _Row([entry for entry in snapshot.segments if isinstance(entry.key_min, kind)])
+            for kind in kinds
+        ]
 
     def catalogue(self, entry: CatalogueEntry) -> pa.Table:
         """The data files of a catalogue, row ``i`` that of ordinal ``i``.
@@ -92,7 +81,8 @@ class IndexReader:
             table = decode_catalogue(self._storage.get(entry.path), entry)
             return table, table.nbytes
 
-        table: pa.Table = self._cache.get(self._key(entry.path, "catalogue"), make)
+        key = (self._storage.location, entry.path, self._version(entry.path), "catalogue")
+        table: pa.Table = self._cache.get(key, make)
         return table
 
     def lookup(
@@ -112,77 +102,210 @@ class IndexReader:
             CorruptIndexError: A file of the index is damaged.
             IndexFormatError: A file of the index is too new.
         """
-        wanted = [
-            (entry, touching)
-            for entry in self._segments
-            if (touching := _overlapping(intervals, entry.key_min, entry.key_max))
-        ]
-        least = sum(_least_groups(entry, touching) for entry, touching in wanted)
-        if least > most_row_groups:
+        wanted = [touched for row in self._rows for touched in row.touching(intervals)]
+        if sum(_least_groups(entry, mine) for entry, mine in wanted) > most_row_groups:
             return None
-        plans = [(entry, *self._groups(entry, touching)) for entry, touching in wanted]
-        if sum(len(by_group) for _, _, by_group in plans) > most_row_groups:
+        plans: list[tuple[_Opened, RangeSet, list[int]]] = []
+        left = most_row_groups
+        for entry, mine in wanted:
+            opened = self._opened(entry)
+            physical = "bytes" if isinstance(entry.key_min, bytes) else "int64"
+            ranges = RangeSet.from_intervals(mine, physical, opened.footer.text)
+            if len(ranges):
+                plans.append((opened, ranges, ranges.parts(opened.firsts)))
+                left -= len(plans[-1][2])
+        if left < 0:
             return None
         found: dict[str, list[np.ndarray]] = {}
-        for entry, footer, by_group in plans:
-            physical = "bytes" if isinstance(entry.key_min, bytes) else "int64"
-            for number, touching in by_group.items():
-                ranges = RangeSet.from_intervals(touching, physical)
-                units = lookup_ranges(self._group(entry, footer, number), ranges)
-                found.setdefault(entry.catalogue, []).append(units)
-        return {catalogue: np.unique(np.concatenate(parts)) for catalogue, parts in found.items()}
+        for opened, ranges, groups in plans:
+            for number in groups:
+                mine_here = ranges.between(*_extent(opened, number))
+                units = lookup_ranges(self._group(opened, number), mine_here)
+                found.setdefault(opened.entry.catalogue, []).append(units)
+        return {
+            catalogue: parts[0] if len(parts) == 1 else distinct(np.concatenate(parts))
+            for catalogue, parts in found.items()
+        }
 
-    def _groups(
-        self, entry: SegmentEntry, intervals: Sequence[Interval]
-    ) -> tuple[SegmentFooter, dict[int, list[Interval]]]:
-        """A segment's footer, and which of its row groups each interval touches."""
+    def points(self, keys: pa.Array) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """Ordinals, by catalogue, of each of many keys.
 
-        def make() -> tuple[SegmentFooter, int]:
+        Args:
+            keys: Key codes, ``int64`` or ``binary``, ascending, without nulls.
+
+        Returns:
+            By catalogue: which key, int64, ascending; and one ordinal that can hold it.
+
+        Raises:
+            NotFoundError: A file of the index is gone.
+            CorruptIndexError: A file of the index is damaged.
+            IndexFormatError: A file of the index is too new.
+        """
+        found: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
+        for row in self._rows:
+            if len(row.entries) == 0:
+                continue
+            own = _in_bytes(keys) if row.is_bytewise else keys
+            for entry in row.entries:
+                start, end = _between(own, entry.key_min, entry.key_max)
+                for at, offsets, ordinals in self._segment_points(entry, own, start, end):
+                    which = np.repeat(at, np.diff(offsets))
+                    found.setdefault(entry.catalogue, []).append((which, ordinals))
+        told = {}
+        for catalogue, parts in found.items():
+            which = np.concatenate([part[0] for part in parts])
+            ordinals = np.concatenate([part[1] for part in parts])
+            order = np.lexsort((ordinals, which))
+            which, ordinals = which[order], ordinals[order]
+            fresh = np.ones(len(which), bool)
+            fresh[1:] = (which[1:] != which[:-1]) | (ordinals[1:] != ordinals[:-1])
+            told[catalogue] = (which[fresh], ordinals[fresh])
+        return told
+
+    def _segment_points(
+        self, entry: SegmentEntry, keys: pa.Array, start: int, end: int
+    ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Answers of one segment, row group by row group: which keys, and their sets."""
+        if start == end:
+            return
+        opened = self._opened(entry)
+        asked = keys.slice(start, end - start)
+        if opened.footer.text is not None:
+            codes, known, _ = opened.footer.text.encode(asked)
+            at = np.flatnonzero(known)
+            groups = np.searchsorted(opened.firsts, codes[at], side="right") - 1
+        else:
+            at = np.arange(len(asked))
+            firsts = pa.array(opened.firsts, keys.type)
+            groups = np.array(_places(asked, firsts), np.int64)
+        groups = np.maximum(groups, 0)
+        bounds = np.flatnonzero(np.diff(groups, prepend=-1))
+        for first, last in itertools.pairwise([*bounds.tolist(), len(at)]):
+            some = at[first:last]
+            blocks = self._group(opened, int(groups[first]))
+            offsets, ordinals = lookup_points(blocks, asked.take(pa.array(some)))
+            yield some + start, offsets, ordinals
+
+    def _opened(self, entry: SegmentEntry) -> _Opened:
+        version = self._version(entry.path)
+
+        def make() -> tuple[_Opened, int]:
             start = entry.size - entry.footer_length
             data = self._storage.get_range(entry.path, start, entry.footer_length)
-            return decode_footer(data, entry), 4 * len(data)
+            footer = decode_footer(data, entry)
+            firsts = [group.first_key for group in footer.groups]
+            array = firsts if footer.bytewise else np.array(firsts, np.int64)
+            opened = _Opened(entry=entry, version=version, footer=footer, firsts=array)
+            return opened, 4 * len(data)
 
-        footer: SegmentFooter = self._cache.get(self._key(entry.path, "footer"), make)
-        firsts = [group.first_key for group in footer.groups]
-        by_group: dict[int, list[Interval]] = {}
-        for low, high in intervals:
-            first = 0 if low is None else max(bisect.bisect_right(firsts, low) - 1, 0)
-            last = len(firsts) if high is None else bisect.bisect_left(firsts, high)
-            for number in range(first, max(last, first + 1)):
-                by_group.setdefault(number, []).append((low, high))
-        return footer, by_group
+        opened: _Opened = self._cache.get((self._storage.location, entry.path, version, ""), make)
+        return opened
 
-    def _group(self, entry: SegmentEntry, footer: SegmentFooter, number: int) -> Blocks:
+    def _group(self, opened: _Opened, number: int) -> Blocks:
+        path = opened.entry.path
+
         def make() -> tuple[Blocks, int]:
-            group = footer.groups[number]
-            data = self._storage.get_range(entry.path, group.start, group.length)
-            keys, offsets, ordinals = decode_row_group(footer, number, data)
-            blocks = Blocks(
-                keys=keys,
-                offsets=offsets,
-                ordinals=ordinals,
-                max_key=_last_key(entry, footer, number),
-                key_count=0,
-                pair_count=0,
-            )
-            return blocks, keys.nbytes + offsets.nbytes + ordinals.nbytes
+            group = opened.footer.groups[number]
+            data = self._storage.get_range(path, group.start, group.length)
+            blocks = decode_row_group(opened.footer, number, data)
+            return blocks, blocks.keys.nbytes + blocks.offsets.nbytes + blocks.ordinals.nbytes
 
-        blocks: Blocks = self._cache.get(self._key(entry.path, str(number)), make)
+        key = (self._storage.location, path, opened.version, str(number))
+        blocks: Blocks = self._cache.get(key, make)
         return blocks
 
-    def _key(self, path: str, part: str) -> tuple[str, ...]:
-        version = ""
-        if self._storage.is_local:
-            info = self._storage.head(path)
-            version = f"{info.size} {info.version}"
-        return (self._storage.location, path, version, part)
+    def _version(self, path: str) -> str:
+        if not self._storage.is_local:
+            return ""
+        info = self._storage.head(path)
+        return f"{info.size} {info.version}"
 
 
-def _last_key(entry: SegmentEntry, footer: SegmentFooter, number: int) -> Code:
-    """The last code a row group answers for: its last block runs up to the next group's first."""
-    if number + 1 == len(footer.groups):
-        return entry.key_max
-    return footer.groups[number + 1].first_key
+class _Row:
+    """Segments whose keys are of one physical type, by their first key.
+
+    Args:
+        entries: The segments; their key ranges may overlap.
+    """
+
+    def __init__(self, entries: list[SegmentEntry]) -> None:
+        self.entries = sorted(entries, key=lambda entry: (entry.key_min, entry.catalogue))
+        self.is_bytewise = bool(entries) and isinstance(entries[0].key_min, bytes)
+        self._firsts = [entry.key_min for entry in self.entries]
+        # ascending, as the ends of overlapping segments are not
+        self._ends = list(itertools.accumulate((e.key_max for e in self.entries), max))
+
+    def touching(self, intervals: Sequence[Interval]) -> list[tuple[SegmentEntry, list[Interval]]]:
+        """The segments that hold codes of any interval, found by binary search, and which those."""
+        if not self.entries or not intervals:
+            return []
+        if self.is_bytewise:
+            intervals = [(_wide(low), _wide(high)) for low, high in intervals]
+        low, high = intervals[0][0], intervals[-1][1]
+        start = 0 if low is None else bisect.bisect_left(self._ends, low)
+        end = len(self.entries) if high is None else bisect.bisect_left(self._firsts, high)
+        touched = [
+            (entry, _overlapping(intervals, entry.key_min, entry.key_max))
+            for entry in self.entries[start:end]
+        ]
+        return [(entry, mine) for entry, mine in touched if mine]
+
+
+def _overlapping(intervals: Sequence[Interval], low: Code, high: Code) -> list[Interval]:
+    """The sorted disjoint intervals that hold a code from low to high, both included."""
+    # only the first interval can lack a start, only the last an end
+    start = bisect.bisect_right(
+        intervals, low, hi=len(intervals) - (intervals[-1][1] is None), key=_end
+    )
+    end = bisect.bisect_right(intervals, high, lo=int(intervals[0][0] is None), key=_start)
+    return list(intervals[start:end])
+
+
+def _start(interval: Interval) -> Code:
+    return interval[0]  # type: ignore[return-value]
+
+
+def _end(interval: Interval) -> Code:
+    return interval[1]  # type: ignore[return-value]
+
+
+def _wide(code: Code | None) -> Code | None:
+    return wide_code(code) if isinstance(code, int) else code
+
+
+def _in_bytes(keys: pa.Array) -> pa.Array:
+    if keys.type == pa.binary():
+        return keys
+    return pa.array([wide_code(key) for key in keys.to_pylist()], pa.binary())
+
+
+def _between(keys: pa.Array, low: Code, high: Code) -> tuple[int, int]:
+    """Where the ascending keys from low to high lie, both included."""
+    if keys.type == pa.int64():
+        values = keys.to_numpy()
+        return int(np.searchsorted(values, low)), int(np.searchsorted(values, high, side="right"))
+    places = range(len(keys))
+    start = bisect.bisect_left(places, low, key=lambda at: keys[at].as_py())
+    return start, bisect.bisect_right(places, high, key=lambda at: keys[at].as_py())
+
+
+def _places(keys: pa.Array, firsts: pa.Array) -> np.ndarray:
+    """For each ascending key the last of some ascending codes that is not above it; -1 for none."""
+    if keys.type == pa.int64():
+        places: np.ndarray = np.searchsorted(firsts, keys.to_numpy(), side="right") - 1
+        return places
+    # few firsts, many keys: find where each first would stand among the keys
+    starts = [_between(keys, first, first)[0] for first in firsts.to_pylist()]
+    marks = np.zeros(len(keys) + 1, np.int64)
+    np.add.at(marks, starts, 1)
+    return np.cumsum(marks[:-1]) - 1
+
+
+def _extent(opened: _Opened, number: int) -> tuple[Code | None, Code | None]:
+    """Codes that a row group answers for; the outer ones without a bound."""
+    low = opened.firsts[number] if number else None
+    high = opened.firsts[number + 1] if number + 1 < len(opened.firsts) else None
+    return low, high
 
 
 def _least_groups(entry: SegmentEntry, intervals: Sequence[Interval]) -> int:
@@ -191,36 +314,3 @@ def _least_groups(entry: SegmentEntry, intervals: Sequence[Interval]) -> int:
     below = low is None or low <= entry.key_min  # type: ignore[operator]
     above = high is None or high > entry.key_max  # type: ignore[operator]
     return entry.row_groups if below and above else 1
-
-
-def _overlapping(intervals: Sequence[Interval], low: Code, high: Code) -> Sequence[Interval]:
-    """The intervals that touch a segment's keys, found by binary search."""
-    start = bisect.bisect_right(intervals, low, key=_end_or_none(low))
-    found = []
-    for first, end in intervals[start:]:
-        if first is not None and first > high:  # type: ignore[operator]
-            break
-        found.append((first, end))
-    return found
-
-
-def _end_or_none(like: Code) -> Callable[[Interval], Any]:
-    """Ends of intervals, an open end above every code."""
-
-    def end(interval: Interval) -> Any:
-        told = interval[1]
-        if told is not None:
-            return told
-        return 2**64 if isinstance(like, int) else _Highest()
-
-    return end
-
-
-class _Highest:
-    """Above all bytes."""
-
-    def __gt__(self, other: object) -> bool:
-        return True
-
-    def __lt__(self, other: object) -> bool:
-        return False

@@ -31,15 +31,7 @@ def stage_segment(storage: Storage, blocks: Blocks, *, unit_count: int) -> Segme
     Raises:
         StorageError: The place cannot be written to.
     """
-    data, entry = encode_segment(
-        blocks.keys,
-        blocks.offsets,
-        blocks.ordinals,
-        max_key=blocks.max_key,
-        key_count=blocks.key_count,
-        pair_count=blocks.pair_count,
-        unit_count=unit_count,
-    )
+    data, entry = encode_segment(blocks, unit_count=unit_count)
     _create(storage, entry.path, data)
     return entry
 

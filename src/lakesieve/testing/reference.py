@@ -6,6 +6,8 @@ Every kernel of ``lakesieve.sieve`` has its twin here, and a property test that 
 from __future__ import annotations
 
 import datetime as dt
+import math
+import struct
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +40,7 @@ def codes_of(key_type: KeyType, values: Iterable[Any]) -> list[Code | None]:
 
     Args:
         key_type: Type of the keys.
-        values: As ``to_pylist`` gives them; ``None`` is null.
+        values: As ``to_pylist`` gives them, nanoseconds as integers; ``None`` is null.
 
     Raises:
         UnsupportedError: The type has no code here.
@@ -48,8 +50,10 @@ def codes_of(key_type: KeyType, values: Iterable[Any]) -> list[Code | None]:
 
 def _code_of(key_type: KeyType, value: Any) -> Code:
     match key_type.kind, value:
-        case "integer", int():
-            return value
+        case (("integer" | "boolean" | "timestamp_ns" | "timestamp_ntz_ns"), int()):
+            return int(value)
+        case "float", float():
+            return _float_code(value)
         case "timestamp", dt.datetime():
             return (value - _EPOCH.replace(tzinfo=dt.UTC)) // _MICRO
         case "timestamp_ntz", dt.datetime():
@@ -57,15 +61,27 @@ def _code_of(key_type: KeyType, value: Any) -> Code:
         case "date", dt.date():
             return (value - _EPOCH.date()).days
         case "decimal", Decimal():
-            return int(value.scaleb(key_type.scale))
+            sign, digits, _ = value.as_tuple()
+            unscaled = int("".join(map(str, digits))) * (-1 if sign else 1)
+            return (unscaled + 2**127).to_bytes(16, "big") if key_type.is_wide else unscaled
         case "string", str():
             return value.encode()
-        case "string", bytes():
+        case (("string" | "binary"), bytes()):
             return value
     raise UnsupportedError(
         f"{value!r} has no code as a key of the kind {key_type.kind}.",
         kind=ErrorKind.UNSUPPORTED_TYPE,
     )
+
+
+def _float_code(value: float) -> int:
+    """Sign and magnitude: IEEE 754 orders the magnitudes of floats like their bits."""
+    if math.isnan(value):
+        return 0x7FF8 << 48
+    if value == 0:
+        return 0
+    magnitude: int = struct.unpack(">q", struct.pack(">d", abs(value)))[0]
+    return magnitude if value > 0 else -magnitude - 1
 
 
 def sorted_pairs(pairs: Iterable[tuple[Code, int]]) -> list[tuple[Code, int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -142,16 +143,24 @@ def key_columns(draw: st.DrawFn, kind: str) -> KeyColumn:
         draw: Hypothesis.
         kind: One of ``lakesieve.sieve.KINDS``.
     """
-    scale = draw(st.integers(0, 18)) if kind == "decimal" else 0
-    found, values = draw(_typed(kind, scale))
+    scale = precision = 18
+    if kind == "decimal":
+        precision = draw(st.sampled_from([18, 38]))
+        scale = draw(st.integers(0, precision))
+    key_type = KeyType(kind=kind, scale=scale if kind == "decimal" else 0, precision=precision)
+    found, values = draw(_typed(key_type))
     array = pa.array(draw(st.lists(st.none() | values, max_size=20)), found)
     start = draw(st.integers(0, len(array)))
     end = draw(st.integers(start, len(array)))
-    return KeyColumn(key_type=KeyType(kind=kind, scale=scale), values=array[start:end])
+    return KeyColumn(key_type=key_type, values=array[start:end])
 
 
-def _typed(kind: str, scale: int) -> st.SearchStrategy[tuple[pa.DataType, Any]]:
+_SPECIAL = (0.0, -0.0, math.nan, -math.nan, math.inf, -math.inf, 5e-324, -5e-324, 1.0)
+
+
+def _typed(key_type: KeyType) -> st.SearchStrategy[tuple[pa.DataType, Any]]:
     """Arrow types of a kind, each with a strategy for its Python values."""
+    kind = key_type.kind
     if kind == "integer":
         signed = [(t, 2 ** (t.bit_width - 1)) for t in map(pa.type_for_alias, _SIGNED)]
         return st.sampled_from(
@@ -160,6 +169,19 @@ def _typed(kind: str, scale: int) -> st.SearchStrategy[tuple[pa.DataType, Any]]:
                 for t, end in signed
             ]
         )
+    if kind == "boolean":
+        return st.just((pa.bool_(), st.booleans()))
+    if kind == "float":
+        special = st.sampled_from(_SPECIAL)
+        return st.sampled_from(
+            [
+                (pa.float64(), st.floats() | special),
+                (pa.float32(), st.floats(width=32) | special),
+            ]
+        )
+    if kind in {"timestamp_ns", "timestamp_ntz_ns"}:
+        zone = None if kind == "timestamp_ntz_ns" else "UTC"
+        return st.just((pa.timestamp("ns", tz=zone), st.integers(-(2**63) + 1, 2**63 - 1)))
     if kind == "date":
         return st.just((pa.date32(), st.dates() | st.sampled_from([dt.date.min, dt.date.max])))
     if kind == "timestamp":
@@ -168,17 +190,18 @@ def _typed(kind: str, scale: int) -> st.SearchStrategy[tuple[pa.DataType, Any]]:
     if kind == "timestamp_ntz":
         return st.just((pa.timestamp("us"), st.datetimes()))
     if kind == "decimal":
-        end = 10**18 - 1
+        digits, scale = key_type.precision, key_type.scale
+        end = 10**digits - 1
         unscaled = st.integers(-end, end) | st.sampled_from([-end, -1, 0, 1, end])
-        return st.just(
-            (pa.decimal128(18, scale), unscaled.map(lambda n: Decimal(n).scaleb(-scale)))
-        )
+        return st.just((pa.decimal128(digits, scale), unscaled.map(lambda n: _decimal(n, scale))))
     texts, raw = st.text(max_size=12), codes("bytes")
-    return st.sampled_from(
-        [
-            (pa.string(), texts),
-            (pa.large_string(), texts),
-            (pa.binary(), raw),
-            (pa.large_binary(), raw),
-        ]
-    )
+    binaries = [(pa.binary(), raw), (pa.large_binary(), raw)]
+    if kind == "binary":
+        fixed = (pa.binary(16), st.binary(min_size=16, max_size=16))
+        return st.sampled_from([*binaries, fixed])
+    return st.sampled_from([*binaries, (pa.string(), texts), (pa.large_string(), texts)])
+
+
+def _decimal(unscaled: int, scale: int) -> Decimal:
+    # not by arithmetic, which rounds to the context's 28 digits
+    return Decimal((int(unscaled < 0), tuple(map(int, str(abs(unscaled)))), -scale))

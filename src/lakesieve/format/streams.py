@@ -1,0 +1,191 @@
+"""Streams: arrays of unsigned integers in few bytes.
+
+A value is cut into its low bits, packed as they are, and a small symbol above them, which zstd
+codes by its frequency; a value whose symbol would be too great keeps the rest in a list of escapes.
+That comes within a few per cent of the entropy of the ordinals, gaps and key steps of an index,
+where general-purpose encodings of whole integers do not.
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import lru_cache
+
+import numpy as np
+import pyarrow as pa
+
+__all__ = ["StreamError", "decode_stream", "encode_stream"]
+
+# codec, low bits, values, bytes of symbols, of low bits and of escapes
+_HEADER = struct.Struct("<BBIIII")
+_CONSTANT, _PLAIN = 0, 1
+# bits of a symbol; zstd's codes have no fractions of a bit, so small symbols share a byte
+_WIDTHS = {2: 8, 4: 4, 6: 2}
+_WORD = np.dtype("<u8")
+
+_SAMPLE = 4096
+_ALIKE = 0.03
+_ESCAPE_BITS = 32
+# level 1 codes symbols by frequency and little else, which is best for ordinals in no order; where
+# it falls below their entropy there are repetitions, which level 9 is better at
+_LEVELS = (1, 9)
+_REPETITIVE = 1.0
+
+
+class StreamError(ValueError):
+    """Bytes that are no stream of the expected length."""
+
+
+def encode_stream(values: np.ndarray) -> bytes:
+    """Write a stream.
+
+    Args:
+        values: uint64.
+    """
+    values = values.astype(np.uint64, copy=False)
+    count = len(values)
+    if count == 0 or (values == values[0]).all():
+        body = np.array([values[0] if count else 0], _WORD).tobytes()
+        return _HEADER.pack(_CONSTANT, 0, count, len(body), 0, 0) + body
+    estimates = {width: _low_bits(values, width) for width in _WIDTHS.values()}
+    worth = 1.02 * min(cost for _, cost in estimates.values()) + 0.02
+    return min(
+        (
+            _coded(values, codec, *estimates[width])
+            for codec, width in _WIDTHS.items()
+            if estimates[width][1] <= worth
+        ),
+        key=len,
+    )
+
+
+def _coded(values: np.ndarray, codec: int, bits: int, cost: float) -> bytes:
+    width = _WIDTHS[codec]
+    escape = np.uint64((1 << width) - 1)
+    above = values >> np.uint64(bits)
+    escaped = above >= escape
+    # without an escape the highest symbol is itself
+    if above.max() <= escape:
+        escaped[:] = False
+    symbols = np.minimum(above, escape).astype(np.uint8)
+    together = 8 // width
+    padded = np.append(symbols, np.zeros(-len(symbols) % together, np.uint8))
+    parts = padded.reshape(-1, together) << (width * np.arange(together, dtype=np.uint8))
+    joined = np.bitwise_or.reduce(parts, axis=1).tobytes()
+    packed = _codec(_LEVELS[0]).compress(joined, asbytes=True)
+    if 8 * len(packed) < _REPETITIVE * (cost - bits) * len(values):
+        packed = min(packed, _codec(_LEVELS[-1]).compress(joined, asbytes=True), key=len)
+    if len(packed) >= len(joined):
+        codec, packed = codec | _PLAIN, joined
+    low = _pack_bits(values & np.uint64((1 << bits) - 1), bits)
+    rest = (above[escaped] - escape).astype(_WORD).tobytes()
+    if rest:
+        rest = _codec(_LEVELS[-1]).compress(rest, asbytes=True)
+    header = _HEADER.pack(codec, bits, len(values), len(packed), len(low), len(rest))
+    return b"".join((header, packed, low, rest))
+
+
+def decode_stream(data: memoryview, at: int, expected: int) -> tuple[np.ndarray, int]:
+    """Read a stream.
+
+    Args:
+        data: Bytes that hold it.
+        at: Where it begins.
+        expected: How many values it must hold; nothing larger is ever allocated.
+
+    Returns:
+        The values, uint64, and where the stream ends.
+
+    Raises:
+        StreamError: It is no such stream.
+    """
+    try:
+        codec, bits, count, *sizes = _HEADER.unpack_from(data, at)
+    except struct.error as error:
+        raise StreamError("a stream is cut off") from error
+    at += _HEADER.size
+    parts = []
+    for size in sizes:
+        parts.append(data[at : at + size])
+        at += size
+    if count != expected or at > len(data) or bits > 63:
+        raise StreamError("a stream has another length")
+    symbols, low, rest = parts
+    if codec == _CONSTANT:
+        if len(symbols) != _WORD.itemsize or len(low) or len(rest):
+            raise StreamError("a constant stream is no constant")
+        return np.full(count, np.frombuffer(symbols, _WORD)[0], np.uint64), at
+    if codec & ~_PLAIN not in _WIDTHS:
+        raise StreamError("a stream is coded in an unknown way")
+    width = _WIDTHS[codec & ~_PLAIN]
+    values = _symbols(symbols, count, width, plain=bool(codec & _PLAIN)).astype(np.uint64)
+    if len(rest):
+        escaped = np.flatnonzero(values == (1 << width) - 1)
+        values[escaped] += np.frombuffer(_unpacked(rest, 8 * len(escaped)), _WORD)
+    return (values << np.uint64(bits)) | _unpack_bits(low, count, bits), at
+
+
+def _symbols(data: memoryview, count: int, width: int, *, plain: bool) -> np.ndarray:
+    together = 8 // width
+    size = -(-count // together)
+    if plain and len(data) != size:
+        raise StreamError("a stream has another length")
+    held = np.frombuffer(data if plain else _unpacked(data, size), np.uint8)
+    parts = [(held >> (width * at)) & ((1 << width) - 1) for at in range(together)]
+    return np.stack(parts, axis=1).ravel()[:count]
+
+
+@lru_cache
+def _codec(level: int) -> pa.Codec:
+    return pa.Codec("zstd", compression_level=level)
+
+
+def _unpacked(data: memoryview, size: int) -> bytes:
+    try:
+        unpacked = _codec(1).decompress(data, decompressed_size=size, asbytes=True)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise StreamError("a stream cannot be decompressed") from error
+    if len(unpacked) != size:
+        raise StreamError("a stream has another length")
+    return bytes(unpacked)
+
+
+def _low_bits(values: np.ndarray, width: int) -> tuple[int, float]:
+    """The number of low bits that is cheapest by the entropy of a sample's symbols; its cost."""
+    sample = values[:: max(1, len(values) // _SAMPLE)]
+    highest = int(values.max()).bit_length()
+    lowest = max(0, int(np.median(sample)).bit_length() - width)
+    costs = [
+        (_cost(sample, bits, width), bits)
+        for bits in range(lowest, max(lowest, highest - width) + 2)
+    ]
+    least = min(costs)[0]
+    # where it is all one, few symbols: zstd leaves those alone that hardly compress
+    return max((bits, cost) for cost, bits in costs if cost <= least + _ALIKE)
+
+
+def _cost(sample: np.ndarray, bits: int, width: int) -> float:
+    """Bits a value takes."""
+    escape = (1 << width) - 1
+    symbols = np.minimum(sample >> np.uint64(bits), np.uint64(escape)).astype(np.int64)
+    share = np.bincount(symbols, minlength=escape + 1) / len(symbols)
+    some = share[share > 0]
+    return bits - float((some * np.log2(some)).sum()) + _ESCAPE_BITS * float(share[escape])
+
+
+def _pack_bits(values: np.ndarray, bits: int) -> bytes:
+    if bits == 0:
+        return b""
+    every = np.unpackbits(values.astype(">u8").view(np.uint8).reshape(-1, 8), axis=1)
+    return np.packbits(every[:, 64 - bits :]).tobytes()
+
+
+def _unpack_bits(data: memoryview, count: int, bits: int) -> np.ndarray:
+    if len(data) != (count * bits + 7) // 8:
+        raise StreamError("a stream has low bits of another length")
+    if bits == 0:
+        return np.zeros(count, np.uint64)
+    every = np.zeros((count, 64), np.uint8)
+    packed = np.frombuffer(data, np.uint8)
+    every[:, 64 - bits :] = np.unpackbits(packed, count=count * bits).reshape(count, bits)
+    return np.packbits(every, axis=1).view(">u8").ravel().astype(np.uint64)

@@ -1,0 +1,144 @@
+"""Ranges of key codes in the form that look-ups take."""
+
+from __future__ import annotations
+
+import bisect
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakesieve.sieve.keys import wide_code
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lakesieve.sieve.text import TextCode
+
+__all__ = ["RangeSet"]
+
+Code = int | bytes
+Interval = tuple[Code | None, Code | None]
+
+_LOWEST, _HIGHEST = -(2**63), 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RangeSet:
+    """Ranges of key codes, ordered by their first code.
+
+    Args:
+        lows: First codes, ascending: an int64 array, or a list of bytes.
+        highs: Last codes, *included*, as an int64 array; for bytes a list of the *excluded* ends,
+            ``None`` for no end. Ascending where the ranges are disjoint.
+    """
+
+    lows: Any
+    highs: Any
+
+    def __len__(self) -> int:
+        return len(self.lows)
+
+    @classmethod
+    def from_intervals(
+        cls, intervals: Sequence[Interval], physical: str, text: TextCode | None = None
+    ) -> RangeSet:
+        """Make it from half-open intervals, ``None`` meaning unbounded.
+
+        Args:
+            intervals: ``[low, high)`` pairs in any order; empty ones are dropped. An integer high
+                may be more than the highest code.
+            physical: ``int64`` or ``bytes``: what the blocks hold, or their text codes stand for.
+                Integers become :func:`wide_code` where that is bytes.
+            text: The text code of the blocks, if they have one.
+        """
+        if physical == "bytes":
+            texts: list[tuple[Any, Any]] = [
+                (_as_bytes(low) or b"", _as_bytes(high)) for low, high in intervals
+            ]
+            some = [(low, high) for low, high in texts if high is None or low < high]
+            if text is None:
+                some.sort(key=itemgetter(0))
+                return cls(lows=[low for low, _ in some], highs=[high for _, high in some])
+            lows, highs = text.intervals(some)
+        else:
+            lows, highs = _int_bounds(intervals)
+        if (lows[1:] < lows[:-1]).any():
+            order = np.lexsort((highs, lows))
+            lows, highs = lows[order], highs[order]
+        return cls(lows=lows, highs=highs)
+
+    def between(self, low: Code | None, high: Code | None) -> RangeSet:
+        """Those of disjoint ranges that hold a code of ``[low, high)``."""
+        if len(self) == 1:
+            return self
+        if isinstance(self.lows, list):
+            start = 0 if low is None else bisect.bisect_right(self.highs, low, key=_or_highest)
+            end = len(self) if high is None else bisect.bisect_left(self.lows, high)
+        else:
+            start = 0 if low is None else int(np.searchsorted(self.highs, low))
+            end = len(self) if high is None else int(np.searchsorted(self.lows, high))
+        return RangeSet(lows=self.lows[start:end], highs=self.highs[start:end])
+
+    def parts(self, firsts: Any) -> list[int]:
+        """Which of adjacent parts of the code space hold codes of the ranges.
+
+        Args:
+            firsts: First code of each part, ascending, as an int64 array or a list of bytes; the
+                first part has no lower bound, the last no upper.
+        """
+        touched = np.zeros(len(firsts) + 1, np.int64)
+        starts: Any
+        ends: Any
+        if isinstance(self.lows, list):
+            starts = [bisect.bisect_right(firsts, low) - 1 for low in self.lows]
+            ends = [
+                len(firsts) if high is None else bisect.bisect_left(firsts, high)
+                for high in self.highs
+            ]
+        elif len(self) == 1:
+            first = max(bisect.bisect_right(firsts, int(self.lows[0])) - 1, 0)
+            last = bisect.bisect_right(firsts, int(self.highs[0]), lo=first)
+            return list(range(first, max(last, first + 1)))
+        else:
+            starts = np.searchsorted(firsts, self.lows, side="right") - 1
+            ends = np.searchsorted(firsts, self.highs, side="right")
+        starts = np.maximum(starts, 0)
+        np.add.at(touched, starts, 1)
+        np.add.at(touched, np.maximum(ends, starts + 1), -1)
+        return np.flatnonzero(np.cumsum(touched[:-1])).tolist()
+
+
+def _int_bounds(intervals: Sequence[Interval]) -> tuple[np.ndarray, np.ndarray]:
+    pairs = [(_clamp(low, _LOWEST), _clamp(high, _HIGHEST + 1) - 1) for low, high in intervals]
+    kept = [pair for pair in pairs if pair[0] <= pair[1]]
+    bounds = np.array(kept, np.int64).reshape(-1, 2)
+    return bounds[:, 0], bounds[:, 1]
+
+
+def _clamp(code: Code | None, absent: int) -> int:
+    if not isinstance(code, int):
+        return absent
+    return max(_LOWEST, min(code, _HIGHEST + 1))
+
+
+def _as_bytes(code: Code | None) -> bytes | None:
+    return wide_code(code) if isinstance(code, int) else code
+
+
+class _Highest:
+    """Above all bytes."""
+
+    def __lt__(self, other: object) -> bool:
+        return False
+
+    def __gt__(self, other: object) -> bool:
+        return True
+
+
+_HIGHEST_BYTES = _Highest()
+
+
+def _or_highest(end: bytes | None) -> Any:
+    return _HIGHEST_BYTES if end is None else end

@@ -1,0 +1,210 @@
+"""Separators: where blocks begin and end, cut as short as presence and absence allow.
+
+A separator may lie anywhere between the last key of one block and the first of the next. Among
+sparse keys it is cut to its highest bits, and a block ends in a gap instead of reaching up to the
+next one, so that a key that is not there finds no unit. Present keys stay exact. Suffix truncation
+of separators goes back to Bayer and Unterauer, Prefix B-trees (ACM TODS 1977).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakesieve.sieve.byte_order import byte_views, prefix_ends, prefixes, shared_with_next
+
+__all__ = ["ABSENT_HITS", "Cuts", "cut_bytes", "cut_ints", "with_gaps"]
+
+ABSENT_HITS = 1 / 256
+"""How many of the absent keys may find a unit, by default."""
+
+# share of the keys that may have to be told apart within a unit of the cut separators
+_CROWDED = 1 / 64
+_SAMPLE = 1 << 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Cuts:
+    """Blocks cut out of ascending distinct keys.
+
+    Args:
+        first: Index of each block's first key.
+        separators: First code of each block, like the keys.
+        gaps: Which blocks end in a gap.
+        ends: First code of each of those gaps.
+    """
+
+    first: np.ndarray
+    separators: pa.Array
+    gaps: np.ndarray
+    ends: pa.Array
+
+
+def cut_ints(keys: np.ndarray, runs: np.ndarray, absent_hits: float) -> Cuts:
+    """Cut blocks out of int64 keys.
+
+    Args:
+        keys: Strictly ascending.
+        runs: Where a key has another set of units than the key before it.
+        absent_hits: Share of the absent codes between the first and the last key that may fall into
+            a block; 1 allows all.
+    """
+    absent = int(keys[-1]) - int(keys[0]) + 1 - len(keys)
+    starts = runs.copy()
+    starts[0] = True
+    cut_after = np.zeros(len(keys), bool)
+    bits = 0
+    if absent and absent_hits < 1:
+        bits = _spare_bits(keys, absent_hits * absent)
+        empty = _unit_steps(keys, bits) - np.uint64(1)
+        empty[empty == np.uint64(2**64 - 1)] = 0
+        cut_after[:-1] = _wide_gaps(empty, absent_hits / 2 * absent / 2**bits)
+        starts[1:] |= cut_after[:-1]
+    first = np.flatnonzero(starts)
+    last = np.append(first[1:], len(keys)) - 1
+    separators = _separators(keys, first, bits)
+    gaps = np.flatnonzero(cut_after[last])
+    # the code after the last key's unit; a greater key follows, so it cannot overflow
+    ends = ((keys[last[gaps]] >> bits) + 1) << bits
+    apart = ends < separators[gaps + 1]
+    return Cuts(
+        first=first,
+        separators=pa.array(separators),
+        gaps=gaps[apart],
+        ends=pa.array(ends[apart]),
+    )
+
+
+def _spare_bits(keys: np.ndarray, allowed: float) -> int:
+    """How many low bits separators can do without.
+
+    Units of ``2**bits`` codes that hold a key may hold at most ``allowed`` absent codes in all, and
+    few of them more than one key.
+    """
+    bits = 62
+    if len(keys) > 4 * _SAMPLE:
+        # what a stretch of the keys cannot do without, all of them hardly can
+        middle = len(keys) // 2
+        part = keys[middle : middle + _SAMPLE]
+        bits = min(62, _spare_bits(part, allowed * _SAMPLE / len(keys)) + 1)
+    while bits and not _is_spare(keys, bits, allowed):
+        bits -= 1
+    return bits
+
+
+def _is_spare(keys: np.ndarray, bits: int, allowed: float) -> bool:
+    crowded = int(np.count_nonzero(_unit_steps(keys, bits) == 0))
+    held = (len(keys) - crowded) * 2**bits
+    return held - len(keys) <= allowed and crowded <= _CROWDED * len(keys)
+
+
+def _unit_steps(keys: np.ndarray, bits: int) -> np.ndarray:
+    """Units from each key to the next; unsigned, as the whole of int64 may lie between."""
+    units = (keys >> bits).view(np.uint64)
+    steps: np.ndarray = units[1:] - units[:-1]
+    return steps
+
+
+def _wide_gaps(empty: np.ndarray, allowed: float) -> np.ndarray:
+    """The gaps to cut, so that those left hold at most ``allowed`` units in all."""
+    # the bound is a power of two: a few more are cut than need be, and nothing is sorted
+    sample = empty[:: max(1, len(empty) // _SAMPLE)]
+    share = allowed * len(sample) / max(len(empty), 1)
+    left = np.cumsum(np.sort(sample).astype(np.float64)) <= share
+    bits = 63 if left.all() else min(63, int(sample[~left].min()).bit_length())
+    while bits and float(empty[empty >> np.uint64(bits) == 0].sum(dtype=np.float64)) > allowed:
+        bits -= 1
+    cut: np.ndarray = empty >> np.uint64(bits) > 0
+    return cut
+
+
+def _separators(keys: np.ndarray, first: np.ndarray, bits: int) -> np.ndarray:
+    """First codes of blocks: without the low bits, or just long enough where that is too short."""
+    separators: np.ndarray = (keys[first] >> bits) << bits
+    if len(first) < 2:
+        return separators
+    before = keys[first[1:] - 1]
+    close = np.flatnonzero(separators[1:] <= before)
+    if len(close):
+        own = keys[first[1:]][close].view(np.uint64)
+        highest = _highest_bit(own ^ before[close].view(np.uint64))
+        separators[close + 1] = (own & ~(highest - np.uint64(1))).view(np.int64)
+    return separators
+
+
+def _highest_bit(words: np.ndarray) -> np.ndarray:
+    smeared = words.copy()
+    for shift in (1, 2, 4, 8, 16, 32):
+        smeared |= smeared >> np.uint64(shift)
+    highest: np.ndarray = smeared ^ (smeared >> np.uint64(1))
+    return highest
+
+
+def cut_bytes(keys: pa.Array, runs: np.ndarray, absent_hits: float) -> Cuts:
+    """Cut blocks out of byte strings that no text code holds.
+
+    Where absent keys matter, every key is a block of its own: all strings that begin as it does, in
+    as many bytes as tell it from its neighbours and a few more.
+
+    Args:
+        keys: ``binary``, strictly ascending.
+        runs: Where a key has another set of units than the key before it.
+        absent_hits: As for :func:`cut_ints`; below 1 the share is aimed at, not guaranteed.
+    """
+    shared = shared_with_next(keys)
+    if absent_hits >= 1:
+        starts = runs.copy()
+        starts[0] = True
+        first = np.flatnonzero(starts)
+        kept = np.append(0, shared)[first] + 1
+        # one byte more than it shares with the key before it makes a string greater than that
+        separators = prefixes(keys.take(pa.array(first)), kept)
+        return Cuts(first=first, separators=separators, gaps=first[:0], ends=keys[:0])
+    common = np.maximum(np.append(0, shared), np.append(shared, 0))
+    separators = prefixes(keys, common + 1 + _telling_bytes(keys, common, absent_hits))
+    ends, known = prefix_ends(separators.slice(0, len(keys) - 1))
+    known &= pc.less(ends, separators.slice(1)).to_numpy(zero_copy_only=False)
+    gaps = np.flatnonzero(known)
+    return Cuts(
+        first=np.arange(len(keys)), separators=separators, gaps=gaps, ends=ends.take(pa.array(gaps))
+    )
+
+
+def _telling_bytes(keys: pa.Array, common: np.ndarray, absent_hits: float) -> int:
+    """Bytes after the telling one that make an absent string differ, if bytes are spread evenly."""
+    data, starts, lengths = byte_views(keys)
+    after = common + 1
+    inside = lengths > after
+    kinds = len(np.unique(data[(starts + after)[inside]]))
+    return math.ceil(math.log(1 / absent_hits) / math.log(max(kinds, 2)))
+
+
+def with_gaps(
+    separators: pa.Array, lengths: np.ndarray, gaps: np.ndarray, ends: pa.Array
+) -> tuple[pa.Array, np.ndarray]:
+    """Put empty blocks between blocks.
+
+    Args:
+        separators: First codes of the blocks.
+        lengths: Sizes of their sets.
+        gaps: After which blocks an empty one follows, ascending.
+        ends: First codes of those.
+
+    Returns:
+        Separators and set offsets of all blocks.
+    """
+    count = len(separators)
+    if len(gaps):
+        before = np.zeros(count + 1, np.int64)
+        before[gaps + 1] = 1
+        places = np.arange(count) + np.cumsum(before[:-1])
+        order = np.empty(count + len(gaps), np.int64)
+        order[places] = np.arange(count)
+        order[places[gaps] + 1] = np.arange(count, count + len(gaps))
+        separators = pa.concat_arrays([separators, ends]).take(pa.array(order))
+        lengths = np.concatenate((lengths, np.zeros(len(gaps), np.int64)))[order]
+    return separators, np.append(0, np.cumsum(lengths))

@@ -1,0 +1,209 @@
+"""Text codes: byte strings as integers, by the bytes that occur at each position."""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from lakesieve.sieve.byte_order import (
+    CODE_LIMIT,
+    END,
+    SYMBOLS,
+    byte_views,
+    position_codes,
+    shared_prefix,
+    symbols_at,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["TextCode"]
+
+_SAMPLE = 1000
+_FEW = 32
+
+
+@dataclass(frozen=True)
+class TextCode:
+    """An order-preserving map from byte strings to integers from 0 to 2**63 - 1.
+
+    After the prefix that all keys share, the symbols seen at each position (bytes, or the end of a
+    string) become the digits of a mixed-radix number: hex text costs 4 bits a character, decimal
+    digits 3.3. A string that does not fit is rounded down to the code below it. The number ends
+    where 63 bits end, so strings that differ only behind that share a code.
+
+    Args:
+        prefix: What all keys begin with.
+        alphabets: For each position after it the symbols, ascending: 0 for the end, a byte + 1.
+    """
+
+    prefix: bytes
+    alphabets: tuple[tuple[int, ...], ...]
+
+    @cached_property
+    def weights(self) -> tuple[int, ...]:
+        """Value of one step of each digit."""
+        found: list[int] = []
+        weight = 1
+        for alphabet in reversed(self.alphabets):
+            found.append(weight)
+            weight *= len(alphabet)
+        return tuple(reversed(found))
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether codes fit into 63 bits and every alphabet ascends; stored ones are checked."""
+        size = 1
+        for alphabet in self.alphabets:
+            ascending = all(a < b for a, b in itertools.pairwise(alphabet))
+            if not alphabet or not ascending or not 0 <= alphabet[0] <= alphabet[-1] < SYMBOLS:
+                return False
+            size *= len(alphabet)
+        # nothing can follow an end that is the only symbol of its place
+        return size <= CODE_LIMIT and (END,) not in self.alphabets[:-1]
+
+    @classmethod
+    def fit(cls, strings: pa.Array) -> tuple[TextCode, np.ndarray] | None:
+        """Find the code under which strictly ascending strings have strictly ascending codes.
+
+        Args:
+            strings: ``binary``, without nulls, at least one, strictly ascending.
+
+        Returns:
+            The code and the codes of the strings; ``None`` where 63 bits do not tell them apart.
+        """
+        # a few neighbours tell cheaply that it cannot be
+        if len(strings) > 4 * _SAMPLE:
+            middle = len(strings) // 2
+            if cls.fit(strings.slice(middle, _SAMPLE)) is None:
+                return None
+        prefix = shared_prefix(strings)
+        data, starts, lengths = byte_views(strings)
+        codes, alphabets, _ = position_codes(data, starts + len(prefix), lengths - len(prefix))
+        ascending = bool((codes[1:] > codes[:-1]).all())
+        return (cls(prefix, alphabets), codes) if ascending else None
+
+    def encode(self, strings: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Code any strings.
+
+        Args:
+            strings: ``binary``, without nulls.
+
+        Returns:
+            For each string the greatest code not above it, int64, -1 where there is none; whether
+            it is made of known symbols only (other strings are no keys); and whether its code is
+            its own alone, so that no greater string shares it.
+        """
+        data, starts, lengths = byte_views(strings)
+        codes, active = self._behind_prefix(data, starts, lengths)
+        starts, lengths = starts + len(self.prefix), lengths - len(self.prefix)
+        known = active.copy()
+        whole = np.zeros(len(strings), bool)
+        for at, (alphabet, weight) in enumerate(zip(self.alphabets, self.weights, strict=True)):
+            symbols = symbols_at(data, starts, lengths, at)
+            below = np.searchsorted(alphabet, symbols)
+            strange = np.array(alphabet)[np.minimum(below, len(alphabet) - 1)] != symbols
+            codes += np.where(active, below * weight, 0)
+            # all codes counted so far lie below the strange string
+            codes -= active & strange
+            known &= ~(active & strange)
+            whole |= active & ~strange & (symbols == END)
+            active &= ~strange & (symbols != END)
+        return codes, known, whole
+
+    def _behind_prefix(
+        self, data: np.ndarray, starts: np.ndarray, lengths: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """First codes: 0 behind the prefix, else below or above all; and which are behind it."""
+        codes = np.zeros(len(starts), np.int64)
+        active = np.ones(len(starts), bool)
+        for at, byte in enumerate(self.prefix):
+            symbols = symbols_at(data, starts, lengths, at)
+            codes[active & (symbols < byte + 1)] = -1
+            codes[active & (symbols > byte + 1)] = CODE_LIMIT - 1
+            active &= symbols == byte + 1
+            if not active.any():
+                break
+        return codes, active
+
+    def interval(self, low: bytes | None, high: bytes | None) -> tuple[int, int]:
+        """The codes of all keys in ``[low, high)``, as a half-open interval."""
+        start, end = 0, CODE_LIMIT
+        if low is not None:
+            code, known, _ = self._placed(low)
+            start = code if known else code + 1
+        if high is not None:
+            # all that is below s + "\0" is up to s
+            last = high[:-1] if high.endswith(b"\0") else high
+            code, known, whole = self._placed(last)
+            end = code if known and whole and last is high else code + 1
+        return start, end
+
+    def intervals(
+        self, pairs: Sequence[tuple[bytes | None, bytes | None]]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """First and last codes of many ``[low, high)``, both included; empty ones left out."""
+        if len(pairs) < _FEW:
+            told = [self.interval(low, high) for low, high in pairs]
+            kept = np.array([(a, b - 1) for a, b in told if a < b], np.int64).reshape(-1, 2)
+            return kept[:, 0], kept[:, 1]
+        firsts, known, _ = self.encode(pa.array([low or b"" for low, _ in pairs], pa.binary()))
+        open_low = np.array([low is None for low, _ in pairs], bool)
+        beyond = ~open_low & ~known & (firsts == CODE_LIMIT - 1)
+        firsts = np.where(open_low, 0, firsts + (~known & ~beyond))
+        closed = np.array([high is not None and high.endswith(b"\0") for _, high in pairs], bool)
+        ends = [
+            (high or b"")[: -1 if to else None] for (_, high), to in zip(pairs, closed, strict=True)
+        ]
+        lasts, known, whole = self.encode(pa.array(ends, pa.binary()))
+        open_high = np.array([high is None for _, high in pairs], bool)
+        lasts = np.where(open_high, CODE_LIMIT - 1, lasts - (known & whole & ~closed))
+        kept = ~beyond & (firsts <= lasts)
+        return firsts[kept], lasts[kept]
+
+    def _placed(self, text: bytes) -> tuple[int, bool, bool]:
+        """:meth:`encode` for one string."""
+        if not text.startswith(self.prefix):
+            return -1 if text < self.prefix else CODE_LIMIT - 1, False, False
+        code = 0
+        at = len(self.prefix)
+        for alphabet, weight in zip(self.alphabets, self.weights, strict=True):
+            symbol = text[at] + 1 if at < len(text) else END
+            digit = bisect.bisect_left(alphabet, symbol)
+            code += digit * weight
+            if digit == len(alphabet) or alphabet[digit] != symbol:
+                return code - 1, False, False
+            if symbol == END:
+                return code, True, True
+            at += 1
+        return code, True, False
+
+    def decode(self, code: int) -> bytes:
+        """The least string whose code is at least this one."""
+        text = bytearray(self.prefix)
+        for at, (alphabet, weight) in enumerate(zip(self.alphabets, self.weights, strict=True)):
+            digit, code = divmod(code, weight)
+            if alphabet[digit] == END:
+                if code == 0:
+                    break
+                # nothing lies between a string's end and the next symbol
+                text.append(alphabet[digit + 1] - 1)
+                return bytes(text) + self._least(at + 1)
+            text.append(alphabet[digit] - 1)
+        return bytes(text)
+
+    def _least(self, at: int) -> bytes:
+        """The least continuation from a position on."""
+        text = bytearray()
+        for alphabet in self.alphabets[at:]:
+            if alphabet[0] == END:
+                break
+            text.append(alphabet[0] - 1)
+        return bytes(text)

@@ -1,0 +1,70 @@
+"""Streams of integers come back as they were, or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lakesieve.format.streams import StreamError, decode_stream, encode_stream
+
+words = (
+    st.integers(0, 3)
+    | st.integers(250, 260)
+    | st.integers(0, 2**64 - 1)
+    | st.sampled_from([0, 2**63, 2**64 - 1])
+)
+
+
+@given(st.lists(words, max_size=300))
+def test_streams_are_read_back(values: list[int]) -> None:
+    """Any integers survive, and what stands behind the stream is left alone."""
+    data = encode_stream(np.array(values, np.uint64))
+    found, end = decode_stream(memoryview(b"xx" + data + b"behind"), 2, len(values))
+
+    assert found.tolist() == values
+    assert end == 2 + len(data)
+
+
+@given(
+    st.lists(words, min_size=1, max_size=60),
+    st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(1, 255)), min_size=1),
+    st.integers(0, 70),
+)
+def test_harmed_streams_end_in_an_error(values, flips, length) -> None:
+    """Flipped or cut bytes give a stream error or as many integers as were expected."""
+    data = bytearray(encode_stream(np.array(values, np.uint64)))
+    for place, flip in flips:
+        data[int(place * len(data))] ^= flip
+
+    with contextlib.suppress(StreamError):
+        assert len(decode_stream(memoryview(data), 0, len(values))[0]) == len(values)
+    with contextlib.suppress(StreamError):
+        assert len(decode_stream(memoryview(data)[:length], 0, len(values))[0]) == len(values)
+
+
+def test_a_stream_of_another_length_is_refused() -> None:
+    """A count that is not the expected one is refused before anything is allocated."""
+    data = encode_stream(np.array([7] * 5, np.uint64))
+
+    with pytest.raises(StreamError):
+        decode_stream(memoryview(data), 0, 2**40)
+
+
+@pytest.mark.parametrize(
+    ("values", "bits"),
+    [
+        (np.random.default_rng(0).integers(0, 500, 60_000), 9.1),
+        (np.random.default_rng(0).integers(0, 20_000, 60_000), 14.7),
+        (np.random.default_rng(0).geometric(0.5, 60_000), 2.1),
+        (np.random.default_rng(0).exponential(2**20, 60_000).astype(np.int64), 21.7),
+        (np.tile(np.arange(24), 2_500), 0.1),
+    ],
+    ids=["500-files", "20000-files", "gaps", "key-steps", "pattern"],
+)
+def test_streams_are_small(values: np.ndarray, bits: float) -> None:
+    """Typical streams take hardly more than their entropy."""
+    assert 8 * len(encode_stream(values.astype(np.uint64))) / len(values) < bits
