@@ -23,12 +23,14 @@ MOST_ORDINALS = 1 << 24
 MOST_BYTES = 1 << 24
 LONGEST_SEPARATOR = 1 << 20
 
-# how sets are stored, low bits that integer separators lack, blocks without the gaps after them
-_HEADER = struct.Struct("<BBI")
-_LISTS, _BITMAPS = 0, 1
+# how sets are stored, blocks without the gaps after them
+_HEADER = struct.Struct("<BI")
+_LISTS, _JOINED, _BITMAPS = 0, 1, 2
 # bitmaps are tried where sets hold more than one unit in so many
 _SPARSE = 24
 _CROWDED = 1 / 16
+_MANY = 8
+_SAMPLE = 4096
 
 
 def encode_group(keys: pa.Array, offsets: np.ndarray, ordinals: np.ndarray, units: int) -> bytes:
@@ -46,14 +48,14 @@ def encode_group(keys: pa.Array, offsets: np.ndarray, ordinals: np.ndarray, unit
     gap[1:] = (lengths[1:] == 0) & (lengths[:-1] > 0)
     if keys.type == pa.binary():
         gap[1:] &= _ends_prefix(keys)
-        low_bits, streams = 0, _byte_streams(keys, gap)
+        streams = _byte_streams(keys, gap)
     else:
         steps = np.diff(keys.to_numpy().view(np.uint64))
         gap[1:] &= steps < np.uint64(2**64 - 1)  # whose span is one more
-        low_bits, streams = _int_streams(keys.to_numpy(), gap)
+        streams = _int_streams(keys.to_numpy(), gap)
     sets = ordinals[offsets[0] : offsets[-1]]
     kind, coded = _set_streams(lengths[~gap], sets, units)
-    return b"".join((_HEADER.pack(kind, low_bits, int((~gap).sum())), *streams, *coded))
+    return b"".join((_HEADER.pack(kind, int((~gap).sum())), *streams, *coded))
 
 
 def decode_group(
@@ -80,15 +82,18 @@ def decode_group(
     """
     if len(data) < _HEADER.size or not 0 < count <= MOST_BLOCKS:
         raise StreamError("it is cut off")
-    kind, low_bits, rows = _HEADER.unpack_from(data)
-    if kind not in {_LISTS, _BITMAPS} or low_bits > 63 or not 0 < rows <= count:
+    kind, rows = _HEADER.unpack_from(data)
+    if kind not in {_LISTS, _JOINED, _BITMAPS} or not 0 < rows <= count:
         raise StreamError("its header is none")
     reader = _Reader(memoryview(data), _HEADER.size)
     if bytewise:
         keys, gaps, ends = _byte_keys(reader, rows)
     else:
-        keys, gaps, ends = _int_keys(reader, rows, low_bits)
-    lengths, ordinals = (_lists if kind == _LISTS else _bitmaps)(reader, rows, units)
+        keys, gaps, ends = _int_keys(reader, rows)
+    if kind == _BITMAPS:
+        lengths, ordinals = _bitmaps(reader, rows, units)
+    else:
+        lengths, ordinals = _lists(reader, rows, units, joined=kind == _JOINED)
     separators, offsets = with_gaps(keys, lengths, gaps, ends)
     if len(separators) != count or reader.at != len(data):
         raise StreamError("it holds another number of blocks")
@@ -128,46 +133,49 @@ class _Reader:
         return values.astype(np.int64)
 
 
-def _int_streams(keys: np.ndarray, gap: np.ndarray) -> tuple[int, list[bytes]]:
-    own = keys[~gap]
-    bits = _shared_zero_bits(own)
-    mask = np.int64((1 << bits) - 1)
-    units = own >> bits
+def _int_streams(keys: np.ndarray, gap: np.ndarray) -> list[bytes]:
+    words = keys.view(np.uint64)
+    own = words[~gap]
     ended = np.flatnonzero(gap) - 1
+    base, cell = _grid(own)
+    cells, rest = np.divmod(own - base, cell)
+    end_cells, end_rest = np.divmod(words[ended + 1] - base, cell)
     place = np.cumsum(~gap)[ended] - 1
     spans = np.zeros(len(own), np.uint64)
-    spans[place] = ((keys[ended + 1] >> bits).view(np.uint64) - units[place].view(np.uint64)) + 1
-    steps = np.diff(units.view(np.uint64))
-    first = np.array([units[0]]).view(np.uint64)
-    streams = [first, steps, own & mask, spans, keys[ended + 1] & mask]
-    return bits, [encode_stream(values.view(np.uint64)) for values in streams]
+    spans[place] = end_cells - cells[place] + np.uint64(1)
+    streams = [np.array([base, cell]), np.diff(cells), rest, spans, end_rest]
+    return [encode_stream(values) for values in streams]
 
 
-def _shared_zero_bits(keys: np.ndarray) -> int:
-    """Low bits that are zero in nearly all keys."""
-    words = keys.view(np.uint64)
+def _grid(words: np.ndarray) -> tuple[np.uint64, np.uint64]:
+    """Where nearly all separators lie: so many codes apart, from a first one on."""
+    steps = np.diff(words[:_SAMPLE])
+    steps = steps[steps > 0]
+    if len(steps):
+        sizes, counts = np.unique(steps, return_counts=True)
+        usual = sizes[np.argmax(counts)]
+        crowded = np.count_nonzero((words - words[0]) % usual) > _CROWDED * len(words)
+        if usual > 1 and 2 * counts.max() > len(steps) and not crowded:
+            return words[0], usual
     bits = 0
     while bits < 62 and np.count_nonzero(words & np.uint64((2 << bits) - 1)) <= _CROWDED * len(
         words
     ):
         bits += 1
-    return bits
+    cell = np.uint64(1 << bits)
+    return words[0] & ~(cell - np.uint64(1)), cell
 
 
-def _int_keys(reader: _Reader, rows: int, bits: int) -> tuple[pa.Array, np.ndarray, pa.Array]:
-    first = reader.next(1)
-    steps = np.concatenate((first, reader.next(rows - 1)))
-    units: np.ndarray = np.cumsum(steps, dtype=np.uint64)
-    low = reader.next(rows)
+def _int_keys(reader: _Reader, rows: int) -> tuple[pa.Array, np.ndarray, pa.Array]:
+    base, cell = reader.next(2)
+    cells = np.append(np.uint64(0), np.cumsum(reader.next(rows - 1), dtype=np.uint64))
+    rest = reader.next(rows)
     spans = reader.next(rows)
     gaps = np.flatnonzero(spans)
-    end_low = reader.next(len(gaps))
-    if int((low | (end_low.max() if len(gaps) else np.uint64(0))).max()) >> bits:
-        raise StreamError("low bits are too great")
-    ends: np.ndarray = units[gaps] + (spans[gaps] - np.uint64(1))
-    shift = np.uint64(bits)
-    keys = ((units << shift) | low).view(np.int64)
-    return pa.array(keys), gaps, pa.array(((ends << shift) | end_low).view(np.int64))
+    end_rest = reader.next(len(gaps))
+    ends: np.ndarray = (cells[gaps] + spans[gaps] - np.uint64(1)) * cell + end_rest + base
+    keys: np.ndarray = cells * cell + rest + base
+    return pa.array(keys.view(np.int64)), gaps, pa.array(ends.view(np.int64))
 
 
 def _ends_prefix(keys: pa.Array) -> np.ndarray:
@@ -204,28 +212,32 @@ def _byte_keys(reader: _Reader, rows: int) -> tuple[pa.Array, np.ndarray, pa.Arr
 
 
 def _set_streams(lengths: np.ndarray, sets: np.ndarray, units: int) -> tuple[int, list[bytes]]:
-    starts = np.cumsum(lengths) - lengths
-    filled = lengths > 0
+    heads = (np.cumsum(lengths) - lengths)[lengths > 0]
+    gaps = np.diff(sets, prepend=np.int32(0)) - 1
     inner = np.ones(len(sets), bool)
-    inner[starts[filled]] = False
-    first = np.zeros(len(lengths), np.int64)
-    first[filled] = sets[starts[filled]]
-    gaps = np.diff(sets, prepend=np.int32(0))[inner] - 1
-    lists = [encode_stream(values.astype(np.uint64)) for values in (lengths, first, gaps)]
+    inner[heads] = False
+    if len(sets) < _MANY * len(lengths):
+        kind, parts = _LISTS, [lengths, sets[heads], gaps[inner]]
+    else:
+        # in sets of many, the first unit is spread like a gap
+        gaps[heads] = sets[heads]
+        kind, parts = _JOINED, [lengths, gaps]
+    lists = [encode_stream(values.astype(np.uint64)) for values in parts]
     if len(sets) * _SPARSE < len(lengths) * units:
-        return _LISTS, lists
+        return kind, lists
     width = (units + 7) // 8
     bits = np.zeros((len(lengths), 8 * width), bool)
     bits[np.repeat(np.arange(len(lengths)), lengths), sets] = True
     bitmaps = [encode_stream(np.packbits(bits, axis=1).ravel().astype(np.uint64))]
     if sum(map(len, bitmaps)) < sum(map(len, lists)):
         return _BITMAPS, bitmaps
-    return _LISTS, lists
+    return kind, lists
 
 
-def _lists(reader: _Reader, rows: int, units: int) -> tuple[np.ndarray, np.ndarray]:
+def _lists(
+    reader: _Reader, rows: int, units: int, *, joined: bool
+) -> tuple[np.ndarray, np.ndarray]:
     lengths = reader.small(rows, units)
-    first = reader.small(rows, max(units - 1, 0))
     filled = lengths > 0
     total = int(lengths.sum())
     if total > MOST_ORDINALS:
@@ -234,8 +246,12 @@ def _lists(reader: _Reader, rows: int, units: int) -> tuple[np.ndarray, np.ndarr
     heads = (np.cumsum(lengths) - lengths)[filled]
     inner = np.ones(total, bool)
     inner[heads] = False
-    steps[inner] = reader.small(total - len(heads), max(units - 1, 0)) + 1
-    steps[heads] = first[filled]
+    if joined:
+        steps[:] = reader.small(total, units)
+    else:
+        steps[heads] = reader.small(len(heads), units)
+        steps[inner] = reader.small(total - len(heads), units)
+    steps[inner] += 1
     sums = np.cumsum(steps)
     # each set starts anew: take off what had been summed before its head
     before = sums[heads] - steps[heads]

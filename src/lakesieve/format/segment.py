@@ -32,7 +32,7 @@ GROUP_BLOCKS = 1 << 16
 GROUP_BYTES = 256 << 10
 """Limits of a row group, before its streams are compressed: what a point look-up fetches."""
 
-_MAGIC = b"lakesieve segment 1\n"
+_MAGIC = b"LSIEVE1\n"
 # a guess at what a separator takes that shares its beginning with the one before it
 _KEY_BYTES = 12
 # longer first and last keys are cut: a bound need not be a key
@@ -94,18 +94,12 @@ def encode_segment(
     """
     parts = [_MAGIC]
     at = len(_MAGIC)
-    groups: list[dict[str, Any]] = []
+    groups: list[list[Any]] = []
     for start, end in _slices(blocks, group_blocks, group_bytes, unit_count):
         keys = blocks.keys.slice(start, end - start)
         data = encode_group(keys, blocks.offsets[start : end + 1], blocks.ordinals, unit_count)
-        told = {
-            "first_key": code_to_json(keys[0].as_py()),
-            "start": at,
-            "length": len(data),
-            "crc32": zlib.crc32(data),
-            "blocks": end - start,
-        }
-        groups.append(told)
+        first = code_to_json(keys[0].as_py())
+        groups.append([first, at, len(data), zlib.crc32(data), end - start])
         parts.append(data)
         at += len(data)
     footer = _footer(blocks, unit_count, groups)
@@ -126,7 +120,7 @@ def encode_segment(
     return data, entry
 
 
-def _footer(blocks: Blocks, unit_count: int, groups: list[dict[str, Any]]) -> bytes:
+def _footer(blocks: Blocks, unit_count: int, groups: list[list[Any]]) -> bytes:
     document = {
         "format_version": FORMAT_VERSION,
         "unit_count": unit_count,
@@ -143,8 +137,9 @@ def _slices(
 ) -> Iterator[tuple[int, int]]:
     """Cut blocks into row groups of about the same number of bytes."""
     sizes = np.diff(blocks.offsets)
-    # a guess, on the high side: a byte and a half an ordinal, or a bitmap
-    costs = 2 + np.minimum(sizes + (sizes + 1) // 2, 2 + units // 8)
+    # a guess, on the high side: a byte or two an ordinal, or a bitmap
+    width = 1 if units <= 1 << 10 else 2
+    costs = 2 + np.minimum(width * sizes, 2 + units // 8)
     if blocks.keys.type == pa.binary():
         lengths = np.diff(np.frombuffer(blocks.keys.buffers()[1], np.int32)[blocks.keys.offset :])
         lengths = lengths[: len(blocks)]
@@ -234,13 +229,11 @@ def decode_footer(data: bytes, entry: SegmentEntry) -> SegmentFooter:
     return footer
 
 
-def _row_group(told: dict[str, Any]) -> RowGroup:
+def _row_group(told: Any) -> RowGroup:
+    first, *counts = told
+    start, length, crc32, blocks = (_count(count) for count in counts)
     return RowGroup(
-        first_key=code_from_json(told["first_key"]),
-        start=_count(told["start"]),
-        length=_count(told["length"]),
-        crc32=_count(told["crc32"]),
-        blocks=_count(told["blocks"]),
+        first_key=code_from_json(first), start=start, length=length, crc32=crc32, blocks=blocks
     )
 
 

@@ -16,15 +16,15 @@ import pyarrow as pa
 
 __all__ = ["StreamError", "decode_stream", "encode_stream"]
 
-# codec, low bits, values, bytes of symbols, of low bits and of escapes
-_HEADER = struct.Struct("<BBIIII")
+# codec, low bits, least value, bytes of symbols, of low bits and of escapes
+_HEADER = struct.Struct("<BBQIII")
 _CONSTANT, _PLAIN = 0, 1
 # bits of a symbol; zstd's codes have no fractions of a bit, so small symbols share a byte
 _WIDTHS = {2: 8, 4: 4, 6: 2}
 _WORD = np.dtype("<u8")
 
 _SAMPLE = 4096
-_ALIKE = 0.03
+_COMPRESSIBLE = 0.9
 _ESCAPE_BITS = 32
 # level 1 codes symbols by frequency and little else, which is best for ordinals in no order; where
 # it falls below their entropy there are repetitions, which level 9 is better at
@@ -44,14 +44,15 @@ def encode_stream(values: np.ndarray) -> bytes:
     """
     values = values.astype(np.uint64, copy=False)
     count = len(values)
-    if count == 0 or (values == values[0]).all():
-        body = np.array([values[0] if count else 0], _WORD).tobytes()
-        return _HEADER.pack(_CONSTANT, 0, count, len(body), 0, 0) + body
+    least = int(values.min()) if count else 0
+    if count == 0 or int(values.max()) == least:
+        return _HEADER.pack(_CONSTANT, 0, least, 0, 0, 0)
+    values = values - np.uint64(least)
     estimates = {width: _low_bits(values, width) for width in _WIDTHS.values()}
     worth = 1.02 * min(cost for _, cost in estimates.values()) + 0.02
     return min(
         (
-            _coded(values, codec, *estimates[width])
+            _coded(values, least, codec, *estimates[width])
             for codec, width in _WIDTHS.items()
             if estimates[width][1] <= worth
         ),
@@ -59,7 +60,7 @@ def encode_stream(values: np.ndarray) -> bytes:
     )
 
 
-def _coded(values: np.ndarray, codec: int, bits: int, cost: float) -> bytes:
+def _coded(values: np.ndarray, least: int, codec: int, bits: int, cost: float) -> bytes:
     width = _WIDTHS[codec]
     escape = np.uint64((1 << width) - 1)
     above = values >> np.uint64(bits)
@@ -81,17 +82,17 @@ def _coded(values: np.ndarray, codec: int, bits: int, cost: float) -> bytes:
     rest = (above[escaped] - escape).astype(_WORD).tobytes()
     if rest:
         rest = _codec(_LEVELS[-1]).compress(rest, asbytes=True)
-    header = _HEADER.pack(codec, bits, len(values), len(packed), len(low), len(rest))
+    header = _HEADER.pack(codec, bits, least, len(packed), len(low), len(rest))
     return b"".join((header, packed, low, rest))
 
 
-def decode_stream(data: memoryview, at: int, expected: int) -> tuple[np.ndarray, int]:
+def decode_stream(data: memoryview, at: int, count: int) -> tuple[np.ndarray, int]:
     """Read a stream.
 
     Args:
         data: Bytes that hold it.
         at: Where it begins.
-        expected: How many values it must hold; nothing larger is ever allocated.
+        count: How many values it holds; nothing larger is ever allocated.
 
     Returns:
         The values, uint64, and where the stream ends.
@@ -100,7 +101,7 @@ def decode_stream(data: memoryview, at: int, expected: int) -> tuple[np.ndarray,
         StreamError: It is no such stream.
     """
     try:
-        codec, bits, count, *sizes = _HEADER.unpack_from(data, at)
+        codec, bits, least, *sizes = _HEADER.unpack_from(data, at)
     except struct.error as error:
         raise StreamError("a stream is cut off") from error
     at += _HEADER.size
@@ -108,13 +109,11 @@ def decode_stream(data: memoryview, at: int, expected: int) -> tuple[np.ndarray,
     for size in sizes:
         parts.append(data[at : at + size])
         at += size
-    if count != expected or at > len(data) or bits > 63:
-        raise StreamError("a stream has another length")
+    if at > len(data) or bits > 63:
+        raise StreamError("a stream is cut off")
     symbols, low, rest = parts
     if codec == _CONSTANT:
-        if len(symbols) != _WORD.itemsize or len(low) or len(rest):
-            raise StreamError("a constant stream is no constant")
-        return np.full(count, np.frombuffer(symbols, _WORD)[0], np.uint64), at
+        return np.full(count, least, np.uint64), at
     if codec & ~_PLAIN not in _WIDTHS:
         raise StreamError("a stream is coded in an unknown way")
     width = _WIDTHS[codec & ~_PLAIN]
@@ -122,7 +121,8 @@ def decode_stream(data: memoryview, at: int, expected: int) -> tuple[np.ndarray,
     if len(rest):
         escaped = np.flatnonzero(values == (1 << width) - 1)
         values[escaped] += np.frombuffer(_unpacked(rest, 8 * len(escaped)), _WORD)
-    return (values << np.uint64(bits)) | _unpack_bits(low, count, bits), at
+    values = (values << np.uint64(bits)) | _unpack_bits(low, count, bits)
+    return values + np.uint64(least), at
 
 
 def _symbols(data: memoryview, count: int, width: int, *, plain: bool) -> np.ndarray:
@@ -159,9 +159,8 @@ def _low_bits(values: np.ndarray, width: int) -> tuple[int, float]:
         (_cost(sample, bits, width), bits)
         for bits in range(lowest, max(lowest, highest - width) + 2)
     ]
-    least = min(costs)[0]
-    # where it is all one, few symbols: zstd leaves those alone that hardly compress
-    return max((bits, cost) for cost, bits in costs if cost <= least + _ALIKE)
+    cost, bits = min(costs)
+    return bits, cost
 
 
 def _cost(sample: np.ndarray, bits: int, width: int) -> float:
@@ -170,7 +169,10 @@ def _cost(sample: np.ndarray, bits: int, width: int) -> float:
     symbols = np.minimum(sample >> np.uint64(bits), np.uint64(escape)).astype(np.int64)
     share = np.bincount(symbols, minlength=escape + 1) / len(symbols)
     some = share[share > 0]
-    return bits - float((some * np.log2(some)).sum()) + _ESCAPE_BITS * float(share[escape])
+    entropy = -float((some * np.log2(some)).sum())
+    # zstd leaves alone what hardly compresses
+    coded = entropy if entropy < _COMPRESSIBLE * width else width
+    return bits + coded + _ESCAPE_BITS * float(share[escape])
 
 
 def _pack_bits(values: np.ndarray, bits: int) -> bytes:

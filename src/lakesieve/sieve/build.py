@@ -12,7 +12,7 @@ from lakesieve.sieve.separators import ABSENT_HITS, Cuts, cut_bytes, cut_ints, w
 from lakesieve.sieve.spans import spans
 from lakesieve.sieve.text import TextCode
 
-__all__ = ["BlockBuilder", "build_blocks", "sort_pairs"]
+__all__ = ["BlockBuilder", "build_blocks", "build_runs", "differing_sets", "sort_pairs"]
 
 _SAMPLE = 10_000
 
@@ -96,10 +96,20 @@ def build_blocks(
     Raises:
         InvalidInputError: There are no pairs, or they are not sorted and distinct.
     """
+    return build_runs(keys, ordinals, absent_hits=absent_hits)[0]
+
+
+def build_runs(
+    keys: pa.Array, ordinals: np.ndarray, *, absent_hits: float
+) -> tuple[Blocks, pa.Array, np.ndarray]:
+    """:func:`build_blocks`, with more to go on.
+
+    Returns:
+        The blocks; the codes of all distinct keys; the first of those in each block but the gaps.
+    """
     starts = _key_starts(keys, ordinals)
     lengths = np.diff(starts, append=len(ordinals))
-    runs = np.ones(len(starts), bool)
-    runs[1:] = ~_same_as_before(ordinals, starts, lengths)
+    runs = differing_sets(ordinals, lengths)
     distinct = keys if len(starts) == len(keys) else keys.take(pa.array(starts))
     text, codes = None, distinct
     if keys.type == pa.binary():
@@ -111,7 +121,7 @@ def build_blocks(
     sizes = lengths[cuts.first]
     _, at = spans(starts[cuts.first], sizes)
     separators, offsets = with_gaps(cuts.separators, sizes, cuts.gaps, cuts.ends)
-    return Blocks(
+    blocks = Blocks(
         keys=separators,
         offsets=offsets,
         ordinals=ordinals[at],
@@ -121,6 +131,7 @@ def build_blocks(
         pair_count=len(ordinals),
         text=text,
     )
+    return blocks, codes, cuts.first
 
 
 def _cut_ints(keys: pa.Array, runs: np.ndarray, absent_hits: float) -> Cuts:
@@ -139,20 +150,31 @@ def _key_starts(keys: pa.Array, ordinals: np.ndarray) -> np.ndarray:
     return np.concatenate(([0], np.flatnonzero(greater) + 1))
 
 
-def _same_as_before(ordinals: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """For every key but the first: is its set exactly that of the key before it?"""
-    ends = starts + lengths - 1
+def differing_sets(ordinals: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Which of adjacent sets are another one than the set before.
+
+    Args:
+        ordinals: The sets one after the other, each ascending.
+        lengths: Their sizes.
+
+    Returns:
+        One bool a set; the first is another one.
+    """
+    starts = np.cumsum(lengths) - lengths
     same: np.ndarray = lengths[1:] == lengths[:-1]
-    same &= ordinals[starts[1:]] == ordinals[starts[:-1]]
-    same &= ordinals[ends[1:]] == ordinals[ends[:-1]]
+    some = np.flatnonzero(same & (lengths[1:] > 0)) + 1
+    ends = starts + lengths - 1
+    alike = ordinals[starts[some]] == ordinals[starts[some - 1]]
+    alike &= ordinals[ends[some]] == ordinals[ends[some - 1]]
+    same[some - 1] = alike
     # with first, last and length alike, only sets of three or more can still differ
-    unsure = np.flatnonzero(same & (lengths[1:] > 2)) + 1
+    unsure = some[alike & (lengths[some] > 2)]
     if len(unsure):
         sizes = lengths[unsure]
         offsets, at = spans(starts[unsure], sizes)
         differs = ordinals[at] != ordinals[at - np.repeat(sizes, sizes)]
         same[unsure - 1] = ~np.logical_or.reduceat(differs, offsets[:-1])
-    return same
+    return np.append(True, ~same)
 
 
 class BlockBuilder:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from lakesieve.sieve.byte_order import byte_views, prefix_ends, prefixes, shared_with_next
 
-__all__ = ["ABSENT_HITS", "Cuts", "cut_bytes", "cut_ints", "with_gaps"]
+__all__ = ["ABSENT_HITS", "Cuts", "cut_bytes", "cut_ints", "short_separators", "with_gaps"]
 
 ABSENT_HITS = 1 / 256
 """How many of the absent keys may find a unit, by default."""
@@ -66,7 +66,7 @@ def cut_ints(keys: np.ndarray, runs: np.ndarray, absent_hits: float) -> Cuts:
         starts[1:] |= cut_after[:-1]
     first = np.flatnonzero(starts)
     last = np.append(first[1:], len(keys)) - 1
-    separators = _separators(keys, first, bits)
+    separators = short_separators(keys, first, bits)
     gaps = np.flatnonzero(cut_after[last])
     # the code after the last key's unit; a greater key follows, so it cannot overflow
     ends = ((keys[last[gaps]] >> bits) + 1) << bits
@@ -122,8 +122,14 @@ def _wide_gaps(empty: np.ndarray, allowed: float) -> np.ndarray:
     return cut
 
 
-def _separators(keys: np.ndarray, first: np.ndarray, bits: int) -> np.ndarray:
-    """First codes of blocks: without the low bits, or just long enough where that is too short."""
+def short_separators(keys: np.ndarray, first: np.ndarray, bits: int) -> np.ndarray:
+    """First codes of blocks: without the low bits, or just long enough where that is too short.
+
+    Args:
+        keys: All keys, strictly ascending.
+        first: Index of the first key of each block.
+        bits: How many low bits to do without.
+    """
     separators: np.ndarray = (keys[first] >> bits) << bits
     if len(first) < 2:
         return separators

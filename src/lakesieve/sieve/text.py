@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakesieve.sieve.byte_order import (
     CODE_LIMIT,
     END,
     SYMBOLS,
+    binary_array,
     byte_views,
     position_codes,
+    prefixes,
     shared_prefix,
     symbols_at,
 )
@@ -185,25 +188,69 @@ class TextCode:
             at += 1
         return code, True, False
 
-    def decode(self, code: int) -> bytes:
-        """The least string whose code is at least this one."""
-        text = bytearray(self.prefix)
-        for at, (alphabet, weight) in enumerate(zip(self.alphabets, self.weights, strict=True)):
-            digit, code = divmod(code, weight)
-            if alphabet[digit] == END:
-                if code == 0:
-                    break
-                # nothing lies between a string's end and the next symbol
-                text.append(alphabet[digit + 1] - 1)
-                return bytes(text) + self._least(at + 1)
-            text.append(alphabet[digit] - 1)
-        return bytes(text)
+    def decode(self, codes: np.ndarray) -> pa.Array:
+        """The shortest strings that part the keys like some codes.
 
-    def _least(self, at: int) -> bytes:
-        """The least continuation from a position on."""
-        text = bytearray()
-        for alphabet in self.alphabets[at:]:
-            if alphabet[0] == END:
+        Args:
+            codes: int64, from 0 on, of which the code can be told.
+
+        Returns:
+            For each code a string, ``binary``, that is above all keys of lower codes and not above
+            any key of this code or a greater one.
+        """
+        rest = codes.copy()
+        columns = np.zeros((len(codes), len(self.alphabets)), np.uint8)
+        lengths = np.zeros(len(codes), np.int64)
+        for at, (alphabet, weight) in enumerate(zip(self.alphabets, self.weights, strict=True)):
+            # behind the last digit that counts every key goes on with the least symbol or a greater
+            going = rest > 0
+            digits, rest = np.divmod(rest, weight)
+            symbols = np.array(alphabet)[digits]
+            # nothing lies between a string's end and the next symbol
+            void = going & (symbols == END) & (rest > 0)
+            symbols[void] = alphabet[min(1, len(alphabet) - 1)]
+            rest[void] = 0
+            columns[:, at] = symbols - 1
+            lengths[going] = at + 1
+        bodies = binary_array(np.arange(len(codes) + 1) * len(self.alphabets), columns.ravel())
+        prefix = pa.scalar(self.prefix, pa.binary())
+        joined: pa.Array = pc.binary_join_element_wise(
+            prefix, prefixes(bodies, lengths), pa.scalar(b"", pa.binary())
+        )
+        return joined
+
+    @classmethod
+    def union(cls, codes: Sequence[TextCode | None]) -> TextCode | None:
+        """The code under which everything is known that is known under some codes.
+
+        Args:
+            codes: Of which ``None`` knows nothing of its strings.
+
+        Returns:
+            The code; ``None`` where there can be none.
+        """
+        known = [code for code in codes if code is not None]
+        if len(known) < len(codes) or not known:
+            return None
+        prefix = shared_prefix(pa.array([code.prefix for code in known], pa.binary()))
+        paths = [
+            (*((byte + 1,) for byte in code.prefix[len(prefix) :]), *code.alphabets)
+            for code in known
+        ]
+        alphabets: list[tuple[int, ...]] = []
+        size = 1
+        for at in range(max(map(len, paths))):
+            here: set[int] = set()
+            for path in paths:
+                if at < len(path):
+                    here.update(path[at])
+                elif path[-1] == (END,):
+                    here.add(END)
+                else:
+                    # what stands here in its strings was never looked at
+                    return cls(prefix, tuple(alphabets))
+            if size * len(here) > CODE_LIMIT:
                 break
-            text.append(alphabet[0] - 1)
-        return bytes(text)
+            size *= len(here)
+            alphabets.append(tuple(sorted(here)))
+        return cls(prefix, tuple(alphabets))
