@@ -246,7 +246,7 @@ class _Ladder:
             return self._grouped(self._finest, np.append(True, group[1:] != group[:-1]))
         codes = self._codes.to_numpy()
         low = int(codes[0])
-        width = max(1, int((int(codes[-1]) - low + 1) / groups))
+        width = min(2**64 - 1, max(1, int((int(codes[-1]) - low + 1) / groups)))
         distance = codes[self._first].view(np.uint64) - np.uint64(low % 2**64)
         cell = distance // np.uint64(width)
         starts = np.append(True, cell[1:] != cell[:-1])
