@@ -9,10 +9,10 @@ BIN := .venv/bin
 STAMP := .venv/.complete
 ARGS ?=
 
-.PHONY: help setup java demo test lint bench clean
+.PHONY: help setup java demo test lint bench bench-core clean
 
 help: ## list these commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-7s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' Makefile
 
 setup: java $(STAMP) ## create or update .venv (needs Python 3.11+ and Java 17+)
 
@@ -37,6 +37,9 @@ lint: setup ## ruff, mypy, import layers
 
 bench: setup ## the measurements behind the README's figures
 	$(BIN)/python -m bench $(ARGS)
+
+bench-core: setup ## the index core beside its peers (ARGS="--rows 2e6 --plot curve.svg")
+	$(BIN)/python -m bench.core $(ARGS)
 
 clean: ## remove everything that was generated, .venv too
 	rm -rf .venv build dist demo-data bench-data warehouse spark-warehouse metastore_db derby.log

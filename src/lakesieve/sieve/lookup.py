@@ -38,10 +38,10 @@ def lookup_ranges(blocks: Blocks, ranges: RangeSet) -> np.ndarray:
     """
     if len(blocks) == 0 or len(ranges.lows) == 0:
         return np.zeros(0, np.int32)
+    if len(ranges.lows) == 1:
+        one = _one_range if blocks.keys.type == pa.int64() else _one_range_of_bytes
+        return one(blocks, ranges.lows[0], ranges.highs[0])
     first, last = _touched(blocks, ranges)
-    if len(first) == 1:
-        units = blocks.ordinals[blocks.offsets[first[0]] : blocks.offsets[max(first[0], last[0])]]
-        return units if last[0] - first[0] <= 1 else distinct(units)
     some = first < last
     first, last = first[some], last[some]
     # neighbouring ranges may share a block: join them, then read slices of the sets
@@ -50,6 +50,38 @@ def lookup_ranges(blocks: Blocks, ranges: RangeSet) -> np.ndarray:
     starts = blocks.offsets[first]
     _, at = spans(starts, blocks.offsets[np.maximum(first, ends)] - starts)
     return distinct(blocks.ordinals[at])
+
+
+def _one_range(blocks: Blocks, low: np.int64, high: np.int64) -> np.ndarray:
+    """The same for a single range of integers, without what many of them need."""
+    keys = blocks.keys.to_numpy()
+    first = max(int(keys.searchsorted(low, side="right")) - 1, 0)
+    last = int(keys.searchsorted(high, side="right"))
+    if low > blocks.max_key or last <= first:
+        return blocks.ordinals[:0]
+    units = blocks.ordinals[blocks.offsets[first] : blocks.offsets[last]]
+    return units if last - first == 1 else distinct(units)
+
+
+def _one_range_of_bytes(blocks: Blocks, low: bytes, high: bytes | None) -> np.ndarray:
+    """The same for a single range of byte strings."""
+    keys, count = blocks.keys, len(blocks)
+
+    def key(at: int) -> bytes:
+        text: bytes = keys[at].as_py()
+        return text
+
+    first = max(bisect.bisect_right(range(count), low, key=key) - 1, 0)
+    last = count
+    if high is not None:
+        # most ranges end where they began
+        near = first + 1 == count or key(first + 1) >= high
+        last = first + 1 if near else bisect.bisect_left(range(count), high, lo=first, key=key)
+        last = last if key(first) < high else first
+    if low > blocks.max_key or last <= first:  # type: ignore[operator]
+        return blocks.ordinals[:0]
+    units = blocks.ordinals[blocks.offsets[first] : blocks.offsets[last]]
+    return units if last - first == 1 else distinct(units)
 
 
 def distinct(ordinals: np.ndarray) -> np.ndarray:

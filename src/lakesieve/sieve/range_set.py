@@ -88,26 +88,30 @@ class RangeSet:
             firsts: First code of each part, ascending, as an int64 array or a list of bytes; the
                 first part has no lower bound, the last no upper.
         """
-        touched = np.zeros(len(firsts) + 1, np.int64)
+        if len(self) == 1:
+            first = max(bisect.bisect_right(firsts, self.lows[0]) - 1, 0)
+            return list(range(first, max(self._end_of(firsts, self.highs[0]), first + 1)))
         starts: Any
         ends: Any
         if isinstance(self.lows, list):
             starts = [bisect.bisect_right(firsts, low) - 1 for low in self.lows]
-            ends = [
-                len(firsts) if high is None else bisect.bisect_left(firsts, high)
-                for high in self.highs
-            ]
-        elif len(self) == 1:
-            first = max(bisect.bisect_right(firsts, int(self.lows[0])) - 1, 0)
-            last = bisect.bisect_right(firsts, int(self.highs[0]), lo=first)
-            return list(range(first, max(last, first + 1)))
+            ends = [self._end_of(firsts, high) for high in self.highs]
         else:
             starts = np.searchsorted(firsts, self.lows, side="right") - 1
             ends = np.searchsorted(firsts, self.highs, side="right")
+        touched = np.zeros(len(firsts) + 1, np.int64)
         starts = np.maximum(starts, 0)
         np.add.at(touched, starts, 1)
         np.add.at(touched, np.maximum(ends, starts + 1), -1)
         return np.flatnonzero(np.cumsum(touched[:-1])).tolist()
+
+    @staticmethod
+    def _end_of(firsts: Any, high: Any) -> int:
+        """First part behind a range's end."""
+        if high is None:
+            return len(firsts)
+        search = bisect.bisect_left if isinstance(high, bytes) else bisect.bisect_right
+        return search(firsts, high)
 
 
 def _int_bounds(intervals: Sequence[Interval]) -> tuple[np.ndarray, np.ndarray]:

@@ -139,6 +139,9 @@ class TextCode:
     def interval(self, low: bytes | None, high: bytes | None) -> tuple[int, int]:
         """The codes of all keys in ``[low, high)``, as a half-open interval."""
         start, end = 0, CODE_LIMIT
+        if low is not None and high == low + b"\0":
+            code, known, _ = self._placed(low)
+            return (code, code + 1) if known else (0, 0)
         if low is not None:
             code, known, _ = self._placed(low)
             start = code if known else code + 1
@@ -176,17 +179,26 @@ class TextCode:
         if not text.startswith(self.prefix):
             return -1 if text < self.prefix else CODE_LIMIT - 1, False, False
         code = 0
-        at = len(self.prefix)
-        for alphabet, weight in zip(self.alphabets, self.weights, strict=True):
-            symbol = text[at] + 1 if at < len(text) else END
-            digit = bisect.bisect_left(alphabet, symbol)
-            code += digit * weight
-            if digit == len(alphabet) or alphabet[digit] != symbol:
-                return code - 1, False, False
+        at, end = len(self.prefix), len(text)
+        for place, steps in enumerate(self._steps):
+            symbol = text[at] + 1 if at < end else END
+            step = steps.get(symbol)
+            if step is None:
+                below = bisect.bisect_left(self.alphabets[place], symbol)
+                return code + below * self.weights[place] - 1, False, False
+            code += step
             if symbol == END:
                 return code, True, True
             at += 1
         return code, True, False
+
+    @cached_property
+    def _steps(self) -> tuple[dict[int, int], ...]:
+        """For each position what a symbol adds to the code."""
+        return tuple(
+            {symbol: digit * weight for digit, symbol in enumerate(alphabet)}
+            for alphabet, weight in zip(self.alphabets, self.weights, strict=True)
+        )
 
     def decode(self, codes: np.ndarray) -> pa.Array:
         """The shortest strings that part the keys like some codes.

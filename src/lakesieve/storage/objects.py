@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import uuid
 from dataclasses import dataclass
 from functools import lru_cache
@@ -96,6 +97,23 @@ class Storage:
         key = _inside(path)
         with self._typed(path):
             return _info(self._store().head(key))
+
+    def stamp(self, path: str) -> str:
+        """What changes when an object on local disk does; elsewhere nothing, and nothing is asked.
+
+        Raises:
+            NotFoundError: It is on local disk and does not exist.
+        """
+        if not self.is_local:
+            return ""
+        try:
+            # not through the store, whose every call costs more than a warm look-up
+            stat = os.stat(f"{self.location}/{_inside(path)}")
+        except FileNotFoundError as error:
+            raise _missing(f"{self.location}/{path}") from error
+        except OSError as error:
+            raise _read_only(f"{self.location}/{path}") from error
+        return f"{stat.st_ino} {stat.st_mtime_ns} {stat.st_size}"
 
     def create(self, path: str, data: bytes) -> None:
         """Write an object that must not exist yet, visible whole or not at all.

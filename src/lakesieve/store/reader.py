@@ -81,7 +81,7 @@ class IndexReader:
             table = decode_catalogue(self._storage.get(entry.path), entry)
             return table, table.nbytes
 
-        key = (self._storage.location, entry.path, self._version(entry.path), "catalogue")
+        key = (self._storage.location, entry.path, self._storage.stamp(entry.path), "catalogue")
         table: pa.Table = self._cache.get(key, make)
         return table
 
@@ -187,7 +187,7 @@ class IndexReader:
             yield some + start, offsets, ordinals
 
     def _opened(self, entry: SegmentEntry) -> _Opened:
-        version = self._version(entry.path)
+        version = self._storage.stamp(entry.path)
 
         def make() -> tuple[_Opened, int]:
             start = entry.size - entry.footer_length
@@ -213,12 +213,6 @@ class IndexReader:
         key = (self._storage.location, path, opened.version, str(number))
         blocks: Blocks = self._cache.get(key, make)
         return blocks
-
-    def _version(self, path: str) -> str:
-        if not self._storage.is_local:
-            return ""
-        info = self._storage.head(path)
-        return f"{info.size} {info.version}"
 
 
 class _Row:
