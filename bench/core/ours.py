@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from lakesieve.format import IndexDefinition, KeyColumn, encode_segment
-from lakesieve.sieve import BlockBuilder, build_budgeted, sort_pairs
+from lakesieve.sieve import blocks_of_pairs, build_budgeted, sort_pairs
 from lakesieve.storage import Storage, open_storage
 from lakesieve.store import (
     BlockCache,
@@ -135,9 +135,7 @@ class Lakesieve:
 
 
 def _exact(keys: pa.Array, ordinals: np.ndarray) -> Iterator[Blocks]:
-    builder = BlockBuilder(max_pairs=SEGMENT_PAIRS)
-    yield from builder.push(*sort_pairs(keys, ordinals))
-    yield from builder.finish()
+    return blocks_of_pairs(keys, ordinals, max_pairs=SEGMENT_PAIRS)
 
 
 def _budgeted(keys: pa.Array, layout: Layout, budget: int) -> Blocks:

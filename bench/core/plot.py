@@ -83,7 +83,7 @@ def _panel(layout: str, figures: Sequence[Figures], rows: int) -> list[str]:
         name = "0" if power == -2 else f"{10.0**power:g}"
         parts.append(f'<line x1="{LEFT}" x2="{WIDE - 16}" y1="{y}" y2="{y}" stroke="#eee"/>')
         parts.append(f'<text x="{LEFT - 4}" y="{y + 3}" text-anchor="end">{name}</text>')
-    for figure in figures:
+    for figure in reversed(figures):  # ours on top
         x, y = across(8 * figure.size / rows), up(figure.point_files - figure.point_best)
         told = f"{figure.peer}: {8 * figure.size / rows:.2f} bits a row"
         parts.append(

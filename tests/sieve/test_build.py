@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.sieve.arrays import PHYSICALS, arrays_of, keys_of, pairs_of, units_of
 
 from lakesieve.errors import ErrorKind, InvalidInputError
-from lakesieve.sieve import BlockBuilder, build_blocks, sort_pairs
+from lakesieve.sieve import BlockBuilder, blocks_of_pairs, build_blocks, sort_pairs
 from lakesieve.sieve.byte_order import bytewise_order
 from lakesieve.testing import (
     as_blocks,
@@ -166,6 +166,27 @@ def test_a_stream_loses_nothing(physical: str, data: st.DataObject) -> None:
         seen.update(own)
     assert seen == sets
     assert builder.finish() == []
+
+
+@pytest.mark.parametrize("physical", PHYSICALS)
+@given(data=st.data())
+def test_pairs_in_any_order_become_blocks(physical: str, data: st.DataObject) -> None:
+    """Unsorted pairs, cut into parts of any size, know every key, and the bounds hold them."""
+    pairs = data.draw(st.lists(st.tuples(codes(physical), ordinals()), max_size=60))
+    limit = data.draw(st.integers(1, 60))
+    parts = list(blocks_of_pairs(*arrays_of(pairs, physical), max_pairs=limit))
+    sets = as_sets(pairs)
+
+    answers: dict[Any, set[int]] = {key: set() for key in sets}
+    for part in parts:
+        part.validate()
+        for key, units in units_of(part, sets).items():
+            if part.bounds[0] <= key <= part.bounds[1]:
+                answers[key] |= units
+    assert all(answers[key] >= units for key, units in sets.items())
+    assert sum(part.key_count for part in parts) == len(sets)
+    if len(parts) == 1:
+        assert answers == sets
 
 
 @pytest.mark.parametrize("physical", PHYSICALS)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from lakesieve.sieve.blocks import Blocks
 from lakesieve.sieve.budget import Budget, TradeOff, build_budgeted, trade_offs
-from lakesieve.sieve.build import BlockBuilder, build_blocks, sort_pairs
+from lakesieve.sieve.build import BlockBuilder, blocks_of_pairs, build_blocks
 from lakesieve.sieve.byte_order import front_coded, front_decoded, prefix_ends
 from lakesieve.sieve.keys import KINDS, KeyType, encode_keys, wide_code
 from lakesieve.sieve.lookup import distinct, lookup_points, lookup_ranges
 from lakesieve.sieve.merge import merge_blocks, merge_streams
+from lakesieve.sieve.pairs import sort_pairs
 from lakesieve.sieve.range_set import RangeSet
 from lakesieve.sieve.separators import ABSENT_HITS, with_gaps
 from lakesieve.sieve.text import TextCode
@@ -23,6 +24,7 @@ __all__ = [
     "RangeSet",
     "TextCode",
     "TradeOff",
+    "blocks_of_pairs",
     "build_blocks",
     "build_budgeted",
     "distinct",

@@ -1,85 +1,24 @@
-"""From (key, ordinal) pairs to blocks: sort, drop duplicates, cut where the set changes."""
+"""From pairs of a key and a unit to blocks, cut where the set of units changes."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakesieve.errors import ErrorKind, InvalidInputError
 from lakesieve.sieve.blocks import Blocks, key_steps
-from lakesieve.sieve.byte_order import bytewise_order
+from lakesieve.sieve.pairs import code_pairs
 from lakesieve.sieve.separators import ABSENT_HITS, Cuts, cut_bytes, cut_ints, with_gaps
 from lakesieve.sieve.spans import spans
 from lakesieve.sieve.text import TextCode
 
-__all__ = ["BlockBuilder", "build_blocks", "build_runs", "differing_sets", "sort_pairs"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
-_SAMPLE = 10_000
-
-
-def sort_pairs(keys: pa.Array, ordinals: np.ndarray) -> tuple[pa.Array, np.ndarray]:
-    """Sort pairs by key, then ordinal, and drop duplicates.
-
-    Args:
-        keys: Key codes, ``int64`` or ``binary``, without nulls.
-        ordinals: One unit a key, int32, not negative.
-
-    Returns:
-        Keys and ordinals of the distinct pairs, ascending.
-    """
-    if len(keys) == 0:
-        return keys, ordinals
-    if keys.type == pa.int64():
-        values, units = _sort_ints(keys.to_numpy(), ordinals)
-        return pa.array(values), units
-    if _is_repetitive(keys):
-        # rank the distinct byte strings, then sort small integers instead of strings
-        encoded = keys.dictionary_encode()
-        order, _ = bytewise_order(encoded.dictionary)
-        rank = np.empty(len(order), np.int64)
-        rank[order] = np.arange(len(order))
-        ranks, units = _sort_packed(rank[encoded.indices.to_numpy()], ordinals)
-        return encoded.dictionary.take(pa.array(order[ranks])), units
-    order, differs = bytewise_order(keys)
-    ranks, units = _sort_packed(np.cumsum(differs) - 1, ordinals[order])
-    return keys.take(pa.array(order[differs][ranks])), units
-
-
-def _is_repetitive(keys: pa.Array) -> bool:
-    sample = keys.take(pa.array(np.arange(0, len(keys), max(1, len(keys) // _SAMPLE))))
-    return 2 * len(sample.unique()) < len(sample)
-
-
-def _sort_ints(keys: np.ndarray, ordinals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    spread = int(keys.max()) - int(keys.min())
-    if spread.bit_length() + int(ordinals.max()).bit_length() <= 64:
-        return _sort_packed(keys, ordinals)
-    # too wide to share a word with the ordinal: their ranks are not
-    order = np.argsort(keys)
-    ascending = keys[order]
-    first = _firsts(ascending)
-    ranks, units = _sort_packed(np.cumsum(first) - 1, ordinals[order])
-    return ascending[first][ranks], units
-
-
-def _sort_packed(keys: np.ndarray, ordinals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Sort key and ordinal in one word: a single sort of machine integers."""
-    low = np.uint64(int(keys.min()) % 2**64)
-    bits = int(ordinals.max()).bit_length()
-    # unsigned arithmetic wraps, so the distance from the lowest key is right for any sign
-    packed = (keys.view(np.uint64) - low) << np.uint64(bits)
-    packed |= ordinals.astype(np.uint64)
-    packed.sort()
-    packed = packed[_firsts(packed)]
-    units = (packed & np.uint64((1 << bits) - 1)).astype(np.int32)
-    return ((packed >> np.uint64(bits)) + low).view(np.int64), units
-
-
-def _firsts(values: np.ndarray) -> np.ndarray:
-    """True where a value differs from the one before it."""
-    first = np.ones(len(values), bool)
-    np.not_equal(values[1:], values[:-1], out=first[1:])
-    return first
+__all__ = ["BlockBuilder", "blocks_of_pairs", "build_blocks", "build_runs", "differing_sets"]
 
 
 def build_blocks(
@@ -100,9 +39,21 @@ def build_blocks(
 
 
 def build_runs(
-    keys: pa.Array, ordinals: np.ndarray, *, absent_hits: float
+    keys: pa.Array,
+    ordinals: np.ndarray,
+    *,
+    absent_hits: float,
+    text: TextCode | None = None,
+    top: bytes | None = None,
 ) -> tuple[Blocks, pa.Array, np.ndarray]:
     """:func:`build_blocks`, with more to go on.
+
+    Args:
+        keys: As :func:`sort_pairs` or :func:`code_pairs` gives them.
+        ordinals: The unit of each pair.
+        absent_hits: As for :func:`build_blocks`.
+        text: The text code, where the keys are codes.
+        top: A string not below any of them then.
 
     Returns:
         The blocks; the codes of all distinct keys; the first of those in each block but the gaps.
@@ -111,8 +62,12 @@ def build_runs(
     lengths = np.diff(starts, append=len(ordinals))
     runs = differing_sets(ordinals, lengths)
     distinct = keys if len(starts) == len(keys) else keys.take(pa.array(starts))
-    text, codes = None, distinct
-    if keys.type == pa.binary():
+    codes = distinct
+    bounds = (keys[0].as_py(), keys[-1].as_py())
+    if text is not None:
+        low, high = text.decode(keys.to_numpy()[[0, -1]]).to_pylist()
+        bounds = (low, high if top is None else top)
+    elif keys.type == pa.binary():
         coded = TextCode.fit(distinct)
         if coded is not None:
             text, codes = coded[0], pa.array(coded[1])
@@ -126,7 +81,7 @@ def build_runs(
         offsets=offsets,
         ordinals=ordinals[at],
         max_key=codes[-1].as_py(),
-        bounds=(keys[0].as_py(), keys[-1].as_py()),
+        bounds=bounds,
         key_count=len(starts),
         pair_count=len(ordinals),
         text=text,
@@ -177,6 +132,33 @@ def differing_sets(ordinals: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     return np.append(True, ~same)
 
 
+def blocks_of_pairs(
+    keys: pa.Array,
+    ordinals: np.ndarray,
+    *,
+    max_pairs: int,
+    absent_hits: float = ABSENT_HITS,
+) -> Iterator[Blocks]:
+    """Cut pairs in any order into blocks of bounded size.
+
+    Args:
+        keys: Key codes, ``int64`` or ``binary``, without nulls.
+        ordinals: One unit a key, int32, not negative.
+        max_pairs: As for :class:`BlockBuilder`.
+        absent_hits: As for :func:`build_blocks`.
+
+    Yields:
+        Blocks in order, which never share a key.
+    """
+    if len(keys) == 0:
+        return
+    codes, units, text = code_pairs(keys, ordinals)
+    top = None if text is None else pc.max(keys).as_py()
+    builder = BlockBuilder(max_pairs=max_pairs, absent_hits=absent_hits, text=text, top=top)
+    yield from builder.push(codes, units)
+    yield from builder.finish()
+
+
 class BlockBuilder:
     """Cuts a stream of sorted pairs into blocks of bounded size.
 
@@ -186,11 +168,22 @@ class BlockBuilder:
         max_pairs: How many pairs one :class:`Blocks` may hold; a single key with more pairs than
             that is still kept whole.
         absent_hits: As for :func:`build_blocks`.
+        text: The text code of the keys, where they are codes.
+        top: A string not below any of them then.
     """
 
-    def __init__(self, *, max_pairs: int, absent_hits: float = ABSENT_HITS) -> None:
+    def __init__(
+        self,
+        *,
+        max_pairs: int,
+        absent_hits: float = ABSENT_HITS,
+        text: TextCode | None = None,
+        top: bytes | None = None,
+    ) -> None:
         self._max_pairs = max_pairs
         self._absent_hits = absent_hits
+        self._text = text
+        self._top = top
         self._keys: list[pa.Array] = []
         self._ordinals: list[np.ndarray] = []
         self._held = 0
@@ -216,17 +209,23 @@ class BlockBuilder:
             fitting = np.searchsorted(starts, at + self._max_pairs, side="right") - 1
             own = np.searchsorted(starts, at)
             cut = int(starts[max(fitting, own + 1)])
-            done.append(self._built(keys.slice(at, cut - at), ordinals[at:cut]))
+            done.append(self._built(keys.slice(at, cut - at), ordinals[at:cut], keys[cut]))
             at = cut
         self._hold(keys.slice(at), ordinals[at:])
         return done
 
     def finish(self) -> list[Blocks]:
         """Give out what is left, if anything."""
-        return [self._built(*self._take())] if self._held else []
+        return [self._built(*self._take(), None)] if self._held else []
 
-    def _built(self, keys: pa.Array, ordinals: np.ndarray) -> Blocks:
-        return build_blocks(keys, ordinals, absent_hits=self._absent_hits)
+    def _built(self, keys: pa.Array, ordinals: np.ndarray, behind: pa.Scalar | None) -> Blocks:
+        top = self._top
+        if self._text is not None and behind is not None:
+            top = self._text.decode(np.array([behind.as_py()]))[0].as_py()
+        blocks, _, _ = build_runs(
+            keys, ordinals, absent_hits=self._absent_hits, text=self._text, top=top
+        )
+        return blocks
 
     def _hold(self, keys: pa.Array, ordinals: np.ndarray) -> None:
         if len(keys):

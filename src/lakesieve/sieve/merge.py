@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from lakesieve.sieve.blocks import Blocks
-from lakesieve.sieve.build import differing_sets, sort_pairs
+from lakesieve.sieve.build import differing_sets
 from lakesieve.sieve.byte_order import byte_views, bytewise_order
+from lakesieve.sieve.pairs import sort_pairs
 from lakesieve.sieve.spans import spans
 from lakesieve.sieve.text import TextCode
 

@@ -1,0 +1,114 @@
+"""Pairs of a key and a unit, sorted, each once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from lakesieve.sieve.byte_order import (
+    byte_views,
+    bytewise_order,
+    position_codes,
+    shared_prefix,
+)
+from lakesieve.sieve.text import TextCode
+
+__all__ = ["code_pairs", "sort_pairs"]
+
+_SAMPLE = 10_000
+
+
+def sort_pairs(keys: pa.Array, ordinals: np.ndarray) -> tuple[pa.Array, np.ndarray]:
+    """Sort pairs by key, then ordinal, and drop duplicates.
+
+    Args:
+        keys: Key codes, ``int64`` or ``binary``, without nulls.
+        ordinals: One unit a key, int32, not negative.
+
+    Returns:
+        Keys and ordinals of the distinct pairs, ascending.
+    """
+    if len(keys) == 0:
+        return keys, ordinals
+    if keys.type == pa.int64():
+        values, units = _sort_ints(keys.to_numpy(), ordinals)
+        return pa.array(values), units
+    if _is_repetitive(keys):
+        # rank the distinct byte strings, then sort small integers instead of strings
+        encoded = keys.dictionary_encode()
+        order, _ = bytewise_order(encoded.dictionary)
+        rank = np.empty(len(order), np.int64)
+        rank[order] = np.arange(len(order))
+        ranks, units = _sort_packed(rank[encoded.indices.to_numpy()], ordinals)
+        return encoded.dictionary.take(pa.array(order[ranks])), units
+    order, differs = bytewise_order(keys)
+    ranks, units = _sort_packed(np.cumsum(differs) - 1, ordinals[order])
+    return keys.take(pa.array(order[differs][ranks])), units
+
+
+def code_pairs(
+    keys: pa.Array, ordinals: np.ndarray
+) -> tuple[pa.Array, np.ndarray, TextCode | None]:
+    """Sort pairs as :func:`sort_pairs` does, by text codes where byte strings have them.
+
+    Args:
+        keys: Key codes, ``int64`` or ``binary``, without nulls, at least one.
+        ordinals: One unit a key, int32, not negative.
+
+    Returns:
+        Keys or their text codes, and ordinals, of the distinct pairs, ascending; and the text code
+        where there is one, under which different keys have different codes.
+    """
+    if keys.type == pa.int64():
+        return *sort_pairs(keys, ordinals), None
+    prefix = shared_prefix(keys)
+    data, starts, lengths = byte_views(keys)
+    codes, alphabets, whole = position_codes(data, starts + len(prefix), lengths - len(prefix))
+    if whole:
+        codes, units = _sort_ints(codes, ordinals)
+        return pa.array(codes), units, TextCode(prefix, alphabets)
+    order = np.argsort(codes)
+    codes = codes[order]
+    first = _firsts(codes)
+    tied = np.flatnonzero(~first)
+    if keys.take(pa.array(order[tied])).equals(keys.take(pa.array(order[tied - 1]))):
+        ranks, units = _sort_packed(np.cumsum(first) - 1, ordinals[order])
+        return pa.array(codes[first][ranks]), units, TextCode(prefix, alphabets)
+    return *sort_pairs(keys, ordinals), None
+
+
+def _is_repetitive(keys: pa.Array) -> bool:
+    sample = keys.take(pa.array(np.arange(0, len(keys), max(1, len(keys) // _SAMPLE))))
+    return 2 * len(sample.unique()) < len(sample)
+
+
+def _sort_ints(keys: np.ndarray, ordinals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    spread = int(keys.max()) - int(keys.min())
+    if spread.bit_length() + int(ordinals.max()).bit_length() <= 64:
+        return _sort_packed(keys, ordinals)
+    # too wide to share a word with the ordinal: their ranks are not
+    order = np.argsort(keys)
+    ascending = keys[order]
+    first = _firsts(ascending)
+    ranks, units = _sort_packed(np.cumsum(first) - 1, ordinals[order])
+    return ascending[first][ranks], units
+
+
+def _sort_packed(keys: np.ndarray, ordinals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Sort key and ordinal in one word: a single sort of machine integers."""
+    low = np.uint64(int(keys.min()) % 2**64)
+    bits = int(ordinals.max()).bit_length()
+    # unsigned arithmetic wraps, so the distance from the lowest key is right for any sign
+    packed = (keys.view(np.uint64) - low) << np.uint64(bits)
+    packed |= ordinals.astype(np.uint64)
+    packed.sort()
+    packed = packed[_firsts(packed)]
+    units = (packed & np.uint64((1 << bits) - 1)).astype(np.int32)
+    return ((packed >> np.uint64(bits)) + low).view(np.int64), units
+
+
+def _firsts(values: np.ndarray) -> np.ndarray:
+    """True where a value differs from the one before it."""
+    first = np.ones(len(values), bool)
+    np.not_equal(values[1:], values[:-1], out=first[1:])
+    return first
