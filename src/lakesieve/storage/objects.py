@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import uuid
 from dataclasses import dataclass
 from functools import lru_cache
@@ -108,7 +107,7 @@ class Storage:
             return ""
         try:
             # not through the store, whose every call costs more than a warm look-up
-            stat = os.stat(f"{self.location}/{_inside(path)}")
+            stat = Path(self.location, _inside(path)).stat()
         except FileNotFoundError as error:
             raise _missing(f"{self.location}/{path}") from error
         except OSError as error:
