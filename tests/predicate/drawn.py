@@ -1,7 +1,8 @@
-"""Drawn predicates over a column of integers and one of bytes, and rows to try them on."""
+"""Drawn predicates over columns of several kinds, and rows to try them on."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
@@ -21,6 +22,7 @@ from lakesieve.predicate.expression import (
     StartsWith,
     Unknown,
 )
+from lakesieve.predicate.literals import float_code
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -28,6 +30,10 @@ if TYPE_CHECKING:
 COLUMNS = {
     ("i",): ColumnType(field_id=1, kind="integer"),
     ("s",): ColumnType(field_id=2, kind="string"),
+    ("b",): ColumnType(field_id=3, kind="boolean"),
+    ("x",): ColumnType(field_id=4, kind="float"),
+    ("w",): ColumnType(field_id=5, kind="decimal", scale=10, precision=38),
+    ("y",): ColumnType(field_id=6, kind="binary"),
 }
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 
@@ -35,13 +41,24 @@ integers = st.integers(-4, 4) | st.sampled_from([LOWEST, LOWEST + 1, HIGHEST - 1
 strings = st.binary(max_size=3) | st.sampled_from(
     [b"", b"\x00", b"a", b"a\x00", b"ab", b"\xff", b"\xff\xff", b"a\xff", "ü".encode()]
 )
-rows = st.fixed_dictionaries({("i",): st.none() | integers, ("s",): st.none() | strings})
+floats = st.sampled_from(
+    [-math.inf, -1.5, -5e-324, -0.0, 0.0, 5e-324, 1.5, 1e308, math.inf, math.nan]
+)
+unscaled = integers | st.sampled_from([1 - 10**38, 10**38 - 1])
+VALUES = {
+    "i": integers,
+    "s": strings,
+    "b": st.booleans(),
+    "x": floats.map(float_code),
+    "w": unscaled,
+    "y": strings,
+}
+rows = st.fixed_dictionaries({(name,): st.none() | codes for name, codes in VALUES.items()})
 
 
 def _literals(column: str) -> SearchStrategy[Literal]:
-    if column == "i":
-        return st.builds(Literal, kind=st.just("integer"), value=integers)
-    return st.builds(Literal, kind=st.just("string"), value=strings)
+    kind, scale = COLUMNS[column,].kind, COLUMNS[column,].scale
+    return st.builds(Literal, kind=st.just(kind), value=VALUES[column], scale=st.just(scale))
 
 
 def _leaves(column: str) -> SearchStrategy[Expr]:
@@ -69,7 +86,7 @@ constants = st.builds(Constant, value=st.sampled_from([True, False, None]))
 
 def expressions(*, unknown: bool = False) -> SearchStrategy[Expr]:
     """Predicates of any shape, with or without parts that nobody understands."""
-    leaves: SearchStrategy[Expr] = _leaves("i") | _leaves("s") | constants
+    leaves: SearchStrategy[Expr] = st.one_of(*map(_leaves, VALUES)) | constants
     if unknown:
         leaves |= st.builds(Unknown, text=st.just("?"))
     return st.recursive(

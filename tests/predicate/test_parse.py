@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,6 +21,7 @@ from lakesieve.predicate import (
     truth,
 )
 from lakesieve.predicate.expression import Not, Unknown
+from lakesieve.predicate.literals import float_code
 
 COLUMNS = {
     ("i",): ColumnType(field_id=1, kind="integer"),
@@ -29,6 +32,13 @@ COLUMNS = {
     ("m",): ColumnType(field_id=6, kind="decimal", scale=2),
     ("x",): ColumnType(field_id=7, kind="other"),
     ("a", "b"): ColumnType(field_id=8, kind="integer"),
+    ("f",): ColumnType(field_id=9, kind="float"),
+    ("flag",): ColumnType(field_id=10, kind="boolean"),
+    ("y",): ColumnType(field_id=11, kind="binary"),
+    ("w",): ColumnType(field_id=12, kind="decimal", scale=10, precision=38),
+    ("p",): ColumnType(field_id=13, kind="decimal", scale=2, precision=9),
+    ("tn",): ColumnType(field_id=14, kind="timestamp_ns"),
+    ("nn",): ColumnType(field_id=15, kind="timestamp_ntz_ns"),
 }
 TOP = 2**63
 
@@ -78,6 +88,37 @@ def _ints(*intervals: tuple[int | None, int | None], nulls: bool = False) -> Ran
         ("I = 7", 1, _ints((7, 8))),
         ("i = 7 AND x = 3", 1, _ints((7, 8))),
         ("i = 7 AND abs(i) = 3", 1, _ints((7, 8))),
+        ("i > 1.5D", 1, _ints((2, None))),
+        ("i = 1e3", 1, _ints((1000, 1001))),
+        ("i = 5L", 1, _ints((5, 6))),
+        ("i = CAST(5 AS SMALLINT)", 1, _ints((5, 6))),
+        ("i = 1.5BD OR i = 2.0BD", 1, _ints((2, 3))),
+        ("flag", 10, _ints((1, 2))),
+        ("NOT flag", 10, _ints((None, 1), (2, None))),
+        ("flag = true", 10, _ints((1, 2))),
+        ("flag IS TRUE", 10, _ints((1, 2))),
+        ("flag IS NOT TRUE", 10, _ints((None, 1), (2, None), nulls=True)),
+        ("flag IN (true, false)", 10, _ints((0, 2))),
+        ("f = 0", 9, _ints((0, 1))),
+        ("f = -0.0", 9, _ints((0, 1))),
+        ("f = 4.9E-324", 9, _ints((1, 2))),
+        ("f < -4.9E-324D", 9, _ints((None, -2))),
+        ("f > 1.5", 9, _ints((float_code(1.5) + 1, None))),
+        ("f = 0.1D", 9, Ranges.points([float_code(0.1)])),
+        ("f > CAST('Infinity' AS DOUBLE)", 9, _ints((float_code(math.inf) + 1, None))),
+        ("f >= double('nan')", 9, _ints((float_code(math.nan), None))),
+        ("y = X'00fF'", 11, Ranges.points([b"\x00\xff"])),
+        ("y > X''", 11, Ranges(intervals=((b"\x00", None),))),
+        ("w = 1.5", 12, _ints((15 * 10**9, 15 * 10**9 + 1))),
+        ("w <= -9999999999999999999999999999", 12, _ints((None, 1 - (10**28 - 1) * 10**10))),
+        ("p = 2e0", 13, _ints((200, 201))),
+        ("p < '2'", 13, _ints((None, 200))),
+        ("tn = '1970-01-01 00:00:00.123456789'", 14, _ints((123_456_789, 123_456_790))),
+        ("nn < DATE'1970-01-02'", 15, _ints((None, 86_400 * 10**9))),
+        ("nn > '9999-01-01'", 15, _ints((TOP, None))),
+        ("n = TIMESTAMP '1970-01-01 00:00:00.000001'", 5, _ints((1, 2))),
+        ("d IN (DATE'1970-01-02', DATE'1970-01-03')", 3, _ints((1, 3))),
+        ("d IN ('1970-01-02', '1970-01-03')", 3, _ints((1, 3))),
     ],
 )
 def test_text_becomes_ranges(text: str, field: int, ranges: Ranges) -> None:
@@ -102,6 +143,33 @@ def test_text_becomes_ranges(text: str, field: int, ranges: Ranges) -> None:
         ("TRUE", Everything()),
         ("s RLIKE 'a.*'", Everything()),
         ("s LIKE 'a\\\\%%'", Everything()),
+        ("s = DATE'2026-01-01'", Everything()),
+        ("i NOT LIKE '05'", Everything()),
+        ("i = CAST(5.7 AS BIGINT)", Everything()),
+        ("i = CAST(300 AS TINYINT)", Everything()),
+        ("i > 9007199254740992D", Everything()),
+        ("i = 1.0000000000000000001", Everything()),
+        ("i IN (9007199254740993, 1.5D)", Everything()),
+        ("i NOT IN ('02')", Everything()),
+        ("t NOT IN ('1970-01-01')", Everything()),
+        ("w = 1.50000000001", Everything()),
+        ("w = 1.5D", Everything()),
+        ("w = '1'", Everything()),
+        ("m = '1'", Everything()),
+        ("f = 'NaN'", Everything()),
+        ("f = 16777217", Everything()),
+        ("f = 0.1F", Everything()),
+        ("i = 16777216F", Everything()),
+        ("i <=> '12'", Everything()),
+        ("d <=> '1970-01-02'", Everything()),
+        ("f = f", Everything()),
+        ("flag = 1", Everything()),
+        ("flag = 'true'", Everything()),
+        ("i", Everything()),
+        ("y = 'a'", Everything()),
+        ("y = X'1'", Everything()),
+        ("y LIKE 'a%'", Everything()),
+        ("s = X'61'", Everything()),
     ],
 )
 def test_text_without_ranges(text: str, where: object) -> None:
@@ -155,6 +223,42 @@ def test_long_chains_do_not_recurse() -> None:
     text = " OR ".join(f"i = {n * 2}" for n in range(3000))
 
     assert len(_where(text).ranges.intervals) == 3000
+
+
+def test_times_across_a_clock_change_are_not_compared() -> None:
+    """A time with a zone meets times without one, and near a clock change their order differs."""
+    moved = "n < TIMESTAMP '2026-03-08 03:30:00'"
+
+    assert _where(moved, "America/New_York") == Everything()
+    assert isinstance(_where(moved, "UTC"), Leaf)
+    assert isinstance(_where(moved.replace("-03-", "-06-"), "America/New_York"), Leaf)
+
+
+@pytest.mark.parametrize(
+    ("column", "kind", "value", "code"),
+    [
+        ("f", "double", "0", 0),
+        ("f", "float", str(-(2**63)), 0),
+        ("f", "double", str(0x7FF8 << 48), 0x7FF8 << 48),
+        ("f", "double", "-1", 0x7FF8 << 48),
+        ("flag", "boolean", True, 1),
+        ("y", "binary", "AP8=", b"\x00\xff"),
+        ("w", "decimal(38,10)", str(10**38 - 1), 10**38 - 1),
+        ("w", "decimal(38,10)", str(1 - 10**38), 1 - 10**38),
+    ],
+)
+def test_catalyst_values_of_each_type(column: str, kind: str, value: object, code: object) -> None:
+    """Doubles come as their bits, binary in base64, long decimals to the last digit."""
+    node = {"op": "=", "col": [column], "type": kind, "value": value}
+
+    assert truth(bind(from_catalyst(node), COLUMNS, strict=False)).ranges == Ranges.points([code])
+
+
+def test_strings_of_another_collation_are_unknown() -> None:
+    """Strings that do not compare by their bytes are never looked up."""
+    node = {"op": "=", "col": ["s"], "type": "string collate UNICODE_CI", "value": "YQ=="}
+
+    assert truth(bind(from_catalyst(node), COLUMNS, strict=False)) == Everything()
 
 
 def test_catalyst_values_are_codes() -> None:

@@ -284,8 +284,8 @@ def test_progress_is_told(spark: SparkSession, table: str) -> None:
 def test_bad_input_is_refused(spark: SparkSession, table: str) -> None:
     """Wrong names and types get one clear error each, and nothing is written."""
     spark.sql(
-        f"CREATE TABLE {table} (k BIGINT, m MAP<STRING, INT>, w DECIMAL(38,2), a ARRAY<INT>) "
-        "USING iceberg"
+        f"CREATE TABLE {table} (k BIGINT, m MAP<STRING, INT>, w DECIMAL(38,2), a ARRAY<INT>, "
+        "st STRUCT<x: INT>) USING iceberg"
     )
     cases = [
         (NotFoundError, "lake.t.nothing_here", ["k"], "no table"),
@@ -297,7 +297,7 @@ def test_bad_input_is_refused(spark: SparkSession, table: str) -> None:
         (UnsupportedError, "delta:/x", ["k"], "delta"),
         (NotFoundError, table, ["kk"], "no column kk"),
         (UnsupportedError, table, ["m"], "map"),
-        (UnsupportedError, table, ["w"], "decimal"),
+        (UnsupportedError, table, ["st"], "struct"),
         (UnsupportedError, table, ["a"], "list"),
         (LakesieveError, table, ["k", "w"], "one column"),
     ]

@@ -48,7 +48,7 @@ def find(
     resolved = table.version(version)
     columns = table.columns(resolved)
     types = {
-        path: ColumnType(field_id=c.field_id, kind=c.kind, scale=c.scale)
+        path: ColumnType(field_id=c.field_id, kind=c.kind, scale=c.scale, precision=c.precision)
         for path, c in columns.items()
     }
     bound = bind(parse_sql(predicate), types, timezone=timezone, strict=True)

@@ -21,15 +21,14 @@ from lakesieve.predicate.expression import (
     StartsWith,
     Unknown,
 )
-from lakesieve.predicate.literals import Bound, code_of
+from lakesieve.predicate.literals import Bound, are_comparable, code_of
 from lakesieve.predicate.ranges import Ranges, successor
+from lakesieve.sieve import KINDS, KeyType
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 __all__ = ["BoundExpr", "ColumnType", "Condition", "bind"]
-
-KEY_KINDS = frozenset({"integer", "date", "timestamp", "timestamp_ntz", "decimal", "string"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,11 +39,18 @@ class ColumnType:
         field_id: Its identity in the table.
         kind: Key kind; anything else makes conditions on it unknown.
         scale: Digits after the point, for decimals.
+        precision: Digits in all, for decimals.
     """
 
     field_id: int
     kind: str
     scale: int = 0
+    precision: int = 18
+
+    @property
+    def key_type(self) -> KeyType:
+        """The type of its keys, if it can have any."""
+        return KeyType(kind=self.kind, scale=self.scale, precision=self.precision)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,19 +148,22 @@ class _Binder:
         if isinstance(expr, IsNull):
             # true and false alike only need to know of nulls, whatever the type
             return _two_valued(column, Ranges(nulls=True))
-        if column.kind not in KEY_KINDS:
+        if column.kind not in KINDS:
             raise _UnclearError(f"column of kind {column.kind}")
         match expr:
             case Compare():
                 return _three_valued(column, self._compared(expr.op, expr.value, column))
             case In():
-                points = [self._bound(value, column) for value in expr.values]
+                points = self._bounds(expr.values, column, listed=True)
                 true = Ranges.points(p.code for p in points if p.exact)
                 false = Ranges() if expr.has_null else true.complement(nulls=False)
                 return Condition(field_id=column.field_id, true=true, false=false)
             case NullSafeEqual():
                 if expr.value is None:
                     return _two_valued(column, Ranges(nulls=True))
+                if expr.value.kind == "text" and column.kind != "string":
+                    # text that is none of the column's type may be null, and so equal to nulls
+                    raise _UnclearError(repr(expr.value.value))
                 return _two_valued(column, self._compared("=", expr.value, column))
             case StartsWith():
                 if column.kind != "string":
@@ -162,7 +171,7 @@ class _Binder:
                 return _three_valued(column, Ranges.prefix(expr.prefix))
 
     def _compared(self, op: str, value: Literal, column: ColumnType) -> Ranges:
-        bound = self._bound(value, column)
+        (bound,) = self._bounds((value,), column)
         above = successor(bound.code)
         match op:
             case "=":
@@ -177,12 +186,20 @@ class _Binder:
                 return Ranges.of([(bound.code if bound.exact else above, None)])
         raise _UnclearError(f"operator {op}")
 
-    def _bound(self, value: Literal, column: ColumnType) -> Bound:
-        bound = code_of(value, column.kind, column.scale, self._timezone)
-        if bound is None:
-            impossible = value.kind == "text" and column.kind in {"date", "timestamp"}
-            raise _UnclearError(repr(value.value), impossible=impossible)
-        return bound
+    def _bounds(
+        self, values: Sequence[Literal], column: ColumnType, *, listed: bool = False
+    ) -> list[Bound]:
+        key_type = column.key_type
+        if not are_comparable(values, key_type, listed=listed):
+            raise _UnclearError("values of another type")
+        bounds = []
+        for value in values:
+            bound = code_of(value, key_type, self._timezone)
+            if bound is None:
+                impossible = value.kind == "text" and column.kind in {"date", "timestamp"}
+                raise _UnclearError(repr(value.value), impossible=impossible)
+            bounds.append(bound)
+        return bounds
 
 
 class _UnclearError(Exception):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import re
+import struct
 from typing import Any
 
 from lakesieve.predicate.expression import (
@@ -21,6 +21,7 @@ from lakesieve.predicate.expression import (
     StartsWith,
     Unknown,
 )
+from lakesieve.predicate.literals import float_code
 
 __all__ = ["from_catalyst"]
 
@@ -57,7 +58,7 @@ def _node(document: Any, depth: int) -> Expr:
         if op == "not":
             return Not(arg=_node(document["arg"], depth + 1))
         return _leaf(op, document)
-    except (_OddError, KeyError, TypeError, ValueError, AttributeError, binascii.Error):
+    except (_OddError, KeyError, TypeError, ValueError, AttributeError, struct.error):
         return Unknown(text="unreadable condition")
 
 
@@ -103,8 +104,10 @@ def _literal(kind: str, value: Any) -> Literal:
     decimal = _DECIMAL.fullmatch(kind)
     if decimal:
         return Literal(kind="decimal", value=_integer(value), scale=int(decimal.group(2)))
-    if kind == "string":
-        return Literal(kind="string", value=_bytes(value))
+    if kind in {"string", "binary"}:
+        return Literal(kind=kind, value=_bytes(value))
+    if kind in {"float", "double"}:
+        return Literal(kind="float", value=float_code(_double(value)))
     if kind == "boolean" and isinstance(value, bool):
         return Literal(kind="boolean", value=value)
     raise _OddError
@@ -114,6 +117,11 @@ def _integer(value: Any) -> int:
     if not isinstance(value, str) or len(value) > 60:
         raise _OddError
     return int(value)
+
+
+def _double(bits: Any) -> float:
+    number: float = struct.unpack("<d", struct.pack("<q", _integer(bits)))[0]
+    return number
 
 
 def _bytes(value: Any) -> bytes:

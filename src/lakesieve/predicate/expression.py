@@ -30,14 +30,19 @@ class Literal:
     """A typed value.
 
     Args:
-        kind: A key kind, or ``number`` (Decimal) and ``text`` (str) as written in SQL.
+        kind: A key kind; or as written in SQL: ``number`` (Decimal) without and ``double`` with an
+            exponent or suffix, ``text`` (str), and the text of ``DATE '...'`` (``date_text``),
+            ``TIMESTAMP '...'`` (``timestamp_text``) and ``TIMESTAMP_NTZ '...'``
+            (``timestamp_ntz_text``).
         value: The value: key code for key kinds, ``bool`` for ``boolean``.
-        scale: Digits after the point of an unscaled decimal.
+        scale: Digits after the point of an unscaled decimal, or of a number's type.
+        precision: Digits in all of a number's type, where it was written.
     """
 
     kind: str
     value: object
     scale: int = 0
+    precision: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

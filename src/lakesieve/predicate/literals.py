@@ -4,24 +4,39 @@ from __future__ import annotations
 
 import math
 import re
+import struct
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 if TYPE_CHECKING:
-    from lakesieve.predicate.expression import Literal
+    from collections.abc import Sequence
 
-__all__ = ["Bound", "code_of"]
+    from lakesieve.predicate.expression import Literal
+    from lakesieve.sieve import KeyType
+
+__all__ = ["Bound", "are_comparable", "code_of", "float_code", "is_single"]
 
 _EPOCH_DAY = date(1970, 1, 1)
-_DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
+_DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})", re.ASCII)
 _TIMESTAMP = re.compile(
-    r"(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}:\d{2})(\.\d{1,6})?\s*(Z|[+-]\d{2}:\d{2})?"
+    r"(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}:\d{2})(?:\.(\d{1,9}))?\s*(Z|[+-]\d{2}:\d{2})?",
+    re.ASCII,
 )
-_NUMBER = re.compile(r"[+-]?\d+")
+_WHOLE = re.compile(r"[+-]?\d{1,60}", re.ASCII)
+_BLANKS = " \t\r\n"
+_INT_DIGITS, _LONG_DIGITS, _MOST_DIGITS = 10, 20, 38
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
+_WIDEST = 10**40
+"""Beyond every decimal's unscaled value."""
+_EXACT_LONGS = 2**53
+"""Whole numbers below it are doubles; above it two of them become the same double."""
+_EXACT_DIGITS = 15
+"""Decimals of so many digits become different doubles, in the same order."""
+_NEAR = timedelta(days=2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,74 +52,178 @@ class Bound:
     exact: bool = True
 
 
-def code_of(literal: Literal, kind: str, scale: int, timezone: str) -> Bound | None:
+def code_of(literal: Literal, column: KeyType, timezone: str) -> Bound | None:
     """Place a literal among the codes of a column; ``None`` when that cannot be told.
 
+    Where Spark would convert the column to compare it, the answer is ``None`` unless the result is
+    the same. Codes of decimals are unscaled values of any size.
+
     Args:
-        literal: A typed value, or text or a number as written in SQL.
-        kind: The column's key kind.
-        scale: Its digits after the point.
+        literal: A typed value, or a value as written in SQL.
+        column: Type of the column's keys.
         timezone: For timestamps written without one.
     """
     value = literal.value
-    if kind == "string":
-        return _string(literal)
-    if kind in {"integer", "decimal"}:
-        number = _number(literal)
-        return None if number is None else _placed(number, scale if kind == "decimal" else 0)
-    if literal.kind == kind and isinstance(value, int):
-        return Bound(code=value)
-    if literal.kind == "text" and isinstance(value, str):
-        return _date(value) if kind == "date" else _timestamp(value, kind, timezone)
-    if literal.kind == "date" and isinstance(value, int) and kind != "date":
+    match column.kind:
+        case "string" | "binary":
+            return _bytes(literal, column.kind)
+        case "integer" | "decimal":
+            number = _number(literal, column)
+            return None if number is None else _placed(number, column)
+        case "float":
+            return _float(literal)
+    if literal.kind == column.kind and isinstance(value, int):
+        return Bound(code=int(value))
+    if isinstance(value, str):
+        if column.kind == "date":
+            return _date(value)
+        if column.kind != "boolean":
+            return _fitting(_timestamp(value, literal.kind, column.kind, timezone))
+    if literal.kind == "date" and isinstance(value, int) and column.kind.startswith("timestamp"):
         try:
             day = (_EPOCH_DAY + timedelta(days=value)).isoformat()
         except OverflowError:
             return None
-        return _timestamp(f"{day} 00:00:00", kind, timezone)
+        return _fitting(_timestamp(day, "date_text", column.kind, timezone))
     return None
 
 
-def _string(literal: Literal) -> Bound | None:
-    if isinstance(literal.value, bytes) and literal.kind == "string":
+def are_comparable(literals: Sequence[Literal], column: KeyType, *, listed: bool) -> bool:
+    """Whether Spark compares a column with values as they are, without rounding on the way.
+
+    All of them are first converted to one type, decimals to one of at most 38 digits, which may
+    cost digits after the point.
+
+    Args:
+        literals: The values that one condition compares the column with.
+        column: Type of the column's keys.
+        listed: The condition is ``IN``, which converts all values together.
+    """
+    kinds = {literal.kind for literal in literals}
+    if listed and len(kinds) > 1:
+        return False
+    if listed and kinds == {"text"}:
+        # read as the column's type, or the column as text, depending on the session
+        return column.kind == "string" or (
+            column.kind == "date" and all(_DATE.fullmatch(str(one.value)) for one in literals)
+        )
+    if column.kind not in {"integer", "decimal"} or kinds != {"number"}:
+        return True
+    is_decimal = column.kind == "decimal"
+    before = [column.precision - column.scale if is_decimal else _LONG_DIGITS]
+    after = [column.scale if is_decimal else 0]
+    for literal in literals:
+        digits, scale = _digits(literal)
+        before.append(digits - scale)
+        after.append(scale)
+    return max(before) + max(after) <= _MOST_DIGITS
+
+
+def _digits(literal: Literal) -> tuple[int, int]:
+    """Most digits in all, and after the point, of the type that Spark gives a written number."""
+    value = literal.value
+    if literal.precision or not isinstance(value, Decimal):
+        return literal.precision, literal.scale
+    exponent = value.as_tuple().exponent
+    scale = max(0, -exponent) if isinstance(exponent, int) else 0
+    if scale == 0:
+        return max(_INT_DIGITS if abs(value) < 2**31 else _LONG_DIGITS, value.adjusted() + 1), 0
+    return max(value.adjusted() + 1, 0) + scale, scale
+
+
+def float_code(value: float) -> int:
+    """The code of one float or double, as :func:`lakesieve.sieve.encode_keys` makes them."""
+    # adding 0.0 turns -0.0 into 0.0
+    packed = b"\0\0\0\0\0\0\xf8\x7f" if math.isnan(value) else struct.pack("<d", value + 0.0)
+    bits: int = struct.unpack("<q", packed)[0]
+    return bits ^ ((bits >> 63) & _HIGHEST)
+
+
+def is_single(value: float) -> bool:
+    """Whether a number is one of single precision, whatever it is rounded to on its way."""
+    try:
+        return bool(struct.unpack("<f", struct.pack("<f", value))[0] == value)
+    except OverflowError:
+        return False
+
+
+def _bytes(literal: Literal, kind: str) -> Bound | None:
+    if literal.kind == kind and isinstance(literal.value, bytes):
         return Bound(code=literal.value)
-    if isinstance(literal.value, str) and literal.kind == "text":
+    if literal.kind == "text" and kind == "string" and isinstance(literal.value, str):
         return Bound(code=literal.value.encode())
     return None
 
 
-def _number(literal: Literal) -> Decimal | None:
+def _float(literal: Literal) -> Bound | None:
     value = literal.value
-    if literal.kind in {"integer", "number"} and isinstance(value, (int, Decimal)):
-        return Decimal(value)
-    if literal.kind == "decimal" and isinstance(value, int):
-        return Decimal(value).scaleb(-literal.scale)
-    if literal.kind == "text" and isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
-        return Decimal(value.strip())
-    return None
-
-
-def _placed(number: Decimal, scale: int) -> Bound | None:
-    try:
-        exponent = number.adjusted() + scale if number else 0
-        if not number.is_finite() or len(number.as_tuple().digits) > 60:
-            return None
-        if exponent > 40:
-            return Bound(code=_HIGHEST if number > 0 else _LOWEST - 1, exact=False)
-        numerator, denominator = number.as_integer_ratio()
-    except (InvalidOperation, OverflowError, ValueError):
+    if literal.kind == "float" and isinstance(value, int):
+        return Bound(code=value)
+    if literal.kind not in {"number", "double"} or not isinstance(value, Decimal):
         return None
-    scaled = numerator * 10**scale
-    floor = scaled // denominator
-    if floor > _HIGHEST:
-        return Bound(code=_HIGHEST, exact=False)
-    if floor < _LOWEST:
-        return Bound(code=_LOWEST - 1, exact=False)
-    return Bound(code=floor, exact=scaled % denominator == 0)
+    nearest = float(value)
+    if math.isinf(nearest) and value.is_finite():
+        return None
+    # a whole number is made single or double as the column is, which is not known here
+    whole = literal.kind == "number" and value == value.to_integral_value()
+    if whole and (Decimal(nearest) != value or not is_single(nearest)):
+        return None
+    return Bound(code=float_code(nearest))
+
+
+def _number(literal: Literal, column: KeyType) -> Fraction | None:
+    """The number that a column of integers or decimals is compared with."""
+    value = literal.value
+    if isinstance(value, int):
+        if literal.kind == "integer":
+            return Fraction(value)
+        return Fraction(value, 10**literal.scale) if literal.kind == "decimal" else None
+    if isinstance(value, str):
+        if literal.kind != "text" or not _WHOLE.fullmatch(value.strip(_BLANKS)):
+            return None
+        number = Decimal(value.strip(_BLANKS))
+        # text makes doubles of decimals
+        return Fraction(number) if column.kind == "integer" or _is_safe(number, column) else None
+    if not isinstance(value, Decimal) or not value.is_finite() or abs(value.adjusted()) > 300:
+        return None
+    if literal.kind == "number":
+        return Fraction(value)
+    if literal.kind != "double":
+        return None
+    if column.kind == "decimal":
+        return Fraction(value) if _is_safe(value, column) else None
+    nearest = float(value)
+    return Fraction(nearest) if abs(nearest) < _EXACT_LONGS else None
+
+
+def _is_safe(number: Decimal, column: KeyType) -> bool:
+    """Whether decimals compare with a number as their doubles do with its double."""
+    digits = "".join(map(str, number.as_tuple().digits)).rstrip("0")
+    return column.precision <= _EXACT_DIGITS and len(digits) <= _EXACT_DIGITS
+
+
+def _placed(number: Fraction, column: KeyType) -> Bound:
+    is_decimal = column.kind == "decimal"
+    scaled = number * 10**column.scale if is_decimal else number
+    floor = scaled.numerator // scaled.denominator
+    bound = Bound(code=floor, exact=scaled.denominator == 1)
+    return _within(bound, -_WIDEST, _WIDEST) if is_decimal else _within(bound, _LOWEST, _HIGHEST)
+
+
+def _within(bound: Bound, lowest: int, highest: int) -> Bound:
+    if isinstance(bound.code, int) and bound.code > highest:
+        return Bound(code=highest, exact=False)
+    if isinstance(bound.code, int) and bound.code < lowest:
+        return Bound(code=lowest - 1, exact=False)
+    return bound
+
+
+def _fitting(bound: Bound | None) -> Bound | None:
+    return None if bound is None else _within(bound, _LOWEST, _HIGHEST)
 
 
 def _date(text: str) -> Bound | None:
-    found = _DATE.fullmatch(text.strip())
+    found = _DATE.fullmatch(text.strip(_BLANKS))
     if found is None:
         return None
     try:
@@ -114,27 +233,32 @@ def _date(text: str) -> Bound | None:
     return Bound(code=(day - _EPOCH_DAY).days)
 
 
-def _timestamp(text: str, kind: str, timezone: str) -> Bound | None:
-    text = text.strip()
+def _timestamp(text: str, written: str, kind: str, timezone: str) -> Bound | None:
+    """Read a time; ``written`` tells text from dates, times and times without a zone."""
+    text = text.strip(_BLANKS)
     if _DATE.fullmatch(text):
         text += " 00:00:00"
     found = _TIMESTAMP.fullmatch(text)
     if found is None:
         return None
     day, clock, fraction, zone = found.groups()
+    digits = 9 if kind.endswith("_ns") else 6
+    is_local = kind.startswith("timestamp_ntz")
+    if len(fraction or "") > digits or (zone and (is_local or written == "timestamp_ntz_text")):
+        return None
     try:
         stamp = datetime.fromisoformat(f"{day}T{clock}")
-        if kind == "timestamp":
+        if not is_local:
             stamp = _zoned(stamp, zone, timezone)
-        elif zone is not None:
+        elif written == "timestamp_text" and not _is_steady(stamp, timezone):
             return None
         else:
             stamp = stamp.replace(tzinfo=UTC)
     except (ValueError, OverflowError, ZoneInfoNotFoundError):
         return None
     since = stamp - datetime(1970, 1, 1, tzinfo=UTC)
-    micros = (since.days * 86400 + since.seconds) * 1_000_000 + since.microseconds
-    return Bound(code=micros + math.floor(Decimal(fraction or 0) * 1_000_000))
+    seconds = since.days * 86400 + since.seconds
+    return Bound(code=seconds * 10**digits + int((fraction or "").ljust(digits, "0")))
 
 
 def _zoned(stamp: datetime, zone: str | None, timezone: str) -> datetime:
@@ -143,3 +267,16 @@ def _zoned(stamp: datetime, zone: str | None, timezone: str) -> datetime:
     # a local time that a clock change skips or repeats is read as Spark reads it: by the offset
     # before the change, which is what fold=0 means
     return stamp.replace(tzinfo=ZoneInfo(timezone))
+
+
+def _is_steady(stamp: datetime, timezone: str) -> bool:
+    """Whether clocks do not change around a local time.
+
+    Times without a zone become times with one when they are compared with such; only a clock change
+    makes two of them equal, or swaps them.
+    """
+    zone = ZoneInfo(timezone)
+    offsets = {
+        (stamp + shift).replace(tzinfo=zone).utcoffset() for shift in (-_NEAR, timedelta(), _NEAR)
+    }
+    return len(offsets) == 1

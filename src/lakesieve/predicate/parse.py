@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from decimal import Decimal, InvalidOperation
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import sqlglot
@@ -24,6 +27,7 @@ from lakesieve.predicate.expression import (
     StartsWith,
     Unknown,
 )
+from lakesieve.predicate.literals import is_single
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expression
@@ -124,7 +128,17 @@ def _expr(node: Expression, depth: int) -> Expr:
             return Constant(value=bool(node.this))
         case sql.Null():
             return Constant(value=None)
+        case sql.Column() | sql.Dot():
+            return _truth_of(node)
     return _leaf(node) or Unknown(text=_short(node.sql(dialect="spark")))
+
+
+def _truth_of(node: Expression) -> Expr:
+    """A column standing alone, which must be of booleans."""
+    column = _column(node)
+    if column is None:
+        return Unknown(text=_short(node.sql(dialect="spark")))
+    return Compare(column=column, op="=", value=Literal(kind="boolean", value=True))
 
 
 def _chain(node: Expression, kind: type[Expression]) -> list[Expression]:
@@ -154,6 +168,8 @@ def _leaf(node: Expression) -> Expr | None:
             column = _column(node.this)
             if column is not None and isinstance(node.expression, sql.Null):
                 return IsNull(column=column)
+            if column is not None and isinstance(node.expression, sql.Boolean):
+                return NullSafeEqual(column=column, value=_literal(node.expression))
         case sql.Between():
             low = _comparison(">=", node.this, node.args["low"])
             high = _comparison("<=", node.this, node.args["high"])
@@ -211,7 +227,8 @@ def _like(node: Expression) -> Expr | None:
         return None
     stem = text.split("%", 1)[0].split("_", 1)[0]
     if stem == text:
-        return Compare(column=column, op="=", value=Literal(kind="text", value=text))
+        # patterns are matched with strings alone, other columns are printed first
+        return Compare(column=column, op="=", value=Literal(kind="string", value=stem.encode()))
     starts = StartsWith(column=column, prefix=stem.encode())
     if text == stem + "%":
         return starts
@@ -235,6 +252,24 @@ def _column(node: Expression) -> tuple[str, ...] | None:
     return None
 
 
+_TIMES = {
+    sql.DataType.Type.DATE: "date_text",
+    sql.DataType.Type.TIMESTAMP: "timestamp_text",
+    sql.DataType.Type.TIMESTAMPTZ: "timestamp_text",
+    sql.DataType.Type.TIMESTAMPLTZ: "timestamp_text",
+    sql.DataType.Type.TIMESTAMPNTZ: "timestamp_ntz_text",
+}
+_INTEGERS = {
+    sql.DataType.Type.TINYINT: (8, 3),
+    sql.DataType.Type.SMALLINT: (16, 5),
+    sql.DataType.Type.INT: (32, 10),
+    sql.DataType.Type.BIGINT: (64, 20),
+}
+_DOUBLE = re.compile(
+    r"nan|[+-]?(inf|infinity|(\d+\.?\d*|\.\d+)(e[+-]?\d{1,3})?)", re.ASCII | re.IGNORECASE
+)
+
+
 def _literal(node: Expression) -> Literal | None:
     match node:
         case sql.Paren():
@@ -243,32 +278,77 @@ def _literal(node: Expression) -> Literal | None:
             value = _literal(node.this)
             if value is None or not isinstance(value.value, Decimal):
                 return None
-            return Literal(kind="number", value=-value.value)
+            # the operator minus would round it
+            return replace(value, value=value.value.copy_negate())
+        case sql.Boolean():
+            return Literal(kind="boolean", value=bool(node.this))
+        case sql.HexString():
+            return _binary(str(node.this))
         case sql.Literal() if node.is_string:
             return Literal(kind="text", value=str(node.this))
         case sql.Literal():
-            try:
-                return Literal(kind="number", value=Decimal(str(node.this)))
-            except InvalidOperation:
-                return None
-        case sql.Cast() if isinstance(node.this, sql.Literal) and node.this.is_string:
-            # DATE '...' and TIMESTAMP '...'; the column's type says how to read the text
-            if node.to.this in {
-                sql.DataType.Type.DATE,
-                sql.DataType.Type.TIMESTAMP,
-                sql.DataType.Type.TIMESTAMPTZ,
-                sql.DataType.Type.TIMESTAMPLTZ,
-                sql.DataType.Type.TIMESTAMPNTZ,
-            }:
-                return Literal(kind="text", value=str(node.this.this))
-        case sql.Cast() if node.to.this in {
-            sql.DataType.Type.BIGINT,
-            sql.DataType.Type.SMALLINT,
-            sql.DataType.Type.TINYINT,
-        }:
-            return _literal(node.this) if not _is_text(node.this) else None
+            return _written(str(node.this))
+        case sql.Cast():
+            return _cast(node.this, node.to)
     return None
 
 
-def _is_text(node: Expression) -> bool:
-    return isinstance(node, sql.Literal) and bool(node.is_string)
+def _binary(digits: str) -> Literal | None:
+    try:
+        return Literal(kind="binary", value=bytes.fromhex(digits))
+    except ValueError:
+        return None
+
+
+def _written(text: str) -> Literal | None:
+    try:
+        kind = "double" if "e" in text.lower() else "number"
+        return Literal(kind=kind, value=Decimal(text))
+    except InvalidOperation:
+        return None
+
+
+def _cast(inner: Expression, to: Expression) -> Literal | None:
+    """A cast, ``DATE '...'`` or a suffix, where it changes only the type of what is written."""
+    value = _literal(inner)
+    if value is None or value.precision:
+        return None
+    written, kind = value.value, to.this
+    if isinstance(written, str):
+        if kind in _TIMES and value.kind == "text":
+            return Literal(kind=_TIMES[kind], value=written)
+        if not _DOUBLE.fullmatch(written) or kind in _INTEGERS:
+            return None
+        written = Decimal(written)
+    if not isinstance(written, Decimal):
+        return None
+    if kind in _INTEGERS and value.kind == "number":
+        bits, digits = _INTEGERS[kind]
+        if written == written.to_integral_value() and abs(written) < 2 ** (bits - 1):
+            return Literal(kind="number", value=written, precision=digits)
+    if kind == sql.DataType.Type.DOUBLE or (
+        kind == sql.DataType.Type.FLOAT and _is_single(written)
+    ):
+        return Literal(kind="double", value=written)
+    if kind == sql.DataType.Type.DECIMAL and value.kind != "double" and written.is_finite():
+        return _decimal(written, to)
+    return None
+
+
+def _is_single(number: Decimal) -> bool:
+    """Whether a number is the same in single precision, and next to longs that are made single."""
+    if not number.is_finite():
+        return True
+    nearest = float(number)
+    return is_single(nearest) and Decimal(nearest) == number and abs(nearest) < 2**24
+
+
+def _decimal(number: Decimal, to: Expression) -> Literal | None:
+    sizes = [str(size.this) for size in to.expressions]
+    if len(sizes) != 2 or not all(size.isdecimal() for size in sizes):
+        return None
+    precision, scale = map(int, sizes)
+    unscaled = Fraction(number) * 10**scale
+    if precision > 38 or unscaled.denominator != 1 or abs(unscaled) >= 10**precision:
+        return None
+    return Literal(kind="number", value=number, precision=precision, scale=scale)

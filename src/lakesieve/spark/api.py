@@ -219,18 +219,26 @@ def _key_column(table: Table, version: TableVersion, columns: Sequence[str]) -> 
         folded = [c for n, c in by_name.items() if n.lower() == asked.lower()]
         column = folded[0] if len(folded) == 1 else None
     if column is None:
+        for name, outer in by_name.items():
+            if outer.type in {"list", "map"} and asked.startswith(f"{name}."):
+                raise _not_indexable(f"The column {asked} inside {name}", outer)
         raise NotFoundError(
             f"{table.name} has no column {asked}.",
             kind=ErrorKind.COLUMN_NOT_FOUND,
             hint=f"It has: {', '.join(sorted(by_name))}.",
         )
     if column.kind == "other":
-        raise UnsupportedError(
-            f"The column {asked} of type {column.type} cannot be indexed.",
-            kind=ErrorKind.UNSUPPORTED_TYPE,
-            hint="Integers, dates, timestamps, decimals up to 18 digits and strings can.",
-        )
+        raise _not_indexable(f"The column {asked}", column)
     return column
+
+
+def _not_indexable(what: str, column: Column) -> UnsupportedError:
+    return UnsupportedError(
+        f"{what} of type {column.type} cannot be indexed.",
+        kind=ErrorKind.UNSUPPORTED_TYPE,
+        hint="Booleans, numbers, dates, timestamps, strings, UUIDs and binary columns can, also as "
+        "fields of structs; lists, maps, structs and variants cannot.",
+    )
 
 
 def _definition(table: Table, column: Column, name: str) -> IndexDefinition:

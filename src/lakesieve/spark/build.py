@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakesieve.errors import ErrorKind, LakesieveError
+from lakesieve.errors import ErrorKind, LakesieveError, UnsupportedError
 from lakesieve.format import SegmentEntry
 from lakesieve.sieve import KeyType, encode_keys
 from lakesieve.spark.stages import (
@@ -83,7 +83,7 @@ def build_segments(
     watch.expect(rows=rows_total, files=files.num_rows)
     if files.num_rows == 0:
         return Built(segments=(), files=_with_flags(files, np.zeros((2, 0), np.int64)))
-    key_type = KeyType(kind=column.kind, scale=column.scale)
+    key_type = KeyType(kind=column.kind, scale=column.scale, precision=column.precision)
     with rule.raw_reads():
         salt, hashes, ordinals = _path_hashes(spark, files.column("path"))
         split = _split_bytes(files, rows_total, spark.sparkContext.defaultParallelism)
@@ -125,7 +125,18 @@ def _run(rows: DataFrame, scatter_plan: ScatterPlan, cut_plan: CutPlan) -> pa.Ta
 
 
 def _hashed(rows: DataFrame, column: Column, salt: int) -> DataFrame:
-    """Key and hash of the file; strings as bytes, so that no decoding can fail."""
+    """Key and hash of the file; strings as bytes, so that no decoding can fail.
+
+    Raises:
+        UnsupportedError: Strings of the column do not compare by their bytes.
+    """
+    found = rows.schema["key"].dataType.simpleString()
+    if found.startswith("string collate"):
+        raise UnsupportedError(
+            f"The column {'.'.join(column.path)} of type {found} cannot be indexed.",
+            kind=ErrorKind.UNSUPPORTED_TYPE,
+            hint="Strings can be indexed that compare by their bytes (UTF8_BINARY).",
+        )
     key = "CAST(key AS BINARY) AS key" if column.kind == "string" else "key"
     return rows.selectExpr(key, f"xxhash64(file, {salt}) AS file")
 

@@ -20,7 +20,7 @@ n-th data file."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A leaf column of a table's schema.
+    """A column of a table's schema, or a field of a struct.
 
     Args:
         path: Names from the top-level column down to the field.
@@ -28,6 +28,7 @@ class Column:
         type: The type as the format prints it.
         kind: The key kind, or ``"other"`` when it cannot be a key.
         scale: Digits after the point, for decimals.
+        precision: Digits in all, for decimals.
     """
 
     path: tuple[str, ...]
@@ -35,6 +36,7 @@ class Column:
     type: str
     kind: str
     scale: int = 0
+    precision: int = 18
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +77,7 @@ class Table(Protocol):
         """Resolve a version id, timestamp, branch or tag; ``None`` is the current version."""
 
     def columns(self, version: TableVersion) -> Mapping[tuple[str, ...], Column]:
-        """The leaf columns outside lists and maps, as named in that version."""
+        """The columns, and the fields of structs outside lists and maps, as of that version."""
 
     def live_files(self, version: TableVersion) -> pa.Table:
         """Data files of that version: ``path`` string, ``size`` int64, ``records`` int64."""

@@ -103,7 +103,7 @@ class IcebergTable:
         return None if newest is None else self._java.snapshot(newest.snapshotId())
 
     def columns(self, version: TableVersion) -> Mapping[tuple[str, ...], Column]:
-        """The leaf columns outside lists and maps, as named in that version's schema."""
+        """The columns, and the fields of structs outside lists and maps, as of that version."""
         return columns_of_schema(version.schema)
 
     def live_files(self, version: TableVersion) -> pa.Table:

@@ -11,19 +11,28 @@ from lakesieve.tables.contract import Column
 __all__ = ["columns_of_schema"]
 
 _KINDS = {
+    "boolean": "boolean",
     "int": "integer",
     "long": "integer",
+    "float": "float",
+    "double": "float",
     "date": "date",
     "timestamp": "timestamp_ntz",
     "timestamptz": "timestamp",
+    "timestamp_ns": "timestamp_ntz_ns",
+    "timestamptz_ns": "timestamp_ns",
     "string": "string",
+    # engines read UUIDs as text
+    "uuid": "string",
+    "binary": "binary",
 }
 _DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
+_FIXED = re.compile(r"fixed\[\s*\d+\s*\]")
 _DEEPEST_SCHEMA = 64
 
 
 def columns_of_schema(schema_json: str) -> dict[tuple[str, ...], Column]:
-    """List the leaf columns of a schema that are not inside a list or a map.
+    """List the columns of a schema and the fields of its structs, but nothing in lists and maps.
 
     Args:
         schema_json: A schema as Iceberg's ``SchemaParser`` writes it.
@@ -41,25 +50,21 @@ def _walk(
     if len(parent) >= _DEEPEST_SCHEMA:
         return
     for field in fields:
-        path = (*parent, field["name"])
-        kind = field["type"]
-        if isinstance(kind, dict):
-            if kind["type"] == "struct":
-                _walk(kind["fields"], path, found)
-                continue
-            found[path] = Column(path=path, field_id=field["id"], type=kind["type"], kind="other")
-            continue
-        decimal = _DECIMAL.fullmatch(kind)
+        path, written = (*parent, field["name"]), field["type"]
+        name = written["type"] if isinstance(written, dict) else written
+        decimal = _DECIMAL.fullmatch(name)
         if decimal:
-            narrow = int(decimal.group(1)) <= 18
+            precision, scale = map(int, decimal.groups())
             found[path] = Column(
                 path=path,
                 field_id=field["id"],
-                type=kind,
-                kind="decimal" if narrow else "other",
-                scale=int(decimal.group(2)),
+                type=name,
+                kind="decimal",
+                scale=scale,
+                precision=precision,
             )
         else:
-            found[path] = Column(
-                path=path, field_id=field["id"], type=kind, kind=_KINDS.get(kind, "other")
-            )
+            kind = "binary" if _FIXED.fullmatch(name) else _KINDS.get(name, "other")
+            found[path] = Column(path=path, field_id=field["id"], type=name, kind=kind)
+        if isinstance(written, dict) and name == "struct":
+            _walk(written["fields"], path, found)

@@ -10,6 +10,7 @@ import java.util.Map;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.BinaryComparison;
+import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.expressions.EqualNullSafe;
 import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -239,18 +240,42 @@ public final class CatalystJson {
       path.add(((StructType) child.dataType()).fields()[g.ordinal()].name());
       return path;
     }
+    if (e instanceof Cast) {
+      Expression child = (Expression) ((Cast) e).child();
+      return widens(child.dataType(), e.dataType()) ? path(child, attributes) : null;
+    }
     return null;
+  }
+
+  /** Casts that leave a value's key code as it is. */
+  private static boolean widens(DataType from, DataType to) {
+    if ("float".equals(from.simpleString())) return "double".equals(to.simpleString());
+    return integerBits(from) > 0 && integerBits(from) < integerBits(to);
+  }
+
+  private static int integerBits(DataType type) {
+    String name = type.simpleString();
+    if ("tinyint".equals(name)) return 8;
+    if ("smallint".equals(name)) return 16;
+    if ("int".equals(name)) return 32;
+    return "bigint".equals(name) ? 64 : 0;
   }
 
   private static boolean sameType(Expression a, Expression b) {
     return a.dataType().simpleString().equals(b.dataType().simpleString());
   }
 
-  /** Integers as decimal strings, byte strings as base64, booleans as they are; else null. */
+  /**
+   * Integers and the bits of doubles as decimal strings, byte strings as base64, booleans as they
+   * are; else null.
+   */
   private static Object value(Object v) {
     if (v instanceof Boolean) return v;
     if (v instanceof Byte || v instanceof Short || v instanceof Integer || v instanceof Long) {
       return v.toString();
+    }
+    if (v instanceof Float || v instanceof Double) {
+      return Long.toString(Double.doubleToLongBits(((Number) v).doubleValue()));
     }
     if (v instanceof Decimal) {
       BigInteger unscaled = ((Decimal) v).toJavaBigDecimal().unscaledValue();
