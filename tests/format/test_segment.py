@@ -78,6 +78,16 @@ def test_byte_segments_are_read_back(blocks) -> None:
     assert _decode(*_encode(blocks)) == blocks
 
 
+returning = st.sampled_from([{1}, {1}, {1}, {2}, {2, 7}, {39}, set()])
+
+
+@given(st.dictionaries(codes | st.integers(0, 200), returning, min_size=1, max_size=150))
+def test_files_that_come_back_are_read_back(blocks) -> None:
+    """Sets told by the ones before them survive, between gaps of all widths."""
+    for group in (7, 1000):
+        assert _decode(*_encode(blocks, group)) == blocks
+
+
 @pytest.mark.parametrize("physical", ["int64", "bytes"])
 @given(data=st.data())
 def test_built_blocks_are_read_back(physical: str, data: st.DataObject) -> None:
@@ -255,3 +265,19 @@ def test_random_units_cost_their_logarithm() -> None:
         )
 
         assert 8 * len(data) / 200_000 < 1.08 * np.log2(files)
+
+
+def test_late_keys_between_gaps_cost_little_more_than_late_keys() -> None:
+    """Holes at regular places hardly cost anything, even where other keys come late."""
+    random = np.random.default_rng(2)
+    units = np.arange(200_000) // 5_000
+    late = random.random(200_000) < 0.05
+    units[late] = random.integers(0, 40, late.sum())
+    sizes = []
+    for keys in (np.arange(200_000), np.arange(200_000) * 3 // 2):
+        blocks = build_blocks(pa.array(keys), units.astype(np.int32))
+        data, entry = encode_segment(blocks, unit_count=UNITS)
+        assert entry.keys == 200_000
+        sizes.append(len(data))
+
+    assert sizes[1] < 1.15 * sizes[0]

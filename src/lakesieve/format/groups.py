@@ -25,9 +25,16 @@ LONGEST_SEPARATOR = 1 << 20
 
 # how sets are stored, blocks without the gaps after them
 _HEADER = struct.Struct("<BI")
-_LISTS, _JOINED, _BITMAPS = 0, 1, 2
+_LISTS, _JOINED, _BITMAPS, _RETURNING = 0, 1, 2, 3
+_KINDS = frozenset({_LISTS, _JOINED, _BITMAPS, _RETURNING})
+# the first unit of a set: that of the set before, that of the one before that, or another
+_SAME, _RETURN, _OTHER = 0, 1, 2
+# returns are tried where so many first units are told by the two sets before
+_EXPECTED = 1 / 4
 # bitmaps are tried where sets hold more than one unit in so many
 _SPARSE = 24
+# no longer spans are told for regularity alone
+_LONG = 1 << 16
 _CROWDED = 1 / 16
 _MANY = 8
 _SAMPLE = 4096
@@ -47,7 +54,8 @@ def encode_group(keys: pa.Array, offsets: np.ndarray, ordinals: np.ndarray, unit
     # an empty block after one that is not is stored as the end of that one
     gap[1:] = (lengths[1:] == 0) & (lengths[:-1] > 0)
     if keys.type == pa.binary():
-        gap[1:] &= _ends_prefix(keys)
+        ended = np.flatnonzero(gap)
+        gap[ended] = _end_prefixes(keys.take(pa.array(ended - 1)), keys.take(pa.array(ended)))
         streams = _byte_streams(keys, gap)
     else:
         steps = np.diff(keys.to_numpy().view(np.uint64))
@@ -83,7 +91,7 @@ def decode_group(
     if len(data) < _HEADER.size or not 0 < count <= MOST_BLOCKS:
         raise StreamError("it is cut off")
     kind, rows = _HEADER.unpack_from(data)
-    if kind not in {_LISTS, _JOINED, _BITMAPS} or not 0 < rows <= count:
+    if kind not in _KINDS or not 0 < rows <= count:
         raise StreamError("its header is none")
     reader = _Reader(memoryview(data), _HEADER.size)
     if bytewise:
@@ -93,7 +101,7 @@ def decode_group(
     if kind == _BITMAPS:
         lengths, ordinals = _bitmaps(reader, rows, units)
     else:
-        lengths, ordinals = _lists(reader, rows, units, joined=kind == _JOINED)
+        lengths, ordinals = _lists(reader, rows, units, kind)
     separators, offsets = with_gaps(keys, lengths, gaps, ends)
     if len(separators) != count or reader.at != len(data):
         raise StreamError("it holds another number of blocks")
@@ -143,6 +151,12 @@ def _int_streams(keys: np.ndarray, gap: np.ndarray) -> list[bytes]:
     place = np.cumsum(~gap)[ended] - 1
     spans = np.zeros(len(own), np.uint64)
     spans[place] = end_cells - cells[place] + np.uint64(1)
+    if len(place) and not rest.any() and not end_rest.any():
+        # a block that ends where the next begins is told like the others, if it is as long
+        usual = np.bincount(np.minimum(spans[place], _LONG).astype(np.int64)).argmax()
+        alike = np.flatnonzero((spans[:-1] == 0) & (np.diff(cells) + np.uint64(1) == usual))
+        spans[alike] = usual
+        end_rest = np.zeros(len(place) + len(alike), np.uint64)
     streams = [np.array([base, cell]), np.diff(cells), rest, spans, end_rest]
     return [encode_stream(values) for values in streams]
 
@@ -175,13 +189,14 @@ def _int_keys(reader: _Reader, rows: int) -> tuple[pa.Array, np.ndarray, pa.Arra
     end_rest = reader.next(len(gaps))
     ends: np.ndarray = (cells[gaps] + spans[gaps] - np.uint64(1)) * cell + end_rest + base
     keys: np.ndarray = cells * cell + rest + base
-    return pa.array(keys.view(np.int64)), gaps, pa.array(ends.view(np.int64))
+    # an end where the next block begins leaves no gap
+    apart = (gaps == rows - 1) | (ends != keys[np.minimum(gaps + 1, rows - 1)])
+    return pa.array(keys.view(np.int64)), gaps[apart], pa.array(ends[apart].view(np.int64))
 
 
-def _ends_prefix(keys: pa.Array) -> np.ndarray:
-    """Whether each separator but the first is the end of the prefix before it."""
-    ends, told = prefix_ends(keys.slice(0, len(keys) - 1))
-    following = keys.slice(1)
+def _end_prefixes(keys: pa.Array, following: pa.Array) -> np.ndarray:
+    """Whether strings are the ends of prefixes, one by one."""
+    ends, told = prefix_ends(keys)
     ended: np.ndarray = told & pc.equal(ends, following).to_numpy(zero_copy_only=False)
     return ended
 
@@ -223,6 +238,10 @@ def _set_streams(lengths: np.ndarray, sets: np.ndarray, units: int) -> tuple[int
         gaps[heads] = sets[heads]
         kind, parts = _JOINED, [lengths, gaps]
     lists = [encode_stream(values.astype(np.uint64)) for values in parts]
+    if kind == _LISTS:
+        returns = _return_streams(sets[heads])
+        if returns and sum(map(len, returns)) < len(lists[1]):
+            kind, lists[1:2] = _RETURNING, returns
     if len(sets) * _SPARSE < len(lengths) * units:
         return kind, lists
     width = (units + 7) // 8
@@ -234,9 +253,41 @@ def _set_streams(lengths: np.ndarray, sets: np.ndarray, units: int) -> tuple[int
     return kind, lists
 
 
-def _lists(
-    reader: _Reader, rows: int, units: int, *, joined: bool
-) -> tuple[np.ndarray, np.ndarray]:
+def _return_streams(heads: np.ndarray) -> list[bytes]:
+    """First units told by those of the sets before: in late data, every other set is of one file.
+
+    Returns:
+        Streams of codes and of the units that are new; nothing when few of them are expected.
+    """
+    codes = np.full(len(heads), _OTHER, np.uint64)
+    codes[2:][heads[2:] == heads[:-2]] = _RETURN
+    codes[1:][heads[1:] == heads[:-1]] = _SAME
+    other = codes == _OTHER
+    if np.count_nonzero(other) > (1 - _EXPECTED) * len(heads):
+        return []
+    return [encode_stream(codes), encode_stream(heads[other].astype(np.uint64))]
+
+
+def _returning(reader: _Reader, count: int, limit: int) -> np.ndarray:
+    codes = reader.small(count, _OTHER)
+    told = reader.small(int(np.count_nonzero(codes == _OTHER)), limit)
+    if count and (codes[0] != _OTHER or (count > 1 and codes[1] == _RETURN)):
+        raise StreamError("a first unit is told by sets that are not there")
+    changes = np.flatnonzero(codes != _SAME)
+    change = np.cumsum(codes != _SAME) - 1
+    # where each change has its unit from; every round looks twice as far back
+    source = np.arange(len(changes))
+    back = np.flatnonzero(codes[changes] == _RETURN)
+    source[back] = change[changes[back] - 2]
+    while not np.array_equal(source, source[source]):
+        source = source[source]
+    values = np.empty(len(changes), np.int64)
+    values[codes[changes] == _OTHER] = told
+    heads: np.ndarray = values[source][change]
+    return heads
+
+
+def _lists(reader: _Reader, rows: int, units: int, kind: int) -> tuple[np.ndarray, np.ndarray]:
     lengths = reader.small(rows, units)
     filled = lengths > 0
     total = int(lengths.sum())
@@ -246,10 +297,11 @@ def _lists(
     heads = (np.cumsum(lengths) - lengths)[filled]
     inner = np.ones(total, bool)
     inner[heads] = False
-    if joined:
+    if kind == _JOINED:
         steps[:] = reader.small(total, units)
     else:
-        steps[heads] = reader.small(len(heads), units)
+        read = _returning if kind == _RETURNING else _Reader.small
+        steps[heads] = read(reader, len(heads), units)
         steps[inner] = reader.small(total - len(heads), units)
     steps[inner] += 1
     sums = np.cumsum(steps)

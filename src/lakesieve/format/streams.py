@@ -71,8 +71,10 @@ def _coded(values: np.ndarray, least: int, codec: int, bits: int, cost: float) -
     symbols = np.minimum(above, escape).astype(np.uint8)
     together = 8 // width
     padded = np.append(symbols, np.zeros(-len(symbols) % together, np.uint8))
-    parts = padded.reshape(-1, together) << (width * np.arange(together, dtype=np.uint8))
-    joined = np.bitwise_or.reduce(parts, axis=1).tobytes()
+    parts = padded[::together].copy()
+    for at in range(1, together):
+        parts |= padded[at::together] << (width * at)
+    joined = parts.tobytes()
     packed = _codec(_LEVELS[0]).compress(joined, asbytes=True)
     if 8 * len(packed) < _REPETITIVE * (cost - bits) * len(values):
         packed = min(packed, _codec(_LEVELS[-1]).compress(joined, asbytes=True), key=len)

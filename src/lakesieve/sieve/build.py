@@ -74,16 +74,17 @@ def build_runs(
     cut = cut_bytes if codes.type == pa.binary() else _cut_ints
     cuts = cut(codes, runs, absent_hits)
     sizes = lengths[cuts.first]
-    _, at = spans(starts[cuts.first], sizes)
+    if len(cuts.first) < len(starts):
+        ordinals = ordinals[spans(starts[cuts.first], sizes)[1]]
     separators, offsets = with_gaps(cuts.separators, sizes, cuts.gaps, cuts.ends)
     blocks = Blocks(
         keys=separators,
         offsets=offsets,
-        ordinals=ordinals[at],
+        ordinals=ordinals,
         max_key=codes[-1].as_py(),
         bounds=bounds,
         key_count=len(starts),
-        pair_count=len(ordinals),
+        pair_count=len(keys),
         text=text,
     )
     return blocks, codes, cuts.first

@@ -34,7 +34,9 @@ CODE_LIMIT = 1 << 63
 _POSITIONS = 128
 
 
-def bytewise_order(strings: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+def bytewise_order(
+    strings: pa.Array, first: tuple[np.ndarray, int] | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Find the order that sorts strings bytewise.
 
     As many bytes at a time as fit are coded as one integer, see :func:`position_codes`, and sorted;
@@ -42,6 +44,7 @@ def bytewise_order(strings: pa.Array) -> tuple[np.ndarray, np.ndarray]:
 
     Args:
         strings: ``binary``, without nulls, at least one.
+        first: The codes of all strings, and of how many bytes they are made, if they are known.
 
     Returns:
         Indices, int64, equal strings in any order; and where a string differs from the one before.
@@ -55,13 +58,19 @@ def bytewise_order(strings: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     differs = np.zeros(count, bool)
     while len(active):
         own = order[active]
-        # read in the order of memory, whatever has been sorted by now
-        rows = np.sort(own)
-        by_row = np.empty(count, np.int64)
-        by_row[rows], alphabets, whole = position_codes(
-            data, starts[rows] + skipped, lengths[rows] - skipped
-        )
-        codes = by_row[own]
+        whole = False
+        if first is not None:
+            codes, skipped = first
+            first = None
+        else:
+            # read in the order of memory, whatever has been sorted by now
+            rows = np.sort(own)
+            by_row = np.empty(count, np.int64)
+            by_row[rows], alphabets, whole = position_codes(
+                data, starts[rows] + skipped, lengths[rows] - skipped
+            )
+            codes = by_row[own]
+            skipped += len(alphabets)
         within = _sorted_within(groups[active], codes)
         order[active] = own[within]
         codes = codes[within]
@@ -73,7 +82,6 @@ def bytewise_order(strings: pa.Array) -> tuple[np.ndarray, np.ndarray]:
         tied = ~fresh
         tied[:-1] |= ~fresh[1:]
         active = active[tied] if not whole else active[:0]
-        skipped += len(alphabets)
     return order, differs
 
 

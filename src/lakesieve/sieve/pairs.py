@@ -16,6 +16,7 @@ from lakesieve.sieve.text import TextCode
 __all__ = ["code_pairs", "sort_pairs"]
 
 _SAMPLE = 10_000
+_FEW = 1000
 
 
 def sort_pairs(keys: pa.Array, ordinals: np.ndarray) -> tuple[pa.Array, np.ndarray]:
@@ -41,9 +42,7 @@ def sort_pairs(keys: pa.Array, ordinals: np.ndarray) -> tuple[pa.Array, np.ndarr
         rank[order] = np.arange(len(order))
         ranks, units = _sort_packed(rank[encoded.indices.to_numpy()], ordinals)
         return encoded.dictionary.take(pa.array(order[ranks])), units
-    order, differs = bytewise_order(keys)
-    ranks, units = _sort_packed(np.cumsum(differs) - 1, ordinals[order])
-    return keys.take(pa.array(order[differs][ranks])), units
+    return _ranked(keys, ordinals, *bytewise_order(keys))
 
 
 def code_pairs(
@@ -71,10 +70,31 @@ def code_pairs(
     codes = codes[order]
     first = _firsts(codes)
     tied = np.flatnonzero(~first)
-    if keys.take(pa.array(order[tied])).equals(keys.take(pa.array(order[tied - 1]))):
+    if _are_equal(keys, order[tied], order[tied - 1]):
         ranks, units = _sort_packed(np.cumsum(first) - 1, ordinals[order])
         return pa.array(codes[first][ranks]), units, TextCode(prefix, alphabets)
-    return *sort_pairs(keys, ordinals), None
+    if _is_repetitive(keys):
+        return *sort_pairs(keys, ordinals), None
+    unsorted = np.empty_like(codes)
+    unsorted[order] = codes
+    told = bytewise_order(keys, (unsorted, len(prefix) + len(alphabets)))
+    return *_ranked(keys, ordinals, *told), None
+
+
+def _are_equal(keys: pa.Array, some: np.ndarray, others: np.ndarray) -> bool:
+    """Whether strings equal others, one by one; a few of them tell it first."""
+    return all(
+        keys.take(pa.array(some[part])).equals(keys.take(pa.array(others[part])))
+        for part in (slice(_FEW), slice(_FEW, None))
+    )
+
+
+def _ranked(
+    keys: pa.Array, ordinals: np.ndarray, order: np.ndarray, differs: np.ndarray
+) -> tuple[pa.Array, np.ndarray]:
+    """Pairs in the order of their keys, then ordinals, each once."""
+    ranks, units = _sort_packed(np.cumsum(differs) - 1, ordinals[order])
+    return keys.take(pa.array(order[differs][ranks])), units
 
 
 def _is_repetitive(keys: pa.Array) -> bool:

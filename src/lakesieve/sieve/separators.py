@@ -24,6 +24,8 @@ ABSENT_HITS = 1 / 256
 
 # share of the keys that may have to be told apart within a unit of the cut separators
 _CROWDED = 1 / 64
+# every key is a block of its own where so many gaps are cut
+_TORN = 1 / 3
 _SAMPLE = 1 << 16
 
 
@@ -64,6 +66,8 @@ def cut_ints(keys: np.ndarray, runs: np.ndarray, absent_hits: float) -> Cuts:
         empty[empty == np.uint64(2**64 - 1)] = 0
         cut_after[:-1] = _wide_gaps(empty, absent_hits / 2 * absent / 2**bits)
         starts[1:] |= cut_after[:-1]
+        # blocks of a few keys, cut by gaps here and by sets there, are less regular than keys are
+        starts |= np.count_nonzero(cut_after) > _TORN * len(keys)
     first = np.flatnonzero(starts)
     last = np.append(first[1:], len(keys)) - 1
     separators = short_separators(keys, first, bits)
@@ -112,13 +116,10 @@ def _unit_steps(keys: np.ndarray, bits: int) -> np.ndarray:
 def _wide_gaps(empty: np.ndarray, allowed: float) -> np.ndarray:
     """The gaps to cut, so that those left hold at most ``allowed`` units in all."""
     # the bound is a power of two: a few more are cut than need be, and nothing is sorted
-    sample = empty[:: max(1, len(empty) // _SAMPLE)]
-    share = allowed * len(sample) / max(len(empty), 1)
-    left = np.cumsum(np.sort(sample).astype(np.float64)) <= share
-    bits = 63 if left.all() else min(63, int(sample[~left].min()).bit_length())
-    while bits and float(empty[empty >> np.uint64(bits) == 0].sum(dtype=np.float64)) > allowed:
-        bits -= 1
-    cut: np.ndarray = empty >> np.uint64(bits) > 0
+    held = empty.astype(np.float64)
+    widths = np.frexp(held)[1]
+    sums = np.cumsum(np.bincount(widths, weights=held))
+    cut: np.ndarray = widths >= np.searchsorted(sums, allowed, side="right")
     return cut
 
 
@@ -203,14 +204,24 @@ def with_gaps(
     Returns:
         Separators and set offsets of all blocks.
     """
-    count = len(separators)
-    if len(gaps):
-        before = np.zeros(count + 1, np.int64)
-        before[gaps + 1] = 1
-        places = np.arange(count) + np.cumsum(before[:-1])
-        order = np.empty(count + len(gaps), np.int64)
-        order[places] = np.arange(count)
-        order[places[gaps] + 1] = np.arange(count, count + len(gaps))
-        separators = pa.concat_arrays([separators, ends]).take(pa.array(order))
-        lengths = np.concatenate((lengths, np.zeros(len(gaps), np.int64)))[order]
-    return separators, np.append(0, np.cumsum(lengths))
+    if not len(gaps):
+        return separators, np.append(0, np.cumsum(lengths))
+    count = len(separators) + len(gaps)
+    gap = np.zeros(count, bool)
+    gap[gaps + np.arange(1, len(gaps) + 1)] = True
+    sizes = np.zeros(count, np.int64)
+    sizes[~gap] = lengths
+    return _merged(separators, ends, gap), np.append(0, np.cumsum(sizes))
+
+
+def _merged(some: pa.Array, others: pa.Array, other: np.ndarray) -> pa.Array:
+    """Two arrays as one, by where the elements of the second one belong."""
+    if some.type == pa.int64():
+        values = np.empty(len(other), np.int64)
+        values[~other] = some.to_numpy()
+        values[other] = others.to_numpy()
+        return pa.array(values)
+    # each element comes after so many of its own array
+    before = np.cumsum(other)
+    order = np.where(other, before + len(some) - 1, np.arange(len(other)) - before)
+    return pa.concat_arrays([some, others]).take(pa.array(order))
