@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["Lakesieve", "half_open"]
 
 SEGMENT_PAIRS = 4_000_000
+CACHE_BYTES = 2 << 30
 
 
 class Lakesieve:
@@ -52,7 +53,8 @@ class Lakesieve:
     ) -> None:
         self._store = store
         self._snapshot = store.snapshot()
-        self.reader = self.fresh_reader()
+        # what is warm is all decoded, as it is where memory allows
+        self.reader = IndexReader(store, self._snapshot, BlockCache(CACHE_BYTES))
         self._size = size
         self.build_seconds = build_seconds
         self.block_seconds = block_seconds
