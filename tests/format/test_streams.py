@@ -69,3 +69,13 @@ def test_a_stream_of_another_length_is_refused() -> None:
 def test_streams_are_small(values: np.ndarray, bits: float) -> None:
     """Typical streams take hardly more than their entropy."""
     assert 8 * len(encode_stream(values.astype(np.uint64))) / len(values) < bits
+
+
+@pytest.mark.parametrize("bits", [1, 7, 33, 63])
+def test_long_streams_are_read_back(bits: int) -> None:
+    """Low bits are packed in parts, and come back across their bounds."""
+    random = np.random.default_rng(bits)
+    for count in (16_383, 16_384, 40_001):
+        values = random.integers(0, 2**bits, count, dtype=np.uint64, endpoint=True)
+        found, _ = decode_stream(memoryview(encode_stream(values)), 0, count)
+        assert np.array_equal(found, values)

@@ -14,7 +14,7 @@ from tests.sieve.arrays import PHYSICALS, arrays_of, keys_of, pairs_of, units_of
 
 from lakesieve.errors import ErrorKind, InvalidInputError
 from lakesieve.sieve import BlockBuilder, blocks_of_pairs, build_blocks, sort_pairs
-from lakesieve.sieve.byte_order import bytewise_order
+from lakesieve.sieve.byte_order import bytewise_order, front_coded, front_decoded
 from lakesieve.testing import (
     as_blocks,
     as_sets,
@@ -103,6 +103,15 @@ def test_byte_order_of_many_ties(length: int) -> None:
     order, _ = bytewise_order(pa.array(shuffled, pa.binary()))
 
     assert [shuffled[i] for i in order] == listed
+
+
+@given(st.sets(st.binary(max_size=5), min_size=1), st.sampled_from([0, 1, 250, 300, 70_000]))
+def test_front_coding_is_undone(texts: set[bytes], length: int) -> None:
+    """Strings come back from what they share and what they add, short ones and long ones."""
+    listed = sorted(b"p" * length + text for text in texts)
+    strings = pa.array(listed, pa.binary())
+
+    assert front_decoded(*front_coded(strings)).equals(strings)
 
 
 @given(sets=key_sets("int64", min_size=1))

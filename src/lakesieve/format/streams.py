@@ -24,6 +24,8 @@ _WIDTHS = {2: 8, 4: 4, 6: 2}
 _WORD = np.dtype("<u8")
 
 _SAMPLE = 4096
+# values whose bits are packed at once, a multiple of 8
+_PART = 1 << 14
 _COMPRESSIBLE = 0.9
 _ESCAPE_BITS = 32
 # level 1 codes symbols by frequency and little else, which is best for ordinals in no order; where
@@ -157,11 +159,14 @@ def _low_bits(values: np.ndarray, width: int) -> tuple[int, float]:
     sample = values[:: max(1, len(values) // _SAMPLE)]
     highest = int(values.max()).bit_length()
     lowest = max(0, int(np.median(sample)).bit_length() - width)
-    costs = [
-        (_cost(sample, bits, width), bits)
-        for bits in range(lowest, max(lowest, highest - width) + 2)
-    ]
-    cost, bits = min(costs)
+    best = (_cost(sample, lowest, width), lowest)
+    for bits in range(lowest + 1, max(lowest, highest - width) + 2):
+        cost = _cost(sample, bits, width)
+        # past its least the cost rises by a bit for each low bit more
+        if cost > best[0] + 1:
+            break
+        best = min(best, (cost, bits))
+    cost, bits = best
     return bits, cost
 
 
@@ -180,8 +185,11 @@ def _cost(sample: np.ndarray, bits: int, width: int) -> float:
 def _pack_bits(values: np.ndarray, bits: int) -> bytes:
     if bits == 0:
         return b""
-    every = np.unpackbits(values.astype(">u8").view(np.uint8).reshape(-1, 8), axis=1)
-    return np.packbits(every[:, 64 - bits :]).tobytes()
+    parts = []
+    for start in range(0, len(values), _PART):
+        words = values[start : start + _PART].astype(">u8").view(np.uint8).reshape(-1, 8)
+        parts.append(np.packbits(np.unpackbits(words, axis=1)[:, 64 - bits :]).tobytes())
+    return b"".join(parts)
 
 
 def _unpack_bits(data: memoryview, count: int, bits: int) -> np.ndarray:
@@ -189,7 +197,13 @@ def _unpack_bits(data: memoryview, count: int, bits: int) -> np.ndarray:
         raise StreamError("a stream has low bits of another length")
     if bits == 0:
         return np.zeros(count, np.uint64)
-    every = np.zeros((count, 64), np.uint8)
     packed = np.frombuffer(data, np.uint8)
-    every[:, 64 - bits :] = np.unpackbits(packed, count=count * bits).reshape(count, bits)
-    return np.packbits(every, axis=1).view(">u8").ravel().astype(np.uint64)
+    values = np.empty(count, np.uint64)
+    # a value takes 64 bytes on the way; every part begins at a whole byte
+    for start in range(0, count, _PART):
+        size = min(_PART, count - start)
+        own = packed[start * bits // 8 :]
+        every = np.zeros((size, 64), np.uint8)
+        every[:, 64 - bits :] = np.unpackbits(own, count=size * bits).reshape(size, bits)
+        values[start : start + size] = np.packbits(every, axis=1).view(">u8").ravel()
+    return values

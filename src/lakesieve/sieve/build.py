@@ -29,8 +29,9 @@ def build_blocks(
     Args:
         keys: As :func:`sort_pairs` gives them; at least one.
         ordinals: The unit of each pair.
-        absent_hits: Share of the absent keys between the first and the last that may find a unit.
-            A guarantee for integers, an aim for strings; 1 makes the smallest blocks.
+        absent_hits: Share of the absent keys between the first and the last that may find a unit:
+            for integers and text codes at most half as many again, for other strings an aim.
+            Where it is 1, separators are kept whole and nothing is cut out between the keys.
 
     Raises:
         InvalidInputError: There are no pairs, or they are not sorted and distinct.

@@ -31,7 +31,9 @@ END = 0
 SYMBOLS = 257
 CODE_LIMIT = 1 << 63
 # a code of more positions would be found too slowly
-_POSITIONS = 128
+POSITIONS = 128
+# strings longer than that are decoded one by one
+_FAR = 256
 
 
 def bytewise_order(
@@ -103,7 +105,7 @@ def position_codes(
     columns: list[np.ndarray] = []
     size, shortest, longest = 1, int(lengths.min()), max(int(lengths.max()), 0)
     places = starts.copy()
-    for at in range(min(longest + 1, _POSITIONS)):
+    for at in range(min(longest + 1, POSITIONS)):
         if at < shortest:
             column = data.take(places, mode="clip")
             places += 1
@@ -111,7 +113,7 @@ def position_codes(
         else:
             column = symbols_at(data, starts, lengths, at)
             seen = _seen(column)
-        if size * len(seen) > CODE_LIMIT:
+        if size * len(seen) >= CODE_LIMIT:
             break
         size *= len(seen)
         alphabets.append(tuple(seen.tolist()))
@@ -270,6 +272,8 @@ def front_coded(strings: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def front_decoded(shared: np.ndarray, added: np.ndarray, data: np.ndarray) -> pa.Array:
     """Read what :func:`front_coded` wrote; no string may share more than the one before it has."""
     lengths = shared + added
+    if int(lengths.max(initial=0)) > _FAR:
+        return _front_decoded_one_by_one(shared, added, data)
     offsets = np.append(0, np.cumsum(lengths))
     starts = np.cumsum(added) - added
     out = np.empty(offsets[-1], np.uint8)
@@ -281,3 +285,14 @@ def front_decoded(shared: np.ndarray, added: np.ndarray, data: np.ndarray) -> pa
         source = source[having]
         out[offsets[having] + at] = data[starts[source] + at - shared[source]]
     return binary_array(offsets, out)
+
+
+def _front_decoded_one_by_one(shared: np.ndarray, added: np.ndarray, data: np.ndarray) -> pa.Array:
+    """The same for long strings, where a pass over all of them for every position is too many."""
+    rest, at, text = data.tobytes(), 0, b""
+    found: list[bytes] = []
+    for kept, new in zip(shared.tolist(), added.tolist(), strict=True):
+        text = text[:kept] + rest[at : at + new]
+        at += new
+        found.append(text)
+    return pa.array(found, pa.binary())

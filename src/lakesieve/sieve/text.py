@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from lakesieve.sieve.byte_order import (
     CODE_LIMIT,
     END,
+    POSITIONS,
     SYMBOLS,
     binary_array,
     byte_views,
@@ -70,7 +71,11 @@ class TextCode:
                 return False
             size *= len(alphabet)
         # nothing can follow an end that is the only symbol of its place
-        return size <= CODE_LIMIT and (END,) not in self.alphabets[:-1]
+        return (
+            size < CODE_LIMIT
+            and len(self.alphabets) <= POSITIONS
+            and (END,) not in self.alphabets[:-1]
+        )
 
     @classmethod
     def fit(cls, strings: pa.Array) -> tuple[TextCode, np.ndarray] | None:
@@ -261,7 +266,7 @@ class TextCode:
                 else:
                     # what stands here in its strings was never looked at
                     return cls(prefix, tuple(alphabets))
-            if size * len(here) > CODE_LIMIT:
+            if size * len(here) >= CODE_LIMIT or len(alphabets) == POSITIONS:
                 break
             size *= len(here)
             alphabets.append(tuple(sorted(here)))

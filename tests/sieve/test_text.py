@@ -1,0 +1,123 @@
+"""Text codes keep the order of the strings they were made for, and never lose one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from lakesieve.sieve import TextCode
+
+if TYPE_CHECKING:
+    import numpy as np
+
+letters = st.sampled_from([b"", b"\0", b"a", b"b", b"z", b"\xff", b"-", b"0", b"9"])
+words = st.lists(letters, max_size=6).map(b"".join)
+prefixes = st.sampled_from([b"", b"Customer#", b"\xff", b"\0\0"])
+key_lists = st.tuples(prefixes, st.sets(words, min_size=1, max_size=30)).map(
+    lambda told: sorted(told[0] + word for word in told[1])
+)
+
+
+def _fitted(keys: list[bytes]) -> tuple[TextCode, np.ndarray]:
+    found = TextCode.fit(pa.array(keys, pa.binary()))
+    assume(found is not None)
+    assert found is not None
+    return found
+
+
+@given(key_lists)
+def test_keys_have_codes_of_their_own(keys: list[bytes]) -> None:
+    """Codes ascend with the strings, are found again one by one, and fit into 63 bits."""
+    text, codes = _fitted(keys)
+    again, known, _ = text.encode(pa.array(keys, pa.binary()))
+
+    assert text.is_valid
+    assert codes.tolist() == again.tolist() == sorted(set(codes.tolist()))
+    assert known.all()
+    assert 0 <= codes[0] <= codes[-1] < 2**63
+
+
+@given(key_lists, st.none() | words, st.none() | words, st.booleans())
+def test_intervals_hold_all_their_keys(
+    keys: list[bytes], low: bytes | None, high: bytes | None, prefixed: bool
+) -> None:
+    """A key between two strings has its code between theirs, one at a time and many at once."""
+    text, codes = _fitted(keys)
+    if prefixed:
+        low, high = (None if end is None else text.prefix + end for end in (low, high))
+    start, end = text.interval(low, high)
+    firsts, lasts = text.intervals([(low, high)] * 40)
+
+    for key, code in zip(keys, codes.tolist(), strict=True):
+        if (low is None or low <= key) and (high is None or key < high):
+            assert start <= code < end
+            assert all((firsts <= code) & (code <= lasts))
+            assert len(firsts) == 40
+
+
+@given(key_lists, words)
+def test_strings_that_are_no_keys_are_known_as_such(keys: list[bytes], other: bytes) -> None:
+    """A string is rounded down: the keys not above it have no greater codes, the others have."""
+    text, codes = _fitted(keys)
+    told, known, whole = text.encode(pa.array([other], pa.binary()))
+
+    for key, code in zip(keys, codes.tolist(), strict=True):
+        if key <= other:
+            assert code <= told[0]
+        else:
+            assert code > told[0] or (known[0] and code == told[0] and not whole[0])
+        if key == other:
+            assert known[0]
+
+
+@given(key_lists)
+def test_codes_are_told_as_strings_between_keys(keys: list[bytes]) -> None:
+    """A decoded code is above all keys of lower codes and not above those of its own."""
+    text, codes = _fitted(keys)
+    told = text.decode(codes).to_pylist()
+
+    assert all(shown <= key for shown, key in zip(told, keys, strict=True))
+    assert all(key < shown for key, shown in zip(keys, told[1:], strict=False))
+
+
+@given(key_lists, key_lists)
+def test_a_union_knows_the_keys_of_both(some: list[bytes], others: list[bytes]) -> None:
+    """Under the union of two codes all their keys are known and in order."""
+    both = [_fitted(some)[0], _fitted(others)[0]]
+    union = TextCode.union(both)
+    assert union is not None
+    assert union.is_valid
+    keys = sorted({*some, *others})
+    codes, known, _ = union.encode(pa.array(keys, pa.binary()))
+
+    assert known.all()
+    assert codes.tolist() == sorted(codes.tolist())
+    assert TextCode.union([both[0], None]) is None
+
+
+@pytest.mark.parametrize(
+    "alphabets",
+    [
+        ((),),
+        ((2, 1),),
+        ((1, 1),),
+        ((-1, 5),),
+        ((5, 257),),
+        ((0,), (1, 2)),
+        ((1, 2),) * 63,
+        ((7,), *((1, 2),) * 63),
+        ((7,),) * 129,
+    ],
+    ids=[
+        *("empty", "descending", "twice", "negative", "no byte", "after the end"),
+        *("2**63", "2**63 behind one", "many positions"),
+    ],
+)
+def test_stored_codes_are_checked(alphabets: tuple[tuple[int, ...], ...]) -> None:
+    """Alphabets that are none, or whose codes would not fit, are not valid."""
+    assert not TextCode(b"", alphabets).is_valid
+    assert TextCode(b"", ((1, 2),) * 62).is_valid
