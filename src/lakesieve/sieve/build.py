@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 __all__ = ["BlockBuilder", "blocks_of_pairs", "build_blocks", "build_runs", "differing_sets"]
 
 
+_OF_STRINGS = 8
+
+
 def build_blocks(
     keys: pa.Array, ordinals: np.ndarray, *, absent_hits: float = ABSENT_HITS
 ) -> Blocks:
@@ -146,7 +149,8 @@ def blocks_of_pairs(
     Args:
         keys: Key codes, ``int64`` or ``binary``, without nulls.
         ordinals: One unit a key, int32, not negative.
-        max_pairs: As for :class:`BlockBuilder`.
+        max_pairs: As for :class:`BlockBuilder`; an eighth of it for byte strings that no text code
+            holds, which take more memory.
         absent_hits: As for :func:`build_blocks`.
 
     Yields:
@@ -156,6 +160,8 @@ def blocks_of_pairs(
         return
     codes, units, text = code_pairs(keys, ordinals)
     top = None if text is None else pc.max(keys).as_py()
+    if codes.type == pa.binary():
+        max_pairs = max(1, max_pairs // _OF_STRINGS)
     builder = BlockBuilder(max_pairs=max_pairs, absent_hits=absent_hits, text=text, top=top)
     yield from builder.push(codes, units)
     yield from builder.finish()

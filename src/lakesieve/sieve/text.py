@@ -87,10 +87,12 @@ class TextCode:
         Returns:
             The code and the codes of the strings; ``None`` where 63 bits do not tell them apart.
         """
-        # a few neighbours tell cheaply that it cannot be
-        if len(strings) > 4 * _SAMPLE:
-            middle = len(strings) // 2
-            if cls.fit(strings.slice(middle, _SAMPLE)) is None:
+        # a few, some of them neighbours, tell cheaply that it cannot be
+        count = len(strings)
+        if count > 8 * _SAMPLE:
+            few = np.arange(0, count, count // _SAMPLE)
+            few = np.union1d(few, np.arange(_SAMPLE) + count // 2)
+            if cls.fit(strings.take(pa.array(few))) is None:
                 return None
         prefix = shared_prefix(strings)
         data, starts, lengths = byte_views(strings)
