@@ -25,8 +25,8 @@ LONGEST_SEPARATOR = 1 << 20
 
 # how sets are stored, blocks without the gaps after them
 _HEADER = struct.Struct("<BI")
-_LISTS, _JOINED, _BITMAPS, _RETURNING = 0, 1, 2, 3
-_KINDS = frozenset({_LISTS, _JOINED, _BITMAPS, _RETURNING})
+_LISTS, _STEPS, _BITMAPS, _RETURNING = 0, 1, 2, 3
+_KINDS = frozenset({_LISTS, _STEPS, _BITMAPS, _RETURNING})
 # the first unit of a set: that of the set before, that of the one before that, or another
 _SAME, _RETURN, _OTHER = 0, 1, 2
 # returns are tried where so many first units are told by the two sets before
@@ -100,8 +100,10 @@ def decode_group(
         keys, gaps, ends = _int_keys(reader, rows)
     if kind == _BITMAPS:
         lengths, ordinals = _bitmaps(reader, rows, units)
+    elif kind == _STEPS:
+        lengths, ordinals = _steps(reader, rows, units)
     else:
-        lengths, ordinals = _lists(reader, rows, units, kind)
+        lengths, ordinals = _lists(reader, rows, units, returning=kind == _RETURNING)
     separators, offsets = with_gaps(keys, lengths, gaps, ends)
     if len(separators) != count or reader.at != len(data):
         raise StreamError("it holds another number of blocks")
@@ -227,16 +229,15 @@ def _byte_keys(reader: _Reader, rows: int) -> tuple[pa.Array, np.ndarray, pa.Arr
 
 
 def _set_streams(lengths: np.ndarray, sets: np.ndarray, units: int) -> tuple[int, list[bytes]]:
-    heads = (np.cumsum(lengths) - lengths)[lengths > 0]
-    gaps = np.diff(sets, prepend=np.int32(0)) - 1
-    inner = np.ones(len(sets), bool)
-    inner[heads] = False
     if len(sets) < _MANY * len(lengths):
-        kind, parts = _LISTS, [lengths, sets[heads], gaps[inner]]
+        heads = (np.cumsum(lengths) - lengths)[lengths > 0]
+        inner = np.ones(len(sets), bool)
+        inner[heads] = False
+        kind, parts = _LISTS, [lengths, sets[heads], np.diff(sets, prepend=np.int32(0))[inner] - 1]
     else:
-        # in sets of many, the first unit is spread like a gap
-        gaps[heads] = sets[heads]
-        kind, parts = _JOINED, [lengths, gaps]
+        # sets of many as numbers that go on from one set to the next, so that none has a length
+        numbers = np.repeat(np.arange(len(lengths)) * units, lengths) + sets
+        kind, parts = _STEPS, [np.array([len(sets)]), np.diff(numbers, prepend=-1) - 1]
     lists = [encode_stream(values.astype(np.uint64)) for values in parts]
     if kind == _LISTS:
         returns = _return_streams(sets[heads])
@@ -287,7 +288,9 @@ def _returning(reader: _Reader, count: int, limit: int) -> np.ndarray:
     return heads
 
 
-def _lists(reader: _Reader, rows: int, units: int, kind: int) -> tuple[np.ndarray, np.ndarray]:
+def _lists(
+    reader: _Reader, rows: int, units: int, *, returning: bool
+) -> tuple[np.ndarray, np.ndarray]:
     lengths = reader.small(rows, units)
     filled = lengths > 0
     total = int(lengths.sum())
@@ -297,12 +300,9 @@ def _lists(reader: _Reader, rows: int, units: int, kind: int) -> tuple[np.ndarra
     heads = (np.cumsum(lengths) - lengths)[filled]
     inner = np.ones(total, bool)
     inner[heads] = False
-    if kind == _JOINED:
-        steps[:] = reader.small(total, units)
-    else:
-        read = _returning if kind == _RETURNING else _Reader.small
-        steps[heads] = read(reader, len(heads), units)
-        steps[inner] = reader.small(total - len(heads), units)
+    read = _returning if returning else _Reader.small
+    steps[heads] = read(reader, len(heads), units)
+    steps[inner] = reader.small(total - len(heads), units)
     steps[inner] += 1
     sums = np.cumsum(steps)
     # each set starts anew: take off what had been summed before its head
@@ -311,6 +311,16 @@ def _lists(reader: _Reader, rows: int, units: int, kind: int) -> tuple[np.ndarra
     if total and int(ordinals.max()) >= units:
         raise StreamError("it names a file that is not there")
     return lengths, ordinals.astype(np.int32)
+
+
+def _steps(reader: _Reader, rows: int, units: int) -> tuple[np.ndarray, np.ndarray]:
+    total = int(reader.small(1, MOST_ORDINALS)[0])
+    steps = reader.small(total, rows * units)
+    if float(steps.sum(dtype=np.float64)) + total > rows * units:
+        raise StreamError("it names a file that is not there")
+    numbers = np.cumsum(steps + 1) - 1
+    row, ordinals = np.divmod(numbers, units)
+    return np.bincount(row, minlength=rows).astype(np.int64), ordinals.astype(np.int32)
 
 
 def _bitmaps(reader: _Reader, rows: int, units: int) -> tuple[np.ndarray, np.ndarray]:
