@@ -23,7 +23,7 @@ from lakesieve.format import (
     encode_segment,
 )
 from lakesieve.format import segment as segment_module
-from lakesieve.sieve import Blocks, build_blocks
+from lakesieve.sieve import Blocks, blocks_of_pairs, build_blocks
 from lakesieve.testing import block_sets, key_sets
 
 UNITS = 40
@@ -78,7 +78,7 @@ def test_byte_segments_are_read_back(blocks) -> None:
     assert _decode(*_encode(blocks)) == blocks
 
 
-returning = st.sampled_from([{1}, {1}, {1}, {2}, {2, 7}, {39}, set()])
+returning = st.sampled_from([{1}, {1}, {1}, {2}, {2, 7}, {39}, {5, 38, 39}, {30, 39}, set()])
 
 
 @given(st.dictionaries(codes | st.integers(0, 200), returning, min_size=1, max_size=150))
@@ -281,3 +281,14 @@ def test_late_keys_between_gaps_cost_little_more_than_late_keys() -> None:
         sizes.append(len(data))
 
     assert sizes[1] < 1.15 * sizes[0]
+
+
+def test_rewritten_data_costs_as_much_as_before() -> None:
+    """Keys in any old file and in the one new file of their range take one logarithm, not two."""
+    keys, old = np.arange(100_000), np.random.default_rng(3).integers(0, 500, 100_000)
+    pairs = (np.tile(keys, 2), np.concatenate((old, 500 + keys // 20_000)))
+    (blocks,) = blocks_of_pairs(pa.array(pairs[0]), pairs[1].astype(np.int32), max_pairs=10**6)
+    data, entry = encode_segment(blocks, unit_count=505)
+
+    assert entry.pairs == 200_000
+    assert 8 * len(data) / 100_000 < 1.04 * np.log2(500)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakesieve.errors import InvalidInputError
-from lakesieve.format.streams import StreamError, decode_stream, encode_stream
+from lakesieve.format.streams import StreamError, bits_a_value, decode_stream, encode_stream
 from lakesieve.sieve import Blocks, front_coded, front_decoded, prefix_ends, with_gaps
 
 if TYPE_CHECKING:
@@ -26,7 +26,9 @@ LONGEST_SEPARATOR = 1 << 20
 # how sets are stored, blocks without the gaps after them
 _HEADER = struct.Struct("<BI")
 _LISTS, _STEPS, _BITMAPS, _RETURNING = 0, 1, 2, 3
-_KINDS = frozenset({_LISTS, _STEPS, _BITMAPS, _RETURNING})
+# lists of either kind whose units behind the first are told as they are, not by what they skip
+_AS_THEY_ARE = 4
+_KINDS = frozenset(range(_RETURNING + 1)) | {_LISTS | _AS_THEY_ARE, _RETURNING | _AS_THEY_ARE}
 # the first unit of a set: that of the set before, that of the one before that, or another
 _SAME, _RETURN, _OTHER = 0, 1, 2
 # returns are tried where so many first units are told by the two sets before
@@ -103,7 +105,7 @@ def decode_group(
     elif kind == _STEPS:
         lengths, ordinals = _steps(reader, rows, units)
     else:
-        lengths, ordinals = _lists(reader, rows, units, returning=kind == _RETURNING)
+        lengths, ordinals = _lists(reader, rows, units, kind)
     separators, offsets = with_gaps(keys, lengths, gaps, ends)
     if len(separators) != count or reader.at != len(data):
         raise StreamError("it holds another number of blocks")
@@ -233,7 +235,10 @@ def _set_streams(lengths: np.ndarray, sets: np.ndarray, units: int) -> tuple[int
         heads = (np.cumsum(lengths) - lengths)[lengths > 0]
         inner = np.ones(len(sets), bool)
         inner[heads] = False
-        kind, parts = _LISTS, [lengths, sets[heads], np.diff(sets, prepend=np.int32(0))[inner] - 1]
+        skips = np.diff(sets, prepend=np.int32(0))[inner] - 1
+        # where data was rewritten, each key is in its old file, any one, and in the same new one
+        plain = bits_a_value(sets[inner]) < bits_a_value(skips)
+        kind, parts = _LISTS, [lengths, sets[heads], sets[inner] if plain else skips]
     else:
         # sets of many as numbers that go on from one set to the next, so that none has a length
         numbers = np.repeat(np.arange(len(lengths)) * units, lengths) + sets
@@ -243,6 +248,7 @@ def _set_streams(lengths: np.ndarray, sets: np.ndarray, units: int) -> tuple[int
         returns = _return_streams(sets[heads])
         if returns and sum(map(len, returns)) < len(lists[1]):
             kind, lists[1:2] = _RETURNING, returns
+        kind |= _AS_THEY_ARE * plain
     if len(sets) * _SPARSE < len(lengths) * units:
         return kind, lists
     width = (units + 7) // 8
@@ -288,9 +294,7 @@ def _returning(reader: _Reader, count: int, limit: int) -> np.ndarray:
     return heads
 
 
-def _lists(
-    reader: _Reader, rows: int, units: int, *, returning: bool
-) -> tuple[np.ndarray, np.ndarray]:
+def _lists(reader: _Reader, rows: int, units: int, kind: int) -> tuple[np.ndarray, np.ndarray]:
     lengths = reader.small(rows, units)
     filled = lengths > 0
     total = int(lengths.sum())
@@ -300,14 +304,17 @@ def _lists(
     heads = (np.cumsum(lengths) - lengths)[filled]
     inner = np.ones(total, bool)
     inner[heads] = False
-    read = _returning if returning else _Reader.small
+    read = _returning if kind & ~_AS_THEY_ARE == _RETURNING else _Reader.small
     steps[heads] = read(reader, len(heads), units)
     steps[inner] = reader.small(total - len(heads), units)
-    steps[inner] += 1
-    sums = np.cumsum(steps)
-    # each set starts anew: take off what had been summed before its head
-    before = sums[heads] - steps[heads]
-    ordinals = sums - np.repeat(before, lengths[filled])
+    if kind & _AS_THEY_ARE:
+        ordinals = steps
+    else:
+        steps[inner] += 1
+        sums = np.cumsum(steps)
+        # each set starts anew: take off what had been summed before its head
+        before = sums[heads] - steps[heads]
+        ordinals = sums - np.repeat(before, lengths[filled])
     if total and int(ordinals.max()) >= units:
         raise StreamError("it names a file that is not there")
     return lengths, ordinals.astype(np.int32)

@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 import pyarrow as pa
 
-__all__ = ["StreamError", "decode_stream", "encode_stream"]
+__all__ = ["StreamError", "bits_a_value", "decode_stream", "encode_stream"]
 
 # codec, low bits, least value, bytes of symbols, of low bits and of escapes
 _HEADER = struct.Struct("<BBQIII")
@@ -60,6 +60,15 @@ def encode_stream(values: np.ndarray) -> bytes:
         ),
         key=len,
     )
+
+
+def bits_a_value(values: np.ndarray) -> float:
+    """About what a value takes in a stream, from a sample."""
+    if len(values) == 0:
+        return 0.0
+    sample = values[:: max(1, len(values) // _SAMPLE)].astype(np.uint64)
+    sample -= sample.min()
+    return min(_low_bits(sample, width)[1] for width in _WIDTHS.values())
 
 
 def _coded(values: np.ndarray, least: int, codec: int, bits: int, cost: float) -> bytes:
