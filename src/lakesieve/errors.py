@@ -36,6 +36,7 @@ class ErrorKind(StrEnum):
     INVALID_PREDICATE = "invalid-predicate"
     NOT_A_TABLE = "not-a-table"
     INDEX_EXISTS = "index-exists"
+    INDEX_BORROWED = "index-borrowed"
     # unsupported
     UNSUPPORTED_TYPE = "unsupported-type"
     UNSUPPORTED_TABLE = "unsupported-table"

@@ -292,3 +292,22 @@ def test_rewritten_data_costs_as_much_as_before() -> None:
 
     assert entry.pairs == 200_000
     assert 8 * len(data) / 100_000 < 1.04 * np.log2(500)
+
+
+def test_keys_with_long_prefixes_are_read_back() -> None:
+    """Row groups stay within what readers allow, however much the separators share."""
+    listed = [b"p" * 4000 + b"%05d" % n + bytes([n % 251]) * (n % 7) for n in range(20_000)]
+    keys = pa.array(sorted(listed), pa.binary())
+    blocks = build_blocks(keys, (np.arange(20_000) % 30).astype(np.int32))
+    plain = dataclasses.replace(
+        blocks, keys=keys, offsets=np.arange(20_001), max_key=listed[-1], text=None
+    )
+    data, entry = encode_segment(plain, unit_count=30)
+    footer = decode_footer(data[-entry.footer_length :], entry)
+
+    found = []
+    for number, group in enumerate(footer.groups):
+        part = decode_row_group(footer, number, data[group.start : group.start + group.length])
+        found += part.keys.to_pylist()
+    assert entry.row_groups > 4
+    assert found == keys.to_pylist()

@@ -8,28 +8,30 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.storage.s3_servers import SECRET, SERVERS, s3_storage
 
 from lakesieve.errors import (
     ErrorKind,
     InvalidInputError,
+    LakesieveError,
     NotFoundError,
     StorageError,
     UnsupportedError,
 )
-from lakesieve.storage import local_path, normalized, open_storage
+from lakesieve.storage import Storage, hadoop_options, local_path, normalized, open_storage
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lakesieve.storage import Storage
 
-
-@pytest.fixture(params=["disk", "memory"])
+@pytest.fixture(params=["disk", "memory", *SERVERS])
 def storage(tmp_path: Path, request: pytest.FixtureRequest) -> Storage:
-    """A fresh root with awkward characters in its path."""
+    """A fresh root, on disk with awkward characters in its path."""
+    if request.param == "disk":
+        return open_storage(str(tmp_path / "wäre house%25 #1" / "t"))
     if request.param == "memory":
         return open_storage(f"memory://{request.node.name}")
-    return open_storage(str(tmp_path / "wäre house%25 #1" / "t"))
+    return s3_storage(request.param)
 
 
 @pytest.mark.parametrize(
@@ -152,3 +154,91 @@ def test_storages_travel(storage: Storage) -> None:
     storage.create("x", b"1")
 
     assert pickle.loads(pickle.dumps(storage)).get("x") == b"1"
+
+
+def test_what_is_replaced_is_whole(storage: Storage) -> None:
+    """Replacing gives the new bytes, whether or not there were others, and a listing tells when."""
+    storage.replace("log/hint", b"1")
+    storage.replace("log/hint", b"two")
+
+    assert storage.get("log/hint") == b"two"
+    (told,) = storage.objects("log/")
+    assert (told.size, told.modified.tzinfo is not None) == (3, True)
+
+
+def test_listings_begin_where_they_are_told(storage: Storage) -> None:
+    """A listing leaves out the paths up to a given one."""
+    for number in range(5):
+        storage.create(f"log/{number}.json", b"")
+
+    assert [i.path for i in storage.objects("log/", after="log/3")] == ["log/3.json", "log/4.json"]
+    assert [i.path for i in storage.objects("log/", after="log/3.json")] == ["log/4.json"]
+    paths = [f"log/{number}.json" for number in range(5)]
+    assert storage.get_all(paths) == [b""] * 5
+    assert storage.at_once(len, paths) == [10] * 5
+
+
+def test_another_root_of_the_store(storage: Storage) -> None:
+    """Another root is reached with the same options, but not one in a store of another kind."""
+    beside = storage.at(f"{storage.location}-beside")
+    beside.create("x", b"1")
+
+    assert storage.at(beside.location).get("x") == b"1"
+    with pytest.raises(UnsupportedError, match="kind of store"):
+        storage.at("gs://elsewhere/x")
+
+
+class Careless(Storage):
+    """A storage that creates over what is there."""
+
+    __slots__ = ()
+
+    def create(self, path: str, data: bytes) -> None:
+        """Replace."""
+        self.replace(path, data)
+
+
+def test_a_careless_storage_is_refused() -> None:
+    """A storage that ignores the condition of an exclusive create is found out, and named."""
+    careless = Careless(location="memory://careless")
+
+    with pytest.raises(UnsupportedError, match="memory://careless") as caught:
+        careless.probe()
+    assert caught.value.kind is ErrorKind.UNSUPPORTED_STORAGE
+    assert careless.objects("") == []
+
+
+def test_secrets_are_not_told() -> None:
+    """Neither the text of a storage nor its errors hold its credentials."""
+    storage = s3_storage("moto")
+    gone = open_storage("s3://no-such-bucket/x", dict(storage.options))
+
+    with pytest.raises(LakesieveError) as caught:
+        gone.get("x")
+    assert SECRET not in f"{storage!r} {caught.value} {caught.value!r} {caught.value.__cause__}"
+
+
+def test_hadoop_settings_become_options() -> None:
+    """The session's S3 settings reach obstore, those of the bucket first; others are left alone."""
+    conf = {
+        "fs.s3a.endpoint": "store.local:9000",
+        "fs.s3a.connection.ssl.enabled": "false",
+        "fs.s3a.access.key": "all",
+        "fs.s3a.bucket.mine.access.key": "my own",
+        "fs.s3a.secret.key": "s",
+        "fs.s3a.path.style.access": "true",
+        "fs.gs.project.id": "p",
+    }
+
+    assert hadoop_options(conf, "s3a://mine/x") == {
+        "access_key_id": "my own",
+        "secret_access_key": "s",
+        "endpoint": "http://store.local:9000",
+        "allow_http": "true",
+        "virtual_hosted_style_request": "false",
+    }
+    assert hadoop_options(conf, "s3a://other/x")["access_key_id"] == "all"
+    assert hadoop_options({"fs.s3a.endpoint": "s3.eu-west-1.amazonaws.com"}, "s3://b/x") == {
+        "endpoint": "https://s3.eu-west-1.amazonaws.com"
+    }
+    assert hadoop_options(conf, "/data/x") == hadoop_options({}, "s3://b/x") == {}

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-import numpy as np
-import pyarrow as pa
 import pytest
+from tests.store.samples import DEFINITION, batch, covers
 
 from lakesieve.errors import (
-    CommitConflictError,
     CorruptIndexError,
     ErrorKind,
     IndexFormatError,
@@ -21,30 +17,12 @@ from lakesieve.errors import (
     NotFoundError,
     StorageError,
 )
-from lakesieve.format import IndexDefinition, KeyColumn, pack, unpack
-from lakesieve.sieve import build_blocks, sort_pairs
+from lakesieve.format import pack, unpack
 from lakesieve.storage import Storage, local_path, open_storage
-from lakesieve.store import (
-    BlockCache,
-    Changes,
-    IndexReader,
-    IndexStore,
-    stage_catalogue,
-    stage_segment,
-)
+from lakesieve.store import BlockCache, Changes, IndexReader, IndexStore
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-DEFINITION = IndexDefinition(
-    name="k",
-    index_uuid="u",
-    table_format="iceberg",
-    table_uuid="t",
-    table_location="/t",
-    columns=(KeyColumn(field_id=1, name="k", type="long", key_kind="integer"),),
-    created_at="2026-01-31T00:00:00+00:00",
-)
 
 
 @pytest.fixture
@@ -53,32 +31,9 @@ def store(tmp_path: Path) -> IndexStore:
     return IndexStore(open_storage(str(tmp_path / "index")))
 
 
-def changes(storage: Storage, first: int, files: int = 4, keys: int = 100) -> Changes:
-    """A staged batch: keys from ``first`` on, spread over files in turn."""
-    table = pa.table(
-        {
-            "path": [f"/t/{first}-{n}.parquet" for n in range(files)],
-            "size": [10] * files,
-            "records": [keys // files] * files,
-            "has_null": [False] * files,
-            "has_value": [True] * files,
-        }
-    )
-    codes = pa.array(np.arange(first, first + keys))
-    blocks = build_blocks(*sort_pairs(codes, (np.arange(keys) % files).astype(np.int32)))
-    catalogue = stage_catalogue(storage, table)
-    segment = stage_segment(storage, blocks, unit_count=files)
-    return Changes(
-        operation="create",
-        table_version={"id": str(first)},
-        add_catalogues=(catalogue,),
-        add_segments=(dataclasses.replace(segment, catalogue=catalogue.id),),
-    )
-
-
 def test_an_index_appears_whole(store: IndexStore) -> None:
     """Before the first commit there is nothing, after it everything."""
-    staged = changes(store.storage, 0)
+    staged = batch(store.storage, 0)
     assert not store.exists()
     with pytest.raises(NotFoundError) as caught:
         store.snapshot()
@@ -89,59 +44,38 @@ def test_an_index_appears_whole(store: IndexStore) -> None:
     assert store.exists()
     assert store.snapshot() == made
     assert made.definition == DEFINITION
-    assert len(made.segments) == len(made.catalogues) == 1
+    assert (len(made.segments), len(made.catalogues)) == (2, 1)
 
 
 def test_a_second_create_is_refused(store: IndexStore) -> None:
     """An index is never replaced by another of its name."""
-    store.create(DEFINITION, changes(store.storage, 0))
+    store.create(DEFINITION, batch(store.storage, 0))
 
     with pytest.raises(InvalidInputError) as caught:
-        store.create(DEFINITION, changes(store.storage, 1000))
+        store.create(DEFINITION, batch(store.storage, 1000))
     assert caught.value.kind is ErrorKind.INDEX_EXISTS
 
 
 def test_commits_are_replayed_in_order(store: IndexStore) -> None:
     """Each commit's state can be read again, and the look-up unites all segments."""
-    first = store.create(DEFINITION, changes(store.storage, 0))
-    second = store.commit(first, changes(store.storage, 50))
+    first = store.create(DEFINITION, batch(store.storage, 0))
+    second = store.commit(first, batch(store.storage, 50))
 
     assert store.snapshot(0) == first
     assert store.snapshot() == second
-    assert [commit.parent for commit in store.history()] == [None, 0]
-    found = IndexReader(store, second, BlockCache()).lookup([(60, 61)])
-    assert {k: v.tolist() for k, v in found.items()} == {
-        second.catalogues[0].id: [0],
-        second.catalogues[1].id: [2],
-    }
+    assert [commit.parent for commit, _ in store.history()] == [None, 0]
+    assert [state for _, state in store.history()] == [first, second]
+    assert covers(store) == {0, 50}
     third = store.commit(
         second,
         Changes(
             operation="compact",
-            remove_segments=(second.segments[0].path,),
+            remove_segments=tuple(entry.path for entry in second.segments[:2]),
             remove_catalogues=(second.catalogues[0].id,),
         ),
     )
-    assert third.segments == second.segments[1:]
-
-
-def test_one_of_many_writers_wins(store: IndexStore) -> None:
-    """Of racing commits exactly one lands; the others are told who was first."""
-    base = store.create(DEFINITION, changes(store.storage, 0))
-
-    def attempt(number: int) -> str:
-        try:
-            store.commit(base, Changes(operation=f"writer {number}"))
-        except CommitConflictError as error:
-            return error.message
-        return "won"
-
-    with ThreadPoolExecutor(8) as pool:
-        told = list(pool.map(attempt, range(16)))
-
-    assert told.count("won") == 1
-    winner = f"writer {told.index('won')}"
-    assert all(winner in message for message in told if message != "won")
+    assert third.segments == second.segments[2:]
+    assert covers(store) == {50}
 
 
 class LostAnswers(Storage):
@@ -157,7 +91,7 @@ class LostAnswers(Storage):
 
 def test_a_lost_answer_is_read_back(store: IndexStore) -> None:
     """A commit that landed although the storage failed is known by its write id."""
-    staged = changes(store.storage, 0)
+    staged = batch(store.storage, 0)
     lossy = IndexStore(LostAnswers(location=store.storage.location))
 
     made = lossy.create(DEFINITION, staged)
@@ -183,7 +117,7 @@ def _commit_path(store: IndexStore, number: int = 0) -> Path:
 )
 def test_damaged_commits_are_refused(store: IndexStore, harm) -> None:
     """A commit document that is not what was written is named in the error."""
-    store.create(DEFINITION, changes(store.storage, 0))
+    store.create(DEFINITION, batch(store.storage, 0))
     path = _commit_path(store)
     path.write_text(harm(path.read_text()))
 
@@ -193,7 +127,7 @@ def test_damaged_commits_are_refused(store: IndexStore, harm) -> None:
 
 def test_a_well_formed_lie_is_refused(store: IndexStore) -> None:
     """Paths outside the index and missing fields are refused even with a right checksum."""
-    store.create(DEFINITION, changes(store.storage, 0))
+    store.create(DEFINITION, batch(store.storage, 0))
     path = _commit_path(store)
     body = unpack(path.read_bytes(), "x")
     for lie in (
@@ -211,7 +145,7 @@ def test_a_well_formed_lie_is_refused(store: IndexStore) -> None:
 
 def test_a_later_format_is_refused(store: IndexStore) -> None:
     """A log of a later version is told from a damaged one."""
-    store.create(DEFINITION, changes(store.storage, 0))
+    store.create(DEFINITION, batch(store.storage, 0))
     path = _commit_path(store)
     path.write_text(json.dumps({**json.loads(path.read_text()), "format_version": 2}))
 
@@ -221,7 +155,7 @@ def test_a_later_format_is_refused(store: IndexStore) -> None:
 
 def test_a_gap_in_the_log_is_refused(store: IndexStore) -> None:
     """A log that lost a commit in its middle is not guessed at."""
-    base = store.create(DEFINITION, changes(store.storage, 0))
+    base = store.create(DEFINITION, batch(store.storage, 0))
     store.commit(store.commit(base, Changes(operation="a")), Changes(operation="b"))
     _commit_path(store, 1).unlink()
 
@@ -231,16 +165,16 @@ def test_a_gap_in_the_log_is_refused(store: IndexStore) -> None:
 
 def test_drop_leaves_nothing(store: IndexStore) -> None:
     """After a drop every object is gone and the name is free again."""
-    store.create(DEFINITION, changes(store.storage, 0))
+    store.create(DEFINITION, batch(store.storage, 0))
     store.drop()
 
     assert store.storage.objects("") == []
-    store.create(DEFINITION, changes(store.storage, 0))
+    store.create(DEFINITION, batch(store.storage, 0))
 
 
 def test_harm_behind_the_cache_is_noticed(store: IndexStore) -> None:
     """On local disk a file that changes after it was cached is read again, and refused."""
-    made = store.create(DEFINITION, changes(store.storage, 0))
+    made = store.create(DEFINITION, batch(store.storage, 0))
     reader = IndexReader(store, made, BlockCache())
     assert reader.lookup([(5, 6)])
     segment = local_path(store.storage.location) / made.segments[0].path
@@ -257,10 +191,10 @@ def test_harm_behind_the_cache_is_noticed(store: IndexStore) -> None:
 
 def test_restaging_mends_a_damaged_leftover(store: IndexStore) -> None:
     """A staged file left damaged by a crash is replaced by the build that needs it."""
-    staged = changes(store.storage, 0)
+    staged = batch(store.storage, 0)
     path = local_path(store.storage.location) / staged.add_segments[0].path
     path.write_bytes(b"half")
 
-    made = store.create(DEFINITION, changes(store.storage, 0))
+    made = store.create(DEFINITION, batch(store.storage, 0))
 
     assert IndexReader(store, made, BlockCache()).lookup([(5, 6)])

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.store.test_log import DEFINITION
+from tests.store.samples import DEFINITION
 
-from lakesieve.format import encode_segment
+from lakesieve.format import catalogue_id, encode_segment
 from lakesieve.sieve import build_blocks, sort_pairs
 from lakesieve.storage import open_storage
 from lakesieve.store import BlockCache, Changes, IndexReader, IndexStore, stage_catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from lakesieve.format import SegmentEntry
 
 FILES = 9
 integers = st.integers(-20, 20) | st.sampled_from([-(2**63), 2**63 - 1])
@@ -37,8 +38,8 @@ def _index(pairs: list[tuple[Any, int]], kind: pa.DataType, segments: int) -> In
             "has_value": [True] * FILES,
         }
     )
-    catalogue = stage_catalogue(store.storage, table)
-    entries = []
+    catalogue = catalogue_id(table.column("path"))
+    entries: dict[str, SegmentEntry] = {}
     for part in range(segments):
         mine = [pair for pair in pairs if hash(pair) % segments == part]
         if not mine:
@@ -49,13 +50,14 @@ def _index(pairs: list[tuple[Any, int]], kind: pa.DataType, segments: int) -> In
                 np.array([unit for _, unit in mine], np.int32),
             )
         )
-        data, entry = encode_segment(blocks, unit_count=FILES, group_blocks=2)
-        if entry.path not in {e.path for e in entries}:
-            store.storage.create(entry.path, data)
-            entries.append(dataclasses.replace(entry, catalogue=catalogue.id))
+        data, entry = encode_segment(blocks, unit_count=FILES, catalogue=catalogue, group_blocks=2)
+        store.storage.replace(entry.path, data)
+        entries[entry.path] = entry
+    told = tuple(entries.values())
+    files = stage_catalogue(store.storage, table, segments=told, definition=DEFINITION)
     snapshot = store.create(
         DEFINITION,
-        Changes(operation="create", add_catalogues=(catalogue,), add_segments=tuple(entries)),
+        Changes(operation="create", add_catalogues=(files,), add_segments=told),
     )
     return IndexReader(store, snapshot, BlockCache(limit=300))
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from lakesieve.format.catalogue import CATALOGUE_SCHEMA, decode_catalogue, encode_catalogue
-from lakesieve.format.documents import FORMAT_VERSION, pack, unpack
-from lakesieve.format.entries import (
-    CatalogueEntry,
-    Commit,
-    IndexDefinition,
-    KeyColumn,
-    SegmentEntry,
+from lakesieve.format.catalogue import (
+    CATALOGUE_SCHEMA,
+    Origin,
+    catalogue_id,
+    decode_catalogue,
+    encode_catalogue,
+    read_origin,
 )
+from lakesieve.format.commits import Checkpoint, Commit
+from lakesieve.format.documents import FORMAT_VERSION, LARGEST_DOCUMENT, corrupt, pack, unpack
+from lakesieve.format.entries import CatalogueEntry, IndexDefinition, KeyColumn, SegmentEntry
 from lakesieve.format.segment import (
     RowGroup,
     SegmentFooter,
@@ -22,18 +24,24 @@ from lakesieve.format.segment import (
 __all__ = [
     "CATALOGUE_SCHEMA",
     "FORMAT_VERSION",
+    "LARGEST_DOCUMENT",
     "CatalogueEntry",
+    "Checkpoint",
     "Commit",
     "IndexDefinition",
     "KeyColumn",
+    "Origin",
     "RowGroup",
     "SegmentEntry",
     "SegmentFooter",
+    "catalogue_id",
+    "corrupt",
     "decode_catalogue",
     "decode_footer",
     "decode_row_group",
     "encode_catalogue",
     "encode_segment",
     "pack",
+    "read_origin",
     "unpack",
 ]

@@ -1,4 +1,4 @@
-"""What commits say: the index's definition, its segments and file catalogues."""
+"""What an index is made of: its definition, segments and file catalogues."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ import re
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
 
-from lakesieve.format.documents import corrupt
+from lakesieve.sieve import ABSENT_HITS
 
 __all__ = [
     "CatalogueEntry",
     "Code",
-    "Commit",
     "IndexDefinition",
     "KeyColumn",
     "SegmentEntry",
+    "checked",
     "code_from_json",
     "code_to_json",
 ]
 
 Code = int | bytes
-_OBJECT = re.compile(r"segments/[0-9a-f]{40}\.sieve|files/[0-9a-f]{40}\.parquet")
+_SEGMENT = re.compile(r"segments/[0-9a-f]{40}\.sieve")
+_CATALOGUE = re.compile(r"files/[0-9a-f]{40}\.parquet")
 
 
 def code_to_json(code: Code) -> int | dict[str, str]:
@@ -67,7 +68,21 @@ class KeyColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexDefinition:
-    """What is indexed. Written once, in the first commit."""
+    """What is indexed. Written once, in the first commit.
+
+    Args:
+        name: The index's name.
+        index_uuid: Its identity; a clone has its own.
+        table_format: Such as ``iceberg``.
+        table_uuid: Identity of the table.
+        table_location: Root of the table.
+        columns: The key columns.
+        created_at: When, ISO 8601 in UTC.
+        budget: What it may cost or how wrong it may be, such as ``2 bits``; none for exact blocks.
+        absent_hits: Share of absent keys that may find a data file.
+        compaction: How many deltas there may be before they are merged, or ``auto``.
+        borrowed_roots: Roots of other indexes that hold objects of this one, for a clone.
+    """
 
     name: str
     index_uuid: str
@@ -76,6 +91,28 @@ class IndexDefinition:
     table_location: str
     columns: tuple[KeyColumn, ...]
     created_at: str
+    budget: str = ""
+    absent_hits: float = ABSENT_HITS
+    compaction: str = "8"
+    borrowed_roots: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """As a JSON object."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, told: dict[str, Any]) -> Self:
+        """Read it.
+
+        Raises:
+            ValueError: A field is missing, unknown or of another type.
+        """
+        plain = dict(told)
+        columns = tuple(KeyColumn(**checked(KeyColumn, column)) for column in plain.pop("columns"))
+        read = cls(**checked(cls, plain, skip={"columns"}), columns=columns)
+        if not columns or not 0 < read.absent_hits <= 1:
+            raise ValueError("no columns, or no share of absent keys")
+        return read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,12 +120,13 @@ class CatalogueEntry:
     """A file catalogue: the data files that a commit covered, numbered.
 
     Args:
-        id: Hash of its content; segments name it.
+        id: Hash of its data files' paths; segments name it.
         path: Where it lies in the index.
         size: Bytes.
         sha256: Checksum of all its bytes.
         files: Data files in it.
         records: Their rows.
+        root: 0 for the index's own root, ``n`` for the ``n``-th borrowed one.
     """
 
     id: str
@@ -97,6 +135,23 @@ class CatalogueEntry:
     sha256: str
     files: int
     records: int
+    root: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """As a JSON object."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, told: dict[str, Any]) -> Self:
+        """Read it.
+
+        Raises:
+            ValueError: A field is missing, unknown or of another type, or the path leads out.
+        """
+        entry = cls(**checked(cls, told))
+        if not _CATALOGUE.fullmatch(entry.path):
+            raise ValueError("a path outside the index")
+        return entry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +170,7 @@ class SegmentEntry:
         keys: Distinct keys.
         pairs: Distinct (key, file) pairs.
         row_groups: Row groups in it.
+        root: 0 for the index's own root, ``n`` for the ``n``-th borrowed one.
     """
 
     path: str
@@ -128,6 +184,7 @@ class SegmentEntry:
     keys: int
     pairs: int
     row_groups: int
+    root: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """As a JSON object."""
@@ -139,104 +196,27 @@ class SegmentEntry:
         """Read it.
 
         Raises:
-            ValueError: A field is missing, unknown or of another type.
+            ValueError: A field is missing, unknown or of another type, or the path leads out.
         """
         plain = dict(told)
         key_min, key_max = (code_from_json(plain.pop(name)) for name in ("key_min", "key_max"))
-        rest = _checked(cls, plain, skip={"key_min", "key_max"})
-        return cls(**rest, key_min=key_min, key_max=key_max)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Commit:
-    """One commit of the log.
-
-    Args:
-        number: Its place in the log, from 0.
-        operation: What made it, such as ``create``.
-        created_at: When, ISO 8601 in UTC.
-        writer: What wrote it.
-        write_id: Drawn by the writer, to know its own commit again.
-        definition: What is indexed; in the first commit only.
-        table_version: The table version that was indexed.
-        add_catalogues: File catalogues added.
-        add_segments: Segments added.
-        remove_segments: Paths of segments removed.
-        remove_catalogues: Ids of catalogues removed.
-    """
-
-    number: int
-    operation: str
-    created_at: str
-    writer: str
-    write_id: str
-    definition: IndexDefinition | None
-    table_version: dict[str, Any]
-    add_catalogues: tuple[CatalogueEntry, ...] = ()
-    add_segments: tuple[SegmentEntry, ...] = ()
-    remove_segments: tuple[str, ...] = ()
-    remove_catalogues: tuple[str, ...] = ()
-
-    @property
-    def parent(self) -> int | None:
-        """Number of the commit before it."""
-        return self.number - 1 if self.number else None
-
-    def to_json(self) -> dict[str, Any]:
-        """As the body of a document."""
-        plain = {field.name: getattr(self, field.name) for field in fields(self)}
-        plain["definition"] = None if self.definition is None else asdict(self.definition)
-        plain["add_catalogues"] = [asdict(entry) for entry in self.add_catalogues]
-        plain["add_segments"] = [entry.to_json() for entry in self.add_segments]
-        return plain
-
-    @classmethod
-    def from_json(cls, told: dict[str, Any], path: str) -> Self:
-        """Read it from the body of a document.
-
-        Raises:
-            CorruptIndexError: It is no commit, or names files outside the index.
-        """
-        try:
-            plain = dict(told)
-            definition = plain.pop("definition")
-            catalogues = tuple(
-                CatalogueEntry(**_checked(CatalogueEntry, entry))
-                for entry in plain.pop("add_catalogues")
-            )
-            segments = tuple(SegmentEntry.from_json(entry) for entry in plain.pop("add_segments"))
-            paths = [entry.path for entry in catalogues] + [entry.path for entry in segments]
-            if not all(_OBJECT.fullmatch(path) for path in paths):
-                raise ValueError("a path outside the index")
-            known = {"definition", "add_catalogues", "add_segments"}
-            rest = _checked(cls, plain, skip=known)
-            return cls(
-                **rest,
-                definition=None if definition is None else _definition(definition),
-                add_catalogues=catalogues,
-                add_segments=segments,
-            )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise corrupt(path, f"it is no commit ({error})") from error
-
-
-def _definition(told: dict[str, Any]) -> IndexDefinition:
-    plain = dict(told)
-    columns = tuple(KeyColumn(**_checked(KeyColumn, column)) for column in plain.pop("columns"))
-    if not columns:
-        raise ValueError("no columns")
-    return IndexDefinition(**_checked(IndexDefinition, plain, skip={"columns"}), columns=columns)
+        rest = checked(cls, plain, skip={"key_min", "key_max"})
+        entry = cls(**rest, key_min=key_min, key_max=key_max)
+        if not _SEGMENT.fullmatch(entry.path):
+            raise ValueError("a path outside the index")
+        return entry
 
 
 _PLAIN: dict[str, Any] = {
     "int": int,
     "str": str,
+    "float": float,
     "dict[str, Any]": dict,
     "tuple[str, ...]": list,
 }
 
 
-def _checked(cls: type, told: dict[str, Any], skip: set[str] | None = None) -> dict[str, Any]:
+def checked(cls: type, told: dict[str, Any], skip: set[str] | None = None) -> dict[str, Any]:
     """Fields of a dataclass as JSON gave them: none missing, none unknown, each of its type."""
     wanted = {f.name: f.type for f in fields(cls) if f.name not in (skip or ())}
     if set(told) != set(wanted):

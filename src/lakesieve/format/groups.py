@@ -16,7 +16,14 @@ from lakesieve.sieve import Blocks, front_coded, front_decoded, prefix_ends, wit
 if TYPE_CHECKING:
     from lakesieve.sieve import TextCode
 
-__all__ = ["LONGEST_SEPARATOR", "MOST_BLOCKS", "decode_group", "encode_group"]
+__all__ = [
+    "LONGEST_SEPARATOR",
+    "MOST_BLOCKS",
+    "MOST_BYTES",
+    "MOST_ORDINALS",
+    "decode_group",
+    "encode_group",
+]
 
 MOST_BLOCKS = 1 << 20
 MOST_ORDINALS = 1 << 24

@@ -17,7 +17,14 @@ import pyarrow as pa
 from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError
 from lakesieve.format.documents import FORMAT_VERSION, check_version, corrupt
 from lakesieve.format.entries import Code, SegmentEntry, code_from_json, code_to_json
-from lakesieve.format.groups import LONGEST_SEPARATOR, MOST_BLOCKS, decode_group, encode_group
+from lakesieve.format.groups import (
+    LONGEST_SEPARATOR,
+    MOST_BLOCKS,
+    MOST_BYTES,
+    MOST_ORDINALS,
+    decode_group,
+    encode_group,
+)
 from lakesieve.format.streams import StreamError
 from lakesieve.sieve import TextCode
 
@@ -33,6 +40,8 @@ GROUP_BYTES = 256 << 10
 """Limits of a row group, before its streams are compressed: what a point look-up fetches."""
 
 _MAGIC = b"LSIEVE1\n"
+# ordinals are int32
+_MOST_UNITS = 2**31
 # a guess at what a separator takes that shares its beginning with the one before it
 _KEY_BYTES = 12
 # longer first and last keys are cut: a bound need not be a key
@@ -56,6 +65,7 @@ class SegmentFooter:
 
     Args:
         path: Where the segment lies in the index.
+        catalogue: The catalogue that its ordinals count in.
         unit_count: Units that its ordinals count.
         bytewise: Whether its separators are byte strings.
         text: The text code of its separators, if they have one.
@@ -64,6 +74,7 @@ class SegmentFooter:
     """
 
     path: str
+    catalogue: str
     unit_count: int
     bytewise: bool
     text: TextCode | None
@@ -75,6 +86,7 @@ def encode_segment(
     blocks: Blocks,
     *,
     unit_count: int,
+    catalogue: str = "",
     group_blocks: int = GROUP_BLOCKS,
     group_bytes: int = GROUP_BYTES,
 ) -> tuple[bytes, SegmentEntry]:
@@ -83,11 +95,12 @@ def encode_segment(
     Args:
         blocks: At least one.
         unit_count: Units the ordinals count.
+        catalogue: Id of the catalogue they count in; two catalogues never share a segment.
         group_blocks: Most blocks of a row group.
         group_bytes: Most bytes of a row group, estimated; one block may take more.
 
     Returns:
-        The file's bytes and its entry, the catalogue still unnamed.
+        The file's bytes and its entry.
 
     Raises:
         InvalidInputError: A separator is too long to be stored.
@@ -102,14 +115,14 @@ def encode_segment(
         groups.append([first, at, len(data), zlib.crc32(data), end - start])
         parts.append(data)
         at += len(data)
-    footer = _footer(blocks, unit_count, groups)
+    footer = _footer(blocks, unit_count, catalogue, groups)
     data = b"".join((*parts, footer))
     entry = SegmentEntry(
         path=f"segments/{hashlib.sha256(data).hexdigest()[:40]}.sieve",
         size=len(data),
         footer_length=len(footer),
         footer_sha256=hashlib.sha256(footer).hexdigest(),
-        catalogue="",
+        catalogue=catalogue,
         key_min=_lower_bound(blocks.bounds[0]),
         key_max=_upper_bound(blocks.bounds[1]),
         blocks=len(blocks),
@@ -120,9 +133,10 @@ def encode_segment(
     return data, entry
 
 
-def _footer(blocks: Blocks, unit_count: int, groups: list[list[Any]]) -> bytes:
+def _footer(blocks: Blocks, unit_count: int, catalogue: str, groups: list[list[Any]]) -> bytes:
     document = {
         "format_version": FORMAT_VERSION,
+        "catalogue": catalogue,
         "unit_count": unit_count,
         "separators": "bytes" if blocks.keys.type == pa.binary() else "int64",
         "text": None if blocks.text is None else _text_to_json(blocks.text),
@@ -140,9 +154,10 @@ def _slices(
     # a guess, on the high side: a byte or two an ordinal, or a bitmap
     width = 1 if units <= 1 << 10 else 2
     costs = 2 + np.minimum(width * sizes, 2 + units // 8)
+    lengths = np.zeros(len(blocks), np.int64)
     if blocks.keys.type == pa.binary():
         lengths = np.diff(np.frombuffer(blocks.keys.buffers()[1], np.int32)[blocks.keys.offset :])
-        lengths = lengths[: len(blocks)]
+        lengths = lengths[: len(blocks)].astype(np.int64)
         if int(lengths.max()) > LONGEST_SEPARATOR:
             raise InvalidInputError(
                 f"Keys that share more than {LONGEST_SEPARATOR} bytes cannot be indexed.",
@@ -150,12 +165,16 @@ def _slices(
                 hint="Index another column.",
             )
         costs = costs + np.minimum(lengths, _KEY_BYTES)
-    ends = np.cumsum(costs)
+    # what readers allow is counted as well, in full
+    limits = [(np.cumsum(costs), group_bytes), (np.cumsum(lengths), MOST_BYTES)]
+    limits.append((np.cumsum(sizes), MOST_ORDINALS))
     start = 0
     while start < len(blocks):
-        used = int(ends[start - 1]) if start else 0
-        end = int(np.searchsorted(ends, used + group_bytes, side="right"))
-        end = min(max(end, start + 1), start + group_blocks, len(blocks))
+        end = min(start + group_blocks, len(blocks))
+        for sums, most in limits:
+            used = int(sums[start - 1]) if start else 0
+            end = min(end, int(np.searchsorted(sums, used + most, side="right")))
+        end = max(end, start + 1)
         yield start, end
         start = end
 
@@ -207,7 +226,8 @@ def decode_footer(data: bytes, entry: SegmentEntry) -> SegmentFooter:
         groups = tuple(_row_group(group) for group in document["groups"])
         footer = SegmentFooter(
             path=entry.path,
-            unit_count=_count(document["unit_count"]),
+            catalogue=document["catalogue"],
+            unit_count=_units(document["unit_count"]),
             bytewise={"bytes": True, "int64": False}[document["separators"]],
             text=_text_from_json(document["text"]),
             max_key=code_from_json(document["max_key"]),
@@ -220,7 +240,8 @@ def decode_footer(data: bytes, entry: SegmentEntry) -> SegmentFooter:
     ) as error:
         raise corrupt(entry.path, f"its footer cannot be read ({error})") from error
     if (
-        len(groups) != entry.row_groups
+        footer.catalogue != entry.catalogue
+        or len(groups) != entry.row_groups
         or sum(group.blocks for group in groups) != entry.blocks
         or not _lies_within(groups, entry.size - len(data))
         or not _in_order(footer)
@@ -241,6 +262,12 @@ def _count(told: Any) -> int:
     if type(told) is not int or told < 0:
         raise ValueError(f"{told!r} is no count")
     return told
+
+
+def _units(told: Any) -> int:
+    if _count(told) > _MOST_UNITS:
+        raise ValueError(f"{told} units")
+    return int(told)
 
 
 def _lies_within(groups: Sequence[RowGroup], end: int) -> bool:
@@ -289,6 +316,8 @@ def decode_row_group(footer: SegmentFooter, number: int, data: bytes) -> Blocks:
         )
     except StreamError as error:
         raise corrupt(footer.path, f"row group {number} cannot be read ({error})") from error
+    if not is_last and blocks.keys[-1].as_py() >= end:
+        raise corrupt(footer.path, f"row group {number} goes on into the next")
     if blocks.bounds[0] != group.first_key:
         raise corrupt(footer.path, f"row group {number} begins with another key")
     return blocks

@@ -7,11 +7,22 @@ from typing import TYPE_CHECKING
 from lakesieve.index.find import find
 from lakesieve.index.opened import OpenedIndex
 from lakesieve.index.result import CommitInfo, Found, IndexInfo
-from lakesieve.store import BlockCache, IndexReader, IndexStore
+from lakesieve.store import (
+    RETAIN_COMMITS,
+    SAFETY_AGE,
+    BlockCache,
+    IndexReader,
+    IndexStore,
+    vacuum,
+    verify,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import timedelta
+
     from lakesieve.storage import Storage
-    from lakesieve.store import Snapshot
+    from lakesieve.store import Snapshot, Vacuumed, Verified
     from lakesieve.tables import Table
 
 __all__ = ["Index", "describe"]
@@ -23,19 +34,28 @@ class Index:
     Args:
         table: The table it was opened for.
         storage: The index's root.
-        timezone: Session time zone, for timestamps written without one.
+        timezone: Tells the session time zone of the moment, for timestamps written without one.
+        commit: The commit whose state is asked; ``None`` follows the last one.
 
     Raises:
-        NotFoundError: There is no index.
+        NotFoundError: There is no index, or no such commit.
     """
 
-    def __init__(self, table: Table, storage: Storage, *, timezone: str = "UTC") -> None:
+    def __init__(
+        self,
+        table: Table,
+        storage: Storage,
+        *,
+        timezone: Callable[[], str] = lambda: "UTC",
+        commit: int | None = None,
+    ) -> None:
         self._table = table
         self._storage = storage
         self._timezone = timezone
         self._store = IndexStore(storage)
         self._cache = BlockCache()
-        self._snapshot = self._store.snapshot()
+        self._commit = commit
+        self._snapshot = self._store.snapshot(commit)
 
     @property
     def name(self) -> str:
@@ -44,6 +64,8 @@ class Index:
 
     def info(self) -> IndexInfo:
         """What it is and what it costs."""
+        if self._commit is None:
+            self._snapshot = self._store.snapshot()
         return describe(self._snapshot, self._table.name, self._storage.location)
 
     def files(self, predicate: str, version: str | int | None = None) -> Found:
@@ -57,38 +79,103 @@ class Index:
             InvalidInputError: The predicate cannot be understood.
             NotFoundError: An unknown column or version.
         """
-        self._snapshot = self._store.snapshot()
+        if self._commit is None:
+            self._snapshot = self._store.snapshot()
         reader = IndexReader(self._store, self._snapshot, self._cache)
         opened = OpenedIndex(self._snapshot, reader)
-        return find(self._table, [opened], [], predicate, version, timezone=self._timezone)
+        return find(self._table, [opened], [], predicate, version, timezone=self._timezone())
 
     def explain(self, predicate: str, version: str | int | None = None) -> str:
         """The answer of :meth:`files`, told to a person."""
         return self.files(predicate, version).told()
 
     def history(self) -> list[CommitInfo]:
-        """The index's commits, oldest first, each with the totals after it."""
+        """The index's commits that are kept, oldest first, each with the totals after it."""
         told = []
-        for commit in self._store.history():
-            after = self._store.snapshot(commit.number)
-            info = describe(after, self._table.name, self._storage.location)
+        for commit, after in self._store.history():
+            totals = after.totals()
             told.append(
                 CommitInfo(
                     number=commit.number,
                     parent=commit.parent,
                     operation=commit.operation,
                     created_at=commit.created_at,
-                    table_version=info.table_version,
-                    files=info.files,
-                    segments=info.segments,
-                    bytes=info.bytes,
+                    table_version=str(after.table_version.get("id", "")),
+                    files=totals["files"],
+                    segments=totals["segments"],
+                    blocks=totals["blocks"],
+                    bytes=totals["bytes"],
                 )
             )
         return told
 
-    def drop(self) -> None:
-        """Delete the index; the table is not touched and its scans read every file again."""
-        self._store.drop()
+    def at(self, commit: int) -> Index:
+        """The index as it was after an earlier commit, to be asked; it does not follow new ones.
+
+        Args:
+            commit: The commit's number.
+
+        Raises:
+            NotFoundError: There is no such commit, or its state is not kept.
+        """
+        return Index(self._table, self._storage, timezone=self._timezone, commit=commit)
+
+    def rollback(self, commit: int) -> IndexInfo:
+        """Make the index what it was after an earlier commit, by a new commit.
+
+        Data files that the earlier state did not cover are read by every query until they are
+        indexed again.
+
+        Args:
+            commit: The commit's number.
+
+        Returns:
+            What the index is now.
+
+        Raises:
+            NotFoundError: There is no such commit, or its state is not kept.
+            CommitConflictError: Other writers commit all the time.
+        """
+        self._snapshot = self._store.rollback(commit)
+        return self.info()
+
+    def vacuum(
+        self,
+        *,
+        retain_commits: int = RETAIN_COMMITS,
+        older_than: timedelta = SAFETY_AGE,
+        dry_run: bool = True,
+    ) -> Vacuumed:
+        """Delete objects that no kept commit needs, leftovers of dead builds, and old log entries.
+
+        Args:
+            retain_commits: Number of last commits whose states are kept.
+            older_than: Nothing younger is deleted, and states that were current within it are kept:
+                longer than any build and any query takes.
+            dry_run: Only tell what would be deleted.
+
+        Raises:
+            InvalidInputError: No commit would be kept, or the age is negative.
+            CorruptIndexError: The index is damaged; repair it first.
+        """
+        return vacuum(
+            self._store, retain_commits=retain_commits, older_than=older_than, dry_run=dry_run
+        )
+
+    def verify(self) -> Verified:
+        """Check every checksum of the log and of the objects of the last commit."""
+        return verify(self._store)
+
+    def drop(self, *, force: bool = False) -> None:
+        """Delete the index; the table is not touched and its scans read every file again.
+
+        Args:
+            force: Also when clones still use its objects, and become unusable.
+
+        Raises:
+            InvalidInputError: Clones still use its objects.
+        """
+        self._store.drop(force=force)
 
 
 def describe(snapshot: Snapshot, table: str, location: str) -> IndexInfo:
@@ -115,4 +202,6 @@ def describe(snapshot: Snapshot, table: str, location: str) -> IndexInfo:
         bytes=size,
         bits_per_row=8 * size / rows if rows else 0.0,
         table_version=str(snapshot.table_version.get("id", "")),
+        budget=definition.budget,
+        compaction=definition.compaction,
     )

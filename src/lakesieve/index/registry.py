@@ -60,16 +60,16 @@ def index_storage(root: Storage, name: str) -> Storage:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class _Entry:
-    """An opened index with the log listing it was opened from."""
+    """An opened index, and what changes when its log does."""
 
-    listing: tuple[object, ...]
+    mark: tuple[str, str]
     index: OpenedIndex
 
 
 class IndexRegistry:
     """Opens the indexes of tables and keeps them open while their logs do not grow.
 
-    On local storage the logs are listed at every call; on object stores at most every ten
+    On local storage the logs are looked at in every call; on object stores at most every ten
     seconds, which can only cost speed: an older index state is a smaller one, never a wrong one.
 
     Args:
@@ -123,21 +123,24 @@ class IndexRegistry:
                     found.append(index)
 
     def _open(self, storage: Storage) -> OpenedIndex | None:
-        listing = tuple(storage.objects("log/"))
-        if not listing:
+        store = IndexStore(storage)
+        entry = self._entries.get(storage.location)
+        if entry is not None and entry.mark == store.mark(entry.index.snapshot.number):
+            return entry.index
+        try:
+            snapshot = store.snapshot()
+        except NotFoundError as error:
+            if error.kind is not ErrorKind.INDEX_NOT_FOUND:
+                raise
             if storage.objects("segments/") or storage.objects("files/"):
                 raise NotFoundError(
                     "its log/ holds no commit: a build that is under way or was ended, "
                     "or a log that was deleted.",
                     kind=ErrorKind.OBJECT_NOT_FOUND,
-                    hint="Create the index again.",
-                )
+                    hint="Create the index again, or repair it.",
+                ) from None
             return None
-        entry = self._entries.get(storage.location)
-        if entry is not None and entry.listing == listing:
-            return entry.index
-        store = IndexStore(storage)
-        snapshot = store.snapshot()
         index = OpenedIndex(snapshot, IndexReader(store, snapshot, self._cache))
-        self._entries[storage.location] = _Entry(listing=listing, index=index)
+        mark = (store.mark(snapshot.number)[0], "")
+        self._entries[storage.location] = _Entry(mark=mark, index=index)
         return index

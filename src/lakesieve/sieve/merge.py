@@ -138,7 +138,7 @@ class _Source:
     @property
     def next_first(self) -> Code | None:
         """First code of the blocks ahead."""
-        return None if self._ahead is None else _plain_keys(self._ahead)[0].as_py()
+        return None if self._ahead is None else _starts(self._ahead)[0].as_py()
 
     def take(self, cut: Code | None) -> _Part | None:
         """Give what lies before a code and keep the rest."""
@@ -155,7 +155,7 @@ class _Source:
             return
         blocks, self._ahead = self._ahead, next(self._stream, None)
         self.part = _Part(
-            keys=_plain_keys(blocks),
+            keys=_starts(blocks),
             offsets=blocks.offsets,
             ordinals=blocks.ordinals,
             end=_end(blocks) if self._ahead is None else self.next_first,
@@ -165,6 +165,15 @@ class _Source:
 def _plain_keys(blocks: Blocks) -> pa.Array:
     """Separators, byte strings where the keys are."""
     return blocks.keys if blocks.text is None else blocks.text.decode(blocks.keys.to_numpy())
+
+
+def _starts(blocks: Blocks) -> pa.Array:
+    """Separators, the first not below the first key: what lies there may be keys of other lists."""
+    keys = _plain_keys(blocks)
+    low = blocks.bounds[0]
+    if keys[0].as_py() >= low:
+        return keys
+    return pa.concat_arrays([pa.array([low], keys.type), keys.slice(1)])
 
 
 def _end(blocks: Blocks) -> Code | None:

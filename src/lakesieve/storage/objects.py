@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import uuid
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import obstore
 from obstore.exceptions import AlreadyExistsError, PermissionDeniedError, UnauthenticatedError
@@ -24,20 +27,39 @@ from lakesieve.errors import (
 from lakesieve.storage.location import normalized
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
+    from datetime import datetime
 
 __all__ = ["ObjectInfo", "Storage", "open_storage"]
 
+_In = TypeVar("_In")
+_Out = TypeVar("_Out")
+
 _MEMORY: dict[str, MemoryStore] = {}
+_REQUESTS = 16
+
+_CLIENT = {"timeout": "60s", "connect_timeout": "5s"}
+_CLIENT_NAMES = frozenset(
+    {"allow_http", "allow_invalid_certificates", "connect_timeout", "timeout"}
+)
+_RETRIES = {"max_retries": 6, "retry_timeout": timedelta(seconds=90)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectInfo:
-    """An object's path, size in bytes, and a text that changes when it is rewritten."""
+    """An object as a listing tells it.
+
+    Args:
+        path: Its path below the root.
+        size: Bytes.
+        version: A text that changes when it is rewritten.
+        modified: When it was written.
+    """
 
     path: str
     size: int
     version: str
+    modified: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,11 +68,12 @@ class Storage:
 
     Args:
         location: Normalized location of the root.
-        options: Settings of the object store, such as ``region`` or ``endpoint``.
+        options: Settings of the object store, such as ``region`` or ``endpoint``; may hold secrets
+            and is therefore never printed.
     """
 
     location: str
-    options: tuple[tuple[str, str], ...] = ()
+    options: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
     @property
     def is_local(self) -> bool:
@@ -63,7 +86,22 @@ class Storage:
         Raises:
             InvalidInputError: The name leads out of this root.
         """
-        return Storage(location=f"{self.location}/{_inside(name)}", options=self.options)
+        return replace(self, location=f"{self.location}/{_inside(name)}")
+
+    def at(self, location: str) -> Storage:
+        """The storage of another root in the same store, reached with the same options.
+
+        Raises:
+            UnsupportedError: It is in a store of another kind.
+        """
+        wanted = normalized(location)
+        if _scheme(wanted) != _scheme(self.location):
+            raise UnsupportedError(
+                f"{location} is not in the same kind of store as {self.location}.",
+                kind=ErrorKind.UNSUPPORTED_STORAGE,
+                hint="Objects can be shared within one store only.",
+            )
+        return replace(self, location=wanted)
 
     def get(self, path: str) -> bytes:
         """Read a whole object.
@@ -75,6 +113,27 @@ class Storage:
         key = _inside(path)
         with self._typed(path):
             return bytes(self._store().get(key).bytes())
+
+    def get_all(self, paths: Sequence[str]) -> list[bytes]:
+        """Read several whole objects, at once where each takes a request.
+
+        Raises:
+            NotFoundError: One does not exist.
+            StorageError: The storage failed.
+        """
+        return self.at_once(self.get, paths)
+
+    def at_once(self, act: Callable[[_In], _Out], items: Sequence[_In]) -> list[_Out]:
+        """Do something for several objects: in turn, or at once where each takes a request.
+
+        Args:
+            act: What to do for one.
+            items: The objects.
+        """
+        if self.is_local or self.location.startswith("memory:") or len(items) < 2:
+            return [act(item) for item in items]
+        with ThreadPoolExecutor(min(_REQUESTS, len(items))) as pool:
+            return list(pool.map(act, items))
 
     def get_range(self, path: str, start: int, length: int) -> bytes:
         """Read ``length`` bytes from ``start`` on.
@@ -106,8 +165,8 @@ class Storage:
         if not self.is_local:
             return ""
         try:
-            # not through the store, whose every call costs more than a warm look-up
-            stat = Path(self.location, _inside(path)).stat()
+            # not through the store nor a Path, which cost more than the rest of a warm look-up
+            stat = os.stat(f"{self.location}/{_inside(path)}")  # noqa: PTH116
         except FileNotFoundError as error:
             raise _missing(f"{self.location}/{path}") from error
         except OSError as error:
@@ -120,21 +179,28 @@ class Storage:
         Raises:
             StorageError: ``ALREADY_EXISTS`` when it does, ``READ_ONLY`` or another failure.
         """
-        key = _inside(path)
-        if self.is_local:
-            try:
-                Path(self.location).mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise _read_only(self.location) from error
-        with self._typed(path):
-            self._store().put(key, data, mode="create")
+        self._put(path, data, "create")
 
-    def objects(self, prefix: str) -> list[ObjectInfo]:
-        """Objects below a folder, sorted by path; none when there is no such folder."""
+    def replace(self, path: str, data: bytes) -> None:
+        """Write an object, visible whole or not at all, in place of what may be there.
+
+        Raises:
+            StorageError: ``READ_ONLY`` or another failure.
+        """
+        self._put(path, data, "overwrite")
+
+    def objects(self, prefix: str, *, after: str = "") -> list[ObjectInfo]:
+        """Objects below a folder, sorted by path; none when there is no such folder.
+
+        Args:
+            prefix: The folder.
+            after: Only those whose path is greater; the store is not asked for the others.
+        """
         if self.is_local and not Path(self.location).is_dir():
             return []
         with self._typed(prefix):
-            found = [_info(meta) for batch in self._store().list(prefix) for meta in batch]
+            batches = self._store().list(prefix, offset=after or None)
+            found = [_info(meta) for batch in batches for meta in batch]
         return sorted(found, key=lambda info: info.path)
 
     def folders(self, prefix: str) -> list[str]:
@@ -173,6 +239,16 @@ class Storage:
             )
         finally:
             self.delete(path)
+
+    def _put(self, path: str, data: bytes, mode: Literal["create", "overwrite"]) -> None:
+        key = _inside(path)
+        if self.is_local:
+            try:
+                Path(self.location).mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise _read_only(self.location) from error
+        with self._typed(path):
+            self._store().put(key, data, mode=mode)
 
     def _store(self) -> Any:
         return _open(self.location, self.options)
@@ -222,8 +298,17 @@ def _open(location: str, options: tuple[tuple[str, str], ...]) -> Any:
         return LocalStore(prefix=location)
     if location.startswith("memory:"):
         return _MEMORY.setdefault(location, MemoryStore())
-    settings: Any = dict(options)
-    return from_url(location, **settings)
+    settings: dict[str, Any] = dict(options)
+    client: Any = _CLIENT | {name: settings.pop(name) for name in _CLIENT_NAMES & settings.keys()}
+    if location.startswith("s3:"):
+        # some servers answer an exclusive create only to those who ask in this way
+        settings.setdefault("conditional_put", "etag")
+    retries: Any = _RETRIES
+    return from_url(location, client_options=client, retry_config=retries, **settings)
+
+
+def _scheme(location: str) -> str:
+    return location.partition("://")[0] if "://" in location else ""
 
 
 def _inside(path: str) -> str:
@@ -242,6 +327,7 @@ def _info(meta: Any) -> ObjectInfo:
         path=str(meta["path"]),
         size=int(meta["size"]),
         version=str(meta["e_tag"] or meta["last_modified"]),
+        modified=meta["last_modified"],
     )
 
 

@@ -1,18 +1,69 @@
-"""One index at rest: commits, snapshots, staging, reading."""
+"""One index at rest: commits, snapshots, staging, reading, and its upkeep."""
 
 from __future__ import annotations
 
+from lakesieve.store.borrowers import Borrower, borrowers, root_storage
 from lakesieve.store.cache import BlockCache
-from lakesieve.store.log import Changes, IndexStore, Snapshot
+from lakesieve.store.clone import clone
+from lakesieve.store.compact import (
+    COMPACTION,
+    CompactionPolicy,
+    compaction_changes,
+    wants_compaction,
+)
+from lakesieve.store.index_store import IndexStore
 from lakesieve.store.reader import IndexReader
+from lakesieve.store.repair import Repaired, repair
+from lakesieve.store.requirements import (
+    CataloguesLive,
+    Conflict,
+    FilesUncovered,
+    HeadIs,
+    NoOtherSegments,
+    Requirement,
+    Retained,
+    SameIndex,
+    SegmentsLive,
+    conflicts,
+)
+from lakesieve.store.snapshot import Changes, Snapshot
 from lakesieve.store.staging import stage_catalogue, stage_segment
+from lakesieve.store.vacuum import RETAIN_COMMITS, SAFETY_AGE, Vacuumed, vacuum
+from lakesieve.store.verify import Damage, Verified, verify
 
 __all__ = [
+    "COMPACTION",
+    "RETAIN_COMMITS",
+    "SAFETY_AGE",
     "BlockCache",
+    "Borrower",
+    "CataloguesLive",
     "Changes",
+    "CompactionPolicy",
+    "Conflict",
+    "Damage",
+    "FilesUncovered",
+    "HeadIs",
     "IndexReader",
     "IndexStore",
+    "NoOtherSegments",
+    "Repaired",
+    "Requirement",
+    "Retained",
+    "SameIndex",
+    "SegmentsLive",
     "Snapshot",
+    "Vacuumed",
+    "Verified",
+    "borrowers",
+    "clone",
+    "compaction_changes",
+    "conflicts",
+    "repair",
+    "root_storage",
     "stage_catalogue",
     "stage_segment",
+    "vacuum",
+    "verify",
+    "wants_compaction",
 ]

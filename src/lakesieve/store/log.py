@@ -1,233 +1,330 @@
-"""The log of one index: commits made by exclusive create, snapshots made by replay."""
+"""The log of one index: commits made by exclusive create, checkpoints, replay."""
 
 from __future__ import annotations
 
+import contextlib
 import re
-import uuid
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from lakesieve.errors import (
-    CommitConflictError,
     CorruptIndexError,
     ErrorKind,
-    InvalidInputError,
+    LakesieveError,
     NotFoundError,
     StorageError,
 )
-from lakesieve.format import Commit, pack, unpack
+from lakesieve.format import LARGEST_DOCUMENT, Checkpoint, Commit, corrupt, pack, unpack
+from lakesieve.store.snapshot import Replay, Snapshot
 
 if TYPE_CHECKING:
-    from lakesieve.format import CatalogueEntry, IndexDefinition, SegmentEntry
+    from collections.abc import Iterator, Sequence
+
     from lakesieve.storage import Storage
 
-__all__ = ["Changes", "IndexStore", "Snapshot"]
+__all__ = ["CHECKPOINT_INTERVAL", "CommitLog", "Listing", "checkpoint_path", "commit_path"]
 
-WRITER = "lakesieve 0.1.0"
-_COMMIT = re.compile(r"log/(\d{20})\.json")
+CHECKPOINT_INTERVAL = 10
+"""Commits from one checkpoint to the next."""
+
+HINT = "log/_last_checkpoint"
+_OBJECT = re.compile(r"log/(\d{20})(\.checkpoint)?\.json")
+# how often a reader looks again when the log is cleaned up under its feet
+_LOOKS = 4
+_BATCH = 64
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
-    """The state of an index after one of its commits.
+def commit_path(number: int) -> str:
+    """Where a commit lies."""
+    return f"log/{number:020d}.json"
 
-    Args:
-        number: The commit's number.
-        definition: What is indexed.
-        table_version: The table version that was indexed last.
-        catalogues: Live file catalogues, oldest first.
-        segments: Live segments, oldest first.
-    """
 
-    number: int
-    definition: IndexDefinition
-    table_version: dict[str, Any]
-    catalogues: tuple[CatalogueEntry, ...]
-    segments: tuple[SegmentEntry, ...]
+def checkpoint_path(number: int) -> str:
+    """Where a checkpoint lies."""
+    return f"log/{number:020d}.checkpoint.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Changes:
-    """What a commit does; the objects it adds are staged already."""
+class Listing:
+    """Numbers of the commits and checkpoints that are there, ascending."""
 
-    operation: str
-    table_version: dict[str, Any] = field(default_factory=dict)
-    add_catalogues: tuple[CatalogueEntry, ...] = ()
-    add_segments: tuple[SegmentEntry, ...] = ()
-    remove_segments: tuple[str, ...] = ()
-    remove_catalogues: tuple[str, ...] = ()
+    commits: tuple[int, ...]
+    checkpoints: tuple[int, ...]
+
+    def upto(self, number: int) -> Listing:
+        """Those up to a number."""
+        return Listing(
+            commits=tuple(n for n in self.commits if n <= number),
+            checkpoints=tuple(n for n in self.checkpoints if n <= number),
+        )
 
 
-class IndexStore:
-    """One index at rest.
+class CommitLog:
+    """The log of one index.
 
     Args:
         storage: The index's root.
     """
 
     def __init__(self, storage: Storage) -> None:
-        self.storage = storage
+        self._storage = storage
 
-    def exists(self) -> bool:
-        """Whether a first commit has been made here."""
-        return bool(self.storage.objects("log/"))
-
-    def create(self, definition: IndexDefinition, changes: Changes) -> Snapshot:
-        """Make the first commit, with all that it covers: the index appears whole or not at all.
+    def latest(self) -> Snapshot:
+        """The state after the last commit, by reading a bounded number of objects.
 
         Raises:
-            InvalidInputError: There is an index already.
-            StorageError: The place cannot be written to.
-        """
-        commit = _commit(0, definition, changes)
-        if not self._land(commit):
-            raise InvalidInputError(
-                f"There is an index at {self.storage.location} already.",
-                kind=ErrorKind.INDEX_EXISTS,
-                hint="Choose another name, or drop it first.",
-            )
-        return _replayed([commit])
-
-    def commit(self, base: Snapshot, changes: Changes) -> Snapshot:
-        """Make the next commit after a snapshot.
-
-        Raises:
-            CommitConflictError: Another writer committed after ``base``.
-            StorageError: The place cannot be written to.
-        """
-        commit = _commit(base.number + 1, None, changes)
-        if not self._land(commit):
-            other = self._read(commit.number)
-            raise CommitConflictError(
-                f"Commit {commit.number} ({changes.operation}) lost to {other.operation} "
-                f"by {other.writer} at {other.created_at}.",
-                kind=ErrorKind.CONFLICT,
-                hint="Try again from the new state.",
-            )
-        return self.snapshot(commit.number)
-
-    def snapshot(self, number: int | None = None) -> Snapshot:
-        """The state after a commit, by default the last one.
-
-        Raises:
-            NotFoundError: There is no index, or no such commit.
+            NotFoundError: There is no index.
             CorruptIndexError: The log is damaged.
             IndexFormatError: The log is too new.
         """
-        return _replayed(self.history(number))
+        for left in reversed(range(_LOOKS)):
+            try:
+                return self._latest()
+            except NotFoundError as error:
+                # an object that was listed is gone: a vacuum has just moved the log's start
+                if error.kind is not ErrorKind.OBJECT_NOT_FOUND or not left:
+                    raise
+        raise AssertionError("unreachable")
 
-    def history(self, upto: int | None = None) -> list[Commit]:
-        """All commits up to one, oldest first.
+    def at(self, number: int, first: int) -> Snapshot:
+        """The state after one commit.
+
+        Args:
+            number: The commit.
+            first: A commit before which nothing is needed.
 
         Raises:
-            NotFoundError: There is no index, or no such commit.
+            NotFoundError: It is gone.
             CorruptIndexError: The log is damaged.
             IndexFormatError: The log is too new.
         """
-        numbers = sorted(self._numbers())
-        if not numbers:
+        told = self.listing(max(first, 0)).upto(number)
+        return self._from_checkpoint(told) or self._from_root(told)
+
+    def states(self, first: int, last: int) -> Iterator[tuple[Commit, Snapshot]]:
+        """Commits with the states after them, in order.
+
+        Args:
+            first: The first commit.
+            last: The last commit.
+
+        Raises:
+            NotFoundError: One is gone.
+            CorruptIndexError: The log is damaged.
+            IndexFormatError: The log is too new.
+        """
+        replay = Replay(self.at(first, first))
+        for commit in self.commits(first, last):
+            if commit.number > first:
+                replay.apply(commit)
+            yield commit, replay.snapshot()
+
+    def commits(self, first: int, last: int) -> Iterator[Commit]:
+        """Commits in order.
+
+        Raises:
+            NotFoundError: One is gone.
+            CorruptIndexError: One is damaged.
+            IndexFormatError: One is too new.
+        """
+        for numbers in _batches(range(first, last + 1)):
+            data = self._storage.get_all([commit_path(number) for number in numbers])
+            yield from map(_commit, data, numbers)
+
+    def since(self, number: int) -> list[Commit]:
+        """Commits after one, found without a listing, which may be stale.
+
+        Raises:
+            CorruptIndexError: One is damaged.
+            IndexFormatError: One is too new.
+        """
+        found: list[Commit] = []
+        with contextlib.suppress(NotFoundError):
+            while True:
+                found.append(self.read(number + 1 + len(found)))
+        return found
+
+    def read(self, number: int) -> Commit:
+        """Read one commit.
+
+        Raises:
+            NotFoundError: It does not exist.
+            CorruptIndexError: It is damaged.
+            IndexFormatError: It is too new.
+        """
+        return _commit(self._storage.get(commit_path(number)), number)
+
+    def holds(self, number: int, write_id: str) -> bool:
+        """Whether a commit is the one of that name.
+
+        Raises:
+            CorruptIndexError: It is damaged.
+            IndexFormatError: It is too new.
+        """
+        try:
+            return self.read(number).write_id == write_id
+        except NotFoundError:
+            return False
+
+    def land(self, commit: Commit) -> bool:
+        """Create the commit's file; false when another writer was first.
+
+        Raises:
+            StorageError: The storage failed, and the commit is not there.
+        """
+        try:
+            self._storage.create(commit_path(commit.number), pack(commit.to_json()))
+        except StorageError as error:
+            # a create whose answer was lost may have landed: only the file itself can tell
+            if error.kind is ErrorKind.ALREADY_EXISTS:
+                return self.holds(commit.number, commit.write_id)
+            if error.kind is not ErrorKind.STORAGE_FAILED:
+                raise
+            try:
+                return self.read(commit.number).write_id == commit.write_id
+            except NotFoundError:
+                raise error from None
+        return True
+
+    def is_linked(self, commit: Commit) -> bool:
+        """Whether a commit that landed is part of the log.
+
+        It is not where its base was cleaned away, or its index dropped, while it was prepared:
+        then its number was free, but not at the log's end.
+        """
+        later = self.listing(commit.number + 1)
+        if later.commits:
+            following = self.read(later.commits[0])
+            return following.number == commit.number + 1 and following.parent_id == commit.write_id
+        return self.holds(commit.number - 1, commit.parent_id)
+
+    def write_checkpoint(self, snapshot: Snapshot, *, hint: bool = True) -> None:
+        """Spare later readers the replay; what fails here is done again by a later commit.
+
+        Args:
+            snapshot: The state.
+            hint: Whether readers should begin looking here.
+
+        Raises:
+            StorageError: The storage failed.
+        """
+        data = pack(snapshot.to_checkpoint().to_json())
+        if len(data) > LARGEST_DOCUMENT:
+            return
+        # every writer writes the same, so that one that was damaged is mended
+        self._storage.replace(checkpoint_path(snapshot.number), data)
+        if hint:
+            self._storage.replace(HINT, pack({"number": snapshot.number}))
+
+    def listing(self, first: int = 0) -> Listing:
+        """What the log holds from a number on."""
+        after = f"log/{first:020d}" if first else ""
+        found = [
+            match
+            for info in self._storage.objects("log/", after=after)
+            if (match := _OBJECT.fullmatch(info.path))
+        ]
+        return Listing(
+            commits=tuple(int(match[1]) for match in found if not match[2]),
+            checkpoints=tuple(int(match[1]) for match in found if match[2]),
+        )
+
+    def _latest(self) -> Snapshot:
+        hint = self._hint()
+        if hint:
+            told = self.listing(hint)
+            near = self._from_checkpoint(told)
+            if near is not None:
+                return near
+        told = self.listing()
+        if not told.commits and not told.checkpoints:
             raise NotFoundError(
-                f"There is no index at {self.storage.location}.",
+                f"There is no index at {self._storage.location}.",
                 kind=ErrorKind.INDEX_NOT_FOUND,
                 hint="lakesieve list TABLE names those that are there.",
             )
-        if numbers != list(range(len(numbers))):
-            gap = next(n for n in range(len(numbers)) if n != numbers[n])
-            raise CorruptIndexError(
-                f"The log of {self.storage.location} has no commit log/{gap:020d}.json.",
-                kind=ErrorKind.CORRUPT,
-                hint="Drop the index and create it again.",
-            )
-        last = numbers[-1] if upto is None else upto
-        if not 0 <= last < len(numbers):
-            raise NotFoundError(
-                f"The index has no commit {upto}.",
-                kind=ErrorKind.VERSION_NOT_FOUND,
-                hint="lakesieve history lists its commits.",
-            )
-        return [self._read(number) for number in range(last + 1)]
+        return self._from_checkpoint(told) or self._from_root(told)
 
-    def drop(self) -> None:
-        """Delete every object of the index, the log first, newest commit first.
+    def _hint(self) -> int | None:
+        """Where to begin looking, which only saves time: it may be old, wrong or gone."""
+        with contextlib.suppress(LakesieveError):
+            number = unpack(self._storage.get(HINT), HINT).get("number")
+            if isinstance(number, int) and 0 <= number < 10**20:
+                return number
+        return None
 
-        Without its log nobody finds the rest, and at any moment in between the index is either a
-        shorter one or none.
-        """
-        for prefix in ("log/", "segments/", "files/"):
-            for info in reversed(self.storage.objects(prefix)):
-                self.storage.delete(info.path)
-
-    def _numbers(self) -> list[int]:
-        found = (_COMMIT.fullmatch(info.path) for info in self.storage.objects("log/"))
-        return [int(match.group(1)) for match in found if match]
-
-    def _read(self, number: int) -> Commit:
-        path = f"log/{number:020d}.json"
-        commit = Commit.from_json(unpack(self.storage.get(path), path), path)
-        if commit.number != number or (commit.definition is None) != (number > 0):
-            raise CorruptIndexError(
-                f"The index file {path} is damaged: it is commit {commit.number}.",
-                kind=ErrorKind.CORRUPT,
-                hint="Drop the index and create it again.",
-            )
-        return commit
-
-    def _land(self, commit: Commit) -> bool:
-        """Create the commit's file; false when another writer was first."""
-        path = f"log/{commit.number:020d}.json"
-        try:
-            self.storage.create(path, pack(commit.to_json()))
-        except StorageError as error:
-            # a create whose answer was lost may have landed: only the file itself can tell
-            if error.kind not in {ErrorKind.ALREADY_EXISTS, ErrorKind.STORAGE_FAILED}:
-                raise
+    def _from_checkpoint(self, told: Listing) -> Snapshot | None:
+        """Replay from the latest checkpoint that can be read; ``None`` where that does not do."""
+        for number in reversed(told.checkpoints):
+            rest = [commit for commit in told.commits if commit >= number]
+            # without its commit it is a leftover of an index that was dropped
+            if rest[:1] != [number]:
+                continue
             try:
-                landed = self._read(commit.number).write_id == commit.write_id
-            except NotFoundError:
-                raise error from None
-            return landed
-        return True
+                start = self.checkpoint(number)
+                if rest != list(range(number, number + len(rest))):
+                    return None
+                replay = Replay(start)
+                for commit in self.commits(number + 1, rest[-1]):
+                    replay.apply(commit)
+                return replay.snapshot()
+            except CorruptIndexError:
+                continue
+        return None
+
+    def checkpoint(self, number: int) -> Snapshot:
+        """The state that a checkpoint holds.
+
+        Raises:
+            NotFoundError: It does not exist, or its commit does not.
+            CorruptIndexError: It is damaged.
+            IndexFormatError: It is too new.
+        """
+        path = checkpoint_path(number)
+        data, beside = self._storage.get_all([path, commit_path(number)])
+        told = Checkpoint.from_json(unpack(data, path), path)
+        if told.number != number:
+            raise corrupt(path, f"it is that of commit {told.number}")
+        try:
+            beside_id = _commit(beside, number).write_id
+        except CorruptIndexError:
+            beside_id = told.write_id  # the checkpoint will do
+        if beside_id != told.write_id:
+            raise corrupt(path, "it is that of another index")
+        return Snapshot.from_checkpoint(told)
+
+    def _from_root(self, told: Listing) -> Snapshot:
+        """Read backwards to the latest root, and replay from there."""
+        chain: list[Commit] = []
+        expected = told.commits[-1] if told.commits else told.checkpoints[-1]
+        for numbers in _batches(told.commits[::-1]):
+            data = self._storage.get_all([commit_path(number) for number in numbers])
+            for number, document in zip(numbers, data, strict=True):
+                if number != expected:
+                    break
+                chain.append(_commit(document, number))
+                expected -= 1
+                if chain[-1].definition is not None:
+                    return _replayed(chain[::-1])
+        raise corrupt(commit_path(max(expected, 0)), "there is no commit and no checkpoint for it")
 
 
-def _commit(number: int, definition: IndexDefinition | None, changes: Changes) -> Commit:
-    return Commit(
-        number=number,
-        operation=changes.operation,
-        created_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
-        writer=WRITER,
-        write_id=uuid.uuid4().hex,
-        definition=definition,
-        table_version=changes.table_version,
-        add_catalogues=changes.add_catalogues,
-        add_segments=changes.add_segments,
-        remove_segments=changes.remove_segments,
-        remove_catalogues=changes.remove_catalogues,
-    )
+def _commit(data: bytes, number: int) -> Commit:
+    path = commit_path(number)
+    commit = Commit.from_json(unpack(data, path), path)
+    if commit.number != number:
+        raise corrupt(path, f"it is commit {commit.number}")
+    if number == 0 and commit.definition is None:
+        raise corrupt(path, "the first commit has no definition")
+    return commit
 
 
-def _replayed(commits: list[Commit]) -> Snapshot:
-    definition = commits[0].definition
-    catalogues: dict[str, CatalogueEntry] = {}
-    segments: dict[str, SegmentEntry] = {}
-    for commit in commits:
-        for removed in commit.remove_segments:
-            segments.pop(removed, None)
-        for removed in commit.remove_catalogues:
-            catalogues.pop(removed, None)
-        catalogues.update((entry.id, entry) for entry in commit.add_catalogues)
-        segments.update((entry.path, entry) for entry in commit.add_segments)
-    last = commits[-1]
-    if definition is None or not all(s.catalogue in catalogues for s in segments.values()):
-        raise CorruptIndexError(
-            f"The log is damaged: commit {last.number} names a catalogue that is not there.",
-            kind=ErrorKind.CORRUPT,
-            hint="Drop the index and create it again.",
-        )
-    return Snapshot(
-        number=last.number,
-        definition=definition,
-        table_version=last.table_version,
-        catalogues=tuple(catalogues.values()),
-        segments=tuple(segments.values()),
-    )
+def _replayed(commits: Sequence[Commit]) -> Snapshot:
+    replay = Replay(commits[0])
+    for commit in commits[1:]:
+        replay.apply(commit)
+    return replay.snapshot()
+
+
+def _batches(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
+    return (numbers[at : at + _BATCH] for at in range(0, len(numbers), _BATCH))

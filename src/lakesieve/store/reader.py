@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from lakesieve.format import decode_catalogue, decode_footer, decode_row_group
 from lakesieve.sieve import RangeSet, distinct, lookup_points, lookup_ranges, wide_code
+from lakesieve.store.borrowers import root_storage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     from lakesieve.format import CatalogueEntry, SegmentEntry, SegmentFooter
     from lakesieve.sieve import Blocks
     from lakesieve.store.cache import BlockCache
-    from lakesieve.store.log import IndexStore, Snapshot
+    from lakesieve.store.index_store import IndexStore
+    from lakesieve.store.snapshot import Snapshot
 
 __all__ = ["IndexReader"]
 
@@ -61,7 +63,8 @@ class IndexReader:
     """
 
     def __init__(self, store: IndexStore, snapshot: Snapshot, cache: BlockCache) -> None:
-        self._storage = store.storage
+        roots = range(len(snapshot.definition.borrowed_roots) + 1)
+        self._roots = [root_storage(store.storage, snapshot.definition, root) for root in roots]
         self._cache = cache
         kinds = (int, bytes)
         self._rows = [
@@ -76,12 +79,13 @@ class IndexReader:
             NotFoundError: It is gone.
             CorruptIndexError: It is damaged.
         """
+        storage = self._roots[entry.root]
 
         def make() -> tuple[pa.Table, int]:
-            table = decode_catalogue(self._storage.get(entry.path), entry)
+            table = decode_catalogue(storage.get(entry.path), entry)
             return table, table.nbytes
 
-        key = (self._storage.location, entry.path, self._storage.stamp(entry.path), "catalogue")
+        key = (storage.location, entry.path, storage.stamp(entry.path), "catalogue")
         table: pa.Table = self._cache.get(key, make)
         return table
 
@@ -187,30 +191,32 @@ class IndexReader:
             yield some + start, offsets, ordinals
 
     def _opened(self, entry: SegmentEntry) -> _Opened:
-        version = self._storage.stamp(entry.path)
+        storage = self._roots[entry.root]
+        version = storage.stamp(entry.path)
 
         def make() -> tuple[_Opened, int]:
             start = entry.size - entry.footer_length
-            data = self._storage.get_range(entry.path, start, entry.footer_length)
+            data = storage.get_range(entry.path, start, entry.footer_length)
             footer = decode_footer(data, entry)
             firsts = [group.first_key for group in footer.groups]
             array = firsts if footer.bytewise else np.array(firsts, np.int64)
             opened = _Opened(entry=entry, version=version, footer=footer, firsts=array)
             return opened, 4 * len(data)
 
-        opened: _Opened = self._cache.get((self._storage.location, entry.path, version, ""), make)
+        opened: _Opened = self._cache.get((storage.location, entry.path, version, ""), make)
         return opened
 
     def _group(self, opened: _Opened, number: int) -> Blocks:
         path = opened.entry.path
+        storage = self._roots[opened.entry.root]
 
         def make() -> tuple[Blocks, int]:
             group = opened.footer.groups[number]
-            data = self._storage.get_range(path, group.start, group.length)
+            data = storage.get_range(path, group.start, group.length)
             blocks = decode_row_group(opened.footer, number, data)
             return blocks, blocks.keys.nbytes + blocks.offsets.nbytes + blocks.ordinals.nbytes
 
-        key = (self._storage.location, path, opened.version, str(number))
+        key = (storage.location, path, opened.version, str(number))
         blocks: Blocks = self._cache.get(key, make)
         return blocks
 

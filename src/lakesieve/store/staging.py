@@ -4,56 +4,59 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lakesieve.errors import ErrorKind, StorageError
 from lakesieve.format import encode_catalogue, encode_segment
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pyarrow as pa
 
-    from lakesieve.format import CatalogueEntry, SegmentEntry
+    from lakesieve.format import CatalogueEntry, IndexDefinition, SegmentEntry
     from lakesieve.sieve import Blocks
     from lakesieve.storage import Storage
 
 __all__ = ["stage_catalogue", "stage_segment"]
 
 
-def stage_segment(storage: Storage, blocks: Blocks, *, unit_count: int) -> SegmentEntry:
+def stage_segment(
+    storage: Storage, blocks: Blocks, *, unit_count: int, catalogue: str
+) -> SegmentEntry:
     """Write blocks as a segment file; nobody sees it before a commit names it.
 
     Args:
         storage: The index's root.
         blocks: At least one block.
         unit_count: Units that the ordinals count.
-
-    Returns:
-        The segment's entry, its catalogue still unnamed.
+        catalogue: Id of the catalogue that they count in, from ``catalogue_id``.
 
     Raises:
         StorageError: The place cannot be written to.
     """
-    data, entry = encode_segment(blocks, unit_count=unit_count)
-    _create(storage, entry.path, data)
+    data, entry = encode_segment(blocks, unit_count=unit_count, catalogue=catalogue)
+    # named by its content: one that is there already is this one, unless it was damaged; written
+    # again it is young again, so that no vacuum takes it for a leftover
+    storage.replace(entry.path, data)
     return entry
 
 
-def stage_catalogue(storage: Storage, files: pa.Table) -> CatalogueEntry:
+def stage_catalogue(
+    storage: Storage,
+    files: pa.Table,
+    *,
+    segments: Sequence[SegmentEntry],
+    definition: IndexDefinition,
+) -> CatalogueEntry:
     """Write a file catalogue; nobody sees it before a commit names it.
 
+    Args:
+        storage: The index's root.
+        files: As ``CATALOGUE_SCHEMA``; paths are unique.
+        segments: All segments whose ordinals count in it.
+        definition: What is indexed.
+
     Raises:
         StorageError: The place cannot be written to.
     """
-    data, entry = encode_catalogue(files)
-    _create(storage, entry.path, data)
+    data, entry = encode_catalogue(files, segments=segments, definition=definition)
+    storage.replace(entry.path, data)
     return entry
-
-
-def _create(storage: Storage, path: str, data: bytes) -> None:
-    try:
-        storage.create(path, data)
-    except StorageError as error:
-        # named by its content: a file that is there already is this one, unless it was damaged
-        if error.kind is not ErrorKind.ALREADY_EXISTS:
-            raise
-        if storage.get(path) != data:
-            storage.delete(path)
-            storage.create(path, data)

@@ -1,7 +1,8 @@
-"""The kit that lakesieve is tested with: slow, obvious twins and Hypothesis strategies."""
+"""The kit that lakesieve is tested with: slow twins, Hypothesis strategies, faulty storage."""
 
 from __future__ import annotations
 
+from lakesieve.testing.faults import Crash, Fault, FaultPlan, FaultyStorage
 from lakesieve.testing.reference import (
     as_blocks,
     as_sets,
@@ -9,6 +10,8 @@ from lakesieve.testing.reference import (
     codes_of,
     point_units,
     range_units,
+    rows_as_bytes,
+    rows_as_tuples,
     sorted_pairs,
 )
 from lakesieve.testing.strategies import (
@@ -21,6 +24,10 @@ from lakesieve.testing.strategies import (
 )
 
 __all__ = [
+    "Crash",
+    "Fault",
+    "FaultPlan",
+    "FaultyStorage",
     "KeyColumn",
     "as_blocks",
     "as_sets",
@@ -33,5 +40,7 @@ __all__ = [
     "ordinals",
     "point_units",
     "range_units",
+    "rows_as_bytes",
+    "rows_as_tuples",
     "sorted_pairs",
 ]

@@ -25,6 +25,8 @@ __all__ = [
     "codes_of",
     "point_units",
     "range_units",
+    "rows_as_bytes",
+    "rows_as_tuples",
     "sorted_pairs",
 ]
 
@@ -82,6 +84,43 @@ def _float_code(value: float) -> int:
         return 0
     magnitude: int = struct.unpack(">q", struct.pack(">d", abs(value)))[0]
     return magnitude if value > 0 else -magnitude - 1
+
+
+def rows_as_tuples(
+    key_types: Sequence[KeyType], columns: Sequence[Iterable[Any]]
+) -> list[tuple[Any, ...]]:
+    """What composite keys must compare like: tuples of the rows' codes, null before all values."""
+    codes = [codes_of(*both) for both in zip(key_types, columns, strict=True)]
+    return [
+        tuple((False,) if code is None else (True, code) for code in row)
+        for row in zip(*codes, strict=True)
+    ]
+
+
+def rows_as_bytes(key_types: Sequence[KeyType], columns: Sequence[Iterable[Any]]) -> list[bytes]:
+    """Twin of ``encode_rows`` for several columns, byte by byte."""
+    return [
+        b"".join(
+            _component(key_type.kind, part[1] if part[0] else None)
+            for key_type, part in zip(key_types, row, strict=True)
+        )
+        for row in rows_as_tuples(key_types, columns)
+    ]
+
+
+def _component(kind: str, code: Code | None) -> bytes:
+    if code is None:
+        return b"\x00" * {"string": 1, "binary": 1, "decimal": 17}.get(kind, 9)
+    if kind in {"string", "binary"} and isinstance(code, bytes):
+        escaped = bytearray()
+        for byte in code:
+            escaped += bytes([byte, 255]) if byte == 0 else bytes([byte])
+        return b"\x01" + bytes(escaped) + b"\x00\x00"
+    if isinstance(code, bytes):
+        return b"\x01" + code
+    size = 16 if kind == "decimal" else 8
+    shifted: bytes = (code + 256**size // 2).to_bytes(size, "big")
+    return b"\x01" + shifted
 
 
 def sorted_pairs(pairs: Iterable[tuple[Code, int]]) -> list[tuple[Code, int]]:

@@ -1,0 +1,98 @@
+"""Clones: a second index that shares the segments of a first one without copying them."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from lakesieve.errors import CommitConflictError, ErrorKind, LakesieveError
+from lakesieve.store.borrowers import borrow, release_borrowed
+from lakesieve.store.index_store import IndexStore
+from lakesieve.store.snapshot import Changes
+
+if TYPE_CHECKING:
+    from lakesieve.storage import Storage
+    from lakesieve.store.snapshot import Snapshot
+
+__all__ = ["clone"]
+
+
+def clone(
+    origin: IndexStore,
+    target: Storage,
+    *,
+    number: int | None = None,
+    name: str | None = None,
+    table_uuid: str | None = None,
+    table_location: str | None = None,
+) -> Snapshot:
+    """Make an index that begins as another one is, or was; nothing but its log is written.
+
+    From then on each goes its own way. Vacuums of the origin keep what the clone uses, until the
+    clone compacted it away, vacuumed, or was dropped.
+
+    Args:
+        origin: The index to share.
+        target: The clone's root, in the same kind of store.
+        number: The commit whose state is taken; by default the last one.
+        name: The clone's name; by default the origin's.
+        table_uuid: Identity of the table that the clone is for; by default the origin's. Its data
+            files must be those of the origin's table, by the same paths.
+        table_location: Root of that table.
+
+    Returns:
+        The clone's first state.
+
+    Raises:
+        NotFoundError: There is no such index or commit.
+        InvalidInputError: There is an index at the target already.
+        UnsupportedError: The target is in another kind of store.
+        CommitConflictError: The origin was vacuumed meanwhile.
+        StorageError: One of the places cannot be written to.
+    """
+    state = origin.snapshot(number)
+    own = state.definition
+    definition = replace(
+        own,
+        name=name or own.name,
+        index_uuid=str(uuid.uuid4()),
+        table_uuid=table_uuid or own.table_uuid,
+        table_location=table_location or own.table_location,
+        created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        # what the origin borrows is borrowed from where it lies: no clone depends on another
+        borrowed_roots=(target.at(origin.storage.location).location, *own.borrowed_roots),
+    )
+    borrow(target, definition, {(root + 1, path) for root, path in state.objects()})
+    try:
+        _check_kept(origin, state)
+        return IndexStore(target).create(definition, _first_changes(state))
+    except LakesieveError as error:
+        # a commit whose answer was lost may still be there, and would need the notes
+        if error.kind is not ErrorKind.STORAGE_FAILED:
+            release_borrowed(target, definition)
+        raise
+
+
+def _first_changes(state: Snapshot) -> Changes:
+    """All that a state has, as borrowed from it."""
+    return Changes(
+        operation="clone",
+        table_version=state.table_version,
+        add_catalogues=tuple(replace(e, root=e.root + 1) for e in state.catalogues),
+        add_segments=tuple(replace(e, root=e.root + 1) for e in state.segments),
+    )
+
+
+def _check_kept(origin: IndexStore, state: Snapshot) -> None:
+    """A vacuum that did not see the notes has announced itself before: then its commit is there."""
+    now = origin.snapshot()
+    same = now.definition.index_uuid == state.definition.index_uuid
+    if not same or now.retained_from > state.number:
+        raise CommitConflictError(
+            f"The state of commit {state.number} of {origin.storage.location} was given up "
+            "while it was cloned.",
+            kind=ErrorKind.CONFLICT,
+            hint="Try again from a later commit.",
+        )

@@ -1,0 +1,306 @@
+"""One index at rest: reading its states, committing new ones."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import time
+import uuid
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from lakesieve.errors import (
+    CommitConflictError,
+    ErrorKind,
+    InvalidInputError,
+    LakesieveError,
+    NotFoundError,
+    StorageError,
+)
+from lakesieve.format import Commit, decode_catalogue
+from lakesieve.store.borrowers import borrowers, release_borrowed, root_storage
+from lakesieve.store.log import CHECKPOINT_INTERVAL, CommitLog, commit_path
+from lakesieve.store.requirements import HeadIs, Retained, conflicts, implied
+from lakesieve.store.snapshot import Changes, Replay, Snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    import pyarrow as pa
+
+    from lakesieve.format import CatalogueEntry, IndexDefinition
+    from lakesieve.storage import Storage
+    from lakesieve.store.requirements import Conflict, Requirement
+
+__all__ = ["IndexStore"]
+
+WRITER = "lakesieve 0.1.0"
+
+_ATTEMPTS = 60
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 1.0
+
+
+class IndexStore:
+    """One index at rest.
+
+    Args:
+        storage: The index's root.
+        sleep: Waits for some seconds between attempts to commit.
+    """
+
+    def __init__(self, storage: Storage, *, sleep: Callable[[float], None] = time.sleep) -> None:
+        self.storage = storage
+        self.log = CommitLog(storage)
+        self._sleep = sleep
+
+    def exists(self) -> bool:
+        """Whether a first commit has been made here."""
+        return bool(self.log.listing().commits)
+
+    def create(self, definition: IndexDefinition, changes: Changes) -> Snapshot:
+        """Make the first commit, with all that it covers: the index appears whole or not at all.
+
+        Raises:
+            InvalidInputError: There is an index already.
+            StorageError: The place cannot be written to.
+        """
+        commit = _commit(None, changes, definition)
+        commit = replace(commit, metrics=Replay(commit).snapshot().totals())
+        if not self.log.land(commit):
+            raise InvalidInputError(
+                f"There is an index at {self.storage.location} already.",
+                kind=ErrorKind.INDEX_EXISTS,
+                hint="Choose another name, or drop it first.",
+            )
+        return Replay(commit).snapshot()
+
+    def commit(
+        self, base: Snapshot, changes: Changes, requires: Sequence[Requirement] = ()
+    ) -> Snapshot:
+        """Make a commit that was prepared on a snapshot.
+
+        Where others committed since, the changes are made on top of theirs if all requirements
+        still hold. What the changes imply is required without saying: that what they remove is
+        still there, for one.
+
+        Args:
+            base: The state the changes were prepared on.
+            changes: What to do.
+            requires: What else must still hold.
+
+        Raises:
+            CommitConflictError: A requirement does not hold any more; both sides are named.
+            NotFoundError: The index was dropped meanwhile.
+            CorruptIndexError: The log is damaged.
+            StorageError: The place cannot be written to.
+        """
+        wanted = (*implied(base, changes), *requires)
+        head = base if self.log.holds(base.number, base.write_id) else self.log.latest()
+        between: list[Commit] = []
+        for attempt in range(_ATTEMPTS):
+            broken = conflicts(
+                wanted, base=base, head=head, between=between, covered=self.covered_by(head)
+            )
+            if broken:
+                raise _conflict(changes, base, broken)
+            commit = _commit(head, changes)
+            state = Replay(head).apply(commit).snapshot()
+            commit = replace(commit, metrics=state.totals())
+            if self.log.land(commit):
+                if self.log.is_linked(commit):
+                    return self._checkpointed(state)
+                self.storage.delete(commit_path(commit.number))
+                head = self.log.latest()
+                continue
+            newer = self.log.since(head.number)
+            replay = Replay(head)
+            for other in newer:
+                replay.apply(other)
+            head = replay.snapshot()
+            between += newer
+            longest = min(_LONGEST_PAUSE, _FIRST_PAUSE * 1.5**attempt)
+            self._sleep(random.uniform(0, longest))
+        raise CommitConflictError(
+            f"Commit {head.number + 1} ({changes.operation}) lost to others {_ATTEMPTS} times.",
+            kind=ErrorKind.CONFLICT,
+            hint="Try again when fewer writers are at work.",
+        )
+
+    def snapshot(self, number: int | None = None) -> Snapshot:
+        """The state after a commit, by default the last one.
+
+        Raises:
+            NotFoundError: There is no index, or no such commit, or its state is not kept.
+            CorruptIndexError: The log is damaged.
+            IndexFormatError: The log is too new.
+        """
+        head = self.log.latest()
+        if number is None or number == head.number:
+            return head
+        if not head.retained_from <= number <= head.number:
+            kept = f"; it keeps {head.retained_from} to {head.number}"
+            raise NotFoundError(
+                f"The index has no commit {number}{kept}.",
+                kind=ErrorKind.VERSION_NOT_FOUND,
+                hint="lakesieve history lists its commits.",
+            )
+        return self.log.at(number, head.retained_from)
+
+    def history(self) -> Iterator[tuple[Commit, Snapshot]]:
+        """The commits that are kept, oldest first, each with the state after it.
+
+        Raises:
+            NotFoundError: There is no index.
+            CorruptIndexError: The log is damaged.
+            IndexFormatError: The log is too new.
+        """
+        head = self.log.latest()
+        yield from self.log.states(head.retained_from, head.number)
+
+    def mark(self, number: int) -> tuple[str, str]:
+        """What changes when another commit follows one, or the index is dropped or made anew.
+
+        Args:
+            number: The commit that was the last one.
+        """
+        return self._version(number), self._version(number + 1)
+
+    def rollback(self, number: int) -> Snapshot:
+        """Make the index what it was after an earlier commit, by a new commit.
+
+        Nothing is lost: the commits in between stay in the history, and data files that the
+        earlier state did not cover are read by every query until the next refresh.
+
+        Raises:
+            NotFoundError: There is no such commit, or its state is not kept.
+            CommitConflictError: Others commit all the time.
+            CorruptIndexError: The log is damaged.
+            StorageError: The place cannot be written to.
+        """
+        for left in reversed(range(_ATTEMPTS)):
+            head = self.snapshot()
+            wanted = self.snapshot(number)
+            try:
+                return self.commit(
+                    head,
+                    difference(head, wanted, operation="rollback"),
+                    (HeadIs(number=head.number), Retained(number=number)),
+                )
+            except CommitConflictError:
+                if not left:
+                    raise
+        raise AssertionError("unreachable")
+
+    def drop(self, *, force: bool = False) -> None:
+        """Delete every object of the index, the log first, newest commit first.
+
+        Without its log nobody finds the rest, and at any moment in between the index is either a
+        shorter one or none.
+
+        Args:
+            force: Also when clones of the index still use its objects, and become unusable.
+
+        Raises:
+            InvalidInputError: Clones use its objects.
+            CorruptIndexError: Nobody knows whether clones do.
+            StorageError: The storage failed.
+        """
+        using = [] if force else borrowers(self.storage)
+        if using:
+            raise InvalidInputError(
+                f"{self.storage.location} lends objects to {using[0].location}"
+                f"{f' and {len(using) - 1} more' if len(using) > 1 else ''}.",
+                kind=ErrorKind.INDEX_BORROWED,
+                hint="Drop those clones first, or compact and vacuum them until they need none.",
+            )
+        definition = None
+        with contextlib.suppress(LakesieveError):
+            definition = self.log.latest().definition
+        log = self.storage.objects("log/")
+        for info in reversed(log[1:]):
+            self.storage.delete(info.path)
+        if definition is not None:
+            release_borrowed(self.storage, definition)
+        for info in log[:1]:
+            self.storage.delete(info.path)
+        for prefix in ("log/", "segments/", "files/", "borrowers/"):
+            for info in reversed(self.storage.objects(prefix)):
+                self.storage.delete(info.path)
+
+    def covered_by(self, snapshot: Snapshot) -> Callable[[CatalogueEntry], pa.ChunkedArray]:
+        """Reads the paths of the data files that a catalogue of a snapshot covers."""
+
+        def paths(entry: CatalogueEntry) -> pa.ChunkedArray:
+            storage = root_storage(self.storage, snapshot.definition, entry.root)
+            return decode_catalogue(storage.get(entry.path), entry).column("path")
+
+        return paths
+
+    def _checkpointed(self, state: Snapshot) -> Snapshot:
+        due = state.number % CHECKPOINT_INTERVAL == 0
+        # a writer that ended before it wrote its checkpoint leaves that to the next
+        late = state.number - state.checkpoint >= 2 * CHECKPOINT_INTERVAL
+        if not due and not late:
+            return state
+        try:
+            self.log.write_checkpoint(state)
+        except StorageError:
+            return state  # the commit stands; the next one tries again
+        return replace(state, checkpoint=state.number)
+
+    def _version(self, number: int) -> str:
+        try:
+            if self.storage.is_local:
+                return self.storage.stamp(commit_path(number))
+            return self.storage.head(commit_path(number)).version
+        except NotFoundError:
+            return ""
+
+
+def difference(head: Snapshot, wanted: Snapshot, operation: str) -> Changes:
+    """The changes that make one state hold what another does."""
+    had, want = set(head.catalogues), set(wanted.catalogues)
+    held, hold = set(head.segments), set(wanted.segments)
+    return Changes(
+        operation=operation,
+        table_version=wanted.table_version,
+        add_catalogues=tuple(entry for entry in wanted.catalogues if entry not in had),
+        add_segments=tuple(entry for entry in wanted.segments if entry not in held),
+        remove_segments=tuple(entry.path for entry in head.segments if entry not in hold),
+        remove_catalogues=tuple(entry.id for entry in head.catalogues if entry not in want),
+    )
+
+
+def _commit(
+    parent: Snapshot | None, changes: Changes, definition: IndexDefinition | None = None
+) -> Commit:
+    return Commit(
+        number=0 if parent is None else parent.number + 1,
+        operation=changes.operation,
+        created_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        writer=WRITER,
+        write_id=uuid.uuid4().hex,
+        parent_id="" if parent is None else parent.write_id,
+        definition=definition,
+        table_version=changes.table_version,
+        add_catalogues=changes.add_catalogues,
+        add_segments=changes.add_segments,
+        remove_segments=changes.remove_segments,
+        remove_catalogues=changes.remove_catalogues,
+        retained_from=changes.retained_from,
+    )
+
+
+def _conflict(changes: Changes, base: Snapshot, broken: Sequence[Conflict]) -> CommitConflictError:
+    first = broken[0]
+    other = first.commit
+    by = ""
+    if other is not None:
+        by = f" after {other.number} ({other.operation} by {other.writer} at {other.created_at})"
+    return CommitConflictError(
+        f"The commit of {changes.operation}, prepared on state {base.number}, "
+        f"cannot be made{by}: {first.detail}.",
+        kind=ErrorKind.CONFLICT,
+        hint="Try again from the new state.",
+    )

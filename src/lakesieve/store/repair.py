@@ -1,0 +1,221 @@
+"""Making a damaged index usable again from what is left of it."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from lakesieve.errors import (
+    CommitConflictError,
+    CorruptIndexError,
+    ErrorKind,
+    NotFoundError,
+)
+from lakesieve.format import Commit, SegmentEntry, read_origin
+from lakesieve.store.index_store import WRITER
+from lakesieve.store.snapshot import Replay, Snapshot
+from lakesieve.store.verify import Damage, damages, log_damages
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lakesieve.format import CatalogueEntry, Origin
+    from lakesieve.store.index_store import IndexStore
+
+__all__ = ["Repaired", "repair"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repaired:
+    """What a repair did, or would do.
+
+    Args:
+        dry_run: Whether it only looked.
+        commit: The commit that holds what was saved; -1 when nothing had to be done or nothing was.
+        files: Data files that the index covers now.
+        lost: What could not be saved; data files that only it covered are read by every query
+            until the next refresh.
+    """
+
+    dry_run: bool
+    commit: int
+    files: int
+    lost: tuple[Damage, ...]
+
+
+def repair(store: IndexStore, *, dry_run: bool = True) -> Repaired:
+    """Write a commit that holds all that is whole of an index, whatever the log before it says.
+
+    A catalogue is saved with all of its segments or not at all: with one of them missing, files
+    that hold a key would be skipped. Where commits are lost, the catalogue files themselves tell
+    of their segments. Nothing is deleted or overwritten; the new commit is a root, at which readers
+    begin.
+
+    Args:
+        store: The index.
+        dry_run: Only tell what would be done.
+
+    Raises:
+        NotFoundError: There is nothing of an index.
+        CorruptIndexError: Nothing that is left says what the index is of.
+        IndexFormatError: The index is too new.
+        CommitConflictError: Another writer was at work.
+        StorageError: The storage failed.
+    """
+    told = store.log.listing()
+    known, lost = _known(store)
+    whole, broken = _whole(store, known)
+    lost += broken
+    if lost:
+        whole = _with_files(store, whole)
+    files = sum(entry.files for entry in whole.catalogues)
+    if not lost:
+        return Repaired(dry_run=dry_run, commit=-1, files=files, lost=())
+    commit = _root(max(*told.commits, *told.checkpoints, -1, -1) + 1, whole)
+    if not dry_run:
+        if not store.log.land(commit):
+            raise CommitConflictError(
+                f"Commit {commit.number} was made by another writer.",
+                kind=ErrorKind.CONFLICT,
+                hint="Try again.",
+            )
+        store.log.write_checkpoint(Replay(commit).snapshot())
+    return Repaired(dry_run=dry_run, commit=commit.number, files=files, lost=tuple(lost))
+
+
+def _root(number: int, state: Snapshot) -> Commit:
+    return Commit(
+        number=number,
+        operation="repair",
+        created_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        writer=WRITER,
+        write_id=uuid.uuid4().hex,
+        parent_id="",
+        definition=state.definition,
+        table_version=state.table_version,
+        add_catalogues=state.catalogues,
+        add_segments=state.segments,
+        metrics=state.totals(),
+    )
+
+
+def _known(store: IndexStore) -> tuple[Snapshot, list[Damage]]:
+    """The best state that the log tells of, or the files' definition; and what is wrong."""
+    try:
+        head = store.snapshot()
+        return head, log_damages(store, head)
+    except CorruptIndexError as error:
+        lost = [Damage(path="log/", problem=error.message)]
+    except NotFoundError:
+        if not store.storage.objects("files/"):
+            raise
+        lost = [Damage(path="log/", problem="There is no log.")]
+    state = _from_log(store)
+    if state is not None:
+        return state, lost
+    definitions = [origin.definition for _, origin in _origins(store)]
+    if not definitions:
+        raise CorruptIndexError(
+            f"Nothing that is left at {store.storage.location} says what the index is of.",
+            kind=ErrorKind.CORRUPT,
+            hint="Drop the index and create it again.",
+        )
+    nothing = Snapshot(
+        number=-1,
+        # of several indexes that stood here, the last one
+        definition=max(definitions, key=lambda definition: definition.created_at),
+        table_version={},
+        catalogues=(),
+        segments=(),
+        write_id="",
+    )
+    return nothing, lost
+
+
+def _from_log(store: IndexStore) -> Snapshot | None:
+    """The last state that can be replayed, with what readable commits after it changed."""
+    told = store.log.listing()
+    start: Snapshot | None = None
+    for number in sorted({*told.commits, *told.checkpoints}, reverse=True):
+        try:
+            start = store.log.at(number, 0)
+            break
+        except (CorruptIndexError, NotFoundError):
+            continue
+    if start is None:
+        return None
+    catalogues = {entry.id: entry for entry in start.catalogues}
+    segments = {entry.path: entry for entry in start.segments}
+    version = start.table_version
+    for number in (n for n in told.commits if n > start.number):
+        try:
+            commit = store.log.read(number)
+        except (CorruptIndexError, NotFoundError):
+            continue
+        for path in commit.remove_segments:
+            segments.pop(path, None)
+        for name in commit.remove_catalogues:
+            catalogues.pop(name, None)
+        catalogues.update((entry.id, entry) for entry in commit.add_catalogues)
+        segments.update((entry.path, entry) for entry in commit.add_segments)
+        version = commit.table_version or version
+    return replace(
+        start,
+        table_version=version,
+        catalogues=tuple(catalogues.values()),
+        # the catalogue of a segment may have come with a commit that is lost, and the reverse
+        segments=tuple(entry for entry in segments.values() if entry.catalogue in catalogues),
+    )
+
+
+def _whole(store: IndexStore, known: Snapshot) -> tuple[Snapshot, list[Damage]]:
+    """The catalogues that are whole with all their segments, and what is wrong with the others."""
+    lost: list[Damage] = []
+    bad: set[str] = set()
+    for entry in known.entries:
+        found = damages(store.storage, known, entry)
+        lost += found
+        if found:
+            bad.add(entry.catalogue if isinstance(entry, SegmentEntry) else entry.id)
+    whole = replace(
+        known,
+        catalogues=tuple(entry for entry in known.catalogues if entry.id not in bad),
+        segments=tuple(entry for entry in known.segments if entry.catalogue not in bad),
+    )
+    return whole, lost
+
+
+def _with_files(store: IndexStore, state: Snapshot) -> Snapshot:
+    """A state with those catalogues that only their files tell of, where they cover more."""
+    read = store.covered_by(state)
+    covered = {path for entry in state.catalogues for path in read(entry).to_pylist()}
+    for entry, origin in _origins(store):
+        if origin.definition.index_uuid != state.definition.index_uuid:
+            continue
+        paths = set(read(entry).to_pylist())
+        objects: tuple[CatalogueEntry | SegmentEntry, ...] = (entry, *origin.segments)
+        if paths <= covered or any(damages(store.storage, state, one) for one in objects):
+            continue
+        if entry.id in {known.id for known in state.catalogues}:
+            continue
+        covered |= paths
+        state = replace(
+            state,
+            catalogues=(*state.catalogues, entry),
+            segments=(*state.segments, *origin.segments),
+        )
+    return state
+
+
+def _origins(store: IndexStore) -> Iterator[tuple[CatalogueEntry, Origin]]:
+    """What catalogue files tell of themselves, the last written first."""
+    files = sorted(store.storage.objects("files/"), key=lambda info: info.modified, reverse=True)
+    for info in files:
+        try:
+            entry, origin = read_origin(store.storage.get(info.path), info.path)
+        except (CorruptIndexError, NotFoundError):
+            continue
+        if origin is not None:
+            yield entry, origin

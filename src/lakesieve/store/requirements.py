@@ -1,0 +1,216 @@
+"""What a commit needs to find still true when others committed before it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from lakesieve.format import CatalogueEntry, Commit
+    from lakesieve.store.snapshot import Changes, Snapshot
+
+__all__ = [
+    "CataloguesLive",
+    "Conflict",
+    "FilesUncovered",
+    "HeadIs",
+    "NoOtherSegments",
+    "Requirement",
+    "Retained",
+    "SameIndex",
+    "SegmentsLive",
+    "conflicts",
+    "implied",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SameIndex:
+    """The log is still that of the same index, not of one created in its place."""
+
+    index_uuid: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeadIs:
+    """Nothing was committed in between."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retained:
+    """The state after a commit can still be read."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentsLive:
+    """These segments, by path, are part of the index."""
+
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CataloguesLive:
+    """These catalogues, by id, are part of the index."""
+
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoOtherSegments:
+    """No segments but these count in the catalogues."""
+
+    catalogues: tuple[str, ...]
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FilesUncovered:
+    """No commit in between covered any of these data files.
+
+    Args:
+        paths: Paths of data files, as the catalogues name them.
+    """
+
+    paths: pa.Array | pa.ChunkedArray
+
+
+Requirement = (
+    SameIndex | HeadIs | Retained | SegmentsLive | CataloguesLive | NoOtherSegments | FilesUncovered
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conflict:
+    """A requirement that no longer holds.
+
+    Args:
+        requirement: The requirement.
+        detail: What is in the way, as the end of a sentence.
+        commit: The commit that broke it, where it is known.
+    """
+
+    requirement: Requirement
+    detail: str
+    commit: Commit | None = None
+
+
+def implied(base: Snapshot, changes: Changes) -> tuple[Requirement, ...]:
+    """What changes need by their very nature."""
+    added = {entry.id for entry in changes.add_catalogues}
+    needed = {entry.catalogue for entry in changes.add_segments} - added
+    return (
+        SameIndex(index_uuid=base.definition.index_uuid),
+        SegmentsLive(paths=changes.remove_segments),
+        CataloguesLive(ids=(*changes.remove_catalogues, *sorted(needed))),
+        NoOtherSegments(catalogues=changes.remove_catalogues, paths=changes.remove_segments),
+    )
+
+
+def conflicts(
+    requirements: Iterable[Requirement],
+    *,
+    base: Snapshot,
+    head: Snapshot,
+    between: Sequence[Commit],
+    covered: Callable[[CatalogueEntry], pa.ChunkedArray],
+) -> tuple[Conflict, ...]:
+    """Tell which requirements no longer hold.
+
+    Args:
+        requirements: What a commit that was prepared on ``base`` needs.
+        base: The state it was prepared on.
+        head: The state it is to follow.
+        between: The commits from the one to the other, as far as they are known.
+        covered: Gives the data files of a catalogue; asked for those added since ``base`` only.
+    """
+    found = (_broken(one, base, head, between, covered) for one in requirements)
+    return tuple(conflict for conflict in found if conflict is not None)
+
+
+def _broken(
+    requirement: Requirement,
+    base: Snapshot,
+    head: Snapshot,
+    between: Sequence[Commit],
+    covered: Callable[[CatalogueEntry], pa.ChunkedArray],
+) -> Conflict | None:
+    match requirement:
+        case SameIndex():
+            if head.definition.index_uuid != requirement.index_uuid:
+                return Conflict(requirement=requirement, detail="another index is in its place")
+        case HeadIs():
+            if head.number != requirement.number:
+                return Conflict(
+                    requirement=requirement,
+                    detail=f"commit {requirement.number} is not the last one",
+                    commit=between[0] if between else None,
+                )
+        case Retained():
+            if not head.retained_from <= requirement.number <= head.number:
+                return Conflict(
+                    requirement=requirement,
+                    detail=f"the state of commit {requirement.number} is not kept",
+                )
+        case SegmentsLive():
+            gone = set(requirement.paths) - {entry.path for entry in head.segments}
+            if gone:
+                return _gone(requirement, sorted(gone), between)
+        case CataloguesLive():
+            gone = set(requirement.ids) - {entry.id for entry in head.catalogues}
+            if gone:
+                return _gone(requirement, sorted(gone), between)
+        case NoOtherSegments():
+            wanted, known = set(requirement.catalogues), set(requirement.paths)
+            for entry in head.segments:
+                if entry.catalogue in wanted and entry.path not in known:
+                    return Conflict(
+                        requirement=requirement, detail=f"{entry.path} would lose its catalogue"
+                    )
+        case FilesUncovered():
+            return _covered(requirement, base, head, between, covered)
+    return None
+
+
+def _gone(
+    requirement: SegmentsLive | CataloguesLive, gone: Sequence[str], between: Sequence[Commit]
+) -> Conflict:
+    first = gone[0]
+    by = [c for c in between if first in c.remove_segments or first in c.remove_catalogues]
+    more = f" and {len(gone) - 1} more" if len(gone) > 1 else ""
+    return Conflict(
+        requirement=requirement,
+        detail=f"{first}{more} is no longer part of the index",
+        commit=by[0] if by else None,
+    )
+
+
+def _covered(
+    requirement: FilesUncovered,
+    base: Snapshot,
+    head: Snapshot,
+    between: Sequence[Commit],
+    covered: Callable[[CatalogueEntry], pa.ChunkedArray],
+) -> Conflict | None:
+    known = {entry.id for entry in base.catalogues}
+    for entry in head.catalogues:
+        if entry.id in known:
+            continue
+        paths = covered(entry)
+        both = paths.filter(pc.is_in(paths, value_set=requirement.paths))
+        if len(both):
+            by = [c for c in between if entry.id in {added.id for added in c.add_catalogues}]
+            return Conflict(
+                requirement=requirement,
+                detail=f"{len(both)} data files are covered already, first {both[0].as_py()}",
+                commit=by[0] if by else None,
+            )
+    return None

@@ -1,0 +1,202 @@
+"""States of an index, and the changes that lead from one to the next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
+from lakesieve.errors import CorruptIndexError, ErrorKind
+from lakesieve.format import Checkpoint
+
+if TYPE_CHECKING:
+    from lakesieve.format import CatalogueEntry, Commit, IndexDefinition, SegmentEntry
+
+__all__ = ["Changes", "Replay", "Snapshot"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """The state of an index after one of its commits.
+
+    Args:
+        number: The commit's number.
+        definition: What is indexed.
+        table_version: The table version that was indexed last.
+        catalogues: Live file catalogues, oldest first.
+        segments: Live segments, oldest first.
+        write_id: The commit's own name.
+        retained_from: The first state that can still be read.
+        checkpoint: The latest checkpoint known when it was read; -1 for none.
+    """
+
+    number: int
+    definition: IndexDefinition
+    table_version: dict[str, Any]
+    catalogues: tuple[CatalogueEntry, ...]
+    segments: tuple[SegmentEntry, ...]
+    write_id: str
+    retained_from: int = 0
+    checkpoint: int = field(default=-1, compare=False)
+
+    @classmethod
+    def from_checkpoint(cls, told: Checkpoint) -> Self:
+        """The state that a checkpoint holds."""
+        return cls(
+            number=told.number,
+            definition=told.definition,
+            table_version=told.table_version,
+            catalogues=told.catalogues,
+            segments=told.segments,
+            write_id=told.write_id,
+            retained_from=told.retained_from,
+            checkpoint=told.number,
+        )
+
+    def to_checkpoint(self) -> Checkpoint:
+        """The checkpoint that holds this state."""
+        return Checkpoint(
+            number=self.number,
+            write_id=self.write_id,
+            retained_from=self.retained_from,
+            definition=self.definition,
+            table_version=self.table_version,
+            catalogues=self.catalogues,
+            segments=self.segments,
+        )
+
+    @property
+    def entries(self) -> tuple[CatalogueEntry | SegmentEntry, ...]:
+        """All objects it is made of."""
+        return (*self.catalogues, *self.segments)
+
+    def objects(self) -> set[tuple[int, str]]:
+        """Root and path of every object it is made of."""
+        return {(entry.root, entry.path) for entry in self.entries}
+
+    def totals(self) -> dict[str, int]:
+        """What it amounts to: files, segments, blocks and bytes."""
+        return {
+            "files": sum(entry.files for entry in self.catalogues),
+            "segments": len(self.segments),
+            "blocks": sum(entry.blocks for entry in self.segments),
+            "bytes": sum(entry.size for entry in self.entries),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """What a commit does; the objects it adds are staged already.
+
+    Args:
+        operation: Its name in the history.
+        table_version: The table version that was indexed; empty leaves it as it is.
+        add_catalogues: File catalogues added.
+        add_segments: Segments added.
+        remove_segments: Paths of segments removed.
+        remove_catalogues: Ids of catalogues removed.
+        retained_from: Earlier states than this commit's may be deleted.
+    """
+
+    operation: str
+    table_version: dict[str, Any] = field(default_factory=dict)
+    add_catalogues: tuple[CatalogueEntry, ...] = ()
+    add_segments: tuple[SegmentEntry, ...] = ()
+    remove_segments: tuple[str, ...] = ()
+    remove_catalogues: tuple[str, ...] = ()
+    retained_from: int = 0
+
+
+class Replay:
+    """Applies commits, one after the other, to a state.
+
+    Args:
+        start: Where to begin: a state, or a root commit.
+    """
+
+    def __init__(self, start: Snapshot | Commit) -> None:
+        if isinstance(start, Snapshot):
+            self._at: Snapshot | Commit = start
+            self._definition = start.definition
+            self._table_version = start.table_version
+            self._checkpoint = start.checkpoint
+            self._retained_from = start.retained_from
+            self._catalogues = {entry.id: entry for entry in start.catalogues}
+            self._segments = {entry.path: entry for entry in start.segments}
+        else:
+            self._checkpoint = -1
+            self._begin(start)
+
+    def apply(self, commit: Commit) -> Self:
+        """Go on to the next commit.
+
+        Raises:
+            CorruptIndexError: It is not the next commit of this log.
+        """
+        if commit.number != self._at.number + 1:
+            raise _broken(commit.number, f"it follows commit {self._at.number}")
+        if commit.definition is not None:
+            self._begin(commit)
+            return self
+        if commit.parent_id != self._at.write_id:
+            raise _broken(commit.number, f"its parent is another commit {self._at.number}")
+        for path in commit.remove_segments:
+            self._segments.pop(path, None)
+        for name in commit.remove_catalogues:
+            self._catalogues.pop(name, None)
+        self._add(commit)
+        self._table_version = commit.table_version or self._table_version
+        self._retained_from = max(self._retained_from, commit.retained_from)
+        self._at = commit
+        return self
+
+    def snapshot(self) -> Snapshot:
+        """The state reached.
+
+        Raises:
+            CorruptIndexError: A segment counts in a catalogue that is not there.
+        """
+        if not all(entry.catalogue in self._catalogues for entry in self._segments.values()):
+            raise _broken(self._at.number, "a segment counts in a catalogue that is not there")
+        return Snapshot(
+            number=self._at.number,
+            definition=self._definition,
+            table_version=self._table_version,
+            catalogues=tuple(self._catalogues.values()),
+            segments=tuple(self._segments.values()),
+            write_id=self._at.write_id,
+            retained_from=self._retained_from,
+            checkpoint=self._checkpoint,
+        )
+
+    def _begin(self, root: Commit) -> None:
+        if root.definition is None:
+            raise _broken(root.number, "it is no root")
+        self._definition = root.definition
+        self._table_version = root.table_version
+        # a root that is not the first was written by a repair: nothing before it is relied on
+        self._retained_from = root.number
+        self._catalogues = {}
+        self._segments = {}
+        self._add(root)
+        self._at = root
+
+    def _add(self, commit: Commit) -> None:
+        roots = len(self._definition.borrowed_roots)
+        for entry in commit.added:
+            if entry.root > roots:
+                raise _broken(commit.number, f"{entry.path} lies in an unknown root")
+        self._catalogues.update((entry.id, entry) for entry in commit.add_catalogues)
+        for segment in commit.add_segments:
+            known = self._segments.get(segment.path)
+            # or the files of the other catalogue would lose their keys
+            if known is not None and known.catalogue != segment.catalogue:
+                raise _broken(commit.number, f"{segment.path} counts in two catalogues")
+            self._segments[segment.path] = segment
+
+
+def _broken(number: int, what: str) -> CorruptIndexError:
+    return CorruptIndexError(
+        f"The log is damaged at commit {number}: {what}.",
+        kind=ErrorKind.CORRUPT,
+        hint="Scans read every file meanwhile; repair the index, or drop it and create it again.",
+    )

@@ -1,0 +1,190 @@
+"""Deleting what no kept state of an index needs."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from lakesieve.errors import CommitConflictError, ErrorKind, InvalidInputError, NotFoundError
+from lakesieve.store.borrowers import borrowers, return_unused
+from lakesieve.store.log import CHECKPOINT_INTERVAL, commit_path
+from lakesieve.store.requirements import HeadIs
+from lakesieve.store.snapshot import Changes
+
+if TYPE_CHECKING:
+    from lakesieve.format import Commit
+    from lakesieve.storage import ObjectInfo
+    from lakesieve.store.index_store import IndexStore
+    from lakesieve.store.snapshot import Snapshot
+
+__all__ = ["RETAIN_COMMITS", "SAFETY_AGE", "Vacuumed", "vacuum"]
+
+RETAIN_COMMITS = 10
+SAFETY_AGE = timedelta(hours=24)
+_ATTEMPTS = 8
+_CONTENT = ("_probe-", "segments/", "files/")
+_FIRST_COMMIT = commit_path(0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vacuumed:
+    """What a vacuum deleted, or would.
+
+    Args:
+        dry_run: Whether it only looked.
+        paths: The objects.
+        bytes: Their sizes together.
+        retained_from: The first commit whose state can be read afterwards.
+        borrowers: Roots of clones for which objects were kept.
+    """
+
+    dry_run: bool
+    paths: tuple[str, ...]
+    bytes: int
+    retained_from: int
+    borrowers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Plan:
+    """What is kept of the states, and which objects they need."""
+
+    head: Snapshot
+    retained_from: int
+    needed: frozenset[tuple[int, str]]
+
+
+def vacuum(
+    store: IndexStore,
+    *,
+    retain_commits: int = RETAIN_COMMITS,
+    older_than: timedelta = SAFETY_AGE,
+    dry_run: bool = True,
+) -> Vacuumed:
+    """Delete objects that no kept state needs, leftovers of dead builds, and old log entries.
+
+    The state after a commit is kept if it is one of the last ``retain_commits``, or was the
+    current one at any time within ``older_than``. Nothing younger than that is deleted, so that it
+    must be longer than any build, and than any query, takes. What clones use is kept.
+
+    Args:
+        store: The index.
+        retain_commits: Number of last states to keep, at least 1.
+        older_than: Age from which objects may be deleted.
+        dry_run: Only tell what would be deleted.
+
+    Raises:
+        InvalidInputError: ``retain_commits`` is below 1, or ``older_than`` negative.
+        NotFoundError: There is no index.
+        CorruptIndexError: The index is damaged, so that nobody knows what it needs.
+        CommitConflictError: Others commit all the time.
+        StorageError: The storage failed.
+    """
+    if retain_commits < 1 or older_than < timedelta(0):
+        raise InvalidInputError(
+            f"A vacuum cannot keep {retain_commits} commits for {older_than}.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            hint="Keep at least one commit, for some hours.",
+        )
+    before = datetime.now(UTC) - older_than
+    plan = _planned(store, retain_commits, before)
+    if not dry_run:
+        plan = _announced(store, plan, retain_commits, before)
+    # the borrowers are looked up after that commit: who comes later finds the old states refused
+    using = borrowers(store.storage)
+    lent = {path for borrower in using for path in borrower.objects}
+    doomed = _doomed(store, plan, lent, before)
+    if not dry_run:
+        _delete(store, plan, doomed, before)
+    return Vacuumed(
+        dry_run=dry_run,
+        paths=tuple(info.path for info in doomed),
+        bytes=sum(info.size for info in doomed),
+        retained_from=plan.retained_from,
+        borrowers=tuple(borrower.location for borrower in using),
+    )
+
+
+def _planned(store: IndexStore, retain_commits: int, before: datetime) -> _Plan:
+    head = store.snapshot()
+    first = head.number
+    needed = head.objects()
+    commits = list(store.log.commits(head.retained_from, head.number))
+    for commit, following in zip(commits[-2::-1], commits[:0:-1], strict=True):
+        recent = head.number - commit.number < retain_commits
+        if not recent and _made_at(following) <= before:
+            break
+        first = commit.number
+    retired = [c for c in commits if head.retained_from < c.number <= first]
+    frees = any(c.remove_segments or c.remove_catalogues for c in retired)
+    if not frees and len(retired) < CHECKPOINT_INTERVAL:
+        # not worth a commit of its own
+        first = head.retained_from
+    for commit in commits:
+        if commit.number > first:
+            needed |= {(entry.root, entry.path) for entry in commit.added}
+    needed |= store.snapshot(first).objects()
+    return _Plan(head=head, retained_from=first, needed=frozenset(needed))
+
+
+def _made_at(commit: Commit) -> datetime:
+    try:
+        made = datetime.fromisoformat(commit.created_at)
+    except ValueError:
+        return datetime.now(UTC)
+    return made if made.tzinfo is not None else made.replace(tzinfo=UTC)
+
+
+def _announced(store: IndexStore, plan: _Plan, retain_commits: int, before: datetime) -> _Plan:
+    """Commit which states are kept, before any of the others is harmed."""
+    for left in reversed(range(_ATTEMPTS)):
+        if plan.retained_from == plan.head.retained_from:
+            break
+        try:
+            # until this checkpoint is there the log cannot begin here
+            store.log.write_checkpoint(store.snapshot(plan.retained_from), hint=False)
+            head = store.commit(
+                plan.head,
+                Changes(operation="vacuum", retained_from=plan.retained_from),
+                (HeadIs(number=plan.head.number),),
+            )
+        except CommitConflictError:
+            if not left:
+                raise
+            plan = _planned(store, retain_commits, before)
+        else:
+            return _Plan(head=head, retained_from=plan.retained_from, needed=plan.needed)
+    return plan
+
+
+def _doomed(store: IndexStore, plan: _Plan, lent: set[str], before: datetime) -> list[ObjectInfo]:
+    storage = store.storage
+    # the first commit stays: it says what is indexed, should all else be lost
+    kept = lent | {path for root, path in plan.needed if root == 0} | {_FIRST_COMMIT}
+    start = f"log/{plan.retained_from:020d}"
+    # the log in ascending order, so that a hole in it is never mistaken for its end
+    return [
+        info
+        for info in storage.objects("")
+        if info.modified <= before
+        and info.path not in kept
+        and (info.path.startswith(_CONTENT) or "log/" <= info.path < start)
+    ]
+
+
+def _delete(store: IndexStore, plan: _Plan, doomed: list[ObjectInfo], before: datetime) -> None:
+    storage = store.storage
+    return_unused(storage, plan.head, plan.needed)
+
+    def delete(info: ObjectInfo) -> None:
+        # a build that needs it again has just written it again
+        with contextlib.suppress(NotFoundError):
+            if storage.head(info.path).modified <= before:
+                storage.delete(info.path)
+
+    for info in doomed:
+        if info.path.startswith("log/"):
+            delete(info)
+    storage.at_once(delete, [info for info in doomed if not info.path.startswith("log/")])

@@ -1,0 +1,162 @@
+"""Checking every checksum of an index; the table is not read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lakesieve.errors import ErrorKind, IndexFormatError, LakesieveError, StorageError
+from lakesieve.format import (
+    CatalogueEntry,
+    corrupt,
+    decode_catalogue,
+    decode_footer,
+    decode_row_group,
+)
+from lakesieve.store.borrowers import root_storage
+from lakesieve.store.log import checkpoint_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lakesieve.format import SegmentEntry
+    from lakesieve.storage import Storage
+    from lakesieve.store.index_store import IndexStore
+    from lakesieve.store.snapshot import Snapshot
+
+__all__ = ["Damage", "Verified", "damages", "log_damages", "verify"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Damage:
+    """Something that is not as it was written.
+
+    Args:
+        path: The object, below its root.
+        problem: What is wrong, a sentence.
+    """
+
+    path: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verified:
+    """What a check of an index found.
+
+    Args:
+        commit: The last commit; -1 when the log cannot be read.
+        commits: Commits that were checked.
+        objects: Segments and catalogues that were checked.
+        bytes: Their bytes.
+        damaged: What is wrong; nothing when it is empty.
+    """
+
+    commit: int
+    commits: int
+    objects: int
+    bytes: int
+    damaged: tuple[Damage, ...]
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether nothing is damaged or missing."""
+        return not self.damaged
+
+
+def verify(store: IndexStore) -> Verified:
+    """Check the log, and every object that the last state of an index needs.
+
+    Args:
+        store: The index.
+
+    Raises:
+        NotFoundError: There is no index.
+        IndexFormatError: It is too new.
+        StorageError: The storage failed; whether the index is damaged is not known.
+    """
+    try:
+        head = store.snapshot()
+    except LakesieveError as error:
+        if error.kind is not ErrorKind.CORRUPT:
+            raise
+        damage = Damage(path="log/", problem=error.message)
+        return Verified(commit=-1, commits=0, objects=0, bytes=0, damaged=(damage,))
+    found = log_damages(store, head)
+    for entry in head.entries:
+        found += damages(store.storage, head, entry)
+    return Verified(
+        commit=head.number,
+        commits=head.number - head.retained_from + 1,
+        objects=len(head.entries),
+        bytes=sum(entry.size for entry in head.entries),
+        damaged=tuple(found),
+    )
+
+
+def damages(
+    storage: Storage, snapshot: Snapshot, entry: CatalogueEntry | SegmentEntry
+) -> list[Damage]:
+    """What is wrong with one object of an index.
+
+    Args:
+        storage: The index's root.
+        snapshot: The state that names it.
+        entry: The object.
+
+    Raises:
+        IndexFormatError: It is too new.
+        StorageError: The storage failed.
+    """
+    where = root_storage(storage, snapshot.definition, entry.root)
+    try:
+        for _ in _parts(where, entry):
+            pass
+    except LakesieveError as error:
+        return [_damage(entry.path, error)]
+    return []
+
+
+def log_damages(store: IndexStore, head: Snapshot) -> list[Damage]:
+    """What is wrong with the log of an index whose last state can be read.
+
+    Args:
+        store: The index.
+        head: Its last state.
+
+    Raises:
+        IndexFormatError: It is too new.
+        StorageError: The storage failed.
+    """
+    found = []
+    try:
+        for _ in store.log.states(head.retained_from, head.number):
+            pass
+    except LakesieveError as error:
+        found.append(_damage("log/", error))
+    for number in store.log.listing(head.retained_from).checkpoints:
+        try:
+            store.log.checkpoint(number)
+        except LakesieveError as error:
+            found.append(_damage(checkpoint_path(number), error))
+    return found
+
+
+def _parts(storage: Storage, entry: CatalogueEntry | SegmentEntry) -> Iterator[object]:
+    if storage.head(entry.path).size != entry.size:
+        raise corrupt(entry.path, "it has another size")
+    if isinstance(entry, CatalogueEntry):
+        yield decode_catalogue(storage.get(entry.path), entry)
+        return
+    start = entry.size - entry.footer_length
+    footer = decode_footer(storage.get_range(entry.path, start, entry.footer_length), entry)
+    for number, group in enumerate(footer.groups):
+        data = storage.get_range(entry.path, group.start, group.length)
+        yield decode_row_group(footer, number, data)
+
+
+def _damage(path: str, error: LakesieveError) -> Damage:
+    # a passing fault of the storage is no damage, nor is a format this reader does not know
+    if isinstance(error, (StorageError, IndexFormatError)):
+        raise error
+    return Damage(path=path, problem=error.message)

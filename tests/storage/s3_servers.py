@@ -1,0 +1,109 @@
+"""S3 servers on loopback, started by the first test that needs one and ended with the tests."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import itertools
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from lakesieve.storage import Storage, hadoop_options, open_storage
+
+VERSITY = "v1.8.0"
+ACCESS, SECRET, BUCKET = "access-key", "kept-out-of-sight", "bucket"
+_GATEWAY = (
+    Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    / "lakesieve-tests"
+    / f"versitygw-{VERSITY}"
+)
+# where there is no Go, there is no such server, and no test for it
+SERVERS = ["moto", *(["versity"] if shutil.which("go") else [])]
+_places = itertools.count()
+
+
+def s3_storage(server: str) -> Storage:
+    """A fresh root in a bucket of a server."""
+    location = f"s3a://{BUCKET}/{next(_places)}/t"
+    return open_storage(location, hadoop_options(hadoop_settings(server), location))
+
+
+def hadoop_settings(server: str) -> dict[str, str]:
+    """How Hadoop would be told to reach a server."""
+    return {
+        "fs.s3a.endpoint": f"http://127.0.0.1:{_port(server)}",
+        "fs.s3a.endpoint.region": "us-east-1",
+        "fs.s3a.access.key": ACCESS,
+        "fs.s3a.secret.key": SECRET,
+        "fs.s3a.path.style.access": "true",
+    }
+
+
+@functools.cache
+def _port(server: str) -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = int(free.getsockname()[1])
+    folder = tempfile.mkdtemp(prefix="lakesieve-s3-")
+    command = _moto(port) if server == "moto" else _versity(port, folder)
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder
+    )
+    atexit.register(_end, process, folder)
+    deadline = time.monotonic() + 30
+    while not _answers(port):
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise RuntimeError(f"{' '.join(command)} did not start")
+        time.sleep(0.05)
+    _make_bucket(port)
+    return port
+
+
+def _moto(port: int) -> list[str]:
+    start = f"from moto.server import main; main(['-H', '127.0.0.1', '-p', '{port}'])"
+    return [sys.executable, "-c", start]
+
+
+def _versity(port: int, folder: str) -> list[str]:
+    gateway = _GATEWAY / "versitygw"
+    if not gateway.exists():
+        module = f"github.com/versity/versitygw/cmd/versitygw@{VERSITY}"
+        subprocess.run(
+            ["go", "install", module],
+            check=True,
+            env=os.environ | {"GOBIN": str(_GATEWAY)},
+            capture_output=True,
+        )
+    address = f"127.0.0.1:{port}"
+    keys = ["--access", ACCESS, "--secret", SECRET]
+    return [str(gateway), *keys, "--port", address, "posix", folder]
+
+
+def _answers(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _make_bucket(port: int) -> None:
+    import boto3
+
+    boto3.client(
+        "s3",
+        endpoint_url=f"http://127.0.0.1:{port}",
+        region_name="us-east-1",
+        aws_access_key_id=ACCESS,
+        aws_secret_access_key=SECRET,
+    ).create_bucket(Bucket=BUCKET)
+
+
+def _end(process: subprocess.Popen[bytes], folder: str) -> None:
+    process.terminate()
+    process.wait(10)
+    shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,205 @@
+"""Zero-copy clones: shared segments, separate ways, and no vacuum takes what the other needs."""
+
+from __future__ import annotations
+
+import itertools
+from datetime import timedelta
+
+import pytest
+from tests.store.samples import DEFINITION, batch, covers
+
+from lakesieve.errors import (
+    CommitConflictError,
+    CorruptIndexError,
+    ErrorKind,
+    InvalidInputError,
+    UnsupportedError,
+)
+from lakesieve.storage import open_storage
+from lakesieve.store import (
+    BlockCache,
+    IndexReader,
+    IndexStore,
+    borrowers,
+    clone,
+    compaction_changes,
+    vacuum,
+    verify,
+)
+from lakesieve.testing import FaultPlan, FaultyStorage
+
+_roots = (f"memory://clone-{number}" for number in itertools.count())
+
+
+def grown() -> IndexStore:
+    """An index of two batches."""
+    store = IndexStore(open_storage(next(_roots)))
+    state = store.create(DEFINITION, batch(store.storage, 0, "create"))
+    store.commit(state, batch(store.storage, 100))
+    return store
+
+
+def cloned(origin: IndexStore, number: int | None = None) -> IndexStore:
+    """A clone of it."""
+    target = open_storage(next(_roots))
+    clone(origin, target, number=number, name="copy")
+    return IndexStore(target)
+
+
+def merged(store: IndexStore) -> None:
+    """Compact and vacuum."""
+    base = store.snapshot()
+    changes = compaction_changes(store, base)
+    if changes is not None:
+        store.commit(base, changes)
+    vacuum(store, retain_commits=1, older_than=timedelta(0), dry_run=False)
+
+
+def test_a_clone_copies_nothing() -> None:
+    """A clone answers like its origin from a log of its own and nothing else."""
+    origin = grown()
+    copy = cloned(origin)
+
+    assert [info.path for info in copy.storage.objects("")] == [f"log/{0:020d}.json"]
+    assert covers(copy) == covers(origin) == {0, 100}
+    made, old = copy.snapshot().definition, origin.snapshot().definition
+    assert (made.name, made.columns, made.table_uuid) == ("copy", old.columns, old.table_uuid)
+    assert made.index_uuid != old.index_uuid
+    assert verify(copy).is_sound
+    assert [borrower.location for borrower in borrowers(origin.storage)] == [copy.storage.location]
+
+
+def test_each_goes_its_own_way() -> None:
+    """Commits of the one are not seen by the other, and a merge of both kinds of segments works."""
+    origin = grown()
+    copy = cloned(origin, number=0)
+    copy.commit(copy.snapshot(), batch(copy.storage, 500))
+    origin.commit(origin.snapshot(), batch(origin.storage, 200))
+
+    assert (covers(origin), covers(copy)) == ({0, 100, 200}, {0, 500})
+    merged(copy)
+    assert (covers(origin), covers(copy)) == ({0, 100, 200}, {0, 500})
+
+
+def test_vacuums_respect_the_other() -> None:
+    """The origin keeps what the clone uses, until the clone has merged it away and vacuumed."""
+    origin = grown()
+    copy = cloned(origin)
+    merged(origin)
+
+    assert covers(copy) == {0, 100}
+    assert verify(copy).is_sound
+    shared = {path for _, path in copy.snapshot().objects()}
+    merged(copy)  # keeps its state before the vacuum for one commit more
+    assert covers(copy) == {0, 100}
+    assert borrowers(origin.storage) == []
+    merged(origin)
+
+    assert not shared & {info.path for info in origin.storage.objects("")}
+    assert (covers(copy), covers(origin)) == ({0, 100}, {0, 100})
+
+
+def test_clones_of_clones() -> None:
+    """A clone of a clone depends on the origin alone for what that one borrowed."""
+    origin = grown()
+    middle = cloned(origin)
+    middle.commit(middle.snapshot(), batch(middle.storage, 500))
+    last = cloned(middle)
+    merged(middle)
+    merged(origin)
+
+    assert covers(last) == {0, 100, 500}
+    with pytest.raises(InvalidInputError) as caught:
+        middle.drop()
+    assert caught.value.kind is ErrorKind.INDEX_BORROWED
+    last.drop()
+    middle.drop()
+    merged(origin)
+    assert borrowers(origin.storage) == []
+    assert covers(origin) == {0, 100}
+
+
+def test_a_lender_is_not_dropped_by_accident() -> None:
+    """Dropping an index that lends objects is refused; by force the clone becomes unreadable."""
+    origin = grown()
+    copy = cloned(origin)
+
+    with pytest.raises(InvalidInputError, match=copy.storage.location):
+        origin.drop()
+    assert covers(copy) == {0, 100}
+    origin.drop(force=True)
+    assert origin.storage.objects("") == []
+    assert not verify(copy).is_sound
+
+
+def test_dropping_a_clone_gives_back_what_it_borrowed() -> None:
+    """After the clone is dropped its origin can be, and nothing of the clone is left."""
+    origin = grown()
+    copy = cloned(origin)
+    copy.drop()
+
+    assert copy.storage.objects("") == []
+    origin.drop()
+    assert origin.storage.objects("") == []
+
+
+def test_a_place_that_is_taken_is_left_as_it_is() -> None:
+    """A clone does not replace an index, and leaves no note behind when it fails."""
+    origin, other = grown(), grown()
+
+    with pytest.raises(InvalidInputError) as caught:
+        clone(origin, other.storage)
+    assert caught.value.kind is ErrorKind.INDEX_EXISTS
+    assert borrowers(origin.storage) == []
+    with pytest.raises(UnsupportedError):
+        clone(origin, open_storage("/nowhere"))
+
+
+class GivenUp(FaultyStorage):
+    """A storage whose index is vacuumed between the look at its state and the note."""
+
+    __slots__ = ()
+
+    def create(self, path: str, data: bytes) -> None:
+        """Vacuum first."""
+        if path.startswith("borrowers/"):
+            merged(IndexStore(open_storage(self.location)))
+        FaultyStorage.create(self, path, data)
+
+
+def test_a_state_given_up_while_it_is_cloned_is_refused() -> None:
+    """Where the origin's vacuum came before the note, the clone is not made."""
+    origin = grown()
+    watched = GivenUp(location=origin.storage.location, plan=FaultPlan())
+    target = GivenUp(location=next(_roots), plan=FaultPlan())
+
+    with pytest.raises(CommitConflictError, match="given up"):
+        clone(IndexStore(watched), target, number=0)
+    assert not IndexStore(target).exists()
+    assert borrowers(origin.storage) == []
+
+
+def test_a_damaged_note_stops_the_vacuum() -> None:
+    """With a note that cannot be read nobody knows what may be deleted, so nothing is."""
+    origin = grown()
+    cloned(origin)
+    (note,) = origin.storage.objects("borrowers/")
+    origin.storage.replace(note.path, b"rubbish")
+
+    with pytest.raises(CorruptIndexError, match="borrowers/"):
+        merged(origin)
+    assert covers(origin) == {0, 100}
+
+
+def test_a_root_that_is_not_declared_is_refused() -> None:
+    """An entry of a root that the definition does not name makes the log unreadable."""
+    origin = grown()
+    copy = cloned(origin)
+    state = copy.snapshot()
+    changes = batch(copy.storage, 500)
+    import dataclasses
+
+    beyond = tuple(dataclasses.replace(entry, root=2) for entry in changes.add_catalogues)
+    with pytest.raises(CorruptIndexError, match="unknown root"):
+        copy.commit(state, dataclasses.replace(changes, add_catalogues=beyond))
+    assert IndexReader(copy, state, BlockCache()).lookup([(5, 6)])

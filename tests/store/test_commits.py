@@ -1,0 +1,235 @@
+"""Optimistic commits: what may happen in between, and what may not."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+from tests.store.samples import DEFINITION, batch, covers, data_files
+
+from lakesieve.errors import CommitConflictError, CorruptIndexError, ErrorKind
+from lakesieve.storage import open_storage
+from lakesieve.store import (
+    CataloguesLive,
+    Changes,
+    FilesUncovered,
+    HeadIs,
+    IndexStore,
+    NoOtherSegments,
+    Retained,
+    SameIndex,
+    SegmentsLive,
+    conflicts,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from lakesieve.store import Requirement, Snapshot
+
+NOTHING = Changes(operation="nothing")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> IndexStore:
+    """An index of batches 0 and 100."""
+    made = IndexStore(open_storage(str(tmp_path / "index")), sleep=lambda _: None)
+    base = made.create(DEFINITION, batch(made.storage, 0, "create"))
+    made.commit(base, batch(made.storage, 100))
+    return made
+
+
+def removal(state: Snapshot, place: int) -> Changes:
+    """Remove a catalogue with its segments."""
+    gone = state.catalogues[place].id
+    return Changes(
+        operation="remove",
+        remove_catalogues=(gone,),
+        remove_segments=tuple(e.path for e in state.segments if e.catalogue == gone),
+    )
+
+
+def test_what_does_not_clash_is_made_on_top(store: IndexStore) -> None:
+    """Commits prepared on an old state land after those of others, whose changes stay."""
+    base = store.snapshot()
+    store.commit(base, batch(store.storage, 200))
+    store.commit(base, removal(base, 0))
+    last = store.commit(base, batch(store.storage, 300))
+
+    assert last.number == 4
+    assert covers(store) == {100, 200, 300}
+    assert store.snapshot() == last
+
+
+def test_what_is_gone_cannot_be_removed_again(store: IndexStore) -> None:
+    """Of two that merge the same segments the second is told what happened, and by whom."""
+    base = store.snapshot()
+    store.commit(base, removal(base, 0))
+
+    with pytest.raises(CommitConflictError, match=r"remove.*state 1.*after 2 \(remove") as caught:
+        store.commit(base, removal(base, 0))
+    assert caught.value.kind is ErrorKind.CONFLICT
+    assert covers(store) == {100}
+
+
+def test_a_catalogue_is_not_taken_from_its_segments(store: IndexStore) -> None:
+    """A catalogue is removed with all of its segments or not at all."""
+    base = store.snapshot()
+    half = dataclasses.replace(
+        removal(base, 0), remove_segments=removal(base, 0).remove_segments[:1]
+    )
+
+    with pytest.raises(CommitConflictError, match="would lose its catalogue"):
+        store.commit(base, half)
+
+
+def test_a_segment_is_not_added_to_a_catalogue_that_is_gone(store: IndexStore) -> None:
+    """Segments for a catalogue that another commit removed are refused."""
+    base = store.snapshot()
+    gone = removal(base, 0)
+    kept = tuple(e for e in base.segments if e.path in gone.remove_segments)
+    store.commit(base, gone)
+
+    with pytest.raises(CommitConflictError, match=base.catalogues[0].id):
+        store.commit(base, Changes(operation="add", add_segments=kept))
+
+
+def test_a_segment_of_two_catalogues_is_refused(store: IndexStore) -> None:
+    """One file cannot stand for the keys of two catalogues: the other's keys would be lost."""
+    base = store.snapshot()
+    stolen = dataclasses.replace(base.segments[0], catalogue=base.catalogues[1].id)
+
+    with pytest.raises(CorruptIndexError, match="two catalogues"):
+        store.commit(base, Changes(operation="add", add_segments=(stolen,)))
+
+
+def test_equal_keys_of_two_batches_are_two_segments(tmp_path: Path) -> None:
+    """Batches whose keys lie alike in different files do not share a segment file."""
+    storage = open_storage(str(tmp_path / "index"))
+    paths = {entry.path for first in (0, 100) for entry in batch(storage, first).add_segments}
+    same = pa.table(
+        {
+            "path": ["a"],
+            "size": [1],
+            "records": [1],
+            "has_null": [False],
+            "has_value": [True],
+        }
+    )
+    from lakesieve.format import catalogue_id
+    from lakesieve.sieve import build_blocks, sort_pairs
+    from lakesieve.store import stage_segment
+
+    blocks = build_blocks(*sort_pairs(pa.array([7]), pa.array([0], pa.int32()).to_numpy()))
+    other = same.set_column(0, "path", [["b"]])
+    for files in (same, other):
+        name = catalogue_id(files.column("path"))
+        paths.add(stage_segment(storage, blocks, unit_count=1, catalogue=name).path)
+
+    assert len(paths) == 6
+
+
+def test_files_are_covered_once(store: IndexStore) -> None:
+    """Whoever comes second with the same data files is refused, although merged meanwhile."""
+    base = store.snapshot()
+    needs = (FilesUncovered(paths=pa.array(data_files(900))),)
+    changes = batch(store.storage, 900)
+    store.commit(base, changes, needs)
+
+    with pytest.raises(CommitConflictError, match="covered already"):
+        store.commit(base, changes, needs)
+    store.commit(base, batch(store.storage, 800), needs[:0])
+    assert covers(store) == {0, 100, 800, 900}
+
+
+def test_a_base_that_was_cleaned_away_is_no_base(store: IndexStore) -> None:
+    """A commit whose number is free again, because the log begins later now, is not lost there."""
+    base = store.snapshot()
+    state = base
+    for _ in range(12):
+        state = store.commit(state, NOTHING)
+    for number in range(1, 10):
+        store.storage.delete(f"log/{number:020d}.json")
+
+    made = store.commit(base, batch(store.storage, 200))
+
+    assert made.number == state.number + 1
+    assert covers(store) == {0, 100, 200}
+
+
+def test_a_hole_that_opens_late_is_noticed(store: IndexStore) -> None:
+    """So is one that opens between the look at the base and the commit: it is taken back."""
+    base = store.snapshot(0)
+    state = store.snapshot()
+    for _ in range(12):
+        state = store.commit(state, NOTHING)
+    store.storage.delete(f"log/{1:020d}.json")
+
+    made = store.commit(base, batch(store.storage, 200))
+
+    assert made.number == state.number + 1
+    assert not store.log.holds(1, made.write_id)
+    assert covers(store) == {0, 100, 200}
+
+
+def test_an_index_made_anew_is_another(store: IndexStore) -> None:
+    """A commit prepared for an index that was dropped does not land in its successor."""
+    base = store.snapshot()
+    store.drop()
+    other = dataclasses.replace(DEFINITION, index_uuid="v")
+    store.create(other, batch(store.storage, 0, "create"))
+
+    with pytest.raises(CommitConflictError, match="another index"):
+        store.commit(base, batch(store.storage, 200))
+    assert store.snapshot().number == 0
+
+
+def test_rollback_is_a_commit(store: IndexStore) -> None:
+    """The state of an earlier commit comes back by a new one, and the way forward too."""
+    before, after = store.snapshot(0), store.snapshot(1)
+
+    back = store.rollback(0)
+    assert (back.catalogues, back.segments) == (before.catalogues, before.segments)
+    assert back.table_version == before.table_version
+    again = store.rollback(1)
+
+    assert set(again.segments) == set(after.segments)
+    assert [c.operation for c, _ in store.history()] == ["create", "refresh"] + 2 * ["rollback"]
+    assert covers(store) == {0, 100}
+
+
+@pytest.mark.parametrize(
+    ("requirement", "broken"),
+    [
+        (SameIndex(index_uuid="u"), ""),
+        (SameIndex(index_uuid="v"), "another index"),
+        (HeadIs(number=1), ""),
+        (HeadIs(number=0), "not the last one"),
+        (Retained(number=1), ""),
+        (Retained(number=2), "not kept"),
+        (SegmentsLive(paths=()), ""),
+        (SegmentsLive(paths=("segments/x",)), "segments/x is no longer"),
+        (CataloguesLive(ids=("x", "y")), "x and 1 more is no longer"),
+        (NoOtherSegments(catalogues=("x",), paths=()), ""),
+        (FilesUncovered(paths=pa.array(data_files(0))), ""),
+        (FilesUncovered(paths=pa.array(data_files(100))), "4 data files are covered already"),
+    ],
+    ids=[
+        *("same-index", "other-index", "head", "older-head", "kept", "not-kept", "none", "gone"),
+        *("several-gone", "unshared", "covered-before", "covered-since"),
+    ],
+)
+def test_conflicts_are_a_function(store: IndexStore, requirement: Requirement, broken: str) -> None:
+    """Each requirement is judged from the two states alone, and says what is in the way."""
+    told = conflicts(
+        [requirement],
+        base=store.snapshot(0),
+        head=store.snapshot(1),
+        between=[store.log.read(1)],
+        covered=store.covered_by(store.snapshot()),
+    )
+
+    assert [conflict.requirement for conflict in told] == ([requirement] if broken else [])
+    assert all(broken in conflict.detail for conflict in told)

@@ -1,0 +1,53 @@
+"""An index on S3 lives as it does on disk."""
+
+from __future__ import annotations
+
+import pickle
+from datetime import timedelta
+
+import pytest
+from tests.storage.s3_servers import SERVERS, s3_storage
+from tests.store.samples import DEFINITION, batch, covers
+
+from lakesieve.store import (
+    IndexStore,
+    borrowers,
+    clone,
+    compaction_changes,
+    repair,
+    vacuum,
+    verify,
+)
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_a_whole_life(server: str) -> None:
+    """Created, grown past a checkpoint, cloned, merged, cleared up, harmed, repaired, dropped."""
+    storage, other = s3_storage(server), s3_storage(server)
+    storage.probe()
+    store = IndexStore(pickle.loads(pickle.dumps(storage)))
+    state = store.create(DEFINITION, batch(storage, 0, "create"))
+    for number in range(1, 13):
+        state = store.commit(state, batch(storage, 100 * number))
+    batches = {100 * number for number in range(13)}
+    assert covers(store) == batches
+    clone(store, other)
+    changes = compaction_changes(store, state)
+    assert changes is not None
+    store.commit(state, changes)
+
+    done = vacuum(store, retain_commits=1, older_than=timedelta(0), dry_run=False)
+
+    assert not any(path.startswith(("segments/", "files/")) for path in done.paths)
+    copy = IndexStore(other)
+    assert covers(copy) == covers(store) == batches
+    assert verify(store).is_sound
+    copy.drop()
+    assert borrowers(storage) == []
+    assert vacuum(store, retain_commits=1, older_than=timedelta(0), dry_run=False).bytes > 0
+    for info in storage.objects("log/"):
+        storage.delete(info.path)
+    assert repair(store, dry_run=False).files == 4 * len(batches)
+    assert covers(store) == batches
+    store.drop()
+    assert storage.objects("") == other.objects("") == []

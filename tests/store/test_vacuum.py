@@ -1,0 +1,158 @@
+"""Vacuum: what nobody can need is deleted, and nothing else."""
+
+from __future__ import annotations
+
+import itertools
+from datetime import timedelta
+
+import pytest
+from tests.store.samples import DEFINITION, batch, covers
+
+from lakesieve.errors import (
+    CommitConflictError,
+    CorruptIndexError,
+    InvalidInputError,
+    NotFoundError,
+)
+from lakesieve.storage import open_storage
+from lakesieve.store import (
+    Changes,
+    IndexStore,
+    Retained,
+    Vacuumed,
+    compaction_changes,
+    vacuum,
+    verify,
+)
+
+_roots = (f"memory://vacuum-{number}" for number in itertools.count())
+NOTHING = Changes(operation="nothing")
+
+
+def compacted() -> IndexStore:
+    """An index of two batches that were merged, with a leftover of a dead build and of a probe."""
+    store = IndexStore(open_storage(next(_roots)))
+    state = store.create(DEFINITION, batch(store.storage, 0, "create"))
+    state = store.commit(state, batch(store.storage, 100))
+    changes = compaction_changes(store, state)
+    assert changes is not None
+    store.commit(state, changes)
+    batch(store.storage, 700)
+    store.storage.create("_probe-1", b"1")
+    return store
+
+
+def swept(store: IndexStore, retain: int = 1, *, dry_run: bool = False) -> Vacuumed:
+    return vacuum(store, retain_commits=retain, older_than=timedelta(0), dry_run=dry_run)
+
+
+def test_a_dry_run_only_looks() -> None:
+    """A dry run tells what a vacuum would delete, and changes nothing."""
+    store = compacted()
+    objects = store.storage.objects("")
+
+    told = vacuum(store, retain_commits=1, older_than=timedelta(0))
+
+    assert store.storage.objects("") == objects
+    real = swept(store)
+    assert (real.paths, real.bytes) == (told.paths, told.bytes)
+    assert real.bytes == sum(info.size for info in objects if info.path in real.paths)
+
+
+def test_only_what_is_needed_is_left() -> None:
+    """Old segments, leftovers and old log entries go; the last state answers as before."""
+    store = compacted()
+    swept(store)
+
+    state = store.snapshot()
+    left = {info.path for info in store.storage.objects("") if "log/" not in info.path}
+    assert left == {path for _, path in state.objects()}
+    assert covers(store) == {0, 100}
+    assert verify(store).is_sound
+    assert [commit.operation for commit, _ in store.history()] == ["compact", "vacuum"]
+    assert swept(store).paths == ()
+
+
+def test_young_objects_are_left_alone() -> None:
+    """Nothing younger than the safety age is deleted: a running build's segments are safe."""
+    store = compacted()
+
+    assert vacuum(store, retain_commits=1).paths == ()
+    assert store.snapshot().number == 2
+
+
+def test_kept_commits_can_be_read() -> None:
+    """As many of the last states as were asked for can be read; older ones say that they cannot."""
+    store = compacted()
+    store.commit(store.snapshot(), batch(store.storage, 300))
+    swept(store, retain=2)
+
+    assert covers(store, store.snapshot(2)) == {0, 100}
+    with pytest.raises(NotFoundError, match="it keeps 2 to 4"):
+        store.snapshot(1)
+    with pytest.raises(NotFoundError, match="no commit 0"):
+        store.rollback(0)
+    assert covers(store, store.rollback(2)) == {0, 100}
+
+
+def test_a_state_that_a_reader_may_hold_is_kept() -> None:
+    """Beyond the number, states that were the last one within the safety age are kept."""
+    store = compacted()
+
+    told = vacuum(store, retain_commits=1, older_than=timedelta(seconds=60), dry_run=False)
+    assert (told.paths, told.retained_from) == ((), 0)
+
+
+def test_a_long_log_is_cut() -> None:
+    """Entries before the first kept state go, but for the first, and the log still opens."""
+    store = IndexStore(open_storage(next(_roots)))
+    state = store.create(DEFINITION, batch(store.storage, 0, "create"))
+    for number in range(1, 45):
+        changes = batch(store.storage, 100) if number == 7 else NOTHING
+        state = store.commit(state, changes)
+
+    told = swept(store, retain=5)
+
+    assert told.retained_from == 40
+    assert store.log.listing().commits == (0, *range(40, 46))
+    assert covers(store) == {0, 100}
+    assert [commit.number for commit, _ in store.history()] == list(range(40, 46))
+    assert verify(store).is_sound
+    # without the checkpoint at its start the log would begin nowhere
+    store.storage.delete(f"log/{40:020d}.checkpoint.json")
+    with pytest.raises(CorruptIndexError):
+        store.snapshot()
+
+
+def test_a_rollback_that_comes_too_late_is_refused() -> None:
+    """A commit that needs a state to be kept loses to the vacuum that gave it up."""
+    store = compacted()
+    base = store.snapshot()
+    swept(store)
+
+    with pytest.raises(CommitConflictError, match="not kept"):
+        store.commit(base, NOTHING, (Retained(number=0),))
+
+
+def test_a_build_that_writes_again_what_was_left_keeps_it() -> None:
+    """What a dead build left and a new one needs is written again, and so is young again."""
+    store = compacted()
+    base = store.snapshot()
+    before = {i.path: i.modified for i in store.storage.objects("") if "log/" not in i.path}
+    changes = batch(store.storage, 700)
+
+    after = {info.path: info.modified for info in store.storage.objects("")}
+    again = [entry.path for entry in (*changes.add_catalogues, *changes.add_segments)]
+    assert all(after[path] > before[path] for path in again)
+    store.commit(base, changes)
+    swept(store)
+    assert covers(store) == {0, 100, 700}
+
+
+@pytest.mark.parametrize(
+    ("commits", "age"), [(0, timedelta(1)), (1, timedelta(-1))], ids=["none", "future"]
+)
+def test_at_least_one_commit_is_kept(commits: int, age: timedelta) -> None:
+    """A vacuum of everything is refused."""
+    with pytest.raises(InvalidInputError):
+        vacuum(compacted(), retain_commits=commits, older_than=age)
