@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from bench.core.arrays import offsets_of
+from lakesieve.sieve import KeyType, encode_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -190,8 +191,8 @@ def _tenants(rows: int, _: Path) -> Layout:
     first = 20_000 * DAY
 
     def composed(tenants: np.ndarray, micros: np.ndarray) -> pa.Array:
-        parts = np.stack([tenants, micros], axis=1).view(np.uint64) ^ np.uint64(1 << 63)
-        return _rows_of(parts.astype(">u8").view(np.uint8), pa.binary())
+        types = [KeyType(kind="integer"), KeyType(kind="timestamp_ntz")]
+        return encode_rows(types, [pa.array(tenants), pa.array(micros).cast(pa.timestamp("us"))])
 
     def draw(random: np.random.Generator, count: int) -> pa.Array:
         micros = random.integers(first, first + 30 * DAY, count)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from typing import TYPE_CHECKING, ClassVar
 from unittest import mock
@@ -10,7 +9,7 @@ from unittest import mock
 import numpy as np
 import pyarrow as pa
 
-from lakesieve.format import IndexDefinition, KeyColumn, encode_segment
+from lakesieve.format import IndexDefinition, KeyColumn, catalogue_id, encode_segment
 from lakesieve.sieve import blocks_of_pairs, build_budgeted, sort_pairs
 from lakesieve.storage import Storage, open_storage
 from lakesieve.store import (
@@ -82,14 +81,20 @@ class Lakesieve:
             encode_segment(blocks, unit_count=layout.unit_count)
         done = time.perf_counter()
         store = IndexStore(open_storage(str(scratch / f"index-{time.time_ns()}")))
+        files = _files(layout.unit_count)
         entries = [
-            stage_segment(store.storage, blocks, unit_count=layout.unit_count) for blocks in built
+            stage_segment(
+                store.storage,
+                blocks,
+                unit_count=layout.unit_count,
+                catalogue=catalogue_id(files.column("path")),
+            )
+            for blocks in built
         ]
-        catalogue = stage_catalogue(store.storage, _files(layout.unit_count))
-        named = tuple(dataclasses.replace(entry, catalogue=catalogue.id) for entry in entries)
+        catalogue = stage_catalogue(store.storage, files, segments=entries, definition=_DEFINITION)
         store.create(
             _DEFINITION,
-            Changes(operation="create", add_catalogues=(catalogue,), add_segments=named),
+            Changes(operation="create", add_catalogues=(catalogue,), add_segments=tuple(entries)),
         )
         size = sum(entry.size for entry in entries)
         return cls(store, size, done - start, blocks_done - start)

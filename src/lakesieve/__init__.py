@@ -15,7 +15,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lakesieve.index.index import Index
-    from lakesieve.index.result import BuildProgress, CommitInfo, Found, IndexInfo, TablePruning
+    from lakesieve.index.result import (
+        BuildProgress,
+        Cloned,
+        CommitInfo,
+        Compacted,
+        Found,
+        IndexInfo,
+        Refreshed,
+        TablePruning,
+        TradeOffInfo,
+        VerifiedRows,
+    )
     from lakesieve.spark.api import (
         create_index,
         disable,
@@ -24,16 +35,25 @@ if TYPE_CHECKING:
         last_pruning,
         list_indexes,
         open_index,
+        repair_index,
+        trade_offs,
     )
+    from lakesieve.spark.index import SparkIndex
     from lakesieve.spark.session import local_session
 
 __all__ = [
     "BuildProgress",
+    "Cloned",
     "CommitInfo",
+    "Compacted",
     "Found",
     "Index",
     "IndexInfo",
+    "Refreshed",
+    "SparkIndex",
     "TablePruning",
+    "TradeOffInfo",
+    "VerifiedRows",
     "create_index",
     "disable",
     "enable",
@@ -42,17 +62,20 @@ __all__ = [
     "list_indexes",
     "local_session",
     "open_index",
+    "repair_index",
+    "trade_offs",
 ]
 
 __version__ = "0.1.0"
 
+_RESULTS = (
+    *("BuildProgress", "Cloned", "CommitInfo", "Compacted", "Found", "IndexInfo", "Refreshed"),
+    *("TablePruning", "TradeOffInfo", "VerifiedRows"),
+)
 _HOMES = {
-    "BuildProgress": "lakesieve.index.result",
-    "CommitInfo": "lakesieve.index.result",
-    "Found": "lakesieve.index.result",
+    **dict.fromkeys(_RESULTS, "lakesieve.index.result"),
     "Index": "lakesieve.index.index",
-    "IndexInfo": "lakesieve.index.result",
-    "TablePruning": "lakesieve.index.result",
+    "SparkIndex": "lakesieve.spark.index",
     "local_session": "lakesieve.spark.session",
 }
 

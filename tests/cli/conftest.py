@@ -11,7 +11,18 @@ from typer.testing import CliRunner, Result
 from lakesieve.cli import build_app
 from lakesieve.errors import ErrorKind, NotFoundError
 from lakesieve.index.reasons import Reason, ReasonCode
-from lakesieve.index.result import BuildProgress, CommitInfo, Found, IndexInfo
+from lakesieve.index.result import (
+    BuildProgress,
+    Cloned,
+    CommitInfo,
+    Compacted,
+    Found,
+    IndexInfo,
+    Refreshed,
+    TradeOffInfo,
+    VerifiedRows,
+)
+from lakesieve.store import Damage, Repaired, Vacuumed, Verified
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,6 +45,8 @@ INFO = IndexInfo(
     bytes=12_345,
     bits_per_row=98.76,
     table_version="77",
+    budget="",
+    compaction="8",
 )
 COMMIT = CommitInfo(
     number=0,
@@ -43,6 +56,7 @@ COMMIT = CommitInfo(
     table_version="77",
     files=3,
     segments=1,
+    blocks=500,
     bytes=12_345,
 )
 
@@ -59,8 +73,65 @@ class FakeIndex:
     def history(self) -> list[CommitInfo]:
         return [COMMIT]
 
-    def drop(self) -> None:
+    def drop(self, *, force: bool = False) -> None:
+        self.api.calls.append(("drop", {"force": force}))
         self.api.indexes.clear()
+
+    def refresh(self, *, progress: Any, **rest: Any) -> Refreshed:
+        self.api.calls.append(("refresh", rest))
+        return Refreshed(
+            index="id",
+            table="lake.db.t",
+            versions=("78",),
+            files=2,
+            rows=1234,
+            covered=3,
+            commit=1,
+            compacted=True,
+            dry_run=rest["dry_run"],
+        )
+
+    def compact(self, *, dry_run: bool) -> Compacted:
+        return Compacted(
+            index="id",
+            table="lake.db.t",
+            files_before=5,
+            files=4,
+            segments_before=3,
+            segments=None if dry_run else 1,
+            bytes_before=9000,
+            bytes=None if dry_run else 5000,
+            commit=2,
+            dry_run=dry_run,
+        )
+
+    def clone(self, table: str, **rest: Any) -> Cloned:
+        self.api.calls.append(("clone", {"table": table, **rest}))
+        return Cloned(index="id", table=table, origin="lake.db.t", location="/x", files=4, shared=3)
+
+    def rollback(self, commit: int) -> IndexInfo:
+        self.api.calls.append(("rollback", {"commit": commit}))
+        return INFO
+
+    def vacuum(self, **rest: Any) -> Vacuumed:
+        self.api.calls.append(("vacuum", rest))
+        return Vacuumed(
+            dry_run=rest["dry_run"],
+            paths=("segments/a.sieve",),
+            bytes=5000,
+            retained_from=1,
+            borrowers=("/clone",),
+        )
+
+    def verify(self) -> Verified:
+        damaged = (Damage(path="segments/a.sieve", problem="its footer fails the checksum"),)
+        return Verified(
+            commit=1, commits=2, objects=3, bytes=9000, damaged=damaged * self.api.is_damaged
+        )
+
+    def verify_rows(self, *, files: int | None, progress: Any) -> VerifiedRows:
+        self.api.calls.append(("verify_rows", {"files": files}))
+        return VerifiedRows(index="id", table="lake.db.t", files=3, rows=1000, wrong=())
 
 
 @dataclass
@@ -71,6 +142,7 @@ class FakeApi:
     indexes: list[IndexInfo] = field(default_factory=lambda: [INFO])
     paths: list[str] = field(default_factory=lambda: ["file:/t/a b.parquet", "file:/t/c.parquet"])
     failure: Exception | None = None
+    is_damaged: bool = False
 
     def local_session(self, warehouse: str = "warehouse", *, conf: Any = None) -> Any:
         self.calls.append(("local_session", {"warehouse": warehouse, "conf": conf}))
@@ -91,6 +163,15 @@ class FakeApi:
             )
         )
         return FakeIndex(self)
+
+    def trade_offs(self, table: str, columns: Any, *, progress: Any, **rest: Any) -> Any:
+        self.calls.append(("trade_offs", {"table": table, "columns": columns, **rest}))
+        return [TradeOffInfo(way="grid", bits_per_row=0.5, false_files=7.25, blocks=9)]
+
+    def repair_index(self, table: str, name: str, **rest: Any) -> Repaired:
+        self.calls.append(("repair_index", {"table": table, "name": name, **rest}))
+        lost = (Damage(path="log/1.json", problem="it is gone"),)
+        return Repaired(dry_run=rest["dry_run"], commit=3, files=2, lost=lost * self.is_damaged)
 
     def open_index(self, table: str, name: str, **rest: Any) -> FakeIndex:
         self.calls.append(("open_index", {"table": table, "name": name, **rest}))

@@ -94,9 +94,21 @@ def test_create_builds_and_shows(lakesieve: Callable[..., Result], api) -> None:
         "columns": ["id"],
         "name": "by_id",
         "location": None,
+        "budget": None,
+        "absent_hits": 1 / 256,
+        "compaction": "8",
     }
     assert "12.3 kB, 98.76 bits a row" in done.stdout
     assert "1,000 rows, 3 files, 500 rows/s, 2.00 s" in done.stderr
+
+
+def test_create_takes_several_columns(lakesieve: Callable[..., Result], api) -> None:
+    """``create`` passes all columns on, in order."""
+    done = lakesieve("create", TABLE, "tenant", "day", "id")
+
+    assert done.exit_code == 0
+    assert api.arguments("create_index")["columns"] == ["tenant", "day", "id"]
+    assert "Indexing tenant, day, id of lake.db.t" in done.stderr
 
 
 @pytest.mark.parametrize("arguments", [("list", TABLE), ("history", TABLE, "id")])
@@ -197,3 +209,73 @@ def test_wrong_usage_is_status_2(lakesieve: Callable[..., Result], arguments: tu
 def test_version_is_printed(lakesieve: Callable[..., Result]) -> None:
     """``lakesieve --version`` prints name and version."""
     assert lakesieve("--version").stdout.startswith("lakesieve 0.")
+
+
+def test_create_passes_its_settings_on(lakesieve: Callable[..., Result], api) -> None:
+    """Budget, absent values and compaction reach the function as they were given."""
+    lakesieve(
+        *("create", TABLE, "id", "--budget", "2 bits"),
+        *("--absent-hits", "0.5", "--compaction", "auto"),
+    )
+
+    told = api.arguments("create_index")
+    assert (told["budget"], told["absent_hits"], told["compaction"]) == ("2 bits", 0.5, "auto")
+
+
+def test_curve_lists_points(lakesieve: Callable[..., Result], api) -> None:
+    """``curve`` shows a row for each budget worth having."""
+    done = lakesieve("curve", TABLE, "id", "day")
+
+    assert api.arguments("trade_offs")["columns"] == ["id", "day"]
+    assert done.stdout.splitlines()[1].split() == ["0.500", "7.25", "grid"]
+
+
+def test_refresh_takes_one_index_or_all(lakesieve: Callable[..., Result], api) -> None:
+    """``refresh`` without an index refreshes every one, and says so where there is none."""
+    one, every = lakesieve("refresh", TABLE, "id", "--all-refs"), lakesieve("refresh", TABLE)
+    api.indexes = []
+    none = lakesieve("refresh", TABLE)
+
+    assert [told for name, told in api.calls if name == "refresh"] == [
+        {"all_refs": True, "dry_run": False},
+        {"all_refs": False, "dry_run": False},
+    ]
+    assert one.stdout == every.stdout
+    assert "1,234" in one.stdout
+    assert "deltas merged" in one.stdout
+    assert (none.exit_code, none.stdout) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("compact", TABLE, "id"), "Merged 3 segments, 9.0 kB, of the index id"),
+        (("compact", TABLE, "id", "--dry-run"), "Would merge 3 segments"),
+        (("clone", TABLE, "id", "lake.db.u"), "lake.db.u has the index id of lake.db.t"),
+        (("vacuum", TABLE, "id"), "Deleted 1 object, 5.0 kB; commits from 1 on are kept"),
+        (("vacuum", TABLE, "id", "--dry-run"), "Would delete 1 object"),
+        (("rollback", TABLE, "id", "0"), "bits a row"),
+        (("verify", TABLE, "id"), "every key is found"),
+        (("repair", TABLE, "id"), "Nothing is damaged"),
+    ],
+    ids=lambda given: given if isinstance(given, str) else " ".join(given),
+)
+def test_upkeep_tells_what_it_did(
+    lakesieve: Callable[..., Result], arguments: tuple[str, ...], told: str
+) -> None:
+    """Each command says what was done, or would be, and has a JSON form."""
+    done = lakesieve(*arguments)
+
+    assert done.exit_code == 0
+    assert told in " ".join(done.stdout.split())
+    assert json.loads(lakesieve(*arguments, "--json").stdout)
+
+
+def test_verify_stops_at_damage(lakesieve: Callable[..., Result], api) -> None:
+    """Where checksums fail, the damaged object is named and no data file is read."""
+    api.is_damaged = True
+    done = lakesieve("verify", TABLE, "id", "--all")
+
+    assert "segments/a.sieve: its footer fails the checksum" in done.stdout
+    assert "verify_rows" not in dict(api.calls)
+    assert "log/1.json: it is gone" in lakesieve("repair", TABLE, "id").stdout

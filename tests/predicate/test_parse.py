@@ -52,6 +52,44 @@ def _ints(*intervals: tuple[int | None, int | None], nulls: bool = False) -> Ran
 
 
 @pytest.mark.parametrize(
+    ("timezone", "hours"),
+    [
+        ("+01:00", 1),
+        ("-8:00", -8),
+        ("+7", 7),
+        ("GMT+2", 2),
+        ("UTC-11", -11),
+        ("+0530", 5.5),
+        ("+01:00:00", 1),
+        ("-03:30", -3.5),
+        ("Z", 0),
+        ("UTC", 0),
+        ("EST", -5),
+        ("Etc/GMT+2", -2),
+        ("Asia/Tokyo", 9),
+    ],
+    ids=str,
+)
+def test_session_time_zones(timezone: str, hours: float) -> None:
+    """Zones are known under the names that Spark takes, offsets among them."""
+    code = int((5 - hours) * 3_600_000_000)
+
+    where = _where("t = TIMESTAMP'1970-01-01 05:00:00'", timezone)
+
+    assert where == Leaf(field_id=4, ranges=_ints((code, code + 1)))
+
+
+def test_an_unknown_time_zone_is_told_where_it_matters() -> None:
+    """A zone that is not known here is named, unless the times need none."""
+    for timezone in ("PST", "+25:00", "../UTC", ""):
+        with pytest.raises(InvalidInputError, match="time zone") as caught:
+            _where("t = '2026-01-31 00:00:00'", timezone)
+        assert caught.value.kind is ErrorKind.INVALID_ARGUMENT
+        assert isinstance(_where("t = '2026-01-31 00:00:00Z'", timezone), Leaf)
+        assert isinstance(_where("d = '2026-01-31'", timezone), Leaf)
+
+
+@pytest.mark.parametrize(
     ("text", "field", "ranges"),
     [
         ("i = 5", 1, _ints((5, 6))),

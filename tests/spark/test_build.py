@@ -68,8 +68,12 @@ def test_many_buckets_and_small_buffers(
     monkeypatch.setattr(build, "BUCKET_ROWS", 100)
     monkeypatch.setattr(stages, "BUFFER_ROWS", 10)
     _fill(spark, table)
-    for column, probes in (("k", ("k = 500", "k > 900")), ("s", ("s = 'ü7'", "s LIKE 'ü3%'"))):
-        index = ls.create_index(table, [column], spark=spark)
+    for columns, probes in (
+        (["k"], ("k = 500", "k > 900")),
+        (["s"], ("s = 'ü7'", "s LIKE 'ü3%'")),
+        (["s", "k"], ("s = 'ü7' AND k > 500", "s LIKE 'ü3%'", "s = 'ü13' AND k IS NULL")),
+    ):
+        index = ls.create_index(table, columns, spark=spark)
         assert index.info().segments > 3
         for where in probes:
             assert set(index.files(where).paths) >= _true_files(spark, table, where)
@@ -122,6 +126,66 @@ def test_columns_are_known_by_field_id(
     total, read = both(f"SELECT * FROM {table} WHERE key = 500 OR key IS NULL")
     assert read == total
     both(f"SELECT * FROM {table} WHERE key = 500")
+
+
+def test_columns_that_changed_after_the_last_commit(
+    spark: SparkSession, table: str, both: Callable[[str], tuple[int, int]]
+) -> None:
+    """What is indexed is the column of today, also if the newest data knew it by another name."""
+    _fill(spark, table)
+    for old, new in (("k", "was_k"), ("v", "k"), ("was_k", "v")):
+        spark.sql(f"ALTER TABLE {table} RENAME COLUMN {old} TO {new}")
+    spark.sql(f"ALTER TABLE {table} ADD COLUMN late INT")
+    ls.create_index(table, ["k"], spark=spark)
+    ls.create_index(table, ["v", "late"], spark=spark)
+
+    # k and v hold 500 in different files
+    assert both(f"SELECT * FROM {table} WHERE k = 500")[1] == 1
+    assert both(f"SELECT * FROM {table} WHERE v = 500 AND late IS NULL") == (8, 1)
+    assert both(f"SELECT * FROM {table} WHERE v = 500 AND late = 1") == (8, 0)
+
+
+def test_a_table_that_spark_cannot_read(spark: SparkSession, table: str) -> None:
+    """A column of a type that Spark does not have is named, wherever it stands."""
+    spark.sql(f"CREATE TABLE {table} (k BIGINT) USING iceberg TBLPROPERTIES ('format-version'='3')")
+    spark.sql(f"INSERT INTO {table} VALUES (1)")
+    iceberg = spark._jvm.org.apache.iceberg
+    loaded = iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, table)
+    nanos = iceberg.types.Types.TimestampNanoType.withoutZone()
+    listed = iceberg.types.Types.ListType.ofOptional(99, nanos)
+    loaded.updateSchema().addColumn("at", nanos).addColumn("all", listed).commit()
+
+    for ask in (
+        lambda: ls.create_index(table, ["k"], spark=spark),
+        lambda: ls.find_files(table, "k = 1", spark=spark),
+    ):
+        with pytest.raises(UnsupportedError, match=r"at, all\.element: .*timestamp_ns") as caught:
+            ask()
+        assert caught.value.kind is ErrorKind.UNSUPPORTED_TABLE
+
+
+def test_an_index_follows_the_time_zone_of_the_session(spark: SparkSession, table: str) -> None:
+    """Times without a zone are read by the zone of the moment, region or fixed offset."""
+    spark.sql(f"CREATE TABLE {table} (t TIMESTAMP) USING iceberg")
+    rows = spark.range(0, 96, 1, 8).selectExpr("timestamp_seconds(id * 3600) AS t")
+    rows.writeTo(table).append()
+    index = ls.create_index(table, ["t"], spark=spark)
+    where = "t = TIMESTAMP'1970-01-03 05:00:00'"
+    zone = "spark.sql.session.timeZone"
+    before = spark.conf.get(zone)
+    try:
+        answers = []
+        for name in ("UTC", "+13:00", "America/New_York", "-08:00"):
+            spark.conf.set(zone, name)
+            found = set(index.files(where).paths)
+            assert found == _true_files(spark, table, where)
+            answers.append(found)
+        assert answers[0] != answers[1]
+        spark.conf.set(zone, "PST")
+        with pytest.raises(InvalidInputError, match="time zone 'PST'"):
+            index.files(where)
+    finally:
+        spark.conf.set(zone, before)
 
 
 def test_promotion_keeps_the_index(
@@ -299,7 +363,7 @@ def test_bad_input_is_refused(spark: SparkSession, table: str) -> None:
         (UnsupportedError, table, ["m"], "map"),
         (UnsupportedError, table, ["st"], "struct"),
         (UnsupportedError, table, ["a"], "list"),
-        (LakesieveError, table, ["k", "w"], "one column"),
+        (InvalidInputError, table, ["k", "w", "K"], "twice"),
     ]
     for kind, name, columns, text in cases:
         with pytest.raises(kind, match=text) as caught:

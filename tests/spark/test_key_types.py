@@ -133,7 +133,7 @@ def test_promotion_of_every_type(
     # an index of the grown columns is one type throughout
     for column in ("f", "m"):
         ls.create_index(table, [column], spark=spark, name=f"{column}2").info()
-    for where in ("m = 12.25", f"m = {big}", "f = 12.25", "f = double('NaN')"):
+    for where in ("m = 12.25", f"m = {big}", "f = 12.5", "f = double('NaN')"):
         named = ls.open_index(table, f"{where[0]}2", spark=spark)
         assert set(named.files(where).paths) == _files(spark, table, where)
 
@@ -161,11 +161,12 @@ def test_types_that_cannot_be_indexed(spark: SparkSession, table: str) -> None:
 
 def test_strings_of_another_collation_cannot_be_indexed(spark: SparkSession) -> None:
     """Rows whose strings do not compare by their bytes are refused before they are read."""
-    column = Column(path=("k",), field_id=1, type="string", kind="string")
-    rows = spark.sql("SELECT 'a' COLLATE UNICODE_CI AS key, 'f' AS file")
+    number = Column(path=("n",), field_id=1, type="int", kind="integer")
+    column = Column(path=("k",), field_id=2, type="string", kind="string")
+    rows = spark.sql("SELECT 1 AS key_0, 'a' COLLATE UNICODE_CI AS key_1, 'f' AS file")
 
     with pytest.raises(UnsupportedError, match="UNICODE_CI"):
-        build._hashed(rows, column, 0)
+        build._hashed(rows, [number, column], 0)
 
 
 def test_collated_comparisons_read_every_file(

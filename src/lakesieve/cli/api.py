@@ -6,8 +6,20 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from datetime import timedelta
 
-    from lakesieve.index.result import BuildProgress, CommitInfo, Found, IndexInfo
+    from lakesieve.index.result import (
+        BuildProgress,
+        Cloned,
+        CommitInfo,
+        Compacted,
+        Found,
+        IndexInfo,
+        Refreshed,
+        TradeOffInfo,
+        VerifiedRows,
+    )
+    from lakesieve.store import Repaired, Vacuumed, Verified
 
 __all__ = ["Api", "OpenIndex", "Session"]
 
@@ -24,8 +36,39 @@ class OpenIndex(Protocol):
     def history(self) -> list[CommitInfo]:
         """Its commits, oldest first."""
 
-    def drop(self) -> None:
+    def drop(self, *, force: bool = False) -> None:
         """Delete it."""
+
+    def refresh(
+        self,
+        *,
+        all_refs: bool = False,
+        dry_run: bool = False,
+        progress: Callable[[BuildProgress], None] | None = None,
+    ) -> Refreshed:
+        """Index what is not covered."""
+
+    def compact(self, *, dry_run: bool = False) -> Compacted:
+        """Merge its segments."""
+
+    def clone(self, table: str, *, name: str | None = None, commit: int | None = None) -> Cloned:
+        """Share it with another table."""
+
+    def rollback(self, commit: int) -> IndexInfo:
+        """Go back to an earlier commit."""
+
+    def vacuum(
+        self, *, retain_commits: int = ..., older_than: timedelta = ..., dry_run: bool = True
+    ) -> Vacuumed:
+        """Delete what no kept commit needs."""
+
+    def verify(self) -> Verified:
+        """Check its checksums."""
+
+    def verify_rows(
+        self, *, files: int | None = 10, progress: Callable[[BuildProgress], None] | None = None
+    ) -> VerifiedRows:
+        """Read data files again and look up their keys."""
 
 
 class Api(Protocol):
@@ -44,9 +87,33 @@ class Api(Protocol):
         spark: Session,
         name: str | None = None,
         location: str | None = None,
+        budget: str | None = None,
+        absent_hits: float = ...,
+        compaction: str = ...,
         progress: Callable[[BuildProgress], None] | None = None,
     ) -> OpenIndex:
         """Build an index."""
+
+    def trade_offs(
+        self,
+        table: str,
+        columns: Sequence[str],
+        *,
+        spark: Session,
+        progress: Callable[[BuildProgress], None] | None = None,
+    ) -> list[TradeOffInfo]:
+        """Try budgets."""
+
+    def repair_index(
+        self,
+        table: str,
+        name: str,
+        *,
+        spark: Session,
+        location: str | None = None,
+        dry_run: bool = True,
+    ) -> Repaired:
+        """Save what is left of an index."""
 
     def open_index(
         self, table: str, name: str, *, spark: Session, location: str | None = None

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lakesieve.cli.command import EVERYWHERE, ON_TABLES, Run, command
-from lakesieve.index.result import CommitInfo, Found, IndexInfo
-from lakesieve.report import Dropped, Explained
+from lakesieve.index.result import (
+    Cloned,
+    CommitInfo,
+    Compacted,
+    Found,
+    IndexInfo,
+    Refreshed,
+    TradeOffInfo,
+)
+from lakesieve.report import Checked, Dropped, Explained
 from lakesieve.spark.demo_result import DemoResult
+from lakesieve.store import Repaired, Vacuumed
+
+if TYPE_CHECKING:
+    from lakesieve.cli.api import OpenIndex
 
 __all__ = ["COMMANDS"]
 
@@ -23,7 +36,7 @@ TableName = Annotated[
 IndexName = Annotated[
     str,
     typer.Argument(
-        metavar="INDEX", help="An index: by default named after its column.", show_default=False
+        metavar="INDEX", help="An index: by default named after its columns.", show_default=False
     ),
 ]
 Predicate = Annotated[
@@ -38,6 +51,7 @@ Version = Annotated[
         metavar="V", help="Snapshot id, time, tag or branch of the table; by default the newest."
     ),
 ]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only tell what would be done.")]
 
 
 @command("demo", EVERYWHERE)
@@ -65,19 +79,66 @@ def create(
     table: TableName,
     columns: Annotated[
         list[str],
-        typer.Argument(metavar="COLUMN...", help="The column to index.", show_default=False),
+        typer.Argument(
+            metavar="COLUMN...", help="The columns to index, in order.", show_default=False
+        ),
     ],
+    *,
     name: Annotated[
-        str | None, typer.Option(help="Name of the index; by default that of the column.")
+        str | None, typer.Option(help="Name of the index; by default the columns joined by `_`.")
     ] = None,
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            metavar="B",
+            help="What it may cost, `2 bits` a row, or how wrong it may be, `1.5 files` read in "
+            "vain by a point query; by default it is exact.",
+        ),
+    ] = None,
+    absent_hits: Annotated[
+        float, typer.Option(help="Share of look-ups of absent values that may find a file.")
+    ] = 1 / 256,
+    compaction: Annotated[
+        str,
+        typer.Option(
+            metavar="N",
+            help="Refreshes whose deltas may stand beside each other; 0 merges at every refresh, "
+            "`auto` follows the table.",
+        ),
+    ] = "8",
 ) -> IndexInfo:
-    """Build an index of a column over every data file of the table."""
+    """Build an index of one or several columns over every data file of the table."""
     spark = run.session()
     with run.output.building(f"Indexing {', '.join(columns)} of {table}") as progress:
         index = run.api.create_index(
-            table, columns, spark=spark, name=name, location=run.location, progress=progress
+            table,
+            columns,
+            spark=spark,
+            name=name,
+            location=run.location,
+            budget=budget,
+            absent_hits=absent_hits,
+            compaction=compaction,
+            progress=progress,
         )
     return index.info()
+
+
+@command("curve", ON_TABLES)
+def curve(
+    run: Run,
+    table: TableName,
+    columns: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="COLUMN...", help="The columns of the index, in order.", show_default=False
+        ),
+    ],
+) -> list[TradeOffInfo]:
+    """Print what an index would cost at all budgets, tried on a stretch of its keys."""
+    spark = run.session()
+    with run.output.building(f"Trying budgets for {', '.join(columns)} of {table}") as progress:
+        return run.api.trade_offs(table, columns, spark=spark, progress=progress)
 
 
 @command("list", ON_TABLES)
@@ -92,7 +153,7 @@ def list_(run: Run, table: TableName) -> list[IndexInfo]:
 @command("show", ON_TABLES)
 def show(run: Run, table: TableName, index: IndexName) -> IndexInfo:
     """Show what an index is and what it costs."""
-    return run.api.open_index(table, index, spark=run.session(), location=run.location).info()
+    return _open(run, table, index).info()
 
 
 @command("files", ON_TABLES)
@@ -113,7 +174,7 @@ def explain(run: Run, table: TableName, predicate: Predicate, version: Version =
 @command("history", ON_TABLES)
 def history(run: Run, table: TableName, index: IndexName) -> list[CommitInfo]:
     """List the commits of an index, oldest first."""
-    return run.api.open_index(table, index, spark=run.session(), location=run.location).history()
+    return _open(run, table, index).history()
 
 
 @command("drop", ON_TABLES)
@@ -121,15 +182,144 @@ def drop(
     run: Run,
     table: TableName,
     index: IndexName,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only check that it is there.")
+    force: Annotated[
+        bool, typer.Option("--force", help="Also when clones use it, and become unusable.")
     ] = False,
+    dry_run: DryRun = False,
 ) -> Dropped:
     """Delete an index; the table itself is not touched."""
-    opened = run.api.open_index(table, index, spark=run.session(), location=run.location)
+    opened = _open(run, table, index)
     if not dry_run:
-        opened.drop()
+        opened.drop(force=force)
     return Dropped(table=table, name=index, dry_run=dry_run)
+
+
+@command("refresh", ON_TABLES)
+def refresh(
+    run: Run,
+    table: TableName,
+    index: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[INDEX]", help="An index; by default all of the table.", show_default=False
+        ),
+    ] = None,
+    all_refs: Annotated[
+        bool, typer.Option("--all-refs", help="Also the files of all branches and tags.")
+    ] = False,
+    dry_run: DryRun = False,
+) -> list[Refreshed]:
+    """Index the data files that an index, or every index, does not cover yet."""
+    spark = run.session()
+    names = [index]
+    if index is None:
+        names = [
+            info.name for info in run.api.list_indexes(table, spark=spark, location=run.location)
+        ]
+    told = []
+    for name in names:
+        opened = run.api.open_index(table, name or "", spark=spark, location=run.location)
+        with run.output.building(f"Refreshing {name} of {table}") as progress:
+            told.append(opened.refresh(all_refs=all_refs, dry_run=dry_run, progress=progress))
+    if not told:
+        run.output.say(f"{table} has no index. Build one with: lakesieve create {table} COLUMN")
+    return told
+
+
+@command("compact", ON_TABLES)
+def compact(run: Run, table: TableName, index: IndexName, dry_run: DryRun = False) -> Compacted:
+    """Merge the segments of an index, from the index alone, without files nobody keeps."""
+    return _open(run, table, index).compact(dry_run=dry_run)
+
+
+@command("clone", ON_TABLES)
+def clone(
+    run: Run,
+    table: TableName,
+    index: IndexName,
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="TARGET", help="Another table that shares data files.", show_default=False
+        ),
+    ],
+    *,
+    name: Annotated[
+        str | None, typer.Option(help="Name of the clone; by default the same.")
+    ] = None,
+    commit: Annotated[
+        int | None, typer.Option(metavar="N", help="The commit to begin with; by default the last.")
+    ] = None,
+) -> Cloned:
+    """Give a table that shares data files an index without building it."""
+    return _open(run, table, index).clone(target, name=name, commit=commit)
+
+
+@command("rollback", ON_TABLES)
+def rollback(
+    run: Run,
+    table: TableName,
+    index: IndexName,
+    commit: Annotated[
+        int, typer.Argument(metavar="COMMIT", help="A commit of `lakesieve history`.")
+    ],
+) -> IndexInfo:
+    """Make an index what it was after an earlier commit, by a new commit."""
+    return _open(run, table, index).rollback(commit)
+
+
+@command("vacuum", ON_TABLES)
+def vacuum(
+    run: Run,
+    table: TableName,
+    index: IndexName,
+    *,
+    retain: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Commits whose states are kept.")
+    ] = 10,
+    hours: Annotated[
+        float,
+        typer.Option(min=0, help="Delete nothing younger: longer than any build or query takes."),
+    ] = 24,
+    dry_run: DryRun = False,
+) -> Vacuumed:
+    """Delete what no kept commit of an index needs, and leftovers of dead builds."""
+    return _open(run, table, index).vacuum(
+        retain_commits=retain, older_than=timedelta(hours=hours), dry_run=dry_run
+    )
+
+
+@command("verify", ON_TABLES)
+def verify(
+    run: Run,
+    table: TableName,
+    index: IndexName,
+    files: Annotated[
+        int, typer.Option(min=0, help="Data files to read again and look up, spread evenly.")
+    ] = 10,
+    all_files: Annotated[
+        bool, typer.Option("--all", help="Read all data files of the current version again.")
+    ] = False,
+) -> Checked:
+    """Check every checksum of an index, and look up the keys of data files read again."""
+    opened = _open(run, table, index)
+    stored, rows = opened.verify(), None
+    if not stored.damaged and (files or all_files):
+        with run.output.building(f"Verifying {index} of {table}") as progress:
+            rows = opened.verify_rows(files=None if all_files else files, progress=progress)
+    return Checked(index=index, table=table, stored=stored, rows=rows)
+
+
+@command("repair", ON_TABLES)
+def repair(run: Run, table: TableName, index: IndexName, dry_run: DryRun = False) -> Repaired:
+    """Make a damaged index usable again from what is left of it, or say what is lost."""
+    return run.api.repair_index(
+        table, index, spark=run.session(), location=run.location, dry_run=dry_run
+    )
+
+
+def _open(run: Run, table: str, index: str) -> OpenIndex:
+    return run.api.open_index(table, index, spark=run.session(), location=run.location)
 
 
 def _find(run: Run, table: str, predicate: str, version: str | None) -> Found:
@@ -138,4 +328,7 @@ def _find(run: Run, table: str, predicate: str, version: str | None) -> Found:
     )
 
 
-COMMANDS = (demo, create, list_, show, files, explain, history, drop)
+COMMANDS = (
+    *(demo, create, curve, refresh, list_, show, files, explain),
+    *(history, compact, rollback, clone, verify, repair, vacuum, drop),
+)

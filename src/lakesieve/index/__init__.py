@@ -4,16 +4,30 @@ from __future__ import annotations
 
 from lakesieve.index.find import find
 from lakesieve.index.index import Index, describe
+from lakesieve.index.keyed import UsableIndex, on_keys
 from lakesieve.index.opened import OpenedIndex
 from lakesieve.index.planner import Plan, Universe, plan_files, usable_indexes
 from lakesieve.index.reasons import Reason, ReasonCode, uncovered_detail
 from lakesieve.index.registry import FOLDER, IndexRegistry, index_storage, roots_of
-from lakesieve.index.result import BuildProgress, CommitInfo, Found, IndexInfo, TablePruning
+from lakesieve.index.result import (
+    BuildProgress,
+    Cloned,
+    CommitInfo,
+    Compacted,
+    Found,
+    IndexInfo,
+    Refreshed,
+    TablePruning,
+    TradeOffInfo,
+    VerifiedRows,
+)
 
 __all__ = [
     "FOLDER",
     "BuildProgress",
+    "Cloned",
     "CommitInfo",
+    "Compacted",
     "Found",
     "Index",
     "IndexInfo",
@@ -22,11 +36,16 @@ __all__ = [
     "Plan",
     "Reason",
     "ReasonCode",
+    "Refreshed",
     "TablePruning",
+    "TradeOffInfo",
     "Universe",
+    "UsableIndex",
+    "VerifiedRows",
     "describe",
     "find",
     "index_storage",
+    "on_keys",
     "plan_files",
     "roots_of",
     "uncovered_detail",

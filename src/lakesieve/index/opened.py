@@ -38,7 +38,7 @@ class OpenedIndex:
     @property
     def identity(self) -> str:
         """Names this state of this index among all others."""
-        return f"{self.definition.index_uuid}@{self.snapshot.number}"
+        return f"{self.definition.index_uuid}@{self.snapshot.write_id}"
 
     def _catalogues(self) -> pa.Table:
         # through the reader each time: on local disk it notices a file that was changed
@@ -79,9 +79,9 @@ class OpenedIndex:
         if not len(mask):
             return mask
         if ranges.nulls:
-            mask |= self._flag("has_null")
+            mask |= self.flagged("has_null")
         if ranges.intervals == ((None, None),):
-            mask |= self._flag("has_value")
+            mask |= self.flagged("has_value")
             return mask
         if ranges.intervals:
             found = self._reader.lookup(ranges.intervals)
@@ -91,6 +91,27 @@ class OpenedIndex:
                 mask[self._offsets[catalogue] + ordinals.astype(np.int64)] = True
         return mask
 
-    def _flag(self, column: str) -> np.ndarray:
+    def points(self, codes: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+        """The covered files that can hold each of many keys.
+
+        Args:
+            codes: Key codes, ascending, without nulls.
+
+        Returns:
+            Which key and one file that can hold it, in their numberings, int64, in any order.
+
+        Raises:
+            CorruptIndexError: Stored bytes fail a check.
+            NotFoundError: A file of the index is gone.
+            IndexFormatError: A file of the index is too new.
+        """
+        found = self._reader.points(codes)
+        nothing = np.zeros(0, np.int64)
+        which = [nothing, *(keys for keys, _ in found.values())]
+        files = [nothing, *(self._offsets[name] + units for name, (_, units) in found.items())]
+        return np.concatenate(which), np.concatenate(files)
+
+    def flagged(self, column: str) -> np.ndarray:
+        """Which covered files hold a null (``has_null``), or anything else (``has_value``)."""
         flags: np.ndarray = self._catalogues().column(column).to_numpy()
         return flags

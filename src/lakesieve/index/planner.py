@@ -21,12 +21,14 @@ from lakesieve.errors import (
     LakesieveError,
     NotFoundError,
 )
+from lakesieve.index.keyed import UsableIndex, on_keys
 from lakesieve.index.reasons import Reason, ReasonCode
 from lakesieve.predicate import AllOf, AnyOf, Everything, Leaf, Nothing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from lakesieve.format import KeyColumn
     from lakesieve.index.opened import OpenedIndex
     from lakesieve.predicate import Truth
 
@@ -67,19 +69,20 @@ class Plan:
 
 def usable_indexes(
     indexes: Sequence[OpenedIndex], columns: Mapping[int, tuple[str, int]], table_uuid: str
-) -> tuple[dict[int, OpenedIndex], list[Reason]]:
-    """Pick one index a field, leaving out those that do not fit the table as it is read.
+) -> tuple[list[UsableIndex], list[Reason]]:
+    """Leave out the indexes that do not fit the table as it is read.
+
+    An index on several columns still answers for those before the first that does not fit.
 
     Args:
         indexes: The indexes found beside the table.
         columns: By field id: key kind and scale under which the column is read now.
         table_uuid: Identity of the table that is read.
     """
-    usable: dict[int, OpenedIndex] = {}
+    usable: list[UsableIndex] = []
     reasons: list[Reason] = []
     for index in indexes:
         definition = index.definition
-        column = definition.columns[0]
         if definition.table_uuid != table_uuid:
             reasons.append(
                 Reason(
@@ -88,59 +91,65 @@ def usable_indexes(
                 )
             )
             continue
-        now = columns.get(column.field_id)
-        if now is None:
-            continue
-        if now != (column.key_kind, column.scale):
-            reasons.append(
-                Reason(
-                    code=ReasonCode.TYPE_CHANGED,
-                    detail=f"{definition.name} was built on {column.type}, read now as {now[0]}",
-                )
-            )
-            continue
-        usable.setdefault(column.field_id, index)
+        fitting: list[KeyColumn] = []
+        for column in definition.columns:
+            now = columns.get(column.field_id)
+            if now != (column.key_kind, column.scale):
+                if now is not None:
+                    reasons.append(_type_changed(definition.name, column, now[0]))
+                break
+            fitting.append(column)
+        if fitting:
+            usable.append(UsableIndex(index=index, columns=tuple(fitting)))
     return usable, reasons
 
 
-def plan_files(truth: Truth, indexes: Mapping[int, OpenedIndex]) -> Plan:
+def _type_changed(name: str, column: KeyColumn, now: str) -> Reason:
+    return Reason(
+        code=ReasonCode.TYPE_CHANGED,
+        detail=f"{name} was built on {column.name} of type {column.type}, read now as {now}",
+    )
+
+
+def plan_files(truth: Truth, indexes: Sequence[UsableIndex]) -> Plan:
     """Evaluate a predicate on all files that its indexes cover.
+
+    Every index takes part whose leading column the predicate tells of; their answers intersect.
 
     Args:
         truth: Where the predicate is true, leaves by field id.
-        indexes: By field id, the index on that field.
+        indexes: The indexes that fit the table.
     """
-    needed = {field: indexes[field] for field in sorted(_fields(truth)) if field in indexes}
+    where = on_keys(truth, indexes)
     reasons: list[Reason] = []
     masks: dict[Leaf, np.ndarray] = {}
     good: dict[int, OpenedIndex] = {}
-    for field, index in needed.items():
+    for number in sorted(_fields(where)):
+        index = indexes[number].index
         try:
             index.paths()
-            for leaf in _leaves(truth, field):
+            for leaf in _leaves(where, number):
                 masks[leaf] = index.may_match(leaf.ranges)
         except (LakesieveError, pa.ArrowException, OSError, ValueError) as error:
             reasons.append(broken_index(index.definition.name, error))
         else:
-            good[field] = index
+            good[number] = index
     if not good:
         if not reasons:
             reasons.append(_no_predicate(indexes))
         return Plan(universe=None, keep=np.zeros(0, bool), used=(), reasons=tuple(reasons))
     universe = _universe(tuple(good.values()))
-    keep = _keep(truth, good, masks, universe)
+    keep = _keep(where, good, masks, universe)
     used = tuple(index.definition.name for index in good.values())
     code = ReasonCode.NOT_SELECTIVE if bool(keep.all()) else ReasonCode.INDEX_USED
     reasons.append(Reason(code=code, detail=", ".join(used)))
     return Plan(universe=universe, keep=keep, used=used, reasons=tuple(reasons))
 
 
-def _no_predicate(indexes: Mapping[int, OpenedIndex]) -> Reason:
+def _no_predicate(indexes: Sequence[UsableIndex]) -> Reason:
     if not indexes:
         return Reason(code=ReasonCode.NO_INDEX, detail="")
-    names = ", ".join(
-        sorted({column.name for i in indexes.values() for column in i.definition.columns})
-    )
+    names = ", ".join(sorted({usable.columns[0].name for usable in indexes}))
     return Reason(
         code=ReasonCode.NO_USABLE_PREDICATE, detail=f"no condition that an index on {names} answers"
     )
@@ -191,6 +200,7 @@ def _universe(indexes: tuple[OpenedIndex, ...]) -> Universe:
 
 
 def _fields(truth: Truth) -> set[int]:
+    """Numbers of the indexes that take part."""
     match truth:
         case Leaf():
             return {truth.field_id}

@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from lakesieve.index.reasons import Reason
 
-__all__ = ["BuildProgress", "CommitInfo", "Found", "IndexInfo", "TablePruning"]
+__all__ = [
+    "BuildProgress",
+    "Cloned",
+    "CommitInfo",
+    "Compacted",
+    "Found",
+    "IndexInfo",
+    "Refreshed",
+    "TablePruning",
+    "TradeOffInfo",
+    "VerifiedRows",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +69,8 @@ class IndexInfo:
         bytes: Bytes of its segments and file catalogues.
         bits_per_row: ``bytes`` in bits over ``rows``; 0 for no rows.
         table_version: The table version that was indexed last.
+        budget: What it may cost or how wrong it may be; none for an exact index.
+        compaction: How many deltas there may be before they are merged, or ``auto``.
     """
 
     name: str
@@ -77,11 +90,25 @@ class IndexInfo:
     bytes: int
     bits_per_row: float
     table_version: str
+    budget: str
+    compaction: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitInfo:
-    """One commit of an index's history, with the totals after it."""
+    """One commit of an index's history, with the totals after it.
+
+    Args:
+        number: The commit's number.
+        parent: The commit before it; ``None`` for the first, and for one made by a repair.
+        operation: What made it, such as ``create`` or ``compact``.
+        created_at: When, ISO 8601 in UTC.
+        table_version: The table version that was indexed last.
+        files: Data files covered.
+        segments: Segments.
+        blocks: Blocks in those.
+        bytes: Bytes of its segments and file catalogues.
+    """
 
     number: int
     parent: int | None
@@ -90,6 +117,7 @@ class CommitInfo:
     table_version: str
     files: int
     segments: int
+    blocks: int
     bytes: int
 
 
@@ -131,3 +159,116 @@ class BuildProgress:
     files_done: int
     files_total: int
     seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refreshed:
+    """What a refresh did, or would do.
+
+    Args:
+        index: The index's name.
+        table: The table's name.
+        versions: Table versions in which there was something to index.
+        files: Data files that were not covered before.
+        rows: Their rows.
+        covered: Data files that were covered already, in the current version.
+        commit: The index's last commit afterwards.
+        compacted: Whether deltas were merged.
+        dry_run: Nothing was done.
+    """
+
+    index: str
+    table: str
+    versions: tuple[str, ...]
+    files: int
+    rows: int
+    covered: int
+    commit: int
+    compacted: bool
+    dry_run: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compacted:
+    """What a compaction did, or would do.
+
+    Args:
+        index: The index's name.
+        table: The table's name.
+        files_before: Data files covered before; more than one time where deltas overlapped.
+        files: Data files covered afterwards; those that no kept table version holds are dropped.
+        segments_before: Segments before.
+        segments: Segments afterwards; unknown if nothing was done.
+        bytes_before: Bytes before.
+        bytes: Bytes afterwards; unknown if nothing was done.
+        commit: The index's last commit afterwards.
+        dry_run: Nothing was done.
+    """
+
+    index: str
+    table: str
+    files_before: int
+    files: int
+    segments_before: int
+    segments: int | None
+    bytes_before: int
+    bytes: int | None
+    commit: int
+    dry_run: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cloned:
+    """A clone of an index.
+
+    Args:
+        index: The clone's name.
+        table: The table it is for.
+        origin: The table of the index that it shares segments with.
+        location: The clone's root.
+        files: Data files of that table's current version.
+        shared: How many of those the clone covers.
+    """
+
+    index: str
+    table: str
+    origin: str
+    location: str
+    files: int
+    shared: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifiedRows:
+    """What reading data files again said of an index.
+
+    Args:
+        index: The index's name.
+        table: The table's name.
+        files: Data files that were read.
+        rows: Their rows.
+        wrong: Files that the index misses for a key of theirs; nothing when all is well.
+    """
+
+    index: str
+    table: str
+    files: int
+    rows: int
+    wrong: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TradeOffInfo:
+    """What an index costs at one budget.
+
+    Args:
+        way: How blocks are made: ``exact``, ``neighbours``, ``even`` or ``grid``.
+        bits_per_row: Bits a row of the table.
+        false_files: Data files that a point query of a value that is there reads in vain.
+        blocks: Blocks of the stretch that was tried.
+    """
+
+    way: str
+    bits_per_row: float
+    false_files: float
+    blocks: int

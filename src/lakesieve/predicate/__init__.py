@@ -13,6 +13,8 @@ from lakesieve.predicate.truth import (
     Leaf,
     Nothing,
     Truth,
+    all_of,
+    any_of,
     told,
     truth,
 )
@@ -27,6 +29,8 @@ __all__ = [
     "Nothing",
     "Ranges",
     "Truth",
+    "all_of",
+    "any_of",
     "bind",
     "from_catalyst",
     "parse_sql",

@@ -10,10 +10,12 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from lakesieve.predicate.zones import zone_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import tzinfo
 
     from lakesieve.predicate.expression import Literal
     from lakesieve.sieve import KeyType
@@ -247,36 +249,30 @@ def _timestamp(text: str, written: str, kind: str, timezone: str) -> Bound | Non
     if len(fraction or "") > digits or (zone and (is_local or written == "timestamp_ntz_text")):
         return None
     try:
-        stamp = datetime.fromisoformat(f"{day}T{clock}")
-        if not is_local:
-            stamp = _zoned(stamp, zone, timezone)
-        elif written == "timestamp_text" and not _is_steady(stamp, timezone):
-            return None
-        else:
-            stamp = stamp.replace(tzinfo=UTC)
-    except (ValueError, OverflowError, ZoneInfoNotFoundError):
+        stamp = datetime.fromisoformat(f"{day}T{clock}{(zone or '').replace('Z', '+00:00')}")
+    except ValueError:
         return None
+    if is_local:
+        if written == "timestamp_text" and not _is_steady(stamp, zone_of(timezone)):
+            return None
+        stamp = stamp.replace(tzinfo=UTC)
+    elif zone is None:
+        # a local time that a clock change skips or repeats is read as Spark reads it: by the offset
+        # before the change, which is what fold=0 means
+        stamp = stamp.replace(tzinfo=zone_of(timezone))
     since = stamp - datetime(1970, 1, 1, tzinfo=UTC)
     seconds = since.days * 86400 + since.seconds
     return Bound(code=seconds * 10**digits + int((fraction or "").ljust(digits, "0")))
 
 
-def _zoned(stamp: datetime, zone: str | None, timezone: str) -> datetime:
-    if zone is not None:
-        return datetime.fromisoformat(stamp.isoformat() + zone.replace("Z", "+00:00"))
-    # a local time that a clock change skips or repeats is read as Spark reads it: by the offset
-    # before the change, which is what fold=0 means
-    return stamp.replace(tzinfo=ZoneInfo(timezone))
-
-
-def _is_steady(stamp: datetime, timezone: str) -> bool:
+def _is_steady(stamp: datetime, zone: tzinfo) -> bool:
     """Whether clocks do not change around a local time.
 
     Times without a zone become times with one when they are compared with such; only a clock change
     makes two of them equal, or swaps them.
     """
-    zone = ZoneInfo(timezone)
-    offsets = {
-        (stamp + shift).replace(tzinfo=zone).utcoffset() for shift in (-_NEAR, timedelta(), _NEAR)
-    }
-    return len(offsets) == 1
+    try:
+        around = [stamp + shift for shift in (-_NEAR, timedelta(), _NEAR)]
+    except OverflowError:
+        return False
+    return len({moment.replace(tzinfo=zone).utcoffset() for moment in around}) == 1

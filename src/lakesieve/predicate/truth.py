@@ -14,7 +14,18 @@ if TYPE_CHECKING:
 
     from lakesieve.predicate.bind import BoundExpr
 
-__all__ = ["AllOf", "AnyOf", "Everything", "Leaf", "Nothing", "Truth", "told", "truth"]
+__all__ = [
+    "AllOf",
+    "AnyOf",
+    "Everything",
+    "Leaf",
+    "Nothing",
+    "Truth",
+    "all_of",
+    "any_of",
+    "told",
+    "truth",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +75,7 @@ def truth(expr: BoundExpr, *, negated: bool = False) -> Truth:
             return truth(expr.arg, negated=not negated)
         case And() | Or():
             parts = [truth(arg, negated=negated) for arg in expr.args]
-            return _all(parts) if isinstance(expr, And) != negated else _any(parts)
+            return all_of(parts) if isinstance(expr, And) != negated else any_of(parts)
         case Condition():
             return _leaf(expr.field_id, expr.false if negated else expr.true)
         case Constant():
@@ -79,7 +90,8 @@ def _leaf(field_id: int, ranges: Ranges) -> Truth:
     return Everything() if ranges.is_full else Leaf(field_id=field_id, ranges=ranges)
 
 
-def _all(parts: Sequence[Truth]) -> Truth:
+def all_of(parts: Sequence[Truth]) -> Truth:
+    """Rows in all of the parts, leaves of one field merged."""
     flat = _flattened(parts, AllOf)
     if any(isinstance(part, Nothing) for part in flat):
         return Nothing()
@@ -100,7 +112,8 @@ def _all(parts: Sequence[Truth]) -> Truth:
     return left[0] if len(left) == 1 else AllOf(args=tuple(left))
 
 
-def _any(parts: Sequence[Truth]) -> Truth:
+def any_of(parts: Sequence[Truth]) -> Truth:
+    """Rows in any of the parts, leaves of one field merged."""
     flat = _flattened(parts, AnyOf)
     if any(isinstance(part, Everything) for part in flat):
         return Everything()

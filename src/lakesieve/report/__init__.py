@@ -8,11 +8,12 @@ from __future__ import annotations
 from lakesieve.report.document import to_document, to_json
 from lakesieve.report.output import Output
 from lakesieve.report.progress import BuildBar, progress_line
-from lakesieve.report.result import Dropped, Explained
+from lakesieve.report.result import Checked, Dropped, Explained
 from lakesieve.report.text import to_text
 
 __all__ = [
     "BuildBar",
+    "Checked",
     "Dropped",
     "Explained",
     "Output",

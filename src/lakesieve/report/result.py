@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lakesieve.index.result import Found
+    from lakesieve.index.result import Found, VerifiedRows
+    from lakesieve.store import Verified
 
-__all__ = ["Dropped", "Explained"]
+__all__ = ["Checked", "Dropped", "Explained"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,3 +36,20 @@ class Dropped:
     table: str
     name: str
     dry_run: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """What was found wrong with an index.
+
+    Args:
+        index: The index's name.
+        table: The table's name.
+        stored: What the checksums said.
+        rows: What data files said that were read again; ``None`` if none were.
+    """
+
+    index: str
+    table: str
+    stored: Verified
+    rows: VerifiedRows | None

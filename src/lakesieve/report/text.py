@@ -10,11 +10,20 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from lakesieve.index.result import CommitInfo, Found, IndexInfo
+from lakesieve.index.result import (
+    Cloned,
+    CommitInfo,
+    Compacted,
+    Found,
+    IndexInfo,
+    Refreshed,
+    TradeOffInfo,
+)
 from lakesieve.report import units
 from lakesieve.report.demo import demo_text
-from lakesieve.report.result import Dropped, Explained
+from lakesieve.report.result import Checked, Dropped, Explained
 from lakesieve.spark.demo_result import DemoResult
+from lakesieve.store import Repaired, Vacuumed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -87,6 +96,8 @@ def _(result: IndexInfo) -> RenderableType:
                 f"{units.count(result.blocks)} in {units.plural(result.segments, 'segment')}",
             ),
             ("size", f"{units.size(result.bytes)}, {result.bits_per_row:.2f} bits a row"),
+            ("budget", result.budget or "none: exact"),
+            ("compaction", result.compaction),
         ]
     )
 
@@ -98,6 +109,65 @@ def _(result: Dropped) -> RenderableType:
 
 
 @to_text.register
+def _(result: Compacted) -> RenderableType:
+    verb = "Would merge" if result.dry_run else "Merged"
+    size = units.size(result.bytes_before)
+    after = ""
+    if result.segments is not None and result.bytes is not None:
+        after = f" into {units.plural(result.segments, 'segment')}, {units.size(result.bytes)}"
+    gone = result.files_before - result.files
+    dropped = f" Files no longer covered: {units.count(gone)}." if gone else ""
+    return (
+        f"{verb} {units.plural(result.segments_before, 'segment')}, {size}, of the index "
+        f"{result.index} of {result.table}{after}.{dropped}"
+    )
+
+
+@to_text.register
+def _(result: Cloned) -> RenderableType:
+    return (
+        f"{result.table} has the index {result.index} of {result.origin}: it covers "
+        f"{units.count(result.shared)} of its {units.plural(result.files, 'file')}."
+    )
+
+
+@to_text.register
+def _(result: Vacuumed) -> RenderableType:
+    verb = "Would delete" if result.dry_run else "Deleted"
+    objects = units.plural(len(result.paths), "object")
+    kept = f"commits from {result.retained_from} on are kept"
+    lent = f"; clones use some: {', '.join(result.borrowers)}" if result.borrowers else ""
+    return f"{verb} {objects}, {units.size(result.bytes)}; {kept}{lent}."
+
+
+@to_text.register
+def _(result: Repaired) -> RenderableType:
+    if not result.lost:
+        return f"Nothing is damaged; the index covers {units.plural(result.files, 'file')}."
+    verb = "Would save" if result.dry_run else "Saved"
+    lines = [f"{verb} what covers {units.plural(result.files, 'file')}. Lost:"]
+    lines += [f"  {damage.path}: {damage.problem}" for damage in result.lost]
+    return Text("\n".join(lines), overflow="fold")
+
+
+@to_text.register
+def _(result: Checked) -> RenderableType:
+    stored, rows = result.stored, result.rows
+    wrong = [f"  {damage.path}: {damage.problem}" for damage in stored.damaged]
+    wrong += [f"  {path}: the index misses keys of it" for path in (rows.wrong if rows else ())]
+    checked = f"{units.plural(stored.commits, 'commit')}, {units.plural(stored.objects, 'object')}"
+    state = "damaged" if stored.damaged else "as written"
+    lines = [f"{checked}, {units.size(stored.bytes)}: {state}."]
+    if rows is not None:
+        told = "keys are missing" if rows.wrong else "every key is found"
+        lines.append(
+            f"{units.plural(rows.files, 'data file')} read again, "
+            f"{units.plural(rows.rows, 'row')}: {told}."
+        )
+    return Text("\n".join(lines + wrong), overflow="fold")
+
+
+@to_text.register
 def _(result: list) -> RenderableType:  # type: ignore[type-arg]
     if not result:
         return ""
@@ -105,6 +175,10 @@ def _(result: list) -> RenderableType:  # type: ignore[type-arg]
         return _indexes(result)
     if all(isinstance(item, CommitInfo) for item in result):
         return _commits(result)
+    if all(isinstance(item, Refreshed) for item in result):
+        return _refreshed(result)
+    if all(isinstance(item, TradeOffInfo) for item in result):
+        return _trade_offs(result)
     raise TypeError("the list has no text form")
 
 
@@ -125,18 +199,43 @@ def _indexes(infos: Iterable[IndexInfo]) -> Table:
 
 def _commits(commits: Iterable[CommitInfo]) -> Table:
     table = plain_table(
-        "commit>", "operation", "at", "table version", "files>", "segments>", "size>"
+        *("commit>", "parent>", "operation", "at", "table version"),
+        *("files>", "segments>", "blocks>", "size>"),
     )
     for commit in commits:
         table.add_row(
             str(commit.number),
+            "" if commit.parent is None else str(commit.parent),
             commit.operation,
             commit.created_at,
             commit.table_version,
             units.count(commit.files),
             units.count(commit.segments),
+            units.count(commit.blocks),
             units.size(commit.bytes),
         )
+    return table
+
+
+def _refreshed(results: Iterable[Refreshed]) -> Table:
+    table = plain_table("index", "files indexed>", "rows>", "covered before>", "commit>", "")
+    for result in results:
+        note = "not done: dry run" if result.dry_run else "deltas merged" * result.compacted
+        table.add_row(
+            result.index,
+            units.count(result.files),
+            units.count(result.rows),
+            units.count(result.covered),
+            str(result.commit),
+            note,
+        )
+    return table
+
+
+def _trade_offs(points: Iterable[TradeOffInfo]) -> Table:
+    table = plain_table("bits a row>", "files read in vain>", "way")
+    for point in points:
+        table.add_row(f"{point.bits_per_row:.3f}", f"{point.false_files:.2f}", point.way)
     return table
 
 

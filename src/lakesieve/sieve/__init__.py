@@ -6,6 +6,7 @@ from lakesieve.sieve.blocks import Blocks
 from lakesieve.sieve.budget import Budget, TradeOff, build_budgeted, trade_offs
 from lakesieve.sieve.build import BlockBuilder, blocks_of_pairs, build_blocks
 from lakesieve.sieve.byte_order import front_coded, front_decoded, prefix_ends
+from lakesieve.sieve.composite import MOST_COLUMNS, VALUES, component_code, encode_rows
 from lakesieve.sieve.keys import KINDS, KeyType, encode_keys, wide_code
 from lakesieve.sieve.lookup import distinct, lookup_points, lookup_ranges
 from lakesieve.sieve.merge import merge_blocks, merge_streams
@@ -17,6 +18,8 @@ from lakesieve.sieve.text import TextCode
 __all__ = [
     "ABSENT_HITS",
     "KINDS",
+    "MOST_COLUMNS",
+    "VALUES",
     "BlockBuilder",
     "Blocks",
     "Budget",
@@ -27,8 +30,10 @@ __all__ = [
     "blocks_of_pairs",
     "build_blocks",
     "build_budgeted",
+    "component_code",
     "distinct",
     "encode_keys",
+    "encode_rows",
     "front_coded",
     "front_decoded",
     "lookup_points",

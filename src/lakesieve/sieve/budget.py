@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from lakesieve.errors import ErrorKind, InvalidInputError
 from lakesieve.sieve.build import build_blocks, build_runs
-from lakesieve.sieve.separators import short_separators
+from lakesieve.sieve.separators import ABSENT_HITS, short_separators
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -131,6 +131,7 @@ def build_budgeted(
     measure: Callable[[Blocks], int],
     size: float | None = None,
     false: float | None = None,
+    absent_hits: float = ABSENT_HITS,
 ) -> Blocks:
     """Cut sorted distinct pairs into the best blocks that a budget allows.
 
@@ -141,12 +142,14 @@ def build_budgeted(
         measure: Bytes that blocks take when they are stored.
         size: Most bytes; the coarsest blocks are taken where even those are larger.
         false: Else: most units that a present key may find in vain, on average.
+        absent_hits: As for :func:`build_blocks`, for exact blocks that fit; the others tell nothing
+            of absent keys.
 
     Returns:
         Exact blocks where they fit, else the fewest false units or the fewest bytes.
     """
     if size is not None:
-        exact = build_blocks(keys, ordinals)
+        exact = build_blocks(keys, ordinals, absent_hits=absent_hits)
         if measure(exact) <= size:
             return exact
     ladder = _Ladder(keys, ordinals, unit_count, measure)

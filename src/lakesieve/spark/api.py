@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-import uuid
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError, UnsupportedError
-from lakesieve.format import IndexDefinition, KeyColumn
+from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError
 from lakesieve.index import (
     Found,
-    Index,
     IndexInfo,
     IndexRegistry,
     TablePruning,
+    TradeOffInfo,
     describe,
     find,
     index_storage,
     roots_of,
 )
-from lakesieve.spark.build import build_segments, named
+from lakesieve.sieve import ABSENT_HITS
+from lakesieve.spark.build import Source, build_segments, draw_curve, staged
+from lakesieve.spark.definition import define, key_columns
+from lakesieve.spark.index import SparkIndex, session_timezone
 from lakesieve.spark.progress import Watch
 from lakesieve.spark.pruning import pruning_rows
 from lakesieve.spark.rule import installed_rule
-from lakesieve.store import Changes, IndexStore, stage_catalogue
-from lakesieve.tables import Column, open_table
+from lakesieve.store import COMPACTION, IndexStore, Repaired, repair
+from lakesieve.tables import open_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from lakesieve.index import BuildProgress
     from lakesieve.storage import Storage
-    from lakesieve.tables import Table, TableVersion
+    from lakesieve.tables import Table
 
 __all__ = [
     "create_index",
@@ -43,6 +43,8 @@ __all__ = [
     "last_pruning",
     "list_indexes",
     "open_index",
+    "repair_index",
+    "trade_offs",
 ]
 
 
@@ -79,16 +81,26 @@ def create_index(
     spark: SparkSession,
     name: str | None = None,
     location: str | None = None,
+    budget: str | None = None,
+    absent_hits: float = ABSENT_HITS,
+    compaction: str = COMPACTION,
     progress: Callable[[BuildProgress], None] | None = None,
-) -> Index:
-    """Index a column of a table: every live data file of its current version.
+) -> SparkIndex:
+    """Index one or several columns of a table: every live data file of its current version.
+
+    One on several columns answers conditions on the first, on the first two and so on.
 
     Args:
         table: ``catalog.database.table`` or ``iceberg:PATH``.
-        columns: The key column; dots lead into structs.
+        columns: The key columns in order, at most eight; dots lead into structs.
         spark: The session that builds it.
         name: The index's name; by default the columns joined by ``_``.
         location: A root to store it under instead of the table's own folder.
+        budget: ``"2 bits"`` a row, or ``"1.5 files"`` read in vain by a point query, for an index
+            that need not be exact; kept for every refresh.
+        absent_hits: Share of look-ups of values that are not there which may find a data file.
+        compaction: How many refreshes may add a delta before they are merged: a number, 0 to merge
+            at every refresh, or ``"auto"`` to follow the table, 0 where it copies on write.
         progress: Called with each :class:`BuildProgress`, from another thread.
 
     Returns:
@@ -96,43 +108,62 @@ def create_index(
 
     Raises:
         NotFoundError: No such table or column.
-        InvalidInputError: The index exists, or a name cannot be used.
-        UnsupportedError: The column's type cannot be indexed.
+        InvalidInputError: The index exists, or names cannot be used.
+        UnsupportedError: A column's type cannot be indexed, or Spark cannot read the table.
         StorageError: The place cannot be written to.
     """
-    rule = installed_rule(spark)
-    opened = open_table(spark, table)
+    rule, opened = installed_rule(spark), open_table(spark, table)
     version = opened.version()
-    column = _key_column(opened, version, columns)
-    storage = _place(opened, name or "_".join(columns), location)
-    store = IndexStore(storage)
-    if store.exists():
-        raise InvalidInputError(
-            f"{table} already has an index {name or '_'.join(columns)}.",
-            kind=ErrorKind.INDEX_EXISTS,
-            hint="Choose another name, or drop it first: lakesieve drop TABLE INDEX.",
-        )
-    storage.probe()
-    definition = _definition(opened, column, name or "_".join(columns))
-    with Watch(spark, progress, f"lakesieve: index {table} on {column.path[-1]}") as watch:
+    keys = key_columns(opened, version, columns)
+    name = name or "_".join(columns)
+    definition = define(
+        opened, keys, name, budget=budget, absent_hits=absent_hits, compaction=compaction
+    )
+    storage = _new_place(opened, name, location)
+    source = Source(table=opened, version=version, columns=keys, files=opened.live_files(version))
+    with Watch(spark, progress, f"lakesieve: index {table} on {', '.join(columns)}") as watch:
         built = build_segments(
-            spark, rule, opened, version=version, column=column, storage=storage, watch=watch
+            spark, rule, source, definition=definition, storage=storage, watch=watch
         )
         watch.phase("commit")
-        catalogue = stage_catalogue(storage, built.files)
-        store.create(
-            definition,
-            Changes(
-                operation="create",
-                table_version={"id": version.id, "timestamp_ms": version.timestamp_ms},
-                add_catalogues=(catalogue,) if built.files.num_rows else (),
-                add_segments=named(built.segments, catalogue.id),
-            ),
-        )
-    return Index(opened, storage, timezone=_timezone(spark))
+        changes = staged(built, "create", version, storage=storage, definition=definition)
+        IndexStore(storage).create(definition, changes)
+    return SparkIndex(spark, opened, storage)
 
 
-def open_index(table: str, name: str, *, spark: SparkSession, location: str | None = None) -> Index:
+def trade_offs(
+    table: str,
+    columns: Sequence[str],
+    *,
+    spark: SparkSession,
+    progress: Callable[[BuildProgress], None] | None = None,
+) -> list[TradeOffInfo]:
+    """What an index would cost at all budgets, tried on a stretch of its keys.
+
+    Args:
+        table: ``catalog.database.table`` or ``iceberg:PATH``.
+        columns: The key columns in order.
+        spark: The session.
+        progress: Called with each :class:`BuildProgress`, from another thread.
+
+    Returns:
+        The points worth having, smallest first.
+
+    Raises:
+        NotFoundError: No such table or column.
+        UnsupportedError: A column's type cannot be indexed, or Spark cannot read the table.
+    """
+    rule, opened = installed_rule(spark), open_table(spark, table)
+    version = opened.version()
+    keys = key_columns(opened, version, columns)
+    source = Source(table=opened, version=version, columns=keys, files=opened.live_files(version))
+    with Watch(spark, progress, f"lakesieve: budgets of {table} on {', '.join(columns)}") as watch:
+        return [TradeOffInfo(**p) for p in draw_curve(spark, rule, source, watch=watch)]
+
+
+def open_index(
+    table: str, name: str, *, spark: SparkSession, location: str | None = None
+) -> SparkIndex:
     """Open an index by its name, which defaults to its columns joined by ``_``.
 
     Raises:
@@ -142,12 +173,45 @@ def open_index(table: str, name: str, *, spark: SparkSession, location: str | No
     for root in roots_of(opened.location, opened.uuid, () if location is None else (location,)):
         storage = index_storage(root, name)
         if IndexStore(storage).exists():
-            return Index(opened, storage, timezone=_timezone(spark))
-    raise NotFoundError(
+            return SparkIndex(spark, opened, storage)
+    raise _no_index(table, name)
+
+
+def _no_index(table: str, name: str) -> NotFoundError:
+    return NotFoundError(
         f"{table} has no index {name}.",
         kind=ErrorKind.INDEX_NOT_FOUND,
         hint="lakesieve list TABLE names those it has.",
     )
+
+
+def repair_index(
+    table: str,
+    name: str,
+    *,
+    spark: SparkSession,
+    location: str | None = None,
+    dry_run: bool = True,
+) -> Repaired:
+    """Make a damaged index usable again from what is left of it.
+
+    Args:
+        table: The table.
+        name: The index's name.
+        spark: The session.
+        location: A further root to search for it.
+        dry_run: Only tell what would be saved and what is lost.
+
+    Raises:
+        NotFoundError: No such table, or nothing is left of the index.
+        CorruptIndexError: Nothing that is left says what the index is of.
+    """
+    opened = open_table(spark, table)
+    for root in roots_of(opened.location, opened.uuid, () if location is None else (location,)):
+        storage = index_storage(root, name)
+        if storage.objects("log/") or storage.objects("files/"):
+            return repair(IndexStore(storage), dry_run=dry_run)
+    raise _no_index(table, name)
 
 
 def list_indexes(
@@ -192,69 +256,17 @@ def find_files(
     opened = open_table(spark, table)
     registry = IndexRegistry(() if location is None else (location,))
     indexes, reasons = registry.indexes(opened.location, opened.uuid)
-    return find(opened, indexes, reasons, predicate, version, timezone=_timezone(spark))
+    return find(opened, indexes, reasons, predicate, version, timezone=session_timezone(spark))
 
 
-def _timezone(spark: SparkSession) -> str:
-    return str(spark.conf.get("spark.sql.session.timeZone"))
-
-
-def _place(table: Table, name: str, location: str | None) -> Storage:
+def _new_place(table: Table, name: str, location: str | None) -> Storage:
     roots = roots_of(table.location, table.uuid, () if location is None else (location,))
-    return index_storage(roots[-1], name)
-
-
-def _key_column(table: Table, version: TableVersion, columns: Sequence[str]) -> Column:
-    if len(columns) != 1:
-        raise UnsupportedError(
-            f"An index on {len(columns)} columns was asked for.",
-            kind=ErrorKind.INVALID_ARGUMENT,
-            hint="Give exactly one column; several indexes of one table work together.",
+    storage = index_storage(roots[-1], name)
+    if IndexStore(storage).exists():
+        raise InvalidInputError(
+            f"{table.name} already has an index {name}.",
+            kind=ErrorKind.INDEX_EXISTS,
+            hint="Choose another name, or drop it first: lakesieve drop TABLE INDEX.",
         )
-    known = table.columns(version)
-    asked = columns[0]
-    by_name = {".".join(path): column for path, column in known.items()}
-    column = by_name.get(asked)
-    if column is None:
-        folded = [c for n, c in by_name.items() if n.lower() == asked.lower()]
-        column = folded[0] if len(folded) == 1 else None
-    if column is None:
-        for name, outer in by_name.items():
-            if outer.type in {"list", "map"} and asked.startswith(f"{name}."):
-                raise _not_indexable(f"The column {asked} inside {name}", outer)
-        raise NotFoundError(
-            f"{table.name} has no column {asked}.",
-            kind=ErrorKind.COLUMN_NOT_FOUND,
-            hint=f"It has: {', '.join(sorted(by_name))}.",
-        )
-    if column.kind == "other":
-        raise _not_indexable(f"The column {asked}", column)
-    return column
-
-
-def _not_indexable(what: str, column: Column) -> UnsupportedError:
-    return UnsupportedError(
-        f"{what} of type {column.type} cannot be indexed.",
-        kind=ErrorKind.UNSUPPORTED_TYPE,
-        hint="Booleans, numbers, dates, timestamps, strings, UUIDs and binary columns can, also as "
-        "fields of structs; lists, maps, structs and variants cannot.",
-    )
-
-
-def _definition(table: Table, column: Column, name: str) -> IndexDefinition:
-    key = KeyColumn(
-        field_id=column.field_id,
-        name=".".join(column.path),
-        type=column.type,
-        key_kind=column.kind,
-        scale=column.scale,
-    )
-    return IndexDefinition(
-        name=name,
-        index_uuid=str(uuid.uuid4()),
-        table_format=table.format,
-        table_uuid=table.uuid,
-        table_location=table.location,
-        columns=(key,),
-        created_at=datetime.now(UTC).isoformat(timespec="seconds"),
-    )
+    storage.probe()
+    return storage

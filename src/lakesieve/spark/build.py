@@ -4,41 +4,57 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakesieve.errors import ErrorKind, LakesieveError, UnsupportedError
-from lakesieve.format import SegmentEntry
-from lakesieve.sieve import KeyType, encode_keys
+from lakesieve.format import SegmentEntry, catalogue_id
+from lakesieve.sieve import Budget, KeyType, encode_rows
 from lakesieve.spark.stages import (
     BUFFER_ROWS,
     CUT_SCHEMA,
     SCATTER_SCHEMA,
     CutPlan,
     ScatterPlan,
+    curve,
     cut,
     scatter,
 )
+from lakesieve.store import Changes, stage_catalogue
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from pyspark.sql import DataFrame, SparkSession
 
+    from lakesieve.format import IndexDefinition
     from lakesieve.spark.progress import Watch
     from lakesieve.spark.rule import InstalledRule
     from lakesieve.storage import Storage
     from lakesieve.tables import Column, Table, TableVersion
 
-__all__ = ["Built", "build_segments", "named"]
+__all__ = [
+    "Built",
+    "Source",
+    "build_segments",
+    "draw_curve",
+    "file_hashes",
+    "hashed_rows",
+    "staged",
+]
 
 BUCKET_ROWS = 4_000_000
 SMALLEST_BUCKET = 500_000
 SMALLEST_SPLIT = 4 << 20
 SAMPLE_KEYS = 100_000
 SAMPLED_FILES = 32
+CURVE_ROWS = 500_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +62,7 @@ class Built:
     """What a build wrote; not yet committed.
 
     Args:
-        segments: Entries of the written segments, their catalogue still unnamed.
+        segments: Entries of the written segments.
         files: The catalogue: ``path``, ``size``, ``records``, ``has_null``, ``has_value``.
     """
 
@@ -54,94 +70,196 @@ class Built:
     files: pa.Table
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """What is to be indexed.
+
+    Args:
+        table: The table.
+        version: A version that holds the files.
+        columns: The key columns, in order.
+        files: Some of that version's live files: ``path``, ``size``, ``records``.
+        is_partial: Whether the version has more.
+    """
+
+    table: Table
+    version: TableVersion
+    columns: tuple[Column, ...]
+    files: pa.Table
+    is_partial: bool = False
+
+    @property
+    def rows(self) -> int:
+        """Rows of the files, row-level deletes ignored."""
+        return int(pc.sum(self.files.column("records")).as_py() or 0)
+
+    @property
+    def key_types(self) -> tuple[KeyType, ...]:
+        """Types of the keys, by the columns as they are now."""
+        return tuple(
+            KeyType(kind=c.kind, scale=c.scale, precision=c.precision) for c in self.columns
+        )
+
+
 def build_segments(
     spark: SparkSession,
     rule: InstalledRule,
-    table: Table,
+    source: Source,
     *,
-    version: TableVersion,
-    column: Column,
+    definition: IndexDefinition,
     storage: Storage,
     watch: Watch,
 ) -> Built:
-    """Index every live data file of a version and write the segments from the executors.
+    """Index data files and write the segments from the executors, row-level deletes ignored.
 
     Args:
         spark: The session.
         rule: The session's rule, which makes raw reads possible.
-        table: The table.
-        version: The version whose live files are indexed, row-level deletes ignored.
-        column: The key column.
+        source: The files and columns.
+        definition: What the index is to be like.
         storage: The index's root.
         watch: Told of the progress.
 
     Raises:
-        LakesieveError: ``BUILD_INCONSISTENT``: the rows read are not those of the live files.
+        LakesieveError: ``BUILD_INCONSISTENT``: the rows read are not those of the files.
     """
-    files = table.live_files(version)
-    rows_total = int(pc.sum(files.column("records")).as_py() or 0)
-    watch.expect(rows=rows_total, files=files.num_rows)
-    if files.num_rows == 0:
-        return Built(segments=(), files=_with_flags(files, np.zeros((2, 0), np.int64)))
-    key_type = KeyType(kind=column.kind, scale=column.scale, precision=column.precision)
-    with rule.raw_reads():
-        salt, hashes, ordinals = _path_hashes(spark, files.column("path"))
-        split = _split_bytes(files, rows_total, spark.sparkContext.defaultParallelism)
-        buckets = _bucket_count(rows_total, spark.sparkContext.defaultParallelism)
-        boundaries: tuple[int | bytes, ...] = ()
-        if buckets > 1:
-            watch.phase("sample")
-            stride = max(1, files.num_rows // max(SAMPLED_FILES, 4 * buckets))
-            sampled = table.raw_rows(version, column, split_bytes=split, stride=stride)
-            sample = _hashed(sampled, column, salt)
-            fraction = min(1.0, SAMPLE_KEYS * stride / rows_total)
-            boundaries = _boundaries(sample.sample(fraction, seed=7), key_type, buckets)
-        plan = ScatterPlan(
-            key_type=key_type, hashes=hashes, ordinals=ordinals, boundaries=boundaries
+    files = source.files
+    watch.expect(rows=source.rows, files=files.num_rows)
+    if source.rows == 0:
+        return Built(segments=(), files=_with_flags(files, np.zeros((2, files.num_rows), np.int64)))
+    with _scattered(spark, rule, source, watch) as (runs, tally_bucket):
+        plan = CutPlan(
+            storage=storage,
+            catalogue=catalogue_id(files.column("path")),
+            unit_count=files.num_rows,
+            tally_bucket=tally_bucket,
+            absent_hits=definition.absent_hits,
+            budget=Budget.parse(definition.budget) if definition.budget else None,
         )
-        watch.phase("index")
-        rows = _hashed(table.raw_rows(version, column, split_bytes=split), column, salt)
-        told = (
-            _run(
-                rows,
-                plan,
-                CutPlan(storage=storage, unit_count=files.num_rows, tally_bucket=plan.tally_bucket),
-            )
-            if rows_total
-            else _CUT_NOTHING
-        )
+        by_bucket = runs.repartitionById(tally_bucket + 1, "bucket")
+        told = by_bucket.mapInArrow(cut(plan), CUT_SCHEMA).toArrow()
     segments, tally = _collect(told, files.num_rows)
     _check_rows(files, tally)
     return Built(segments=segments, files=_with_flags(files, tally))
 
 
-_CUT_NOTHING = pa.table({"kind": pa.array([], pa.string()), "body": pa.array([], pa.binary())})
-
-
-def _run(rows: DataFrame, scatter_plan: ScatterPlan, cut_plan: CutPlan) -> pa.Table:
-    runs = rows.mapInArrow(scatter(scatter_plan), SCATTER_SCHEMA)
-    by_bucket = runs.repartitionById(scatter_plan.tally_bucket + 1, "bucket")
-    return by_bucket.mapInArrow(cut(cut_plan), CUT_SCHEMA).toArrow()
-
-
-def _hashed(rows: DataFrame, column: Column, salt: int) -> DataFrame:
-    """Key and hash of the file; strings as bytes, so that no decoding can fail.
+def staged(
+    built: Built,
+    operation: str,
+    version: TableVersion,
+    *,
+    storage: Storage,
+    definition: IndexDefinition,
+) -> Changes:
+    """Write the catalogue of a build, and tell what its commit does.
 
     Raises:
-        UnsupportedError: Strings of the column do not compare by their bytes.
+        StorageError: The place cannot be written to.
     """
-    found = rows.schema["key"].dataType.simpleString()
+    catalogue = stage_catalogue(
+        storage, built.files, segments=built.segments, definition=definition
+    )
+    return Changes(
+        operation=operation,
+        table_version={"id": version.id, "timestamp_ms": version.timestamp_ms},
+        add_catalogues=(catalogue,) if built.files.num_rows else (),
+        add_segments=built.segments,
+    )
+
+
+def draw_curve(
+    spark: SparkSession, rule: InstalledRule, source: Source, *, watch: Watch
+) -> list[dict[str, Any]]:
+    """Try all budgets on one stretch of the keys, about :data:`CURVE_ROWS` rows in the middle.
+
+    Returns:
+        By increasing size: ``way``, ``bits_per_row``, ``false_files``, ``blocks``; only points that
+        no other beats in both.
+    """
+    watch.expect(rows=source.rows, files=source.files.num_rows)
+    if source.rows == 0:
+        return []
+    buckets = max(1, source.rows // CURVE_ROWS)
+    with _scattered(spark, rule, source, watch, buckets=buckets) as (runs, tally_bucket):
+        middle = runs.where(f"bucket = {tally_bucket // 2}").repartition(1)
+        told = middle.mapInArrow(curve(source.files.num_rows), CUT_SCHEMA).toArrow()
+    points = [json.loads(body) for body in told.column("body").to_pylist()]
+    points.sort(key=lambda point: (point["bits_per_row"], point["false_files"]))
+    best: list[dict[str, Any]] = []
+    for point in points:
+        if not best or point["false_files"] < best[-1]["false_files"]:
+            best.append(point)
+    return best
+
+
+@contextmanager
+def _scattered(
+    spark: SparkSession, rule: InstalledRule, source: Source, watch: Watch, buckets: int = 0
+) -> Iterator[tuple[DataFrame, int]]:
+    """The first stage: sorted runs by key bucket, and the bucket of the tally, which is the last.
+
+    Args:
+        spark: The session.
+        rule: The session's rule.
+        source: What is read.
+        watch: Told of the progress.
+        buckets: How many key buckets; as many as memory and cores ask for by default.
+    """
+    table, files = source.table, source.files
+    cores = spark.sparkContext.defaultParallelism
+    with rule.raw_reads(files.column("path") if source.is_partial else None) as selection:
+        salt, hashes, ordinals = file_hashes(spark, files.column("path"))
+        split = _split_bytes(files, source.rows, cores)
+        buckets = buckets or _bucket_count(source.rows, cores)
+        boundaries: tuple[int | bytes, ...] = ()
+        read = partial(
+            table.raw_rows,
+            source.version,
+            source.columns,
+            split_bytes=split,
+            selection=selection,
+        )
+        if buckets > 1:
+            watch.phase("sample")
+            stride = max(1, files.num_rows // max(SAMPLED_FILES, 4 * buckets))
+            sample = hashed_rows(read(stride=stride), source.columns, salt)
+            fraction = min(1.0, SAMPLE_KEYS * stride / source.rows)
+            sample = sample.sample(fraction, seed=7)
+            boundaries = _boundaries(sample, source.key_types, buckets)
+        plan = ScatterPlan(
+            key_types=source.key_types, hashes=hashes, ordinals=ordinals, boundaries=boundaries
+        )
+        watch.phase("index")
+        rows = hashed_rows(read(), source.columns, salt)
+        yield rows.mapInArrow(scatter(plan), SCATTER_SCHEMA), plan.tally_bucket
+
+
+def hashed_rows(rows: DataFrame, columns: Sequence[Column], salt: int) -> DataFrame:
+    """Keys and hash of the file; strings as bytes, so that no decoding can fail.
+
+    Raises:
+        UnsupportedError: Strings of a column do not compare by their bytes.
+    """
+    names = [f"key_{at}" for at in range(len(columns))]
+    for name, column in zip(names, columns, strict=True):
+        _check_collation(column, rows.schema[name].dataType.simpleString())
+    keys = (
+        f"CAST({name} AS BINARY) AS {name}" if column.kind == "string" else name
+        for name, column in zip(names, columns, strict=True)
+    )
+    return rows.selectExpr(*keys, f"xxhash64(file, {salt}) AS file")
+
+
+def _check_collation(column: Column, found: str) -> None:
     if found.startswith("string collate"):
         raise UnsupportedError(
             f"The column {'.'.join(column.path)} of type {found} cannot be indexed.",
             kind=ErrorKind.UNSUPPORTED_TYPE,
             hint="Strings can be indexed that compare by their bytes (UTF8_BINARY).",
         )
-    key = "CAST(key AS BINARY) AS key" if column.kind == "string" else "key"
-    return rows.selectExpr(key, f"xxhash64(file, {salt}) AS file")
 
 
-def _path_hashes(spark: SparkSession, paths: pa.ChunkedArray) -> tuple[int, np.ndarray, np.ndarray]:
+def file_hashes(spark: SparkSession, paths: pa.ChunkedArray) -> tuple[int, np.ndarray, np.ndarray]:
     """Hash every path as the rows will be hashed; try another salt in case two collide."""
     frame = spark.createDataFrame(pa.table({"path": paths}))
     for salt in range(8):
@@ -171,10 +289,11 @@ def _split_bytes(files: pa.Table, rows: int, cores: int) -> int:
     return max(SMALLEST_SPLIT, math.ceil(1.05 * total / tasks))
 
 
-def _boundaries(sample: DataFrame, key_type: KeyType, buckets: int) -> tuple[int | bytes, ...]:
+def _boundaries(
+    sample: DataFrame, key_types: Sequence[KeyType], buckets: int
+) -> tuple[int | bytes, ...]:
     """Quantiles of sampled keys: first code of every bucket but the first."""
-    codes = encode_keys(key_type, sample.select("key").toArrow().column("key"))
-    codes = codes.drop_null()
+    codes = encode_rows(key_types, sample.drop("file").toArrow().columns).drop_null()
     if len(codes) == 0:
         return ()
     codes = codes.take(pc.sort_indices(codes))
@@ -216,8 +335,3 @@ def _with_flags(files: pa.Table, tally: np.ndarray) -> pa.Table:
         .append_column("has_null", pa.array(tally[1] > 0))
         .append_column("has_value", pa.array(tally[0] > tally[1]))
     )
-
-
-def named(segments: tuple[SegmentEntry, ...], catalogue: str) -> tuple[SegmentEntry, ...]:
-    """Segments with the catalogue that their ordinals count in."""
-    return tuple(replace(segment, catalogue=catalogue) for segment in segments)

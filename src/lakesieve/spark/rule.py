@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import uuid
 from contextlib import contextmanager
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from lakesieve.spark.session import check_session
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
 __all__ = ["InstalledRule", "installed_rule"]
@@ -73,13 +75,26 @@ class InstalledRule:
         self._rule.setActive(active)
 
     @contextmanager
-    def raw_reads(self) -> Iterator[None]:
-        """Have the rule in the optimizer for reads with the option ``tables.contract.RAW_READ``."""
+    def raw_reads(self, paths: pa.ChunkedArray | None = None) -> Iterator[str]:
+        """Have the rule in the optimizer for raw reads.
+
+        Args:
+            paths: The data files to read; all if not given.
+
+        Yields:
+            The name of that selection, for ``Table.raw_rows``.
+        """
+        name = ""
+        if paths is not None:
+            name = uuid.uuid4().hex
+            self._rule.select(name, "\n".join(paths.to_pylist()))
         self._hold()
         try:
-            yield
+            yield name
         finally:
             self._release()
+            if name:
+                self._rule.deselect(name)
 
     def report(self) -> list[dict[str, Any]]:
         """What the latest query did, one entry a table scan."""

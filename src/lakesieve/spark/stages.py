@@ -11,21 +11,32 @@ import bisect
 import itertools
 import json
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from lakesieve.errors import ErrorKind, LakesieveError
-from lakesieve.sieve import BlockBuilder, KeyType, encode_keys, sort_pairs
+from lakesieve.format import encode_segment
+from lakesieve.sieve import (
+    ABSENT_HITS,
+    Budget,
+    blocks_of_pairs,
+    build_budgeted,
+    encode_rows,
+    sort_pairs,
+    trade_offs,
+)
 from lakesieve.store import stage_segment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from lakesieve.sieve import Blocks, KeyType
     from lakesieve.storage import Storage
 
-__all__ = ["CUT_SCHEMA", "SCATTER_SCHEMA", "CutPlan", "ScatterPlan", "cut", "scatter"]
+__all__ = ["CUT_SCHEMA", "SCATTER_SCHEMA", "CutPlan", "ScatterPlan", "curve", "cut", "scatter"]
 
 SCATTER_SCHEMA = "bucket int, payload binary"
 CUT_SCHEMA = "kind string, body binary"
@@ -33,6 +44,8 @@ CUT_SCHEMA = "kind string, body binary"
 BUFFER_ROWS = 2_000_000
 BUFFER_BYTES = 128 << 20
 SEGMENT_PAIRS = 4_000_000
+
+_ROWS = b"rows"
 
 _OUT_SCATTER = pa.schema([("bucket", pa.int32()), ("payload", pa.binary())])
 _OUT_CUT = pa.schema([("kind", pa.string()), ("body", pa.binary())])
@@ -43,13 +56,13 @@ class ScatterPlan:
     """What the scatter stage must know.
 
     Args:
-        key_type: Type of the keys.
+        key_types: Types of the key columns.
         hashes: Sorted hashes of the data files' paths, int64.
         ordinals: Ordinal of the file behind each hash, int32.
         boundaries: First key code of every bucket but the first, ascending.
     """
 
-    key_type: KeyType
+    key_types: tuple[KeyType, ...]
     hashes: np.ndarray
     ordinals: np.ndarray
     boundaries: tuple[int | bytes, ...]
@@ -62,21 +75,34 @@ class ScatterPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CutPlan:
-    """What the cut stage must know: where segments go and how many files there are."""
+    """What the cut stage must know.
+
+    Args:
+        storage: Where segments go.
+        catalogue: Id of the catalogue that their ordinals count in.
+        unit_count: Files in it.
+        tally_bucket: Which bucket holds no keys but the tally.
+        absent_hits: Share of absent keys that may find a file.
+        budget: What blocks may cost or how wrong they may be, where they need not be exact.
+    """
 
     storage: Storage
+    catalogue: str
     unit_count: int
     tally_bucket: int
+    absent_hits: float = ABSENT_HITS
+    budget: Budget | None = None
 
 
 def scatter(plan: ScatterPlan) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
-    """Make the first stage: batches of (key, file hash) to (bucket, payload)."""
+    """Make the first stage: batches of (keys..., file hash) to (bucket, payload)."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = np.zeros(len(plan.ordinals), np.int64)
         nulls = np.zeros(len(plan.ordinals), np.int64)
         for keys, ordinals in _buffers(batches, plan, rows, nulls):
-            yield from _runs(plan, *sort_pairs(keys, ordinals))
+            distinct, units = sort_pairs(keys, ordinals)
+            yield from _runs(plan, distinct, units, rows_a_pair=len(keys) / len(distinct))
         seen = np.flatnonzero(rows)
         tally = pa.table(
             {"ordinal": seen.astype(np.int32), "rows": rows[seen], "nulls": nulls[seen]}
@@ -96,8 +122,9 @@ def _buffers(
     for batch in batches:
         if batch.num_rows == 0:
             continue
-        codes = encode_keys(plan.key_type, batch.column(0))
-        units = _ordinals(plan, batch.column(1).to_numpy(zero_copy_only=False))
+        *values, files = batch.columns
+        codes = encode_rows(plan.key_types, values)
+        units = _ordinals(plan, files.to_numpy(zero_copy_only=False))
         rows += np.bincount(units, minlength=len(rows))
         if codes.null_count:
             valid = codes.is_valid().to_numpy(zero_copy_only=False)
@@ -130,12 +157,16 @@ def _ordinals(plan: ScatterPlan, hashes: np.ndarray) -> np.ndarray:
     return np.repeat(plan.ordinals[at], lengths)
 
 
-def _runs(plan: ScatterPlan, keys: pa.Array, ordinals: np.ndarray) -> Iterator[pa.RecordBatch]:
+def _runs(
+    plan: ScatterPlan, keys: pa.Array, ordinals: np.ndarray, *, rows_a_pair: float
+) -> Iterator[pa.RecordBatch]:
     cuts = [0, *(_first_at_or_after(keys, b) for b in plan.boundaries), len(keys)]
     for bucket, (start, end) in enumerate(itertools.pairwise(cuts)):
         if end > start:
             run = pa.table({"key": keys.slice(start, end - start), "ordinal": ordinals[start:end]})
-            yield _payload(bucket, run)
+            # a budget counts rows, of which only the distinct pairs are sent on
+            told = {_ROWS: str(round(rows_a_pair * run.num_rows))}
+            yield _payload(bucket, run.replace_schema_metadata(told))
 
 
 def _first_at_or_after(keys: pa.Array, boundary: int | bytes) -> int:
@@ -154,19 +185,57 @@ def cut(plan: CutPlan) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.Recor
     """Make the second stage: the payloads of one bucket to its written segments, or its tally."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        runs: dict[int, list[pa.Table]] = {}
-        for batch in batches:
-            for bucket, data in zip(batch.column(0), batch.column(1), strict=True):
-                table = pa.ipc.open_stream(data.as_buffer()).read_all()
-                runs.setdefault(bucket.as_py(), []).append(table)
-        for bucket in sorted(runs):
-            table = pa.concat_tables(runs.pop(bucket))
+        for bucket, runs in _by_bucket(batches):
             if bucket == plan.tally_bucket:
-                yield _told("tally", _tally(table, plan.unit_count))
-            else:
-                yield from _segments(plan, table)
+                yield _told("tally", _tally(pa.concat_tables(runs), plan.unit_count))
+                continue
+            for blocks in _blocks(plan, *_pairs(runs)):
+                entry = stage_segment(
+                    plan.storage, blocks, unit_count=plan.unit_count, catalogue=plan.catalogue
+                )
+                yield _told("segment", json.dumps(entry.to_json()).encode())
 
     return run
+
+
+def curve(unit_count: int) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
+    """Make another second stage: the payloads of one bucket to its curve of bytes against files."""
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _, runs in _by_bucket(batches):
+            keys, ordinals, rows = _pairs(runs)
+            measure = partial(_measured, unit_count=unit_count)
+            for point in trade_offs(
+                *sort_pairs(keys, ordinals), unit_count=unit_count, measure=measure
+            ):
+                told = {
+                    "way": point.way,
+                    "bits_per_row": 8 * point.size / rows,
+                    "false_files": point.false_units,
+                    "blocks": len(point.blocks),
+                }
+                yield _told("point", json.dumps(told).encode())
+
+    return run
+
+
+def _by_bucket(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, list[pa.Table]]]:
+    """The payloads of each bucket."""
+    runs: dict[int, list[pa.Table]] = {}
+    for batch in batches:
+        for bucket, data in zip(batch.column(0), batch.column(1), strict=True):
+            table = pa.ipc.open_stream(data.as_buffer()).read_all()
+            runs.setdefault(bucket.as_py(), []).append(table)
+    for bucket in sorted(runs):
+        yield bucket, runs.pop(bucket)
+
+
+def _pairs(runs: Sequence[pa.Table]) -> tuple[pa.Array, np.ndarray, int]:
+    """Keys and ordinals of one bucket, and how many rows they stand for."""
+    rows = sum(int(run.schema.metadata[_ROWS]) for run in runs)
+    table = pa.concat_tables([run.replace_schema_metadata() for run in runs])
+    keys = pa.concat_arrays(table.column("key").chunks)
+    return keys, table.column("ordinal").to_numpy(), rows
 
 
 def _tally(table: pa.Table, unit_count: int) -> bytes:
@@ -177,15 +246,26 @@ def _tally(table: pa.Table, unit_count: int) -> bytes:
     return sums.tobytes()
 
 
-def _segments(plan: CutPlan, table: pa.Table) -> Iterator[pa.RecordBatch]:
-    keys = table.column("key").combine_chunks()
-    if isinstance(keys, pa.ChunkedArray):
-        keys = pa.concat_arrays(keys.chunks)
-    keys, ordinals = sort_pairs(keys, table.column("ordinal").to_numpy())
-    builder = BlockBuilder(max_pairs=SEGMENT_PAIRS)
-    for blocks in (*builder.push(keys, ordinals), *builder.finish()):
-        entry = stage_segment(plan.storage, blocks, unit_count=plan.unit_count)
-        yield _told("segment", json.dumps(entry.to_json()).encode())
+def _blocks(plan: CutPlan, keys: pa.Array, ordinals: np.ndarray, rows: int) -> Iterable[Blocks]:
+    if plan.budget is None:
+        return blocks_of_pairs(
+            keys, ordinals, max_pairs=SEGMENT_PAIRS, absent_hits=plan.absent_hits
+        )
+    bits = plan.budget.bits_per_row
+    return [
+        build_budgeted(
+            *sort_pairs(keys, ordinals),
+            unit_count=plan.unit_count,
+            measure=partial(_measured, unit_count=plan.unit_count),
+            size=None if bits is None else bits * rows / 8,
+            false=plan.budget.false_files,
+            absent_hits=plan.absent_hits,
+        )
+    ]
+
+
+def _measured(blocks: Blocks, unit_count: int) -> int:
+    return len(encode_segment(blocks, unit_count=unit_count)[0])
 
 
 def _told(kind: str, body: bytes) -> pa.RecordBatch:

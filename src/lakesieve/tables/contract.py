@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import pyarrow as pa
     from pyspark.sql import DataFrame
@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 __all__ = ["RAW_READ", "Column", "Table", "TableVersion"]
 
 RAW_READ = "lakesieve-raw-read"
-"""Read option, obeyed by the optimizer rule: rows as written, row-level deletes ignored, of every
-n-th data file."""
+"""Read option, obeyed by the optimizer rule: rows as written, row-level deletes ignored.
+
+Its value is n, to read every n-th data file, and the name of a selection of files, if any."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,11 +83,39 @@ class Table(Protocol):
     def live_files(self, version: TableVersion) -> pa.Table:
         """Data files of that version: ``path`` string, ``size`` int64, ``records`` int64."""
 
-    def raw_rows(
-        self, version: TableVersion, column: Column, *, split_bytes: int, stride: int = 1
-    ) -> DataFrame:
-        """Rows as written, row-level deletes ignored, of every ``stride``-th file.
+    @property
+    def merges_on_read(self) -> bool:
+        """Whether row-level commands write deletes, instead of data files anew."""
 
-        Columns: ``key`` (the column's value), ``file`` (the data file's path). Tasks read about
-        ``split_bytes`` of files each. Only valid inside the rule's ``raw_reads`` context.
+    def retained_files(self) -> pa.ChunkedArray:
+        """Paths of the data files of all versions that the table still keeps."""
+
+    def references(self) -> Sequence[str]:
+        """Names of the branches and tags, the current version's own left out."""
+
+    def raw_rows(
+        self,
+        version: TableVersion,
+        columns: Sequence[Column],
+        *,
+        split_bytes: int,
+        stride: int = 1,
+        selection: str = "",
+    ) -> DataFrame:
+        """Rows as written, row-level deletes ignored.
+
+        Only valid inside the rule's ``raw_reads`` context.
+
+        Args:
+            version: The version whose files are read.
+            columns: Whose values are read.
+            split_bytes: About how many bytes of files a task reads.
+            stride: Read only every so manieth file.
+            selection: As ``raw_reads`` names it.
+
+        Returns:
+            ``key_0``, ``key_1`` and so on, and ``file``, the data file's path.
+
+        Raises:
+            UnsupportedError: The engine cannot read the table.
         """

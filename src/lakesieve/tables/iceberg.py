@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -16,10 +17,10 @@ from lakesieve.errors import (
     UnsupportedError,
 )
 from lakesieve.tables.contract import RAW_READ, Column, TableVersion
-from lakesieve.tables.iceberg_schema import columns_of_schema
+from lakesieve.tables.iceberg_schema import columns_of_schema, fields_of_type
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -49,6 +50,7 @@ class IcebergTable:
             NotFoundError: There is no such version.
         """
         java = self._java
+        java.refresh()
         if asked is None:
             snapshot = java.currentSnapshot()
             if snapshot is None:
@@ -111,34 +113,111 @@ class IcebergTable:
         if version.id is None:
             return _FILES_SCHEMA.empty_table()
         suffix = "#files" if self._path else ".files"
-        rows = (
-            self._spark.read.format("iceberg")
-            .option("versionAsOf", version.id)
-            .load(self.name + suffix)
-            .where("content = 0")
-            .selectExpr(
-                "file_path AS path", "file_size_in_bytes AS size", "record_count AS records"
+        with self._readable(version):
+            loaded = (
+                self._spark.read.format("iceberg")
+                .option("versionAsOf", version.id)
+                .load(self.name + suffix)
             )
+        rows = loaded.where("content = 0").selectExpr(
+            "file_path AS path", "file_size_in_bytes AS size", "record_count AS records"
         )
         return rows.toArrow().cast(_FILES_SCHEMA)
 
+    @property
+    def merges_on_read(self) -> bool:
+        """Whether any of the row-level commands does."""
+        modes = (
+            self._java.properties().get(f"write.{command}.mode")
+            for command in ("delete", "update", "merge")
+        )
+        return "merge-on-read" in modes
+
+    def retained_files(self) -> pa.ChunkedArray:
+        """Data files of all snapshots that metadata still lists."""
+        if self._java.currentSnapshot() is None and not self._java.refs().size():
+            return _FILES_SCHEMA.empty_table().column("path")
+        suffix = "#all_data_files" if self._path else ".all_data_files"
+        loaded = self._spark.read.format("iceberg").load(self.name + suffix)
+        return loaded.selectExpr("file_path AS path").distinct().toArrow().column("path")
+
+    def references(self) -> list[str]:
+        """Names of the branches and tags other than ``main``."""
+        return sorted(name for name in self._java.refs() if name != "main")
+
     def raw_rows(
-        self, version: TableVersion, column: Column, *, split_bytes: int, stride: int = 1
+        self,
+        version: TableVersion,
+        columns: Sequence[Column],
+        *,
+        split_bytes: int,
+        stride: int = 1,
+        selection: str = "",
     ) -> DataFrame:
-        """Rows as written, of every ``stride``-th file: ``key`` and ``file``."""
+        """Rows as written: ``key_0``, ``key_1`` and so on, and ``file``."""
         from pyspark.sql import functions as F
 
-        quoted = ".".join("`" + part.replace("`", "``") + "`" for part in column.path)
-        return (
+        keys = [F.col(_quoted(c.path)).alias(f"key_{at}") for at, c in enumerate(columns)]
+        reader = (
             self._spark.read.format("iceberg")
-            .option("versionAsOf", str(version.id))
-            .option(RAW_READ, str(stride))
-            # one column of a small file costs next to nothing to open, a task does
+            .option(RAW_READ, f"{stride} {selection}".strip())
+            # a few columns of a small file cost next to nothing to open, a task does
             .option("split-size", str(split_bytes))
             .option("file-open-cost", str(_OPEN_COST))
-            .load(self.name)
-            .select(F.col(quoted).alias("key"), F.col("_file").alias("file"))
         )
+        if self._has_own_schema(version):
+            reader = reader.option("versionAsOf", str(version.id))
+        with self._readable(version):
+            loaded = reader.load(self.name)
+        return loaded.select(*keys, F.col("_file").alias("file"))
+
+    def _has_own_schema(self, version: TableVersion) -> bool:
+        """Whether a version is read under the schema that its snapshot was written with.
+
+        A snapshot asked for by its id always is. So when columns changed after the last commit, the
+        newest version can only be read as such; a commit that comes in between makes the rows
+        differ from the list of live files, which fails the build.
+
+        Raises:
+            LakesieveError: ``BUILD_INCONSISTENT``: it is neither.
+        """
+        java = self._java
+        schema_id = java.snapshot(int(str(version.id))).schemaId()
+        own = java.schema() if schema_id is None else java.schemas().get(schema_id)
+        if self._schema_json(own) == version.schema:
+            return True
+        if str(java.currentSnapshot().snapshotId()) != version.id:
+            raise LakesieveError(
+                f"{self.name} was written to while it was being read.",
+                kind=ErrorKind.BUILD_INCONSISTENT,
+                hint="Nothing was committed; try again.",
+            )
+        return False
+
+    @contextmanager
+    def _readable(self, version: TableVersion) -> Iterator[None]:
+        """What Spark says of a table that has columns it knows no type for, as one of our errors.
+
+        One such column makes the whole table unreadable, its metadata tables included.
+        """
+        from pyspark.errors import UnsupportedOperationException
+
+        try:
+            yield
+        except UnsupportedOperationException as error:
+            told = str(error).splitlines()[0]
+            culprits = fields_of_type(version.schema, set(re.findall(r"\w+", told)))
+            raise UnsupportedError(
+                f"Spark cannot read {self.name} because of its column "
+                f"{', '.join(culprits) or '(unknown)'}: {told}.",
+                kind=ErrorKind.UNSUPPORTED_TABLE,
+                hint="No query of this Spark version can read the table; drop or convert the "
+                "column first.",
+            ) from error
+
+
+def _quoted(path: tuple[str, ...]) -> str:
+    return ".".join("`" + part.replace("`", "``") + "`" for part in path)
 
 
 def _load_identifier(spark: SparkSession, name: str) -> Any:

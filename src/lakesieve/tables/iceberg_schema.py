@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lakesieve.tables.contract import Column
 
-__all__ = ["columns_of_schema"]
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+__all__ = ["columns_of_schema", "fields_of_type"]
 
 _KINDS = {
     "boolean": "boolean",
@@ -40,6 +43,33 @@ def columns_of_schema(schema_json: str) -> dict[tuple[str, ...], Column]:
     found: dict[tuple[str, ...], Column] = {}
     _walk(json.loads(schema_json)["fields"], (), found)
     return found
+
+
+def fields_of_type(schema_json: str, found: Collection[str]) -> list[str]:
+    """Name the fields of some types, also those inside lists and maps.
+
+    Args:
+        schema_json: A schema as Iceberg's ``SchemaParser`` writes it.
+        found: The types, as they are written there, without their parameters.
+    """
+    names: list[str] = []
+    _name_fields(json.loads(schema_json), "", frozenset(found), names, 0)
+    return names
+
+
+def _name_fields(node: Any, path: str, found: frozenset[str], names: list[str], depth: int) -> None:
+    if depth > _DEEPEST_SCHEMA:
+        return
+    if not isinstance(node, dict):
+        if str(node).partition("(")[0] in found:
+            names.append(path)
+        return
+    for field in node.get("fields", ()):
+        inner = f"{path}.{field['name']}" if path else field["name"]
+        _name_fields(field["type"], inner, found, names, depth + 1)
+    for part in ("element", "key", "value"):
+        if part in node:
+            _name_fields(node[part], f"{path}.{part}", found, names, depth + 1)
 
 
 def _walk(

@@ -89,15 +89,18 @@ public final class IcebergScans implements ScanAdapter {
     return ((DataSourceV2ScanRelation) leaf).relation().options().get(name);
   }
 
-  public void readRaw(LogicalPlan leaf, int stride) throws Exception {
+  public void readRaw(LogicalPlan leaf, int stride, HashMap files) throws Exception {
     Object scan = scan(leaf);
     List tasks = (List) call(scan, "tasks");
     ResidualEvaluator all = ResidualEvaluator.unpartitioned(Expressions.alwaysTrue());
     Map specs = new HashMap();
     String schema = null;
     List raw = new ArrayList();
-    for (int i = 0; i < tasks.size(); i += stride) {
+    int selected = 0;
+    for (int i = 0; i < tasks.size(); i++) {
       FileScanTask task = (FileScanTask) tasks.get(i);
+      if (files != null && !files.containsKey(file(task).location())) continue;
+      if (selected++ % stride != 0) continue;
       if (task.deletes().isEmpty()) {
         raw.add(task);
         continue;

@@ -39,6 +39,7 @@ public final class PruningRule extends Rule {
   private final ObjectMapper json = new ObjectMapper();
   private final IdentitySet done = new IdentitySet();
   private final LinkedHashMap catalogs = new LinkedHashMap();
+  private final HashMap selections = new HashMap();
   private volatile boolean active = false;
   private volatile String report = "[]";
 
@@ -71,7 +72,7 @@ public final class PruningRule extends Rule {
         Found f = (Found) it.next();
         if (!this.done.add(f.scan)) continue;
         String raw = f.adapter.option(f.leaf, RAW_READ);
-        if (raw != null) f.adapter.readRaw(f.leaf, Integer.parseInt(raw));
+        if (raw != null) readRaw(f, raw);
         else if (this.active) open.add(f);
       }
       if (!open.isEmpty()) prune(open);
@@ -79,6 +80,31 @@ public final class PruningRule extends Rule {
       fail(t);
     }
     return plan;
+  }
+
+  /** Name some files, for raw reads of them alone. */
+  public void select(String name, String joined) {
+    synchronized (this.selections) {
+      this.selections.put(name, ordinals(joined));
+    }
+  }
+
+  public void deselect(String name) {
+    synchronized (this.selections) {
+      this.selections.remove(name);
+    }
+  }
+
+  private void readRaw(Found f, String raw) throws Exception {
+    String[] parts = raw.split(" ");
+    HashMap files = null;
+    if (parts.length > 1) {
+      synchronized (this.selections) {
+        files = (HashMap) this.selections.get(parts[1]);
+      }
+      if (files == null) throw new IllegalStateException("no selection " + parts[1]);
+    }
+    f.adapter.readRaw(f.leaf, Integer.parseInt(parts[0]), files);
   }
 
   private void fail(Throwable t) {

@@ -1,5 +1,6 @@
 package lakesieve;
 
+import java.util.HashMap;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
@@ -23,6 +24,6 @@ public interface ScanAdapter {
   /** Options given to this read by the caller. */
   String option(LogicalPlan leaf, String name);
 
-  /** Make the scan return every row as written, and only of each stride-th file. */
-  void readRaw(LogicalPlan leaf, int stride) throws Exception;
+  /** Make the scan return every row as written, of each stride-th of the files in the map (null: all). */
+  void readRaw(LogicalPlan leaf, int stride, HashMap files) throws Exception;
 }

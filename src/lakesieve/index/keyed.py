@@ -1,0 +1,176 @@
+"""A predicate over columns as a predicate over the keys of indexes.
+
+An index on one column has that column's codes as keys. The keys of an index on several columns are
+bytes, see :mod:`lakesieve.sieve.composite`: conditions on its leading columns, all but the last of
+them with few values, are intervals of those.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lakesieve.predicate import AllOf, AnyOf, Leaf, Ranges, all_of, any_of
+from lakesieve.sieve import VALUES, component_code
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from lakesieve.format import KeyColumn
+    from lakesieve.index.opened import OpenedIndex
+    from lakesieve.predicate import Truth
+
+__all__ = ["MOST_RANGES", "UsableIndex", "on_keys"]
+
+MOST_RANGES = 10_000
+"""Intervals of composite keys that values of several columns may multiply to."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class UsableIndex:
+    """An index, and which of its key columns conditions can be told of.
+
+    Args:
+        index: The opened index.
+        columns: Its leading key columns that the table still has, under the same key kind.
+    """
+
+    index: OpenedIndex
+    columns: tuple[KeyColumn, ...]
+
+    @property
+    def is_composite(self) -> bool:
+        """Whether its keys are those of several columns, however many of them are left."""
+        return len(self.index.definition.columns) > 1
+
+
+def on_keys(
+    where: Truth, indexes: Sequence[UsableIndex], *, most_ranges: int = MOST_RANGES
+) -> Truth:
+    """Turn rows told by their columns into rows told by their keys in some indexes.
+
+    Args:
+        where: Rows, leaves by field id.
+        indexes: The indexes.
+        most_ranges: Intervals that values of several columns may multiply to, for each index; what
+            is beyond is answered by fewer columns.
+
+    Returns:
+        Those rows or a superset, leaves by the index's place in ``indexes``.
+    """
+    return _on_keys(where, indexes, {}, most_ranges)
+
+
+def _on_keys(
+    where: Truth, indexes: Sequence[UsableIndex], known: Mapping[int, Ranges], room: int
+) -> Truth:
+    """The same below an AND that tells ``known`` of some columns, within ``room`` intervals."""
+    match where:
+        case Leaf():
+            return _leaves(indexes, {where.field_id: where.ranges}, known, room)
+        case AllOf():
+            own = {arg.field_id: arg.ranges for arg in where.args if isinstance(arg, Leaf)}
+            rest = [arg for arg in where.args if not isinstance(arg, Leaf)]
+            below = {**known, **own}
+            share = room // max(len(rest), 1)
+            parts = [_on_keys(arg, indexes, below, share) for arg in rest]
+            return all_of([_leaves(indexes, own, known, room), *parts])
+        case AnyOf():
+            share = room // max(len(where.args), 1)
+            return any_of([_on_keys(arg, indexes, known, share) for arg in where.args])
+        case _:
+            return where
+
+
+def _leaves(
+    indexes: Sequence[UsableIndex],
+    own: Mapping[int, Ranges],
+    known: Mapping[int, Ranges],
+    room: int,
+) -> Truth:
+    """What conditions on some columns, together with those known, say of each index's keys."""
+    leaves: list[Truth] = []
+    for number, usable in enumerate(indexes):
+        if usable.is_composite:
+            ranges = _composite(usable.columns, own, known, room)
+        else:
+            ranges = own.get(usable.columns[0].field_id)
+        if ranges is not None:
+            leaves.append(Leaf(field_id=number, ranges=ranges))
+    return all_of(leaves)
+
+
+def _composite(
+    columns: Sequence[KeyColumn],
+    own: Mapping[int, Ranges],
+    known: Mapping[int, Ranges],
+    room: int,
+) -> Ranges | None:
+    """Composite keys for which conditions can hold, ``None`` where own conditions add nothing."""
+    told = {**known, **own}
+    leading = list(itertools.takewhile(lambda column: column.field_id in told, columns))
+    if not leading or _is_any_value(told[leading[0].field_id]):
+        return None
+    # what was written out may be taken as it is, whatever its size
+    room = max(room, sum(_size(ranges) for ranges in own.values()))
+    stems, adds = [b""], False
+    found: list[tuple[bytes, bytes]] = []
+    for column in leading:
+        kind, ranges = column.key_kind, told[column.field_id]
+        if len(stems) * _size(ranges) > room:
+            break
+        parts = _intervals(kind, ranges)
+        found = [(stem + low, stem + high) for stem in stems for low, high in parts]
+        adds = adds or column.field_id in own
+        points = _points(kind, ranges, room // len(stems)) if column is not leading[-1] else None
+        if not points:
+            break
+        stems = [stem + point for stem in stems for point in points]
+    return Ranges.of(found) if adds else None
+
+
+def _is_any_value(ranges: Ranges) -> bool:
+    """Whether all is told that a value is no null, as joins do of their keys."""
+    return ranges.intervals == ((None, None),)
+
+
+def _size(ranges: Ranges) -> int:
+    return len(ranges.intervals) + ranges.nulls
+
+
+def _intervals(kind: str, ranges: Ranges) -> list[tuple[bytes, bytes]]:
+    """The components of a column whose values lie in ranges."""
+    below, above = VALUES
+    nulls = [(component_code(kind, None), below)] if ranges.nulls else []
+    return nulls + [
+        (
+            below if low is None else component_code(kind, low),
+            above if high is None else component_code(kind, high),
+        )
+        for low, high in ranges.intervals
+    ]
+
+
+def _points(kind: str, ranges: Ranges, most: int) -> list[bytes] | None:
+    """The components one by one, ``None`` where they cannot be listed or are too many."""
+    points = [component_code(kind, None)] if ranges.nulls else []
+    for low, high in ranges.intervals:
+        codes: Sequence[int | bytes]
+        if isinstance(low, int) and isinstance(high, int):
+            codes = range(low, min(high, low + most + 1))
+        elif isinstance(low, bytes) and isinstance(high, bytes) and high == _filled(low, len(high)):
+            # one byte string follows another only by a zero more
+            codes = [_filled(low, length) for length in range(len(low), len(high))]
+        else:
+            return None
+        if len(codes) > most - len(points):
+            return None
+        components = (component_code(kind, code) for code in codes)
+        # no value lies beyond all codes
+        points += [component for component in components if component not in VALUES]
+    return points
+
+
+def _filled(text: bytes, length: int) -> bytes:
+    return text.ljust(length, b"\x00")

@@ -1,0 +1,121 @@
+"""From what a user asks for to the definition of an index."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError, UnsupportedError
+from lakesieve.format import IndexDefinition, KeyColumn
+from lakesieve.sieve import MOST_COLUMNS, Budget
+from lakesieve.store import CompactionPolicy
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from lakesieve.tables import Column, Table, TableVersion
+
+__all__ = ["define", "key_columns"]
+
+
+def key_columns(table: Table, version: TableVersion, columns: Sequence[str]) -> tuple[Column, ...]:
+    """Find the columns of a table by name.
+
+    Raises:
+        InvalidInputError: Too few, too many, or one twice.
+        NotFoundError: There is no such column.
+        UnsupportedError: A column's type cannot be indexed.
+    """
+    if isinstance(columns, str) or not 1 <= len(columns) <= MOST_COLUMNS:
+        raise InvalidInputError(
+            f"{columns!r} is no list of one to {MOST_COLUMNS} columns.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            hint='Give the columns by name, such as ["customer", "day"]; several indexes of one '
+            "table work together.",
+        )
+    known = table.columns(version)
+    keys = tuple(_key_column(table, known, asked) for asked in columns)
+    fields = [column.field_id for column in keys]
+    twice = [asked for asked, field in zip(columns, fields, strict=True) if fields.count(field) > 1]
+    if twice:
+        raise InvalidInputError(
+            f"A key column was given twice: {', '.join(twice)}.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            hint="Name each column once.",
+        )
+    return keys
+
+
+def _key_column(table: Table, known: Mapping[tuple[str, ...], Column], asked: str) -> Column:
+    by_name = {".".join(path): column for path, column in known.items()}
+    column = by_name.get(asked)
+    if column is None:
+        folded = [c for n, c in by_name.items() if n.lower() == asked.lower()]
+        column = folded[0] if len(folded) == 1 else None
+    if column is None:
+        for name, outer in by_name.items():
+            if outer.type in {"list", "map"} and asked.startswith(f"{name}."):
+                raise _not_indexable(f"The column {asked} inside {name}", outer)
+        raise NotFoundError(
+            f"{table.name} has no column {asked}.",
+            kind=ErrorKind.COLUMN_NOT_FOUND,
+            hint=f"It has: {', '.join(sorted(by_name))}.",
+        )
+    if column.kind == "other":
+        raise _not_indexable(f"The column {asked}", column)
+    return column
+
+
+def _not_indexable(what: str, column: Column) -> UnsupportedError:
+    return UnsupportedError(
+        f"{what} of type {column.type} cannot be indexed.",
+        kind=ErrorKind.UNSUPPORTED_TYPE,
+        hint="Booleans, numbers, dates, timestamps, strings, UUIDs and binary columns can, also as "
+        "fields of structs; lists, maps, structs and variants cannot.",
+    )
+
+
+def define(
+    table: Table,
+    columns: Sequence[Column],
+    name: str,
+    *,
+    budget: str | None,
+    absent_hits: float,
+    compaction: str,
+) -> IndexDefinition:
+    """Write down what an index is to be.
+
+    Raises:
+        InvalidInputError: A setting makes no sense.
+    """
+    if not 0 < absent_hits <= 1:
+        raise InvalidInputError(
+            f"absent_hits={absent_hits!r} is no share.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            hint="Give a number above 0 and up to 1, such as 1/256.",
+        )
+    CompactionPolicy.parse(compaction)
+    keys = tuple(
+        KeyColumn(
+            field_id=column.field_id,
+            name=".".join(column.path),
+            type=column.type,
+            key_kind=column.kind,
+            scale=column.scale,
+        )
+        for column in columns
+    )
+    return IndexDefinition(
+        name=name,
+        index_uuid=str(uuid.uuid4()),
+        table_format=table.format,
+        table_uuid=table.uuid,
+        table_location=table.location,
+        columns=keys,
+        created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        budget="" if budget is None else str(Budget.parse(budget)),
+        absent_hits=float(absent_hits),
+        compaction=compaction,
+    )

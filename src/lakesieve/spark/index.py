@@ -1,0 +1,362 @@
+"""One index with a Spark session behind it: what keeps it up with its table."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakesieve.errors import CommitConflictError, ErrorKind, InvalidInputError, UnsupportedError
+from lakesieve.index import (
+    Cloned,
+    Compacted,
+    Index,
+    Refreshed,
+    VerifiedRows,
+    index_storage,
+    roots_of,
+)
+from lakesieve.spark.build import Source, build_segments, staged
+from lakesieve.spark.progress import Watch
+from lakesieve.spark.rule import installed_rule
+from lakesieve.spark.verify import check_rows
+from lakesieve.store import (
+    CompactionPolicy,
+    FilesUncovered,
+    clone,
+    compaction_changes,
+    wants_compaction,
+)
+from lakesieve.tables import open_table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import SparkSession
+
+    from lakesieve.index import BuildProgress
+    from lakesieve.storage import Storage
+    from lakesieve.store import Snapshot
+    from lakesieve.tables import Column, Table, TableVersion
+
+__all__ = ["SparkIndex", "session_timezone"]
+
+_ATTEMPTS = 5
+
+
+def session_timezone(spark: SparkSession) -> str:
+    """The zone of timestamps that are written without one."""
+    return str(spark.conf.get("spark.sql.session.timeZone"))
+
+
+class SparkIndex(Index):
+    """One index of one table, with the session that can read the table.
+
+    Args:
+        spark: The session.
+        table: The table it was opened for.
+        storage: The index's root.
+
+    Raises:
+        NotFoundError: There is no index.
+    """
+
+    def __init__(self, spark: SparkSession, table: Table, storage: Storage) -> None:
+        super().__init__(table, storage, timezone=partial(session_timezone, spark))
+        self._spark = spark
+
+    def refresh(
+        self,
+        *,
+        all_refs: bool = False,
+        dry_run: bool = False,
+        progress: Callable[[BuildProgress], None] | None = None,
+    ) -> Refreshed:
+        """Index the data files that are not covered yet, and those alone.
+
+        Args:
+            all_refs: Also those of all branches and tags, not of the current version alone.
+            dry_run: Only tell what would be indexed.
+            progress: Called with each :class:`BuildProgress`, from another thread.
+
+        Raises:
+            InvalidInputError: The index belongs to a table that was here before.
+            UnsupportedError: The key columns are gone, or of a type that cannot be indexed.
+            CommitConflictError: Others index the same files all the time.
+            StorageError: The place cannot be written to.
+        """
+        self._check_table()
+        references = [None, *(self._table.references() if all_refs else ())]
+        asked = [self._table.version(reference) for reference in references]
+        versions: list[str] = []
+        files = rows = covered = 0
+        for number, version in enumerate(asked):
+            source, known = self._refreshed(version, number == 0, dry_run, progress)
+            covered = covered or known
+            if source is not None and source.files.num_rows:
+                versions.append(str(version.id))
+                files += source.files.num_rows
+                rows += source.rows
+        compacted = False
+        if not dry_run:
+            compacted = self._compact_if_due()
+        return Refreshed(
+            index=self.name,
+            table=self._table.name,
+            versions=tuple(versions),
+            files=files,
+            rows=rows,
+            covered=covered,
+            commit=self._store.snapshot().number,
+            compacted=compacted,
+            dry_run=dry_run,
+        )
+
+    def _refreshed(
+        self,
+        version: TableVersion,
+        is_current: bool,
+        dry_run: bool,
+        progress: Callable[[BuildProgress], None] | None,
+    ) -> tuple[Source | None, int]:
+        """Index what one version has that is not covered; tells it, and how much was covered."""
+        columns = self._columns(version, strict=is_current)
+        if version.id is None or columns is None:
+            return None, 0
+        live = self._table.live_files(version)
+        rule = installed_rule(self._spark)
+        for left in reversed(range(_ATTEMPTS)):
+            base = self._store.snapshot()
+            uncovered = live.filter(
+                pc.invert(pc.is_in(live.column("path"), value_set=self._covered(base)))
+            )
+            source = Source(
+                table=self._table,
+                version=version,
+                columns=columns,
+                files=uncovered,
+                is_partial=uncovered.num_rows < live.num_rows,
+            )
+            known = live.num_rows - uncovered.num_rows
+            if dry_run or uncovered.num_rows == 0:
+                return source, known
+            what = f"lakesieve: refresh {self._table.name}, index {self.name}"
+            with Watch(self._spark, progress, what) as watch:
+                built = build_segments(
+                    self._spark,
+                    rule,
+                    source,
+                    definition=base.definition,
+                    storage=self._storage,
+                    watch=watch,
+                )
+                watch.phase("commit")
+                changes = staged(
+                    built, "refresh", version, storage=self._storage, definition=base.definition
+                )
+                try:
+                    self._store.commit(
+                        base, changes, [FilesUncovered(paths=uncovered.column("path"))]
+                    )
+                except CommitConflictError:
+                    # another refresh was faster; what it left is looked at anew
+                    if not left:
+                        raise
+                    continue
+            return source, known
+        raise AssertionError("unreachable")
+
+    def compact(self, *, dry_run: bool = False) -> Compacted:
+        """Merge all segments, from the index alone, without files that no table version keeps.
+
+        Args:
+            dry_run: Do all but the commit.
+
+        Raises:
+            InvalidInputError: The index belongs to a table that was here before.
+            CommitConflictError: Others compact all the time.
+            StorageError: The place cannot be written to.
+        """
+        self._check_table()
+        base = self._store.snapshot()
+        before = base.totals()
+        files, after = self._kept_files(base), None
+        if not dry_run:
+            after = self._compacted().totals()
+        return Compacted(
+            index=self.name,
+            table=self._table.name,
+            files_before=before["files"],
+            files=after["files"] if after else files,
+            segments_before=before["segments"],
+            segments=after["segments"] if after else None,
+            bytes_before=before["bytes"],
+            bytes=after["bytes"] if after else None,
+            commit=self._store.snapshot().number,
+            dry_run=dry_run,
+        )
+
+    def _kept_files(self, state: Snapshot) -> int:
+        covered = self._covered(state).unique()
+        return int(pc.sum(pc.is_in(covered, value_set=self._table.retained_files())).as_py() or 0)
+
+    def _compacted(self, catalogues: tuple[str, ...] | None = None) -> Snapshot:
+        """Merge some of the catalogues with their segments, by default all."""
+        for left in reversed(range(_ATTEMPTS)):
+            base = self._store.snapshot()
+            live = self._table.retained_files()
+            changes = compaction_changes(self._store, base, catalogues=catalogues, live=live)
+            if changes is None:
+                return base
+            try:
+                return self._store.commit(base, changes)
+            except CommitConflictError:
+                # others merged the same segments; what there is now is merged instead
+                if not left:
+                    raise
+                if catalogues is not None:
+                    return self._store.snapshot()
+        raise AssertionError("unreachable")
+
+    def _compact_if_due(self) -> bool:
+        state = self._store.snapshot()
+        policy = CompactionPolicy.parse(
+            state.definition.compaction, merges_on_read=self._table.merges_on_read
+        )
+        due = wants_compaction(state, policy)
+        if not due:
+            return False
+        self._compacted(catalogues=due)
+        return True
+
+    def clone(self, table: str, *, name: str | None = None, commit: int | None = None) -> Cloned:
+        """Give a table that shares data files with this one its index, without building anything.
+
+        Args:
+            table: The other table, such as an Iceberg snapshot of this one or a copy registered
+                under another name. Its columns must be those of this table, by field id.
+            name: The clone's name; by default this index's.
+            commit: The commit whose state is taken; by default the last one.
+
+        Raises:
+            NotFoundError: No such table or commit.
+            InvalidInputError: The table has the index already, or shares no data file.
+            UnsupportedError: Its columns are others, or it lies in another kind of store.
+        """
+        other = open_table(self._spark, table)
+        version = other.version()
+        self._columns_of(other, version, strict=True)
+        state = self._store.snapshot(commit)
+        live = other.live_files(version).column("path")
+        shared = int(pc.sum(pc.is_in(live, value_set=self._covered(state))).as_py() or 0)
+        if not shared:
+            raise InvalidInputError(
+                f"{table} shares no data file with {self._table.name}.",
+                kind=ErrorKind.INVALID_ARGUMENT,
+                hint="Create an index of its own for it.",
+            )
+        root = roots_of(other.location, other.uuid)[0]
+        target = index_storage(root, name or self.name)
+        made = clone(
+            self._store,
+            target,
+            number=commit,
+            name=name,
+            table_uuid=other.uuid,
+            table_location=other.location,
+        )
+        return Cloned(
+            index=made.definition.name,
+            table=table,
+            origin=self._table.name,
+            location=target.location,
+            files=len(live),
+            shared=shared,
+        )
+
+    def verify_rows(
+        self,
+        *,
+        files: int | None = 10,
+        progress: Callable[[BuildProgress], None] | None = None,
+    ) -> VerifiedRows:
+        """Read data files again and prove that the index names the file of every key in them.
+
+        Args:
+            files: How many of the covered files of the current version, spread evenly; ``None`` for
+                all of them.
+            progress: Called with each :class:`BuildProgress`, from another thread.
+
+        Raises:
+            InvalidInputError: The index belongs to a table that was here before.
+            CorruptIndexError: The index cannot be read.
+        """
+        self._check_table()
+        version = self._table.version()
+        state = self._store.snapshot()
+        live = self._table.live_files(version)
+        known = live.filter(pc.is_in(live.column("path"), value_set=self._covered(state)))
+        if files is not None and known.num_rows > files:
+            places = [i * known.num_rows // files for i in range(files)]
+            known = known.take(pa.array(places, pa.int64()))
+        columns = self._columns(version, strict=True) or ()
+        source = Source(
+            table=self._table,
+            version=version,
+            columns=columns,
+            files=known,
+            is_partial=known.num_rows < live.num_rows,
+        )
+        what = f"lakesieve: verify {self._table.name}, index {self.name}"
+        with Watch(self._spark, progress, what) as watch:
+            bad = check_rows(
+                self._spark, installed_rule(self._spark), source, self._store, state, watch=watch
+            )
+        return VerifiedRows(
+            index=self.name,
+            table=self._table.name,
+            files=known.num_rows,
+            rows=source.rows,
+            wrong=tuple(bad),
+        )
+
+    def _check_table(self) -> None:
+        definition = self._store.snapshot().definition
+        if definition.table_uuid != self._table.uuid:
+            raise InvalidInputError(
+                f"The index {definition.name} was built for another table, which stood at "
+                f"{self._table.location} before.",
+                kind=ErrorKind.INVALID_ARGUMENT,
+                hint="Drop it and create it again.",
+            )
+
+    def _columns(self, version: TableVersion, *, strict: bool) -> tuple[Column, ...] | None:
+        return self._columns_of(self._table, version, strict=strict)
+
+    def _columns_of(
+        self, table: Table, version: TableVersion, *, strict: bool
+    ) -> tuple[Column, ...] | None:
+        """The key columns as a version has them, by field id; none where one is missing."""
+        by_id: dict[int, Any] = {c.field_id: c for c in table.columns(version).values()}
+        found = []
+        for key in self._snapshot.definition.columns:
+            column = by_id.get(key.field_id)
+            if column is None or (column.kind, column.scale) != (key.key_kind, key.scale):
+                if not strict:
+                    return None
+                now = "is gone" if column is None else f"is of type {column.type} now"
+                raise UnsupportedError(
+                    f"{table.name}: the column {key.name}, indexed as {key.type}, {now}.",
+                    kind=ErrorKind.UNSUPPORTED_TYPE,
+                    hint="Drop the index, and create another one on a column that is there.",
+                )
+            found.append(column)
+        return tuple(found)
+
+    def _covered(self, state: Snapshot) -> pa.ChunkedArray:
+        """Paths of the data files that a state of the index covers."""
+        read = self._store.covered_by(state)
+        parts = [chunk for entry in state.catalogues for chunk in read(entry).chunks]
+        return pa.chunked_array(parts, pa.string())

@@ -1,0 +1,150 @@
+"""Proof that an index names the file of every key: data files are read again and looked up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from lakesieve.index import OpenedIndex
+from lakesieve.sieve import encode_rows, sort_pairs
+from lakesieve.spark.build import file_hashes, hashed_rows
+from lakesieve.store import BlockCache, IndexReader, IndexStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from pyspark.sql import SparkSession
+
+    from lakesieve.sieve import KeyType
+    from lakesieve.spark.build import Source
+    from lakesieve.spark.progress import Watch
+    from lakesieve.spark.rule import InstalledRule
+    from lakesieve.store import Snapshot
+
+__all__ = ["check_rows"]
+
+_SCHEMA = "file bigint, missing bigint"
+_OUT = pa.schema([("file", pa.int64()), ("missing", pa.int64())])
+_SPLIT = 64 << 20
+_BATCH_ROWS = 1 << 20
+
+
+def check_rows(
+    spark: SparkSession,
+    rule: InstalledRule,
+    source: Source,
+    store: IndexStore,
+    state: Snapshot,
+    *,
+    watch: Watch,
+) -> list[str]:
+    """Read files and look up all their keys.
+
+    Args:
+        spark: The session.
+        rule: The session's rule.
+        source: The files, all covered.
+        store: The index.
+        state: The state of it that is checked.
+        watch: Told of the progress.
+
+    Returns:
+        Paths of the files that the index misses for some key or null of theirs.
+    """
+    watch.expect(rows=source.rows, files=source.files.num_rows)
+    paths = source.files.column("path")
+    if not source.rows:
+        return []
+    with rule.raw_reads(paths if source.is_partial else None) as selection:
+        salt, hashes, order = file_hashes(spark, paths)
+        rows = source.table.raw_rows(
+            source.version, source.columns, split_bytes=_SPLIT, selection=selection
+        )
+        watch.phase("verify")
+        check = _checker(store, state, source.key_types, paths.to_pylist(), (hashes, order))
+        told = hashed_rows(rows, source.columns, salt).mapInArrow(check, _SCHEMA)
+        wrong = sorted(
+            {row["file"] for row in told.where("missing > 0").distinct().toLocalIterator()}
+        )
+    return [paths[at].as_py() for at in wrong]
+
+
+def _checker(
+    store: IndexStore,
+    state: Snapshot,
+    key_types: tuple[KeyType, ...],
+    paths: list[str],
+    by_hash: tuple[np.ndarray, np.ndarray],
+) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
+    """Make the stage: batches of keys and the hash of their file to what the index misses."""
+    storage = store.storage
+    hashes, order = by_hash
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        index = OpenedIndex(state, IndexReader(IndexStore(storage), state, BlockCache()))
+        # the covered file behind each file that is read
+        numbers = {path: at for at, path in enumerate(index.paths().to_pylist())}
+        covered = np.array([numbers[path] for path in paths], np.int64)
+        for columns, files in _gathered(batches):
+            at = order[np.searchsorted(hashes, files)]
+            missing = _missing(index, key_types, columns, covered[at])
+            counts = np.bincount(at[missing], minlength=len(paths))
+            found = np.flatnonzero(counts)
+            yield pa.record_batch(
+                [pa.array(found, pa.int64()), pa.array(counts[found], pa.int64())], schema=_OUT
+            )
+
+    return run
+
+
+def _gathered(
+    batches: Iterable[pa.RecordBatch],
+) -> Iterator[tuple[list[pa.Array], np.ndarray]]:
+    held: list[pa.RecordBatch] = []
+    for batch in batches:
+        held.append(batch)
+        if sum(part.num_rows for part in held) >= _BATCH_ROWS:
+            yield _columns(held)
+            held = []
+    if sum(part.num_rows for part in held):
+        yield _columns(held)
+
+
+def _columns(held: list[pa.RecordBatch]) -> tuple[list[pa.Array], np.ndarray]:
+    *keys, files = pa.Table.from_batches(held).combine_chunks().columns
+    return [column.combine_chunks() for column in keys], files.to_numpy()
+
+
+def _missing(
+    index: OpenedIndex,
+    key_types: tuple[KeyType, ...],
+    columns: list[pa.Array],
+    covered: np.ndarray,
+) -> np.ndarray:
+    """Which rows the index does not find in their file.
+
+    Args:
+        index: The index.
+        key_types: Types of the key columns.
+        columns: The key columns.
+        covered: Number of each row's file among the covered ones.
+    """
+    codes = encode_rows(key_types, columns)
+    missing = np.zeros(len(codes), bool)
+    null = codes.is_null().to_numpy(zero_copy_only=False)
+    missing[null] = ~index.flagged("has_null")[covered[null]]
+    missing[~null] |= ~index.flagged("has_value")[covered[~null]]
+    rows = np.flatnonzero(~null)
+    distinct, _ = sort_pairs(codes.drop_null(), np.zeros(len(rows), np.int32))
+    if not len(distinct):
+        return missing
+    which, numbers = index.points(distinct)
+    # a key and a file as one number, which the index must have told
+    told = np.unique(which * len(index.paths()) + numbers)
+    place = pa.compute.index_in(codes.drop_null(), value_set=distinct).to_numpy()
+    asked = place.astype(np.int64) * len(index.paths()) + covered[rows]
+    at = np.minimum(np.searchsorted(told, asked), max(len(told) - 1, 0))
+    missing[rows] |= (told[at] != asked) if len(told) else True
+    return missing

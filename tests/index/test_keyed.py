@@ -1,0 +1,275 @@
+"""Predicates over columns as predicates over composite keys, against a slow evaluator of rows."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.predicate.drawn import COLUMNS, VALUES, expressions, rows
+
+from lakesieve.format import KeyColumn
+from lakesieve.index import UsableIndex, on_keys
+from lakesieve.predicate import (
+    AllOf,
+    AnyOf,
+    Everything,
+    Leaf,
+    Nothing,
+    Ranges,
+    Truth,
+    all_of,
+    bind,
+    parse_sql,
+    truth,
+)
+from lakesieve.predicate.rows import accepts
+from lakesieve.sieve import component_code
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Row = dict[tuple[str, ...], int | bytes | None]
+PAST_INT64 = 2**63
+NULL = component_code("integer", None)
+
+
+def usable(names: Sequence[str], *, left: int = 8) -> UsableIndex:
+    """An index on some columns, of which only the first few are left in the table."""
+    columns = tuple(
+        KeyColumn(
+            field_id=COLUMNS[name,].field_id,
+            name=name,
+            type="",
+            key_kind=COLUMNS[name,].kind,
+            scale=COLUMNS[name,].scale,
+        )
+        for name in names
+    )
+    index = SimpleNamespace(definition=SimpleNamespace(columns=columns))
+    return UsableIndex(index=index, columns=columns[:left])  # type: ignore[arg-type]
+
+
+def key_of(index: UsableIndex, row: Row) -> int | bytes | None:
+    """The key that an index has for a row."""
+    columns = index.index.definition.columns
+    if len(columns) == 1:
+        return row[columns[0].name,]
+    return b"".join(component_code(column.key_kind, row[column.name,]) for column in columns)
+
+
+def holds(where: Truth, indexes: Sequence[UsableIndex], row: Row) -> bool:
+    """Whether a row belongs to rows told by their keys."""
+    match where:
+        case Leaf():
+            return where.ranges.contains(key_of(indexes[where.field_id], row))
+        case AllOf():
+            return all(holds(arg, indexes, row) for arg in where.args)
+        case AnyOf():
+            return any(holds(arg, indexes, row) for arg in where.args)
+        case _:
+            return isinstance(where, Everything)
+
+
+@st.composite
+def index_lists(draw: st.DrawFn) -> list[UsableIndex]:
+    """A few indexes on one to four columns in any order, some of them dropped since."""
+    some = st.lists(st.sampled_from(sorted(VALUES)), min_size=1, max_size=4, unique=True)
+    return [
+        usable(names, left=draw(st.integers(1, len(names))))
+        for names in draw(st.lists(some, min_size=1, max_size=3))
+    ]
+
+
+@given(expressions(), index_lists(), st.lists(rows, min_size=1, max_size=20), st.integers(0, 12))
+def test_no_accepted_row_is_lost(expr, indexes, drawn, most_ranges) -> None:
+    """Whatever the predicate, the indexes and the bound on ranges, true rows stay in the set."""
+    where = on_keys(truth(bind(expr, COLUMNS, strict=False)), indexes, most_ranges=most_ranges)
+
+    for row in drawn:
+        if accepts(expr, row) is True:
+            assert holds(where, indexes, row)
+
+
+def sets_of(name: str) -> st.SearchStrategy[Ranges]:
+    return st.builds(
+        lambda codes, nulls: Ranges.points(codes).union(Ranges(nulls=nulls)),
+        st.lists(VALUES[name].map(lambda v: int(v) if isinstance(v, bool) else v), max_size=4),
+        st.booleans(),
+    )
+
+
+def ranges_of(name: str) -> st.SearchStrategy[Ranges]:
+    bound = st.none() | VALUES[name] | (st.just(PAST_INT64) if name == "i" else st.nothing())
+    return st.builds(Ranges.of, st.lists(st.tuples(bound, bound), max_size=3), nulls=st.booleans())
+
+
+@given(
+    sets_of("i"),
+    sets_of("s"),
+    st.one_of(sets_of("w"), ranges_of("w")),
+    st.lists(rows, min_size=1, max_size=20),
+)
+def test_points_and_then_ranges_are_told_exactly(one, two, last, drawn) -> None:
+    """Sets of values on the leading columns and ranges on the next give exactly their rows."""
+    told = {("i",): one, ("s",): two, ("w",): last}
+    indexes = [usable(["i", "s", "w", "y"])]
+    where = on_keys(
+        all_of([Leaf(field_id=COLUMNS[path].field_id, ranges=r) for path, r in told.items()]),
+        indexes,
+    )
+
+    for row in drawn:
+        expected = all(ranges.contains(row[path]) for path, ranges in told.items())
+        # all that is told of a column may be that it is no null
+        if not any(ranges.intervals == ((None, None),) for ranges in told.values()):
+            assert holds(where, indexes, row) == expected
+
+
+def test_texts_that_follow_each_other_are_single_values() -> None:
+    """Texts between which no other lies, and so one range, are listed one by one."""
+    texts = [b"a", b"a\0", b"a\0\0", b"b"]
+    told = [
+        Leaf(field_id=2, ranges=Ranges.points(texts)),
+        Leaf(field_id=1, ranges=Ranges.points([5])),
+    ]
+    expected = [
+        (component_code("string", text) + i_s(5), component_code("string", text) + i_s(6))
+        for text in texts
+    ]
+
+    where = on_keys(all_of(told), [usable(["s", "i"])])
+
+    assert where == Leaf(field_id=0, ranges=Ranges.of(expected))
+
+
+@given(ranges_of("i"), st.lists(rows, min_size=1, max_size=20))
+def test_ranges_of_the_first_column_are_told_exactly(ranges, drawn) -> None:
+    """A condition on the first column alone gives exactly its rows, bounds past int64 included."""
+    indexes = [usable(["i", "s"])]
+    where = on_keys(all_of([Leaf(field_id=1, ranges=ranges)]), indexes)
+
+    for row in drawn:
+        if ranges.intervals != ((None, None),):
+            assert holds(where, indexes, row) == ranges.contains(row["i",])
+
+
+def of_text(text: str, *indexes: UsableIndex, most_ranges: int = 10_000) -> Truth:
+    where = truth(bind(parse_sql(text), COLUMNS, strict=True))
+    return on_keys(where, indexes, most_ranges=most_ranges)
+
+
+def i_s(number: int, text: bytes = b"") -> bytes:
+    return component_code("integer", number) + (component_code("string", text) if text else b"")
+
+
+@pytest.mark.parametrize(
+    ("text", "intervals"),
+    [
+        ("i = 5", [(i_s(5), i_s(6))]),
+        ("i = 5 AND s = 'a'", [(i_s(5, b"a"), i_s(5, b"a\0"))]),
+        (
+            "(i = 5 AND s = 'a') OR (i = 7 AND s = 'b')",
+            [(i_s(5, b"a"), i_s(5, b"a\0")), (i_s(7, b"b"), i_s(7, b"b\0"))],
+        ),
+        ("i = 5 AND s >= 'b'", [(i_s(5, b"b"), i_s(5) + b"\2")]),
+        ("i = 5 AND s IS NULL", [(i_s(5) + b"\0", i_s(5) + b"\1")]),
+        ("i IS NULL AND s < 'b'", [(NULL + b"\1", NULL + component_code("string", b"b"))]),
+        (
+            "i BETWEEN 5 AND 6 AND s LIKE 'b%'",
+            [(i_s(n, b"b"), i_s(n, b"c")) for n in (5, 6)],
+        ),
+        (
+            "i = 5 AND (s = 'a' OR s = 'c' AND b)",
+            [(i_s(5, b"a"), i_s(5, b"a\0")), (i_s(5, b"c"), i_s(5, b"c\0"))],
+        ),
+        ("i > 5 AND s = 'a'", [(i_s(6), b"\2")]),
+        ("i BETWEEN -9223372036854775808 AND 5 AND s = 'a'", [(i_s(-(2**63)), i_s(6))]),
+        ("i = 5 AND b AND s IS NOT NULL", [(i_s(5) + b"\1", i_s(5) + b"\2")]),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_conditions_become_intervals(text: str, intervals: list[tuple[bytes, bytes]]) -> None:
+    """Conditions on leading columns are one set of intervals of keys, across AND and OR."""
+    index = usable(["i", "s"])
+    where = of_text(text, index)
+    # what stands outside the nested OR is asked as well, and holds more
+    leaf = where if isinstance(where, Leaf) else Leaf(field_id=0, ranges=Ranges())
+    if isinstance(where, AllOf):
+        leaf = where.args[-1]
+
+    assert leaf == Leaf(field_id=0, ranges=Ranges.of(intervals))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["s = 'a'", "i = 5 OR s = 'a'", "i IS NOT NULL", "i IS NOT NULL AND s = 'a'", "x = 1"],
+)
+def test_conditions_that_tell_nothing_of_the_first_column(text: str) -> None:
+    """Without a condition on the first column the index is not asked."""
+    assert of_text(text, usable(["i", "s"])) == Everything()
+
+
+def test_several_indexes_answer_together() -> None:
+    """Every index takes part whose first column is told of, the others do not."""
+    indexes = [usable(["i"]), usable(["i", "s"]), usable(["s"]), usable(["b", "i"])]
+    where = of_text("i = 5 AND s = 'a'", *indexes)
+
+    assert isinstance(where, AllOf)
+    assert [arg.field_id for arg in where.args] == [0, 1, 2]
+
+
+def test_an_impossible_condition_is_no_row() -> None:
+    """Conditions that exclude each other leave nothing."""
+    indexes = [usable(["i", "s"])]
+
+    assert on_keys(Nothing(), indexes) == Nothing()
+    beyond = Leaf(field_id=1, ranges=Ranges.of([(PAST_INT64, None)]))
+    assert on_keys(beyond, indexes) == Nothing()
+
+
+def test_what_is_left_of_a_composite_index_has_composite_keys() -> None:
+    """An index whose other columns were dropped answers its first column by prefixes."""
+    where = of_text("i = 5 AND s = 'a'", usable(["i", "s"], left=1))
+
+    assert where == Leaf(field_id=0, ranges=Ranges.of([(i_s(5), i_s(6))]))
+
+
+def test_products_of_values_are_bounded() -> None:
+    """Beyond the bound, columns after the first few are left out instead of multiplied."""
+    numbers = ", ".join(str(n) for n in range(0, 2000, 2))
+    text = f"i IN ({numbers}) AND s IN ({', '.join(repr(str(n)) for n in range(100))})"
+    every = of_text(text, usable(["i", "s"]), most_ranges=100_000)
+    some = of_text(text, usable(["i", "s"]))
+
+    assert isinstance(every, Leaf)
+    assert len(every.ranges.intervals) == 100_000
+    assert some == Leaf(
+        field_id=0, ranges=Ranges.of([(i_s(n), i_s(n + 1)) for n in range(0, 2000, 2)])
+    )
+
+
+def test_bounds_hold_for_the_whole_predicate() -> None:
+    """A long list outside an OR of many branches is not repeated in each of them."""
+    numbers = ", ".join(str(n) for n in range(0, 40_000, 2))
+    branches = " OR ".join(f"(s = 's{n}' AND b)" for n in range(200))
+    where = of_text(f"i IN ({numbers}) AND ({branches})", usable(["i", "s"]))
+
+    assert isinstance(where, Leaf)
+    assert len(where.ranges.intervals) == 20_000
+
+
+def test_many_pairs_are_one_look_up() -> None:
+    """Thousands of pairs under OR, or written as lists, are one set of intervals."""
+    pairs = " OR ".join(f"(i = {n} AND s = 's{n}')" for n in range(3_000))
+    where = of_text(pairs, usable(["i", "s"]))
+    listed = of_text(
+        f"i = 5 AND s IN ({', '.join(repr(str(n)) for n in range(30_000))})", usable(["i", "s"])
+    )
+
+    assert isinstance(where, Leaf)
+    assert len(where.ranges.intervals) == 3_000
+    assert isinstance(listed, Leaf)
+    assert len(listed.ranges.intervals) == 30_000

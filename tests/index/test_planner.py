@@ -1,0 +1,253 @@
+"""Plans over stored indexes that cover different files, against a row-by-row evaluation."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.predicate.drawn import integers, strings
+
+from lakesieve.format import IndexDefinition, KeyColumn, catalogue_id
+from lakesieve.index import OpenedIndex, ReasonCode, plan_files, usable_indexes
+from lakesieve.predicate import ColumnType, bind, parse_sql, truth
+from lakesieve.predicate.expression import And, Compare, In, IsNull, Literal, Not, Or
+from lakesieve.predicate.rows import accepts
+from lakesieve.sieve import KeyType, build_blocks, encode_rows, sort_pairs
+from lakesieve.storage import open_storage
+from lakesieve.store import (
+    BlockCache,
+    Changes,
+    IndexReader,
+    IndexStore,
+    stage_catalogue,
+    stage_segment,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from lakesieve.predicate.expression import Expr
+
+FILES = 6
+KINDS = {"a": "integer", "s": "string", "c": "integer"}
+COLUMNS = {
+    (name,): ColumnType(field_id=at, kind=kind) for at, (name, kind) in enumerate(KINDS.items(), 1)
+}
+ARROW = {"integer": pa.int64(), "string": pa.binary()}
+_numbers = itertools.count()
+
+Row = tuple[int | None, bytes | None, int | None]
+Rows = list[tuple[Row, int]]
+
+
+def path(number: int) -> str:
+    return f"/t/{number}.parquet"
+
+
+def stored(rows: Rows, names: Sequence[str], covered: range) -> OpenedIndex:
+    """An index of some columns over some of the files, as a build would store it."""
+    store = IndexStore(open_storage(f"memory://planner-{next(_numbers)}"))
+    own = [(row, unit - covered.start) for row, unit in rows if unit in covered]
+    places = [list(KINDS).index(name) for name in names]
+    columns = [
+        pa.array([row[place] for row, _ in own], ARROW[KINDS[name]])
+        for place, name in zip(places, names, strict=True)
+    ]
+    keys = encode_rows([KeyType(kind=KINDS[name]) for name in names], columns)
+    units = np.array([unit for _, unit in own], np.int32)
+    valid = keys.is_valid().to_numpy(zero_copy_only=False)
+    flags = [
+        [bool((units[some] == n).any()) for n in range(len(covered))] for some in (~valid, valid)
+    ]
+    files = pa.table(
+        {
+            "path": [path(n) for n in covered],
+            "size": [1] * len(covered),
+            "records": [int((units == n).sum()) for n in range(len(covered))],
+            "has_null": flags[0],
+            "has_value": flags[1],
+        }
+    )
+    definition = IndexDefinition(
+        name="_".join(names),
+        index_uuid=f"{next(_numbers)}",
+        table_format="iceberg",
+        table_uuid="t",
+        table_location="/t",
+        columns=tuple(
+            KeyColumn(field_id=place + 1, name=name, type="", key_kind=KINDS[name])
+            for place, name in zip(places, names, strict=True)
+        ),
+        created_at="2026-01-31T00:00:00+00:00",
+    )
+    segments = []
+    if valid.any():
+        blocks = build_blocks(*sort_pairs(keys.drop_null(), units[valid]))
+        segments.append(
+            stage_segment(
+                store.storage,
+                blocks,
+                unit_count=len(covered),
+                catalogue=catalogue_id(files.column("path")),
+            )
+        )
+    entry = stage_catalogue(store.storage, files, segments=segments, definition=definition)
+    snapshot = store.create(
+        definition,
+        Changes(operation="create", add_catalogues=(entry,), add_segments=tuple(segments)),
+    )
+    return OpenedIndex(snapshot, IndexReader(store, snapshot, BlockCache()))
+
+
+def planned(expr: Expr, indexes: Sequence[OpenedIndex]) -> set[int]:
+    """Files that a scan would read."""
+    kinds = {column.field_id: (column.kind, column.scale) for column in COLUMNS.values()}
+    usable, reasons = usable_indexes(indexes, kinds, "t")
+    assert reasons == []
+    plan = plan_files(truth(bind(expr, COLUMNS, strict=False)), usable)
+    if plan.universe is None:
+        return set(range(FILES))
+    known = dict(zip(plan.universe.paths.to_pylist(), plan.keep.tolist(), strict=True))
+    return {n for n in range(FILES) if known.get(path(n), True)}
+
+
+def matching(expr: Expr, rows: Rows) -> set[int]:
+    """Files that hold a row for which a predicate is true."""
+    return {
+        unit
+        for row, unit in rows
+        if accepts(expr, {(name,): code for name, code in zip(KINDS, row, strict=True)}) is True
+    }
+
+
+def conditions() -> st.SearchStrategy[Expr]:
+    def of(name: str) -> st.SearchStrategy[Expr]:
+        codes = strings if name == "s" else integers
+        literal = st.builds(Literal, kind=st.just(KINDS[name]), value=codes)
+        column = st.just((name,))
+        return st.one_of(
+            st.builds(
+                Compare, column=column, op=st.sampled_from(["=", "=", "<", ">="]), value=literal
+            ),
+            st.builds(
+                In, column=column, values=st.lists(literal, min_size=1, max_size=3).map(tuple)
+            ),
+            st.builds(IsNull, column=column),
+        )
+
+    leaves = st.one_of(*map(of, KINDS))
+    return st.recursive(
+        leaves,
+        lambda inner: st.one_of(
+            st.builds(Not, arg=inner),
+            st.builds(And, args=st.lists(inner, min_size=2, max_size=3).map(tuple)),
+            st.builds(Or, args=st.lists(inner, min_size=2, max_size=3).map(tuple)),
+        ),
+        max_leaves=8,
+    )
+
+
+rows_in_files = st.lists(
+    st.tuples(
+        st.tuples(st.none() | integers, st.none() | strings, st.none() | integers),
+        st.integers(0, FILES - 1),
+    ),
+    max_size=25,
+)
+some_columns = st.lists(st.sampled_from(list(KINDS)), min_size=1, max_size=3, unique=True)
+coverages = st.sampled_from([range(FILES), range(4), range(2, FILES)])
+
+
+@given(
+    rows_in_files,
+    st.lists(st.tuples(some_columns, coverages), min_size=1, max_size=3),
+    st.lists(conditions(), min_size=1, max_size=6),
+)
+def test_no_file_with_a_match_is_left_out(rows, shapes, exprs) -> None:
+    """Whatever the indexes, what they cover and the predicate, every file with a match is read."""
+    indexes = [stored(rows, names, covered) for names, covered in shapes]
+
+    for expr in exprs:
+        assert matching(expr, rows) <= planned(expr, indexes)
+
+
+GRID: Rows = [((a, b"x%d" % s, a * s), (a * 7 + s * 3) % FILES) for a in range(9) for s in range(9)]
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "holds"),
+    [
+        ("a = 4 AND s = 'x5'", ["a", "s"], lambda a, s, _: (a, s) == (4, b"x5")),
+        ("s = 'x5' AND c = 20", ["c", "s"], lambda _, s, c: (s, c) == (b"x5", 20)),
+        (
+            "(a = 4 AND s = 'x5') OR (a = 5 AND s = 'x4')",
+            ["a", "s"],
+            lambda a, s, _: (a, s) in {(4, b"x5"), (5, b"x4")},
+        ),
+        (
+            "a IN (1, 3) AND (s = 'x1' OR s = 'x7' AND c = 21)",
+            ["a", "s", "c"],
+            lambda a, s, c: a in {1, 3} and (s == b"x1" or (s, c) == (b"x7", 21)),
+        ),
+    ],
+    ids=["pair", "other order", "pairs", "nested"],
+)
+def test_conditions_on_all_columns_are_answered_exactly(
+    text: str, names: list[str], holds: Callable[..., bool]
+) -> None:
+    """Where single values are in every file, combinations are found in the files that have them."""
+    index = stored(GRID, names, range(FILES))
+    expected = {unit for row, unit in GRID if holds(*row)}
+
+    assert planned(parse_sql(text), [index]) == expected
+    assert len(expected) < FILES
+
+
+def test_indexes_intersect() -> None:
+    """Two indexes that answer the same condition read what both name."""
+    composite = stored(GRID, ["a", "s"], range(FILES))
+    single = stored(GRID, ["c"], range(FILES))
+    expr = parse_sql("a = 4 AND c = 20")
+    told = truth(bind(expr, COLUMNS, strict=True))
+    kinds = {c.field_id: (c.kind, c.scale) for c in COLUMNS.values()}
+    usable, _ = usable_indexes([composite, single], kinds, "t")
+
+    plan = plan_files(told, usable)
+
+    assert plan.used == ("a_s", "c")
+    assert int(plan.keep.sum()) < int(plan_files(told, usable[1:]).keep.sum())
+
+
+def test_a_type_that_changed_ends_what_is_answered() -> None:
+    """Columns from the first whose kind changed on are not used, and a reason tells."""
+    index = stored(GRID, ["a", "s", "c"], range(FILES))
+
+    usable, reasons = usable_indexes([index], {1: ("integer", 0), 2: ("date", 0)}, "t")
+
+    assert [column.name for column in usable[0].columns] == ["a"]
+    assert [reason.code for reason in reasons] == [ReasonCode.TYPE_CHANGED]
+    assert "s of type" in reasons[0].detail
+    assert usable_indexes([index], {2: ("string", 0)}, "t") == ([], [])
+
+
+def test_a_broken_index_leaves_the_others() -> None:
+    """An index that cannot be read is told of, and the others still skip files."""
+    good, bad = (stored(GRID, names, range(FILES)) for names in (["a", "s"], ["s", "a"]))
+    entry = dataclasses.replace(bad.snapshot.catalogues[0], path="files/" + "0" * 40 + ".parquet")
+    broken = OpenedIndex(dataclasses.replace(bad.snapshot, catalogues=(entry,)), bad._reader)
+    kinds = {c.field_id: (c.kind, c.scale) for c in COLUMNS.values()}
+    usable, _ = usable_indexes([good, broken], kinds, "t")
+
+    plan = plan_files(truth(bind(parse_sql("a = 4 AND s = 'x5'"), COLUMNS, strict=True)), usable)
+
+    assert plan.used == ("a_s",)
+    assert [reason.code for reason in plan.reasons] == [
+        ReasonCode.INDEX_MISSING_FILE,
+        ReasonCode.INDEX_USED,
+    ]

@@ -1,0 +1,111 @@
+"""An index as the user holds it: its history, earlier states, and clearing up."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.store.samples import DEFINITION, batch
+
+from lakesieve.errors import InvalidInputError, NotFoundError
+from lakesieve.index import Index, IndexRegistry
+from lakesieve.storage import open_storage
+from lakesieve.store import Changes, IndexStore, clone
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from lakesieve.storage import Storage
+
+
+class NamedTable:
+    """As much of a table as is asked for here."""
+
+    name = "lake.db.t"
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Storage:
+    """An index of two batches, where a table at ``tmp_path`` would have it."""
+    place = open_storage(str(tmp_path / "_lakesieve" / "k"))
+    store = IndexStore(place)
+    base = store.create(DEFINITION, batch(place, 0, "create"))
+    store.commit(base, batch(place, 100))
+    return place
+
+
+def opened(storage: Storage) -> Index:
+    table: Any = NamedTable()
+    return Index(table, storage)
+
+
+def test_history_is_told_like_a_log(storage: Storage) -> None:
+    """Every commit has its parent, its operation, and the totals after it."""
+    first, second = opened(storage).history()
+
+    assert (first.number, first.parent, first.operation) == (0, None, "create")
+    assert (second.number, second.parent, second.operation) == (1, 0, "refresh")
+    assert (first.files, second.files) == (4, 8)
+    assert (first.segments, second.segments) == (2, 4)
+    assert second.blocks == opened(storage).info().blocks
+    assert (first.table_version, second.table_version) == ("0", "100")
+    assert 0 < first.bytes < second.bytes == opened(storage).info().bytes
+
+
+def test_earlier_states(storage: Storage) -> None:
+    """An earlier state can be asked, and made the current one by a commit."""
+    index = opened(storage)
+
+    assert (index.at(0).info().files, index.at(0).info().commit) == (4, 0)
+    back = index.rollback(0)
+    assert (back.files, back.commit) == (4, 2)
+    assert [commit.operation for commit in index.history()] == ["create", "refresh", "rollback"]
+    with pytest.raises(NotFoundError):
+        index.at(7)
+
+
+def test_clearing_up(storage: Storage) -> None:
+    """A vacuum tells before it deletes; what is left is sound."""
+    index = opened(storage)
+    index.rollback(0)
+    told = index.vacuum(retain_commits=1, older_than=timedelta(0))
+
+    assert told.dry_run
+    assert len([path for path in told.paths if path.startswith("segments/")]) == 2
+    done = index.vacuum(retain_commits=1, older_than=timedelta(0), dry_run=False)
+    assert done.paths == told.paths
+    assert index.verify().is_sound
+    assert index.vacuum(retain_commits=1, older_than=timedelta(0)).paths == ()
+
+
+def test_a_lender_is_kept(storage: Storage, tmp_path: Path) -> None:
+    """An index that a clone uses is not dropped, unless it is said twice."""
+    clone(IndexStore(storage), open_storage(str(tmp_path / "copy")))
+
+    with pytest.raises(InvalidInputError):
+        opened(storage).drop()
+    opened(storage).drop(force=True)
+    assert storage.objects("") == []
+
+
+def test_the_registry_follows_the_log(storage: Storage, tmp_path: Path) -> None:
+    """The same opened index is given until another commit, a drop, or an index made anew."""
+    registry = IndexRegistry()
+
+    def state() -> tuple[int, str] | None:
+        found, _ = registry.indexes(str(tmp_path), "t")
+        return (found[0].snapshot.number, found[0].identity) if found else None
+
+    first = state()
+    assert registry.indexes(str(tmp_path), "t")[0] == registry.indexes(str(tmp_path), "t")[0]
+    store = IndexStore(storage)
+    store.commit(store.snapshot(), Changes(operation="nothing"))
+    second = state()
+    store.drop()
+    assert state() is None
+    store.create(DEFINITION, batch(storage, 0, "create"))
+    third = state()
+
+    assert [told and told[0] for told in (first, second, third)] == [1, 2, 0]
+    assert len({told and told[1] for told in (first, second, third)}) == 3

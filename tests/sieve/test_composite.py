@@ -1,0 +1,209 @@
+"""Composite keys compare like the tuples of their components, and say as much."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.sieve.test_keys import listed
+
+from lakesieve.errors import ErrorKind, UnsupportedError
+from lakesieve.sieve import (
+    KINDS,
+    VALUES,
+    KeyType,
+    RangeSet,
+    build_blocks,
+    component_code,
+    encode_keys,
+    encode_rows,
+    lookup_ranges,
+    sort_pairs,
+)
+from lakesieve.testing import codes_of, key_columns, rows_as_bytes, rows_as_tuples
+
+LOWEST, HIGHEST = -(2**63), 2**63 - 1
+DECIMAL = KeyType(kind="decimal", scale=2, precision=38)
+
+
+@st.composite
+def composites(draw: st.DrawFn) -> tuple[list[KeyType], list[pa.Array]]:
+    """Two to four key columns of equal length, of any kinds, sliced and with nulls."""
+    kinds = draw(st.lists(st.sampled_from(KINDS), min_size=2, max_size=4))
+    columns = [draw(key_columns(kind)) for kind in kinds]
+    rows = min(len(column.values) for column in columns)
+    return [c.key_type for c in columns], [c.values[:rows] for c in columns]
+
+
+@given(composites())
+def test_keys_equal_the_twin(drawn: tuple[list[KeyType], list[pa.Array]]) -> None:
+    """Columns of every kind, sliced and with nulls, get the bytes that plain Python gives them."""
+    key_types, columns = drawn
+    keys = encode_rows(key_types, columns)
+
+    assert keys.to_pylist() == rows_as_bytes(key_types, [listed(column) for column in columns])
+    assert keys.type == pa.binary()
+
+
+@given(composites())
+def test_keys_keep_the_order_and_tell_rows_apart(
+    drawn: tuple[list[KeyType], list[pa.Array]],
+) -> None:
+    """Keys compare as the tuples of codes do: null first, then by the first column that differs."""
+    key_types, columns = drawn
+    keys = encode_rows(key_types, columns).to_pylist()
+    plain = rows_as_tuples(key_types, [listed(column) for column in columns])
+
+    assert [a < b for a in keys for b in keys] == [a < b for a in plain for b in plain]
+    assert [a == b for a in keys for b in keys] == [a == b for a in plain for b in plain]
+
+
+@given(composites())
+def test_no_component_begins_another(drawn: tuple[list[KeyType], list[pa.Array]]) -> None:
+    """What follows a component can never change how it compares with others."""
+    (key_type, *_), (values, *_) = drawn
+    padding = pa.nulls(len(values), pa.int64())
+    keys = encode_rows([key_type, KeyType(kind="integer")], [values, padding]).to_pylist()
+    parts = {key[:-1] for key in keys}
+
+    assert [(a, b) for a in parts for b in parts if a != b and b.startswith(a)] == []
+
+
+@given(composites())
+def test_single_codes_make_the_same_components(
+    drawn: tuple[list[KeyType], list[pa.Array]],
+) -> None:
+    """A component made of a condition's value is the one that stands in the keys of rows."""
+    key_types, columns = drawn
+    # decimals as conditions hold them: unscaled, whatever their precision
+    codes = [
+        codes_of(replace(key_type, precision=18), listed(values))
+        for key_type, values in zip(key_types, columns, strict=True)
+    ]
+
+    made = [
+        b"".join(component_code(k.kind, code) for k, code in zip(key_types, row, strict=True))
+        for row in zip(*codes, strict=True)
+    ]
+    assert made == encode_rows(key_types, columns).to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("kind", "code", "expected"),
+    [
+        ("integer", HIGHEST + 1, VALUES[1]),
+        ("integer", LOWEST - 1, VALUES[0]),
+        ("timestamp", 2**70, VALUES[1]),
+        ("decimal", 10**40, b"\x01" + b"\xff" * 16),
+        ("decimal", -(10**40), b"\x01" + b"\x00" * 16),
+    ],
+    ids=["above", "below", "far above", "decimal above", "decimal below"],
+)
+def test_codes_beyond_all_values_are_clamped(kind: str, code: int, expected: bytes) -> None:
+    """A bound that no value reaches lies beyond the keys of all values."""
+    assert component_code(kind, code) == expected
+
+
+@given(st.lists(st.integers(-(2**31), 2**31 - 1)), st.lists(st.floats(width=32)))
+def test_promotions_keep_the_keys(integers: list[int], floats: list[float]) -> None:
+    """After int, float and decimal columns grew, equal values have equal keys."""
+    rows = min(len(integers), len(floats))
+    integers, floats = integers[:rows], floats[:rows]
+    decimals = [Decimal(number).scaleb(-2) for number in integers]
+    types = [KeyType(kind="integer"), KeyType(kind="float")]
+    narrow = [pa.array(integers, pa.int32()), pa.array(floats, pa.float32())]
+    grown = [pa.array(integers, pa.int64()), pa.array(floats, pa.float64())]
+
+    assert encode_rows(
+        [*types, replace(DECIMAL, precision=12)],
+        [*narrow, pa.array(decimals, pa.decimal128(12, 2))],
+    ).equals(encode_rows([*types, DECIMAL], [*grown, pa.array(decimals, pa.decimal128(38, 2))]))
+
+
+@pytest.mark.parametrize(
+    ("key_types", "columns", "expected"),
+    [
+        (("integer", "string"), ([5], ["a"]), "01 8000000000000005 01 61 0000"),
+        (("integer", "string"), ([None], [""]), "00 0000000000000000 01 0000"),
+        (("string", "boolean"), (["a\0b"], [None]), "01 61 00ff 62 0000 00 0000000000000000"),
+        (
+            ("decimal", "date"),
+            ([Decimal("-1.50")], [0]),
+            "01 7fffffffffffffffffffffffffffff6a 01 8000000000000000",
+        ),
+        (("string", "decimal"), ([None], [None]), "00 00" + 16 * "00"),
+    ],
+    ids=["number and text", "null and empty", "zero byte", "decimal", "nulls"],
+)
+def test_examples_of_the_specification(key_types, columns, expected) -> None:
+    """The keys that docs/spec/format-v1.md shows are those that are made."""
+    arrow = {
+        "integer": pa.int64(),
+        "string": pa.string(),
+        "boolean": pa.bool_(),
+        "decimal": pa.decimal128(10, 2),
+        "date": pa.date32(),
+    }
+    keys = encode_rows(
+        [KeyType(kind=kind, scale=2 if kind == "decimal" else 0) for kind in key_types],
+        [pa.array(values, arrow[kind]) for kind, values in zip(key_types, columns, strict=True)],
+    )
+
+    assert keys.to_pylist() == [bytes.fromhex(expected)]
+
+
+def test_one_column_keeps_its_plain_codes() -> None:
+    """The key of a single column is its code, null where it is."""
+    values = pa.array([3, None, -1], pa.int32())
+    key_type = KeyType(kind="integer")
+
+    assert encode_rows([key_type], [values]).equals(encode_keys(key_type, values))
+
+
+def test_chunks_do_not_matter() -> None:
+    """Columns cut into chunks at different places give the keys of whole columns."""
+    numbers, texts = pa.array([1, None, 3], pa.int64()), pa.array(["a", "b\0", None])
+    types = [KeyType(kind="integer"), KeyType(kind="string")]
+    chunked = [
+        pa.chunked_array([numbers[:1], numbers[1:]]),
+        pa.chunked_array([texts[:2], texts[2:]]),
+    ]
+
+    assert encode_rows(types, chunked).equals(encode_rows(types, [numbers, texts]))
+
+
+def test_values_of_another_type_are_refused() -> None:
+    """A column that is not of its key type is refused, wherever it stands."""
+    types = [KeyType(kind="integer"), KeyType(kind="date")]
+
+    with pytest.raises(UnsupportedError) as caught:
+        encode_rows(types, [pa.array([1]), pa.array(["2026-01-31"])])
+
+    assert caught.value.kind is ErrorKind.UNSUPPORTED_TYPE
+
+
+def test_a_tenant_within_a_time_is_one_interval() -> None:
+    """In blocks of composite keys, one interval finds the files of a tenant's hour."""
+    random = np.random.default_rng(5)
+    tenants = random.integers(0, 50, 20_000)
+    times = np.sort(random.integers(0, 10**9, 20_000))
+    types = [KeyType(kind="integer"), KeyType(kind="timestamp_ntz")]
+    keys = encode_rows(types, [pa.array(tenants), pa.array(times).cast(pa.timestamp("us"))])
+    units = (np.arange(20_000) * 100 // 20_000).astype(np.int32)
+    blocks = build_blocks(*sort_pairs(keys, units))
+    low, high = (
+        component_code("integer", 7) + component_code("timestamp_ntz", at)
+        for at in (2 * 10**8, 3 * 10**8)
+    )
+
+    found = lookup_ranges(blocks, RangeSet.from_intervals([(low, high)], "bytes", blocks.text))
+
+    inside = (tenants == 7) & (times >= 2 * 10**8) & (times < 3 * 10**8)
+    assert set(units[inside]) <= set(found.tolist())
+    # at most the file before the first
+    assert len(found) <= len(set(units[inside])) + 1

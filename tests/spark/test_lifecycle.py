@@ -1,0 +1,232 @@
+"""One index through the life of its table: refresh, compaction, branches, clones, old states."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+import lakesieve as ls
+from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError, UnsupportedError
+from lakesieve.storage import open_storage
+from lakesieve.store import Changes, IndexStore
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+TABLE = "lake.life.t"
+
+
+@pytest.fixture
+def table(spark: SparkSession) -> Iterator[str]:
+    """A table of eight files with 4,000 rows, ids from 0 on."""
+    spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.life")
+    spark.sql(f"DROP TABLE IF EXISTS {TABLE} PURGE")
+    spark.sql(f"CREATE TABLE {TABLE} (id INT, name STRING) TBLPROPERTIES ('format-version'='2')")
+    append(spark, 0, 4_000, files=8)
+    yield TABLE
+    spark.sql(f"DROP TABLE IF EXISTS {TABLE} PURGE")
+
+
+def append(spark: SparkSession, start: int, count: int, *, files: int = 1, to: str = TABLE) -> None:
+    rows = spark.range(start, start + count).selectExpr(
+        "CAST(id AS INT) AS id", "concat('n', id % 97) AS name"
+    )
+    rows.repartition(files).writeTo(to).append()
+
+
+def found(index: ls.SparkIndex, predicate: str, version: str | None = None) -> tuple[int, int]:
+    """Files to read, and how many of those are not covered."""
+    told = index.files(predicate, version)
+    return len(told.paths), told.uncovered
+
+
+def test_a_refresh_covers_what_is_new(spark: SparkSession, table: str) -> None:
+    """Appended files are read until a refresh, and afterwards only where they match."""
+    index = ls.create_index(table, ["id"], spark=spark)
+    append(spark, 10_000, 300, files=3)
+
+    assert found(index, "id = 10_000".replace("_", "")) == (3, 3)
+    assert found(index, "id = 5") == (4, 3)
+    would = index.refresh(dry_run=True)
+    done = index.refresh()
+    again = index.refresh()
+
+    assert (would.files, would.rows, would.covered, would.commit) == (3, 300, 8, 0)
+    assert (done.files, done.rows, done.covered, done.commit) == (3, 300, 8, 1)
+    assert (again.files, again.versions, again.commit) == (0, (), 1)
+    assert found(index, "id = 10000") == (1, 0)
+    assert found(index, "id = 5") == (1, 0)
+    assert found(index, "id = -5") == (0, 0)
+    assert index.verify_rows(files=None).wrong == ()
+    assert index.verify().is_sound
+
+
+def test_an_index_on_an_empty_table_grows(spark: SparkSession, table: str) -> None:
+    """An index can be made first, and be filled by refreshes."""
+    spark.sql(f"CREATE OR REPLACE TABLE {table} (id INT, name STRING)")
+    index = ls.create_index(table, ["name"], spark=spark)
+    append(spark, 0, 500, files=2)
+
+    assert index.refresh().files == 2
+    assert found(index, "name = 'absent'") == (0, 0)
+    assert index.verify_rows(files=None).wrong == ()
+
+
+def test_all_refs_are_covered(spark: SparkSession, table: str) -> None:
+    """Files of a branch are indexed when asked for, and the branch then skips files."""
+    index = ls.create_index(table, ["id"], spark=spark)
+    spark.sql(f"ALTER TABLE {table} CREATE BRANCH work")
+    append(spark, 20_000, 10, to=f"{table}.branch_work")
+
+    assert index.refresh().files == 0
+    assert found(index, "id = 5", "work") == (2, 1)
+    assert index.refresh(all_refs=True).files == 1
+    assert found(index, "id = 5", "work") == (1, 0)
+    assert found(index, "id = 20005", "work") == (1, 0)
+
+
+def test_deltas_are_merged_when_due(spark: SparkSession, table: str) -> None:
+    """Beyond the threshold the deltas become one, from the index alone, and answers stay."""
+    index = ls.create_index(table, ["id"], spark=spark, compaction="2")
+    merged = []
+    for number in range(4):
+        append(spark, 30_000 + number, 1)
+        merged.append(index.refresh().compacted)
+
+    assert merged == [False, False, True, False]
+    assert [c.operation for c in index.history()].count("compact") == 1
+    assert all(found(index, f"id = {30_000 + number}") == (1, 0) for number in range(4))
+    assert found(index, "id = 77") == (1, 0)
+    assert index.verify_rows(files=None).wrong == ()
+
+
+def test_copy_on_write_merges_at_every_refresh(spark: SparkSession, table: str) -> None:
+    """With ``auto`` the index follows the table's own way of taking changes."""
+    index = ls.create_index(table, ["id"], spark=spark, compaction="auto")
+    append(spark, 40_000, 5)
+    assert index.refresh().compacted
+    assert index.info().segments == 1
+
+    for command in ("delete", "update", "merge"):
+        spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('write.{command}.mode'='merge-on-read')")
+    append(spark, 50_000, 5)
+    assert not index.refresh().compacted
+    assert index.info().segments == 2
+
+
+def test_upkeep_of_the_table_leaves_answers_right(spark: SparkSession, table: str) -> None:
+    """Rewrites, expiry, orphan removal and rollback: the index is intact, or partly covered."""
+    index = ls.create_index(table, ["id"], spark=spark)
+    first = spark.table(f"{table}.snapshots").first()["snapshot_id"]
+    append(spark, 60_000, 100, files=2)
+    spark.sql(f"DELETE FROM {table} WHERE id = 7")
+    index.refresh()
+    name = table.removeprefix("lake.")
+    for call in (
+        f"rewrite_data_files(table => '{name}', options => map('rewrite-all', 'true'))",
+        f"rewrite_manifests(table => '{name}')",
+    ):
+        spark.sql(f"CALL lake.system.{call}")
+    assert found(index, "id = 60050") == (1, 1)
+    assert found(index, "id = 60050", str(first)) == (0, 0)
+    index.refresh()
+    spark.sql(f"CALL lake.system.rollback_to_snapshot('{name}', {first})")
+    assert found(index, "id = 5") == (1, 0)
+    assert found(index, "id = 60050") == (0, 0)
+    covered = index.info().files
+    spark.sql(
+        f"CALL lake.system.expire_snapshots(table => '{name}', "
+        "older_than => TIMESTAMP '2100-01-01 00:00:00', retain_last => 1)"
+    )
+    old = "TIMESTAMP '2000-01-01 00:00:00'"
+    spark.sql(f"CALL lake.system.remove_orphan_files(table => '{name}', older_than => {old})")
+
+    assert index.verify().is_sound
+    would = index.compact(dry_run=True)
+    done = index.compact()
+    assert (would.files_before, would.files, would.segments) == (covered, done.files, None)
+    assert done.files == 8
+    assert found(index, "id = 5") == (1, 0)
+    assert index.verify_rows(files=None).wrong == ()
+
+
+def test_columns_may_change_between_refreshes(spark: SparkSession, table: str) -> None:
+    """Renamed, promoted and moved columns are followed by field id; a lost one is told."""
+    index = ls.create_index(table, ["id"], spark=spark)
+    for change in (
+        "RENAME COLUMN id TO key",
+        "ALTER COLUMN key TYPE BIGINT",
+        "ADD COLUMN id STRING FIRST",
+    ):
+        spark.sql(f"ALTER TABLE {table} {change}")
+    spark.sql(f"INSERT INTO {table} SELECT 'x', {2**40}, 'n1'")
+    index.refresh()
+
+    assert found(index, f"key = {2**40}") == (1, 0)
+    assert found(index, "key = 5") == (1, 0)
+    assert index.verify_rows(files=None).wrong == ()
+    spark.sql(f"ALTER TABLE {table} DROP COLUMN key")
+    append_names(spark, table)
+    with pytest.raises(UnsupportedError, match="indexed as int, is gone") as refused:
+        index.refresh()
+    assert refused.value.kind is ErrorKind.UNSUPPORTED_TYPE
+
+
+def append_names(spark: SparkSession, table: str) -> None:
+    spark.sql(f"INSERT INTO {table} VALUES ('a', 'b')")
+
+
+def test_old_states_can_be_asked_and_taken_back(spark: SparkSession, table: str) -> None:
+    """An earlier commit answers as it did; a rollback uncovers what came later."""
+    index = ls.create_index(table, ["id"], spark=spark)
+    append(spark, 70_000, 10)
+    index.refresh()
+
+    assert found(index.at(0), "id = 5") == (2, 1)
+    index.rollback(0)
+    assert found(index, "id = 5") == (2, 1)
+    assert index.refresh().files == 1
+    assert found(index, "id = 5") == (1, 0)
+    assert [c.operation for c in index.history()] == ["create", "refresh", "rollback", "refresh"]
+    gone = index.vacuum(retain_commits=1, older_than=timedelta(0), dry_run=False)
+    assert gone.retained_from == 3
+    with pytest.raises(NotFoundError):
+        index.at(0)
+    assert found(index, "id = 70005") == (1, 0)
+
+
+def test_a_budget_holds_for_refreshes(spark: SparkSession, table: str) -> None:
+    """A budgeted index is small, never misses a file, and stays so after a refresh."""
+    index = ls.create_index(table, ["id"], spark=spark, budget="1 bits")
+    exact = ls.create_index(table, ["id"], spark=spark, name="exact")
+    append(spark, 4_000, 4_000, files=8)
+    index.refresh()
+    exact.refresh()
+
+    assert index.info().budget == "1 bits"
+    assert index.info().blocks < exact.info().blocks / 2
+    assert index.verify_rows(files=None).wrong == ()
+    points = ls.trade_offs(table, ["id"], spark=spark)
+    assert [p.bits_per_row for p in points] == sorted(p.bits_per_row for p in points)
+    assert points[-1].false_files < 0.01
+    with pytest.raises(InvalidInputError, match="is no budget"):
+        ls.create_index(table, ["name"], spark=spark, budget="2 apples")
+
+
+def test_a_lost_key_is_noticed(spark: SparkSession, table: str) -> None:
+    """``verify_rows`` names the files of keys that the index does not know."""
+    index = ls.create_index(table, ["id"], spark=spark)
+    append(spark, 100_000, 10)
+    index.refresh()
+    store = IndexStore(open_storage(index.info().location))
+    state = store.snapshot()
+    lost = tuple(entry.path for entry in state.segments[1:])
+    store.commit(state, Changes(operation="harm", remove_segments=lost))
+
+    (wrong,) = index.verify_rows(files=None).wrong
+    assert wrong not in index.files("id = 5").paths
+    assert index.verify_rows(files=0).wrong == ()
