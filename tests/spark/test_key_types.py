@@ -166,7 +166,7 @@ def test_strings_of_another_collation_cannot_be_indexed(spark: SparkSession) -> 
     rows = spark.sql("SELECT 1 AS key_0, 'a' COLLATE UNICODE_CI AS key_1, 'f' AS file")
 
     with pytest.raises(UnsupportedError, match="UNICODE_CI"):
-        build._hashed(rows, [number, column], 0)
+        build.hashed_rows(rows, [number, column], 0)
 
 
 def test_collated_comparisons_read_every_file(

@@ -204,6 +204,9 @@ class SegmentEntry:
         entry = cls(**rest, key_min=key_min, key_max=key_max)
         if not _SEGMENT.fullmatch(entry.path):
             raise ValueError("a path outside the index")
+        ordered = type(key_min) is type(key_max) and key_min <= key_max  # type: ignore[operator]
+        if not ordered or entry.footer_length > entry.size:
+            raise ValueError("bounds that are none")
         return entry
 
 

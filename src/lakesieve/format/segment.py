@@ -241,6 +241,7 @@ def decode_footer(data: bytes, entry: SegmentEntry) -> SegmentFooter:
         raise corrupt(entry.path, f"its footer cannot be read ({error})") from error
     if (
         footer.catalogue != entry.catalogue
+        or isinstance(entry.key_min, bytes) != (footer.bytewise or footer.text is not None)
         or len(groups) != entry.row_groups
         or sum(group.blocks for group in groups) != entry.blocks
         or not _lies_within(groups, entry.size - len(data))

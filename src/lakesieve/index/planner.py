@@ -32,7 +32,14 @@ if TYPE_CHECKING:
     from lakesieve.index.opened import OpenedIndex
     from lakesieve.predicate import Truth
 
-__all__ = ["Plan", "Universe", "broken_index", "plan_files", "usable_indexes"]
+__all__ = ["READ_FAILURES", "Plan", "Universe", "broken_index", "plan_files", "usable_indexes"]
+
+
+READ_FAILURES = (
+    *(LakesieveError, pa.ArrowException, OSError),
+    *(ValueError, TypeError, ArithmeticError, LookupError),
+)
+"""What reading an index may end in, when its bytes are not what a writer wrote."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -130,7 +137,7 @@ def plan_files(truth: Truth, indexes: Sequence[UsableIndex]) -> Plan:
             index.paths()
             for leaf in _leaves(where, number):
                 masks[leaf] = index.may_match(leaf.ranges)
-        except (LakesieveError, pa.ArrowException, OSError, ValueError) as error:
+        except READ_FAILURES as error:
             reasons.append(broken_index(index.definition.name, error))
         else:
             good[number] = index

@@ -8,11 +8,9 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError, NotFoundError
 from lakesieve.index.opened import OpenedIndex
-from lakesieve.index.planner import broken_index
+from lakesieve.index.planner import READ_FAILURES, broken_index
 from lakesieve.storage import Storage, open_storage
 from lakesieve.store import BlockCache, IndexReader, IndexStore
 
@@ -116,7 +114,7 @@ class IndexRegistry:
         for name in names:
             try:
                 index = self._open(root.child(name))
-            except (LakesieveError, pa.ArrowException, OSError, ValueError) as error:
+            except READ_FAILURES as error:
                 reasons.append(broken_index(name, error))
             else:
                 if index is not None:

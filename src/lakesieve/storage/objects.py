@@ -136,11 +136,11 @@ class Storage:
             return list(pool.map(act, items))
 
     def get_range(self, path: str, start: int, length: int) -> bytes:
-        """Read ``length`` bytes from ``start`` on.
+        """Read ``length`` bytes from ``start`` on, fewer where the object ends before.
 
         Raises:
             NotFoundError: It does not exist.
-            StorageError: The storage failed, or the object is shorter.
+            StorageError: The storage failed.
         """
         key = _inside(path)
         with self._typed(path):

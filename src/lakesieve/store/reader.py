@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from lakesieve.format import decode_catalogue, decode_footer, decode_row_group
+from lakesieve.format import corrupt, decode_catalogue, decode_footer, decode_row_group
 from lakesieve.sieve import RangeSet, distinct, lookup_points, lookup_ranges, wide_code
 from lakesieve.store.borrowers import root_storage
 
@@ -66,6 +66,7 @@ class IndexReader:
         roots = range(len(snapshot.definition.borrowed_roots) + 1)
         self._roots = [root_storage(store.storage, snapshot.definition, root) for root in roots]
         self._cache = cache
+        self._files = {entry.id: entry.files for entry in snapshot.catalogues}
         kinds = (int, bytes)
         self._rows = [
             _Row([entry for entry in snapshot.segments if isinstance(entry.key_min, kind)])
@@ -198,6 +199,8 @@ class IndexReader:
             start = entry.size - entry.footer_length
             data = storage.get_range(entry.path, start, entry.footer_length)
             footer = decode_footer(data, entry)
+            if footer.unit_count > self._files[entry.catalogue]:
+                raise corrupt(entry.path, "it counts more files than its catalogue has")
             firsts = [group.first_key for group in footer.groups]
             array = firsts if footer.bytewise else np.array(firsts, np.int64)
             opened = _Opened(entry=entry, version=version, footer=footer, firsts=array)
