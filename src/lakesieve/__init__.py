@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         VerifiedRows,
     )
     from lakesieve.spark.api import (
+        clone_table,
         create_index,
         disable,
         enable,
@@ -54,6 +55,7 @@ __all__ = [
     "TablePruning",
     "TradeOffInfo",
     "VerifiedRows",
+    "clone_table",
     "create_index",
     "disable",
     "enable",

@@ -168,6 +168,10 @@ class FakeApi:
         self.calls.append(("trade_offs", {"table": table, "columns": columns, **rest}))
         return [TradeOffInfo(way="grid", bits_per_row=0.5, false_files=7.25, blocks=9)]
 
+    def clone_table(self, table: str, target: str, **rest: Any) -> list[Cloned]:
+        self.calls.append(("clone_table", {"table": table, "target": target, **rest}))
+        return [FakeIndex(self).clone(target)]
+
     def repair_index(self, table: str, name: str, **rest: Any) -> Repaired:
         self.calls.append(("repair_index", {"table": table, "name": name, **rest}))
         lost = (Damage(path="log/1.json", problem="it is gone"),)

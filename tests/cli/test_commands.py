@@ -252,6 +252,7 @@ def test_refresh_takes_one_index_or_all(lakesieve: Callable[..., Result], api) -
         (("compact", TABLE, "id"), "Merged 3 segments, 9.0 kB, of the index id"),
         (("compact", TABLE, "id", "--dry-run"), "Would merge 3 segments"),
         (("clone", TABLE, "id", "lake.db.u"), "lake.db.u has the index id of lake.db.t"),
+        (("clone-table", TABLE, "lake.db.u"), "lake.db.u has the index id of lake.db.t"),
         (("vacuum", TABLE, "id"), "Deleted 1 object, 5.0 kB; commits from 1 on are kept"),
         (("vacuum", TABLE, "id", "--dry-run"), "Would delete 1 object"),
         (("rollback", TABLE, "id", "0"), "bits a row"),

@@ -230,3 +230,38 @@ def test_a_lost_key_is_noticed(spark: SparkSession, table: str) -> None:
     (wrong,) = index.verify_rows(files=None).wrong
     assert wrong not in index.files("id = 5").paths
     assert index.verify_rows(files=0).wrong == ()
+
+
+def test_a_zero_copy_table_has_the_indexes(spark: SparkSession, table: str) -> None:
+    """A copy of any version shares files and segments; then each goes its own way."""
+    copy = "lake.life_copies.u"
+    spark.sql(f"DROP TABLE IF EXISTS {copy}")
+    index = ls.create_index(table, ["id"], spark=spark)
+    first = spark.table(f"{table}.snapshots").first()["snapshot_id"]
+    append(spark, 80_000, 10)
+    index.refresh()
+    (made,) = ls.clone_table(table, copy, spark=spark, version=first)
+
+    assert (made.files, made.shared) == (8, 8)
+    assert spark.table(copy).count() == 4_000
+    cloned = ls.open_index(copy, "id", spark=spark)
+    assert found(cloned, "id = 5") == (1, 0)
+    assert found(cloned, "id = 80005") == (0, 0)
+    append(spark, 90_000, 10, to=copy)
+    spark.sql(f"DELETE FROM {copy} WHERE id < 100")
+    assert cloned.refresh().files > 0
+    cloned.compact()
+    index.vacuum(retain_commits=1, older_than=timedelta(0), dry_run=False)
+    assert found(cloned, "id = 90005") == (1, 0)
+    assert cloned.verify_rows(files=None).wrong == index.verify_rows(files=None).wrong == ()
+    assert spark.table(table).count() == 4_010
+    with pytest.raises(InvalidInputError, match="lends objects to"):
+        index.drop()
+    told = spark.sql(f"SHOW TBLPROPERTIES {copy} ('gc.enabled')").first()
+    assert told["value"] == "false"
+    with pytest.raises(InvalidInputError, match="already"):
+        ls.clone_table(table, copy, spark=spark)
+    cloned.drop()
+    index.drop()
+    spark.sql(f"DROP TABLE {copy}")
+    assert spark.table(table).where("id = 5").count() == 1

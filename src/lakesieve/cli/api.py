@@ -104,6 +104,17 @@ class Api(Protocol):
     ) -> list[TradeOffInfo]:
         """Try budgets."""
 
+    def clone_table(
+        self,
+        table: str,
+        target: str,
+        *,
+        spark: Session,
+        version: str | int | None = None,
+        location: str | None = None,
+    ) -> list[Cloned]:
+        """Make a zero-copy table with its indexes."""
+
     def repair_index(
         self,
         table: str,

@@ -255,6 +255,24 @@ def clone(
     return _open(run, table, index).clone(target, name=name, commit=commit)
 
 
+@command("clone-table", ON_TABLES)
+def clone_table(
+    run: Run,
+    table: TableName,
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="TARGET", help="Name of the copy, in the same catalog.", show_default=False
+        ),
+    ],
+    version: Version = None,
+) -> list[Cloned]:
+    """Make a zero-copy table from any version of an Iceberg table, with all of its indexes."""
+    return run.api.clone_table(
+        table, target, spark=run.session(), version=version, location=run.location
+    )
+
+
 @command("rollback", ON_TABLES)
 def rollback(
     run: Run,
@@ -330,5 +348,5 @@ def _find(run: Run, table: str, predicate: str, version: str | None) -> Found:
 
 COMMANDS = (
     *(demo, create, curve, refresh, list_, show, files, explain),
-    *(history, compact, rollback, clone, verify, repair, vacuum, drop),
+    *(history, compact, rollback, clone, clone_table, verify, repair, vacuum, drop),
 )

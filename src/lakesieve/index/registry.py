@@ -15,7 +15,9 @@ from lakesieve.storage import Storage, open_storage
 from lakesieve.store import BlockCache, IndexReader, IndexStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
+
+    StorageOptions = Callable[[str], dict[str, str]]
 
     from lakesieve.index.reasons import Reason
 
@@ -28,17 +30,25 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,127}")
 _REMOTE_SECONDS = 10.0
 
 
-def roots_of(table_location: str, table_uuid: str, locations: Iterable[str] = ()) -> list[Storage]:
+def roots_of(
+    table_location: str,
+    table_uuid: str,
+    locations: Iterable[str] = (),
+    options: StorageOptions | None = None,
+) -> list[Storage]:
     """Folders in which indexes of a table may stand, the table's own first.
 
     Args:
         table_location: Root of the table.
         table_uuid: Its identity; names the table's folder under further locations.
         locations: Further roots, such as a bucket for indexes of read-only tables.
+        options: Tells the settings with which a location is reached.
     """
-    roots = [open_storage(table_location).child(FOLDER)]
-    roots += [open_storage(location).child(table_uuid) for location in locations]
-    return roots
+    places = [(table_location, FOLDER), *((location, table_uuid) for location in locations)]
+    return [
+        open_storage(place, options(place) if options else None).child(folder)
+        for place, folder in places
+    ]
 
 
 def index_storage(root: Storage, name: str) -> Storage:
@@ -72,10 +82,14 @@ class IndexRegistry:
 
     Args:
         locations: Further roots to search.
+        options: Tells the settings with which a location is reached.
     """
 
-    def __init__(self, locations: Iterable[str] = ()) -> None:
+    def __init__(
+        self, locations: Iterable[str] = (), options: StorageOptions | None = None
+    ) -> None:
         self._locations = tuple(locations)
+        self._options = options
         self._cache = BlockCache()
         self._entries: dict[str, _Entry] = {}
         self._answers: dict[tuple[str, str], tuple[float, list[OpenedIndex], list[Reason]]] = {}
@@ -98,7 +112,7 @@ class IndexRegistry:
             found: list[OpenedIndex] = []
             reasons: list[Reason] = []
             remote = False
-            for root in roots_of(table_location, table_uuid, self._locations):
+            for root in roots_of(table_location, table_uuid, self._locations, self._options):
                 remote = remote or not root.is_local
                 self._open_all(root, found, reasons)
             if remote:

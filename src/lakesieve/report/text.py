@@ -175,6 +175,8 @@ def _(result: list) -> RenderableType:  # type: ignore[type-arg]
         return _indexes(result)
     if all(isinstance(item, CommitInfo) for item in result):
         return _commits(result)
+    if all(isinstance(item, Cloned) for item in result):
+        return Group(*(to_text(item) for item in result))
     if all(isinstance(item, Refreshed) for item in result):
         return _refreshed(result)
     if all(isinstance(item, TradeOffInfo) for item in result):

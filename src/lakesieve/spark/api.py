@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError
 from lakesieve.index import (
+    Cloned,
     Found,
     IndexInfo,
     IndexRegistry,
@@ -23,6 +24,7 @@ from lakesieve.spark.index import SparkIndex, session_timezone
 from lakesieve.spark.progress import Watch
 from lakesieve.spark.pruning import pruning_rows
 from lakesieve.spark.rule import installed_rule
+from lakesieve.spark.session import storage_options
 from lakesieve.store import COMPACTION, IndexStore, Repaired, repair
 from lakesieve.tables import open_table
 
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from lakesieve.tables import Table
 
 __all__ = [
+    "clone_table",
     "create_index",
     "disable",
     "enable",
@@ -60,7 +63,7 @@ def enable(spark: SparkSession, *, locations: Iterable[str] = ()) -> None:
         SetupError: The table format's runtime is missing.
     """
     rule = installed_rule(spark)
-    rule.pruner.relocate(dict.fromkeys(locations))
+    rule.pruner.relocate(dict.fromkeys(locations), storage_options(spark))
     rule.activate(active=True)
 
 
@@ -119,7 +122,7 @@ def create_index(
     definition = define(
         opened, keys, name, budget=budget, absent_hits=absent_hits, compaction=compaction
     )
-    storage = _new_place(opened, name, location)
+    storage = _new_place(spark, opened, name, location)
     source = Source(table=opened, version=version, columns=keys, files=opened.live_files(version))
     with Watch(spark, progress, f"lakesieve: index {table} on {', '.join(columns)}") as watch:
         built = build_segments(
@@ -170,7 +173,7 @@ def open_index(
         NotFoundError: No such table or index.
     """
     opened = open_table(spark, table)
-    for root in roots_of(opened.location, opened.uuid, () if location is None else (location,)):
+    for root in _roots(spark, opened, location):
         storage = index_storage(root, name)
         if IndexStore(storage).exists():
             return SparkIndex(spark, opened, storage)
@@ -207,11 +210,50 @@ def repair_index(
         CorruptIndexError: Nothing that is left says what the index is of.
     """
     opened = open_table(spark, table)
-    for root in roots_of(opened.location, opened.uuid, () if location is None else (location,)):
+    for root in _roots(spark, opened, location):
         storage = index_storage(root, name)
         if storage.objects("log/") or storage.objects("files/"):
             return repair(IndexStore(storage), dry_run=dry_run)
     raise _no_index(table, name)
+
+
+def clone_table(
+    table: str,
+    target: str,
+    *,
+    spark: SparkSession,
+    version: str | int | None = None,
+    location: str | None = None,
+) -> list[Cloned]:
+    """Make a zero-copy table that begins as a version of another, with all of its indexes.
+
+    The copy shares the data files, and can never delete them (``gc.enabled`` is off); the indexes
+    share their segments. Both tables go their own ways from then on.
+
+    Args:
+        table: An Iceberg table, ``catalog.database.table``.
+        target: Name of the copy, in the same catalog.
+        spark: The session.
+        version: Snapshot id, time, tag or branch; ``None`` is the current version.
+        location: A further root to search for indexes.
+
+    Returns:
+        The indexes of the copy.
+
+    Raises:
+        NotFoundError: No such table or version.
+        InvalidInputError: The target's name is taken.
+        UnsupportedError: The table has no catalog, or one that cannot register tables.
+    """
+    opened = open_table(spark, table)
+    opened.copy_to(target, opened.version(version))
+    roots = _roots(spark, opened, location)
+    places = [root.child(name) for root in roots for name in sorted(root.folders(""))]
+    return [
+        SparkIndex(spark, opened, place).clone(target)
+        for place in places
+        if IndexStore(place).exists()
+    ]
 
 
 def list_indexes(
@@ -224,7 +266,7 @@ def list_indexes(
     """
     opened = open_table(spark, table)
     infos = []
-    for root in roots_of(opened.location, opened.uuid, () if location is None else (location,)):
+    for root in _roots(spark, opened, location):
         for name in sorted(root.folders("")):
             store = IndexStore(root.child(name))
             if store.exists():
@@ -254,14 +296,19 @@ def find_files(
         InvalidInputError: The predicate cannot be understood.
     """
     opened = open_table(spark, table)
-    registry = IndexRegistry(() if location is None else (location,))
+    locations = () if location is None else (location,)
+    registry = IndexRegistry(locations, storage_options(spark))
     indexes, reasons = registry.indexes(opened.location, opened.uuid)
     return find(opened, indexes, reasons, predicate, version, timezone=session_timezone(spark))
 
 
-def _new_place(table: Table, name: str, location: str | None) -> Storage:
-    roots = roots_of(table.location, table.uuid, () if location is None else (location,))
-    storage = index_storage(roots[-1], name)
+def _roots(spark: SparkSession, table: Table, location: str | None) -> list[Storage]:
+    locations = () if location is None else (location,)
+    return roots_of(table.location, table.uuid, locations, storage_options(spark))
+
+
+def _new_place(spark: SparkSession, table: Table, name: str, location: str | None) -> Storage:
+    storage = index_storage(_roots(spark, table, location)[-1], name)
     if IndexStore(storage).exists():
         raise InvalidInputError(
             f"{table.name} already has an index {name}.",

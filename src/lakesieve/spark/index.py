@@ -21,6 +21,7 @@ from lakesieve.index import (
 from lakesieve.spark.build import Source, build_segments, staged
 from lakesieve.spark.progress import Watch
 from lakesieve.spark.rule import installed_rule
+from lakesieve.spark.session import storage_options
 from lakesieve.spark.verify import check_rows
 from lakesieve.store import (
     CompactionPolicy,
@@ -257,8 +258,8 @@ class SparkIndex(Index):
                 kind=ErrorKind.INVALID_ARGUMENT,
                 hint="Create an index of its own for it.",
             )
-        root = roots_of(other.location, other.uuid)[0]
-        target = index_storage(root, name or self.name)
+        roots = roots_of(other.location, other.uuid, (), storage_options(self._spark))
+        target = index_storage(roots[0], name or self.name)
         made = clone(
             self._store,
             target,

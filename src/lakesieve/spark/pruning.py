@@ -23,7 +23,7 @@ from lakesieve.predicate import told as told_truth
 from lakesieve.tables.iceberg_schema import columns_of_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 __all__ = ["Pruner", "pruning_rows"]
 
@@ -35,14 +35,21 @@ class Pruner:
 
     Args:
         locations: Further roots to search for indexes.
+        options: Tells the settings with which a location is reached.
     """
 
-    def __init__(self, locations: Iterable[str] = ()) -> None:
-        self._registry = IndexRegistry(locations)
+    def __init__(
+        self,
+        locations: Iterable[str] = (),
+        options: Callable[[str], dict[str, str]] | None = None,
+    ) -> None:
+        self._registry = IndexRegistry(locations, options)
 
-    def relocate(self, locations: Iterable[str]) -> None:
-        """Search other further roots from now on, with empty caches."""
-        self._registry = IndexRegistry(locations)
+    def relocate(
+        self, locations: Iterable[str], options: Callable[[str], dict[str, str]] | None = None
+    ) -> None:
+        """Search other further roots from now on, reached by other settings, with empty caches."""
+        self._registry = IndexRegistry(locations, options)
 
     @property
     def locations(self) -> tuple[str, ...]:

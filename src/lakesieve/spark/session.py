@@ -7,18 +7,20 @@ import re
 import shutil
 import subprocess
 import sys
+from functools import partial
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lakesieve.errors import ErrorKind, InvalidInputError, SetupError, UnsupportedError
+from lakesieve.storage import hadoop_options
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from pyspark.sql import SparkSession
 
-__all__ = ["check_java", "check_session", "local_session"]
+__all__ = ["check_java", "check_session", "local_session", "storage_options"]
 
 MINIMUM_JAVA = 17
 ICEBERG_PACKAGE = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
@@ -93,6 +95,17 @@ def _defaults(warehouse: str) -> dict[str, str]:
         if "://" not in warehouse
         else "spark-warehouse",
     }
+
+
+def storage_options(spark: SparkSession) -> Callable[[str], dict[str, str]]:
+    """Tells with which settings a location is reached: those that Spark's Hadoop has for it.
+
+    Args:
+        spark: The session; its settings are read once, here.
+    """
+    hadoop: Any = spark._jsparkSession.sessionState().newHadoopConf()
+    conf = {f"fs.s3a.{name}": str(v) for name, v in hadoop.getPropsWithPrefix("fs.s3a.").items()}
+    return partial(hadoop_options, conf)
 
 
 def check_java() -> None:

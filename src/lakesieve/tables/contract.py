@@ -83,6 +83,16 @@ class Table(Protocol):
     def live_files(self, version: TableVersion) -> pa.Table:
         """Data files of that version: ``path`` string, ``size`` int64, ``records`` int64."""
 
+    def copy_to(self, name: str, version: TableVersion) -> None:
+        """Make another table that begins as a version of this one, sharing its data files.
+
+        Deleting files of that version from the other table is switched off for good.
+
+        Raises:
+            InvalidInputError: The name is taken, or cannot be one.
+            UnsupportedError: The format or the catalog cannot do that.
+        """
+
     @property
     def merges_on_read(self) -> bool:
         """Whether row-level commands write deletes, instead of data files anew."""

@@ -17,6 +17,7 @@ from lakesieve.errors import (
     UnsupportedError,
 )
 from lakesieve.tables.contract import RAW_READ, Column, TableVersion
+from lakesieve.tables.iceberg_copy import copy_table
 from lakesieve.tables.iceberg_schema import columns_of_schema, fields_of_type
 
 if TYPE_CHECKING:
@@ -123,6 +124,16 @@ class IcebergTable:
             "file_path AS path", "file_size_in_bytes AS size", "record_count AS records"
         )
         return rows.toArrow().cast(_FILES_SCHEMA)
+
+    def copy_to(self, name: str, version: TableVersion) -> None:
+        """Register new metadata that lists one snapshot, under a location of its own."""
+        if self._path or version.id is None:
+            raise UnsupportedError(
+                f"{self.name} has no catalog to register a copy in, or no data.",
+                kind=ErrorKind.UNSUPPORTED_TABLE,
+                hint="Name a table with data by its catalog identifier.",
+            )
+        copy_table(self._spark, self._java, self.name, name, int(version.id))
 
     @property
     def merges_on_read(self) -> bool:
