@@ -52,12 +52,12 @@ def lookup_ranges(blocks: Blocks, ranges: RangeSet) -> np.ndarray:
     return distinct(blocks.ordinals[at])
 
 
-def _one_range(blocks: Blocks, low: np.int64, high: np.int64) -> np.ndarray:
+def _one_range(blocks: Blocks, low: int, high: int) -> np.ndarray:
     """The same for a single range of integers, without what many of them need."""
     keys = blocks.keys.to_numpy()
     first = max(int(keys.searchsorted(low, side="right")) - 1, 0)
     last = int(keys.searchsorted(high, side="right"))
-    if low > blocks.max_key or last <= first:
+    if low > blocks.max_key or last <= first:  # type: ignore[operator]
         return blocks.ordinals[:0]
     units = blocks.ordinals[blocks.offsets[first] : blocks.offsets[last]]
     return units if last - first == 1 else distinct(units)

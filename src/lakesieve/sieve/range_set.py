@@ -29,7 +29,7 @@ class RangeSet:
     """Ranges of key codes, ordered by their first code.
 
     Args:
-        lows: First codes, ascending: an int64 array, or a list of bytes.
+        lows: First codes, ascending: an int64 array, or a list of bytes; one alone is in a list.
         highs: Last codes, *included*, as an int64 array; for bytes a list of the *excluded* ends,
             ``None`` for no end. Ascending where the ranges are disjoint.
     """
@@ -53,6 +53,8 @@ class RangeSet:
                 Integers become :func:`wide_code` where that is bytes.
             text: The text code of the blocks, if they have one.
         """
+        if len(intervals) == 1:
+            return cls._of_one(*intervals[0], physical, text)
         if physical == "bytes":
             texts: list[tuple[Any, Any]] = [
                 (_as_bytes(low) or b"", _as_bytes(high)) for low, high in intervals
@@ -68,6 +70,22 @@ class RangeSet:
             order = np.lexsort((highs, lows))
             lows, highs = lows[order], highs[order]
         return cls(lows=lows, highs=highs)
+
+    @classmethod
+    def _of_one(
+        cls, low: Code | None, high: Code | None, physical: str, text: TextCode | None
+    ) -> RangeSet:
+        """The same for one interval, without what arrays take."""
+        if physical == "bytes":
+            start, end = _as_bytes(low) or b"", _as_bytes(high)
+            some = end is None or start < end
+            if text is None:
+                return cls(lows=[start] * some, highs=[end] * some)
+            first, behind = text.interval(start, end) if some else (0, 0)
+        else:
+            first, behind = _clamp(low, _LOWEST), _clamp(high, _HIGHEST + 1)
+        some = first < behind
+        return cls(lows=[first] * some, highs=[behind - 1] * some)
 
     def between(self, low: Code | None, high: Code | None) -> RangeSet:
         """Those of disjoint ranges that hold a code of ``[low, high)``."""

@@ -311,6 +311,7 @@ def _scheme(location: str) -> str:
     return location.partition("://")[0] if "://" in location else ""
 
 
+@lru_cache(maxsize=4096)
 def _inside(path: str) -> str:
     parts = path.split("/")
     if path.startswith("/") or any(part in {"", ".", ".."} for part in parts) or "\0" in path:

@@ -124,8 +124,8 @@ class IndexReader:
         found: dict[str, list[np.ndarray]] = {}
         for opened, ranges, groups in plans:
             for number in groups:
-                mine_here = ranges.between(*_extent(opened, number))
-                units = lookup_ranges(self._group(opened, number), mine_here)
+                here = ranges if len(ranges) == 1 else ranges.between(*_extent(opened, number))
+                units = lookup_ranges(self._group(opened, number), here)
                 found.setdefault(opened.entry.catalogue, []).append(units)
         return {
             catalogue: parts[0] if len(parts) == 1 else distinct(np.concatenate(parts))
