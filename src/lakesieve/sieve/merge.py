@@ -177,10 +177,15 @@ def _starts(blocks: Blocks) -> pa.Array:
 
 
 def _end(blocks: Blocks) -> Code | None:
-    """The code behind the last key."""
+    """A code behind the last key, and not behind a key of another list that follows it."""
     last = blocks.bounds[1]
     if isinstance(last, bytes):
-        return last + b"\0"
+        end = last + b"\0"
+        if blocks.text is None or int(blocks.max_key) + 1 >= blocks.text.size:
+            return end
+        # the bound of text codes need not be a key of this list, but the first of the next
+        behind: bytes = blocks.text.decode(np.array([int(blocks.max_key) + 1]))[0].as_py()
+        return min(end, behind)
     return None if last == 2**63 - 1 else last + 1
 
 

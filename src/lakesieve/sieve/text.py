@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import itertools
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -60,6 +61,11 @@ class TextCode:
             found.append(weight)
             weight *= len(alphabet)
         return tuple(reversed(found))
+
+    @property
+    def size(self) -> int:
+        """How many codes there are."""
+        return math.prod(map(len, self.alphabets))
 
     @property
     def is_valid(self) -> bool:
