@@ -51,6 +51,7 @@ class ErrorKind(StrEnum):
     ALREADY_EXISTS = "already-exists"
     # commits
     CONFLICT = "conflict"
+    COMMIT_UNKNOWN = "commit-unknown"
     # environment
     JAVA_MISSING = "java-missing"
     DEPENDENCY_MISSING = "dependency-missing"

@@ -44,6 +44,11 @@ class IcebergTable:
         self.uuid = str(self._java.uuid())
         self.location = str(self._java.location())
 
+    @property
+    def java(self) -> Any:
+        """Iceberg's own object, as loaded when this one was made."""
+        return self._java
+
     def version(self, asked: str | int | None = None) -> TableVersion:
         """Resolve a snapshot id, an ISO timestamp, a branch or a tag.
 

@@ -1,0 +1,131 @@
+package lakesieve.deletes;
+
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashSet;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.iceberg.DataFile;
+import org.apache.iceberg.DeleteFile;
+import org.apache.iceberg.FileMetadata;
+import org.apache.iceberg.Metrics;
+import org.apache.iceberg.MetadataColumns;
+import org.apache.iceberg.PartitionSpec;
+import org.apache.iceberg.RowDelta;
+import org.apache.iceberg.Snapshot;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.types.Conversions;
+import org.apache.iceberg.types.Types;
+
+/**
+ * The commit of a conversion: equality delete files out, position deletes in.
+ *
+ * <p>A row delta and not a rewrite: it checks that the data files are still there, that the removed
+ * delete files are, and that nobody else gave a data file a deletion vector.
+ */
+public final class DeleteCommit {
+  private static final String MARK = "lakesieve-conversion";
+
+  private final DeletePlan plan;
+
+  public DeleteCommit(DeletePlan plan) {
+    this.plan = plan;
+  }
+
+  /**
+   * Commit a unit, against whatever the table has become since it was planned.
+   *
+   * @param written one text an output: file, data file, offset, length, positions, file size, first
+   *     and last position, separated by NUL
+   * @return "committed", "rejected" and why, or "unknown" and why
+   */
+  public String commit(
+      Table live, String branch, int unit, boolean dangling, List written, String id) {
+    List removed = plan.finished(unit, dangling);
+    Set references = new HashSet();
+    List added = new ArrayList();
+    for (Iterator it = written.iterator(); it.hasNext(); ) {
+      String[] told = ((String) it.next()).split("\0");
+      DeleteFile file = file(told);
+      added.add(file);
+      references.add(told[1]);
+      if (plan.formatVersion() >= 3) removed.addAll(plan.replaced(told[1]));
+    }
+    try {
+      RowDelta delta = live.newRowDelta();
+      if (branch != null) delta = (RowDelta) delta.toBranch(branch);
+      delta.validateFromSnapshot(plan.snapshot().snapshotId());
+      delta.validateDataFilesExist(references);
+      delta.validateDeletedFiles();
+      for (int i = 0; i < removed.size(); i++) delta.removeDeletes((DeleteFile) removed.get(i));
+      for (int i = 0; i < added.size(); i++) delta.addDeletes((DeleteFile) added.get(i));
+      delta.set(MARK, id);
+      delta.commit();
+      return "committed";
+    } catch (RuntimeException e) {
+      return outcome(live, id, e);
+    }
+  }
+
+  /** What a failed commit came to: read back by its mark. */
+  private static String outcome(Table live, String id, RuntimeException failure) {
+    String why = failure.getClass().getSimpleName() + ": " + failure.getMessage();
+    try {
+      live.refresh();
+      for (Iterator it = live.snapshots().iterator(); it.hasNext(); ) {
+        if (id.equals(((Snapshot) it.next()).summary().get(MARK))) return "committed";
+      }
+    } catch (RuntimeException e) {
+      return "unknown\0" + why;
+    }
+    String kind = failure.getClass().getSimpleName();
+    // what Iceberg throws before it tries, or when the catalog has refused
+    boolean refused =
+        kind.equals("ValidationException")
+            || kind.equals("CommitFailedException")
+            || kind.equals("IllegalArgumentException");
+    return (refused ? "rejected\0" : "unknown\0") + why;
+  }
+
+  private DeleteFile file(String[] told) {
+    DataFile data = plan.reachedFile(told[1]);
+    PartitionSpec spec = plan.spec(data.specId());
+    long count = Long.parseLong(told[4]);
+    FileMetadata.Builder builder =
+        FileMetadata.deleteFileBuilder(spec)
+            .ofPositionDeletes()
+            .withPath(told[0])
+            .withFileSizeInBytes(Long.parseLong(told[5]))
+            .withReferencedDataFile(told[1])
+            .withRecordCount(count);
+    if (!spec.isUnpartitioned()) builder = builder.withPartition(data.partition());
+    if (plan.formatVersion() >= 3) {
+      builder =
+          builder
+              .withFormat("puffin")
+              .withContentOffset(Long.parseLong(told[2]))
+              .withContentSizeInBytes(Long.parseLong(told[3]));
+    } else {
+      builder = builder.withFormat("parquet").withMetrics(metrics(told, count));
+    }
+    return builder.build();
+  }
+
+  /** Bounds by which readers older than the reference to the data file find it. */
+  private static Metrics metrics(String[] told, long count) {
+    Integer path = new Integer(MetadataColumns.DELETE_FILE_PATH.fieldId());
+    Integer pos = new Integer(MetadataColumns.DELETE_FILE_POS.fieldId());
+    Map lower = new java.util.HashMap();
+    Map upper = new java.util.HashMap();
+    ByteBuffer bound = Conversions.toByteBuffer(Types.StringType.get(), told[1]);
+    lower.put(path, bound);
+    upper.put(path, bound);
+    lower.put(pos, Conversions.toByteBuffer(Types.LongType.get(), Long.valueOf(told[6])));
+    upper.put(pos, Conversions.toByteBuffer(Types.LongType.get(), Long.valueOf(told[7])));
+    Map none = Collections.emptyMap();
+    return new Metrics(new Long(count), null, none, none, none, lower, upper);
+  }
+}

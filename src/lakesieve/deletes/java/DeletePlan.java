@@ -1,0 +1,505 @@
+package lakesieve.deletes;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import org.apache.iceberg.BaseFileScanTask;
+import org.apache.iceberg.BaseTable;
+import org.apache.iceberg.BatchScan;
+import org.apache.iceberg.ContentFile;
+import org.apache.iceberg.DataFile;
+import org.apache.iceberg.DataFiles;
+import org.apache.iceberg.DeleteFile;
+import org.apache.iceberg.FileContent;
+import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.HasTableOperations;
+import org.apache.iceberg.ManifestFile;
+import org.apache.iceberg.ManifestFiles;
+import org.apache.iceberg.PartitionSpec;
+import org.apache.iceberg.PartitionSpecParser;
+import org.apache.iceberg.Schema;
+import org.apache.iceberg.SchemaParser;
+import org.apache.iceberg.Snapshot;
+import org.apache.iceberg.SnapshotRef;
+import org.apache.iceberg.StaticTableOperations;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.TableUtil;
+import org.apache.iceberg.expressions.Expression;
+import org.apache.iceberg.expressions.Expressions;
+import org.apache.iceberg.expressions.ResidualEvaluator;
+import org.apache.iceberg.io.CloseableIterable;
+import org.apache.iceberg.types.TypeUtil;
+import org.apache.iceberg.types.Types;
+import org.apache.iceberg.util.ContentFileUtil;
+import org.apache.iceberg.util.PartitionMap;
+import org.apache.iceberg.util.SnapshotUtil;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.RowFactory;
+import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * Which equality deletes one version of a table has, and which data files they may reach.
+ *
+ * <p>The pairs are those of Iceberg's own planning: sequence numbers, partitions, statistics. Data
+ * and delete files that are linked by pairs form units, so that the delete files of a unit can go
+ * as soon as its data files are done.
+ */
+public final class DeletePlan {
+  private static final int ALL = -1;
+  private static final int EVERYWHERE = -1;
+  private static final String HIDDEN = "__lakesieve_dropped_";
+
+  private final BaseTable table;
+  private final String branch;
+  private final Long pinned;
+  private final Snapshot snapshot;
+  private final Schema schema;
+  private final Schema full;
+  private final PartitionMap groups;
+  private final List equality = new ArrayList(); // EqualityFile, one a delete file
+  private final Map byLocation = new HashMap();
+  private final List reached = new ArrayList(); // ReachedFile, one a data file
+  private final Map reachedByPath = new HashMap();
+  private final Set reachedPaths = new HashSet();
+  private final List kinds = new ArrayList(); // Kind
+  private final Map units = new LinkedHashMap(); // root node to number
+  private int nodes = 0;
+  private int[] links = new int[1024];
+  private long dataFiles = 0;
+  private long pairs = 0;
+  private long largest = 0;
+  private long positionFiles = 0;
+  private long vectors = 0;
+
+  private static final class EqualityFile {
+    DeleteFile file;
+    int kind;
+    int group;
+    int node;
+    boolean reaches;
+  }
+
+  private static final class ReachedFile {
+    DataFile file;
+    DeleteFile[] others;
+    int group;
+  }
+
+  private static final class Kind {
+    TreeSet ids;
+    boolean everywhere;
+    long files = 0;
+    long records = 0;
+    long reaching = 0;
+  }
+
+  /**
+   * Plan one version.
+   *
+   * @param asked the name of a branch or tag, any other text if a snapshot is given, or null
+   * @param snapshotId the snapshot that {@code asked} means, or null for the current one
+   */
+  public DeletePlan(Table loaded, String asked, String snapshotId) throws Exception {
+    this.table =
+        new BaseTable(
+            new StaticTableOperations(
+                ((HasTableOperations) loaded).operations().current(),
+                loaded.io(),
+                loaded.locationProvider()),
+            loaded.name());
+    SnapshotRef ref = asked == null ? null : (SnapshotRef) table.refs().get(asked);
+    this.branch = ref != null && ref.isBranch() ? asked : null;
+    if (asked == null || branch != null) {
+      this.pinned = null;
+      this.snapshot = branch == null ? table.currentSnapshot() : table.snapshot(branch);
+      this.schema = table.schema();
+    } else {
+      this.pinned = Long.valueOf(snapshotId);
+      this.snapshot = table.snapshot(pinned.longValue());
+      this.schema = SnapshotUtil.schemaFor(table, pinned.longValue());
+    }
+    this.groups = PartitionMap.create(table.specs());
+    listDeletes();
+    this.full = withDroppedKeys();
+    pair();
+    number();
+  }
+
+  private BatchScan scan() {
+    BatchScan scan = table.newBatchScan();
+    if (branch != null) return (BatchScan) scan.useRef(branch);
+    return pinned == null ? scan : scan.useSnapshot(pinned.longValue());
+  }
+
+  // ---- planning -------------------------------------------------------------------------------
+
+  private void listDeletes() throws Exception {
+    if (snapshot == null) return;
+    for (Iterator m = snapshot.deleteManifests(table.io()).iterator(); m.hasNext(); ) {
+      CloseableIterable files =
+          ManifestFiles.readDeleteManifest((ManifestFile) m.next(), table.io(), table.specs());
+      try {
+        for (Iterator it = files.iterator(); it.hasNext(); ) {
+          DeleteFile file = (DeleteFile) it.next();
+          if (file.content() == FileContent.EQUALITY_DELETES) {
+            add((DeleteFile) file.copyWithoutStats());
+          } else if (ContentFileUtil.isDV(file)) {
+            vectors++;
+          } else {
+            positionFiles++;
+          }
+        }
+      } finally {
+        files.close();
+      }
+    }
+  }
+
+  private void add(DeleteFile file) {
+    if (byLocation.containsKey(file.location())) return;
+    EqualityFile e = new EqualityFile();
+    e.file = file;
+    boolean everywhere = ((PartitionSpec) table.specs().get(new Integer(file.specId()))).isUnpartitioned();
+    e.group = everywhere ? EVERYWHERE : group(file);
+    e.node = newNode();
+    e.kind = kind(new TreeSet(file.equalityFieldIds()), everywhere);
+    Kind kind = (Kind) kinds.get(e.kind);
+    kind.files++;
+    kind.records += file.recordCount();
+    equality.add(e);
+    byLocation.put(file.location(), e);
+  }
+
+  private int kind(TreeSet ids, boolean everywhere) {
+    for (int i = 0; i < kinds.size(); i++) {
+      Kind k = (Kind) kinds.get(i);
+      if (k.everywhere == everywhere && k.ids.equals(ids)) return i;
+    }
+    Kind k = new Kind();
+    k.ids = ids;
+    k.everywhere = everywhere;
+    kinds.add(k);
+    return kinds.size() - 1;
+  }
+
+  private void pair() throws Exception {
+    CloseableIterable tasks = scan().planFiles();
+    try {
+      for (Iterator it = tasks.iterator(); it.hasNext(); ) {
+        FileScanTask task = (FileScanTask) it.next();
+        dataFiles++;
+        List deletes = task.deletes();
+        DeleteFile[] others = ScanView.withoutEquality(deletes);
+        if (others.length < deletes.size()) reach((DataFile) task.file(), deletes, others);
+      }
+    } finally {
+      tasks.close();
+    }
+  }
+
+  private void reach(DataFile file, List deletes, DeleteFile[] others) {
+    ReachedFile r = new ReachedFile();
+    r.file = file;
+    r.others = others;
+    r.group = group(file);
+    reached.add(r);
+    reachedByPath.put(file.location(), r);
+    reachedPaths.add(file.location());
+    long records = 0;
+    for (int i = 0; i < deletes.size(); i++) {
+      DeleteFile delete = (DeleteFile) deletes.get(i);
+      if (delete.content() != FileContent.EQUALITY_DELETES) continue;
+      EqualityFile e = (EqualityFile) byLocation.get(delete.location());
+      if (!e.reaches) ((Kind) kinds.get(e.kind)).reaching++;
+      e.reaches = true;
+      pairs++;
+      records += delete.recordCount();
+      join(r.group, e.node);
+    }
+    largest = Math.max(largest, records);
+  }
+
+  private int group(ContentFile file) {
+    Integer known = (Integer) groups.get(file.specId(), file.partition());
+    if (known == null) {
+      known = new Integer(newNode());
+      groups.put(file.specId(), file.partition(), known);
+    }
+    return known.intValue();
+  }
+
+  private int newNode() {
+    if (nodes == links.length) {
+      int[] more = new int[2 * nodes];
+      System.arraycopy(links, 0, more, 0, nodes);
+      links = more;
+    }
+    links[nodes] = nodes;
+    return nodes++;
+  }
+
+  private int root(int node) {
+    while (links[node] != node) {
+      links[node] = links[links[node]];
+      node = links[node];
+    }
+    return node;
+  }
+
+  private void join(int a, int b) {
+    links[root(a)] = root(b);
+  }
+
+  private void number() {
+    for (int i = 0; i < reached.size(); i++) {
+      Integer at = new Integer(root(((ReachedFile) reached.get(i)).group));
+      if (!units.containsKey(at)) units.put(at, new Integer(units.size()));
+    }
+  }
+
+  private boolean in(int unit, int node) {
+    Integer number = (Integer) units.get(new Integer(root(node)));
+    return number != null && (unit == ALL || number.intValue() == unit);
+  }
+
+  // ---- columns --------------------------------------------------------------------------------
+
+  /** The version's schema, with the equality columns that it has no more. */
+  private Schema withDroppedKeys() {
+    List columns = new ArrayList(schema.columns());
+    Set seen = new HashSet();
+    for (int i = 0; i < kinds.size(); i++) {
+      for (Iterator it = ((Kind) kinds.get(i)).ids.iterator(); it.hasNext(); ) {
+        Integer id = (Integer) it.next();
+        if (schema.findField(id.intValue()) != null || !seen.add(id)) continue;
+        columns.add(dropped(id.intValue()));
+      }
+    }
+    return new Schema(schema.schemaId(), columns);
+  }
+
+  private Types.NestedField dropped(int id) {
+    Types.NestedField newest = null;
+    int newestSchema = -1;
+    for (Iterator it = table.schemas().values().iterator(); it.hasNext(); ) {
+      Schema past = (Schema) it.next();
+      Types.NestedField field = past.asStruct().field(id);
+      if (field != null && past.schemaId() > newestSchema) {
+        newest = field;
+        newestSchema = past.schemaId();
+      }
+    }
+    if (newest == null) throw new UnsupportedOperationException("field " + id);
+    return Types.NestedField.optional(id, HIDDEN + id, newest.type());
+  }
+
+  /** Names from the top-level column down to a field. */
+  private List path(int id) {
+    Map above = TypeUtil.indexParents(full.asStruct());
+    List names = new ArrayList();
+    for (Integer at = new Integer(id); at != null; at = (Integer) above.get(at)) {
+      names.add(0, full.findField(at.intValue()).name());
+    }
+    return names;
+  }
+
+  // ---- what Python asks -----------------------------------------------------------------------
+
+  /** Counts and kinds, for JSON. */
+  public Map summary() {
+    Map m = new LinkedHashMap();
+    m.put("snapshot", snapshot == null ? null : String.valueOf(snapshot.snapshotId()));
+    m.put("format_version", new Integer(TableUtil.formatVersion(table)));
+    m.put("data_files", new Long(dataFiles));
+    m.put("reached_files", new Integer(reached.size()));
+    m.put("pairs", new Long(pairs));
+    m.put("largest", new Long(largest));
+    m.put("position_files", new Long(positionFiles));
+    m.put("vectors", new Long(vectors));
+    m.put("units", new Integer(units.size()));
+    m.put("columns", names(schema));
+    long bytes = 0;
+    long rows = 0;
+    int dangling = 0;
+    for (int i = 0; i < equality.size(); i++) {
+      EqualityFile e = (EqualityFile) equality.get(i);
+      bytes += e.file.fileSizeInBytes();
+      if (!e.reaches) dangling++;
+    }
+    for (int i = 0; i < reached.size(); i++) {
+      rows += ((ReachedFile) reached.get(i)).file.recordCount();
+    }
+    m.put("bytes", new Long(bytes));
+    m.put("reached_rows", new Long(rows));
+    m.put("dangling", new Integer(dangling));
+    List told = new ArrayList();
+    for (int i = 0; i < kinds.size(); i++) told.add(told((Kind) kinds.get(i)));
+    m.put("kinds", told);
+    return m;
+  }
+
+  private Map told(Kind kind) {
+    Map m = new LinkedHashMap();
+    List columns = new ArrayList();
+    for (Iterator it = kind.ids.iterator(); it.hasNext(); ) {
+      int id = ((Integer) it.next()).intValue();
+      Map column = new LinkedHashMap();
+      column.put("path", path(id));
+      column.put("type", full.findType(id).toString());
+      columns.add(column);
+    }
+    m.put("columns", columns);
+    m.put("everywhere", Boolean.valueOf(kind.everywhere));
+    m.put("files", new Long(kind.files));
+    m.put("records", new Long(kind.records));
+    m.put("reaching", new Long(kind.reaching));
+    return m;
+  }
+
+  private static List names(Schema schema) {
+    List names = new ArrayList();
+    for (int i = 0; i < schema.columns().size(); i++) {
+      names.add(((Types.NestedField) schema.columns().get(i)).name());
+    }
+    return names;
+  }
+
+  /** Rows of the data files that no equality delete reaches. */
+  public Dataset untouched(SparkSession spark, String name) {
+    BatchScan scan = ScanView.ofPaths(scan(), reachedPaths, false);
+    return TableView.relation(spark, table, name, full, snapshot, scan, null);
+  }
+
+  /** Rows of the data files of a unit that equality deletes reach, without those deletes. */
+  public Dataset touched(SparkSession spark, String name, int unit) {
+    Set paths = reachedPaths;
+    if (unit != ALL) {
+      paths = new HashSet();
+      for (int i = 0; i < reached.size(); i++) {
+        ReachedFile r = (ReachedFile) reached.get(i);
+        if (in(unit, r.group)) paths.add(r.file.location());
+      }
+    }
+    BatchScan scan = ScanView.ofPaths(scan(), paths, true);
+    return TableView.relation(spark, table, name, full, snapshot, scan, null);
+  }
+
+  /** The data files of a unit: path, group, sequence number. */
+  public Dataset touchedFiles(SparkSession spark, StructType type, int unit) {
+    List rows = new ArrayList();
+    for (int i = 0; i < reached.size(); i++) {
+      ReachedFile r = (ReachedFile) reached.get(i);
+      if (in(unit, r.group)) rows.add(row(r.file, r.group));
+    }
+    return spark.createDataFrame(rows, type);
+  }
+
+  /** The rows of delete files of a kind, read as data, with the columns of the kind. */
+  public Dataset deletes(SparkSession spark, String name, int kind, int unit) {
+    PartitionSpec none = PartitionSpec.unpartitioned();
+    String spec = PartitionSpecParser.toJson(none);
+    Schema keys = keys((Kind) kinds.get(kind));
+    String keysJson = SchemaParser.toJson(keys);
+    Expression all = Expressions.alwaysTrue();
+    List tasks = new ArrayList();
+    List files = files(kind, unit);
+    for (int i = 0; i < files.size(); i++) {
+      DeleteFile file = ((EqualityFile) files.get(i)).file;
+      DataFile data =
+          DataFiles.builder(none)
+              .withPath(file.location())
+              .withFormat(file.format())
+              .withFileSizeInBytes(file.fileSizeInBytes())
+              .withRecordCount(file.recordCount())
+              .withSplitOffsets(file.splitOffsets())
+              .withEncryptionKeyMetadata(file.keyMetadata())
+              .build();
+      tasks.add(
+          new BaseFileScanTask(
+              data, new DeleteFile[0], keysJson, spec, ResidualEvaluator.unpartitioned(all)));
+    }
+    return TableView.relation(
+        spark, table, name, keys, snapshot, ScanView.ofTasks(scan(), tasks), none);
+  }
+
+  private Schema keys(Kind kind) {
+    return new Schema(TypeUtil.select(full, kind.ids).columns());
+  }
+
+  /** The delete files of a kind that reach a data file of the unit: path, group, sequence number. */
+  public Dataset deleteFiles(SparkSession spark, StructType type, int kind, int unit) {
+    List rows = new ArrayList();
+    List files = files(kind, unit);
+    for (int i = 0; i < files.size(); i++) {
+      EqualityFile e = (EqualityFile) files.get(i);
+      rows.add(row(e.file, e.group));
+    }
+    return spark.createDataFrame(rows, type);
+  }
+
+  /** How many delete files of a kind reach a data file of the unit. */
+  public int reaching(int kind, int unit) {
+    return files(kind, unit).size();
+  }
+
+  private List files(int kind, int unit) {
+    List files = new ArrayList();
+    for (int i = 0; i < equality.size(); i++) {
+      EqualityFile e = (EqualityFile) equality.get(i);
+      if (e.kind == kind && e.reaches && in(unit, e.node)) files.add(e);
+    }
+    return files;
+  }
+
+  private static Row row(ContentFile file, int group) {
+    return RowFactory.create(
+        new Object[] {file.location(), new Integer(group), file.dataSequenceNumber()});
+  }
+
+  // ---- what a commit needs --------------------------------------------------------------------
+
+  /** The equality delete files that are of no more use when a unit is done. */
+  public List finished(int unit, boolean dangling) {
+    List files = new ArrayList();
+    for (int i = 0; i < equality.size(); i++) {
+      EqualityFile e = (EqualityFile) equality.get(i);
+      if (e.reaches ? in(unit, e.node) : dangling) files.add(e.file);
+    }
+    return files;
+  }
+
+  /** The data file with this path. */
+  public DataFile reachedFile(String path) {
+    return ((ReachedFile) reachedByPath.get(path)).file;
+  }
+
+  /** The deletes of a data file that a new deletion vector with all their positions replaces. */
+  public List replaced(String path) {
+    List files = new ArrayList();
+    DeleteFile[] others = ((ReachedFile) reachedByPath.get(path)).others;
+    for (int i = 0; i < others.length; i++) {
+      if (ContentFileUtil.isFileScoped(others[i])) files.add(others[i]);
+    }
+    return files;
+  }
+
+  public Snapshot snapshot() {
+    return snapshot;
+  }
+
+  public int formatVersion() {
+    return TableUtil.formatVersion(table);
+  }
+
+  public PartitionSpec spec(int id) {
+    return (PartitionSpec) table.specs().get(new Integer(id));
+  }
+}

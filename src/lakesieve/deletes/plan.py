@@ -1,0 +1,230 @@
+"""The plan of a table version's equality deletes: which there are and which files they reach.
+
+The planning itself is done in the JVM by Iceberg's own code; here it is given Python's types.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from dataclasses import dataclass
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from lakesieve.errors import ErrorKind, SetupError, UnsupportedError
+from lakesieve.tables import open_table
+from lakesieve.tables.iceberg import IcebergTable
+from lakesieve.tables.janino import JavaSources
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["ALL", "DELETE_SEQUENCE", "FILE", "GROUP", "PLANNED_FILE", "SEQUENCE", "DeletePlan", "Kind", "plan_deletes"]
+
+ALL = -1
+"""Instead of the number of a unit: all of them."""
+
+FILE = "__lakesieve_file"
+PLANNED_FILE = "__lakesieve_planned_file"
+GROUP = "__lakesieve_group"
+SEQUENCE = "__lakesieve_sequence"
+DELETE_SEQUENCE = "__lakesieve_delete_sequence"
+
+_SOURCES = JavaSources(
+    resources.files("lakesieve.deletes") / "java",
+    ("ScanView", "TableView", "DeletePlan", "DeleteCommit"),
+)
+_FILES_TYPE = f"{PLANNED_FILE} string, {GROUP} int, {SEQUENCE} bigint"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyColumn:
+    """A column that equality deletes compare.
+
+    Args:
+        path: Names from the top-level column down to the field.
+        type: Its type as Iceberg prints it.
+    """
+
+    path: tuple[str, ...]
+    type: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """Equality delete files that one join can apply.
+
+    Args:
+        number: Its number in the plan.
+        columns: The columns they compare.
+        everywhere: They apply to every partition.
+        files: Delete files.
+        records: Rows of them.
+        reaching: Delete files that may reach a data file.
+    """
+
+    number: int
+    columns: tuple[KeyColumn, ...]
+    everywhere: bool
+    files: int
+    records: int
+    reaching: int
+
+
+class DeletePlan:
+    """Which equality deletes one version of a table has, and which data files they reach.
+
+    Args:
+        spark: The session.
+        table: The table, just loaded.
+        version: Snapshot id, time, tag or branch; ``None`` is the current version.
+
+    Raises:
+        NotFoundError: There is no such version.
+        UnsupportedError: A delete file compares a column that was dropped inside a struct.
+    """
+
+    def __init__(
+        self, spark: SparkSession, table: IcebergTable, version: str | int | None = None
+    ) -> None:
+        self._spark = spark
+        self.table = table
+        asked = None if version is None else str(version)
+        snapshot = None if asked is None else table.version(asked).id
+        try:
+            self.java = _SOURCES.new(
+                spark, "lakesieve.deletes.DeletePlan", table.java, asked, snapshot
+            )
+        except Exception as error:
+            if "UnsupportedOperationException: field" in str(error):
+                raise UnsupportedError(
+                    f"{table.name} has equality deletes by a column that was dropped from a struct.",
+                    kind=ErrorKind.UNSUPPORTED_TABLE,
+                    hint="Rewrite its data files with Iceberg's rewrite_data_files.",
+                ) from error
+            raise
+        jvm: Any = spark._jvm
+        mapper = jvm.com.fasterxml.jackson.databind.ObjectMapper()
+        self.summary: dict[str, Any] = json.loads(mapper.writeValueAsString(self.java.summary()))
+        self.kinds = tuple(_kind(n, told) for n, told in enumerate(self.summary["kinds"]))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The top-level columns of the version's schema."""
+        return tuple(self.summary["columns"])
+
+    @property
+    def snapshot(self) -> str | None:
+        """Id of the snapshot, ``None`` of a table without data."""
+        told = self.summary["snapshot"]
+        return None if told is None else str(told)
+
+    @property
+    def reached_files(self) -> int:
+        """Data files that an equality delete may reach."""
+        return int(self.summary["reached_files"])
+
+    @property
+    def units(self) -> int:
+        """Parts of the table that share no delete file."""
+        return int(self.summary["units"])
+
+    def untouched(self) -> DataFrame:
+        """Rows of the data files that no equality delete reaches."""
+        return self._frame(self.java.untouched(self._java_session, self._name("untouched")))
+
+    def touched(self, unit: int = ALL) -> DataFrame:
+        """Rows of a unit's reached data files as if there were no equality deletes."""
+        return self._frame(self.java.touched(self._java_session, self._name("touched"), unit))
+
+    def touched_files(self, unit: int = ALL) -> DataFrame:
+        """The reached data files of a unit: path, group, sequence number."""
+        return self._frame(self.java.touchedFiles(self._java_session, self._files_type(), unit))
+
+    def deletes(self, kind: Kind, unit: int = ALL) -> DataFrame:
+        """Rows of a kind's delete files that reach a data file of a unit."""
+        name = self._name(f"deletes {kind.number}")
+        return self._frame(self.java.deletes(self._java_session, name, kind.number, unit))
+
+    def delete_files(self, kind: Kind, unit: int = ALL) -> DataFrame:
+        """Those delete files: path, group, sequence number."""
+        files = self.java.deleteFiles(self._java_session, self._files_type(), kind.number, unit)
+        return self._frame(files)
+
+    def kinds_of(self, unit: int = ALL) -> tuple[Kind, ...]:
+        """The kinds of delete files that reach a data file of a unit."""
+        if unit == ALL:
+            return tuple(kind for kind in self.kinds if kind.reaching)
+        return tuple(k for k in self.kinds if k.reaching and self.java.reaching(k.number, unit))
+
+    def commit(self) -> Any:
+        """The Java object that commits the work on this plan."""
+        return _SOURCES.new(self._spark, "lakesieve.deletes.DeleteCommit", self.java)
+
+    @property
+    def _java_session(self) -> Any:
+        return self._spark._jsparkSession
+
+    def _name(self, what: str) -> str:
+        return f"{self.table.name} ({what}, {uuid.uuid4().hex})"
+
+    def _files_type(self) -> Any:
+        jvm: Any = self._spark._jvm
+        return jvm.org.apache.spark.sql.types.StructType.fromDDL(_FILES_TYPE)
+
+    def _frame(self, java: Any) -> DataFrame:
+        from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
+
+        return ClassicFrame(java, self._spark)
+
+
+def plan_deletes(
+    spark: SparkSession, table: str, version: str | int | None = None
+) -> DeletePlan:
+    """Load a table and plan one of its versions.
+
+    Raises:
+        NotFoundError: There is no such table or version.
+        UnsupportedError: It is not an Iceberg table, or the session has no classic Spark.
+        SetupError: Iceberg's runtime is not on the class path.
+    """
+    _check_session(spark)
+    opened = open_table(spark, table)
+    if not isinstance(opened, IcebergTable):
+        raise UnsupportedError(
+            f"{table} is a table of the format {opened.format}, which has no equality deletes.",
+            kind=ErrorKind.UNSUPPORTED_TABLE,
+            hint="Equality deletes are a matter of Iceberg tables.",
+        )
+    return DeletePlan(spark, opened, version)
+
+
+def _check_session(spark: SparkSession) -> None:
+    if not hasattr(spark, "_jsparkSession"):
+        raise UnsupportedError(
+            "This is a Spark Connect session, which has no access to Iceberg's planning.",
+            kind=ErrorKind.UNSUPPORTED_SESSION,
+            hint="Use a classic session (spark-submit, pyspark, or ls.local_session()).",
+        )
+    jvm: Any = spark._jvm
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    try:
+        loader.loadClass("org.apache.iceberg.spark.source.SparkTable")
+    except Exception as error:
+        raise SetupError(
+            "Iceberg's Spark runtime is not on the class path of this session.",
+            kind=ErrorKind.DEPENDENCY_MISSING,
+            hint="Start it with spark.jars.packages, or use ls.local_session().",
+        ) from error
+
+
+def _kind(number: int, told: dict[str, Any]) -> Kind:
+    columns = tuple(KeyColumn(path=tuple(c["path"]), type=c["type"]) for c in told["columns"])
+    return Kind(
+        number=number,
+        columns=columns,
+        everywhere=told["everywhere"],
+        files=told["files"],
+        records=told["records"],
+        reaching=told["reaching"],
+    )

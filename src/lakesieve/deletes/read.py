@@ -1,0 +1,115 @@
+"""Reading a table with equality deletes by joins, which spill instead of failing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lakesieve.deletes.plan import (
+    ALL,
+    DELETE_SEQUENCE,
+    FILE,
+    GROUP,
+    PLANNED_FILE,
+    SEQUENCE,
+    DeletePlan,
+    Kind,
+    plan_deletes,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+__all__ = ["column", "deleted_by", "newest_deletes", "read", "with_file"]
+
+_KEY = "__lakesieve_key_"
+_DELETE_GROUP = "__lakesieve_delete_group"
+
+
+def read(table: str, *, spark: SparkSession, version: str | int | None = None) -> DataFrame:
+    """Read a table with equality deletes in bounded memory.
+
+    The rows are those that Iceberg's own reader gives. Columns and filters are pushed into the
+    scan of the data files as usual; a data file that no equality delete reaches takes part in no
+    join.
+
+    Args:
+        table: ``catalog.database.table`` or ``iceberg:PATH``.
+        spark: A classic (not Connect) session.
+        version: Snapshot id, time, tag or branch; ``None`` is the current version.
+
+    Returns:
+        The table's columns, fixed to the version as it is now.
+
+    Raises:
+        NotFoundError: There is no such table or version.
+        UnsupportedError: It is not an Iceberg table, or the session is a Connect session.
+    """
+    plan = plan_deletes(spark, table, version)
+    columns = [column((name,)) for name in plan.columns]
+    untouched = plan.untouched().select(*columns)
+    if not plan.reached_files:
+        return untouched
+    rows = with_file(plan.touched(), plan.touched_files())
+    for kind in plan.kinds_of():
+        rows = rows.join(newest_deletes(plan, kind), deleted_by(kind), "left_anti")
+    live = rows.select(*columns)
+    if plan.reached_files == plan.summary["data_files"]:
+        return live
+    return untouched.unionByName(live)
+
+
+def with_file(rows: DataFrame, files: DataFrame, extra: Sequence[str] = ()) -> DataFrame:
+    """Give rows their file's path, group and sequence number.
+
+    Args:
+        rows: Rows of a relation of Iceberg's source.
+        files: What is known of each file: path, group, sequence number.
+        extra: Further metadata columns that are wanted.
+    """
+    from pyspark.sql import functions as F
+
+    found = rows.select("*", F.col("_file").alias(FILE), *extra)
+    joined = found.join(F.broadcast(files), F.col(FILE) == F.col(PLANNED_FILE), "left")
+    # a row of a file that was not planned must not pass as one that no delete reaches
+    known = F.coalesce(SEQUENCE, F.raise_error(F.concat(F.lit("not planned: "), F.col(FILE))))
+    return joined.withColumn(SEQUENCE, known).drop(PLANNED_FILE)
+
+
+def newest_deletes(plan: DeletePlan, kind: Kind, unit: int = ALL) -> DataFrame:
+    """One row a deleted key (in each partition), with its highest sequence number."""
+    from pyspark.sql import functions as F
+
+    keys = [_comparable(c.path, c.type).alias(f"{_KEY}{n}") for n, c in enumerate(kind.columns)]
+    rows = with_file(plan.deletes(kind, unit), plan.delete_files(kind, unit))
+    by = [F.col(f"{_KEY}{n}") for n in range(len(keys))]
+    if not kind.everywhere:
+        by.append(F.col(_DELETE_GROUP))
+    return (
+        rows.select(*keys, F.col(GROUP).alias(_DELETE_GROUP), SEQUENCE)
+        .groupBy(*by)
+        .agg(F.max(SEQUENCE).alias(DELETE_SEQUENCE))
+    )
+
+
+def deleted_by(kind: Kind) -> Column:
+    """The condition under which a row of :func:`newest_deletes` deletes a row."""
+    from pyspark.sql import functions as F
+
+    condition = F.col(SEQUENCE) < F.col(DELETE_SEQUENCE)
+    for n, key in enumerate(kind.columns):
+        condition &= _comparable(key.path, key.type).eqNullSafe(F.col(f"{_KEY}{n}"))
+    return condition if kind.everywhere else condition & (F.col(GROUP) == F.col(_DELETE_GROUP))
+
+
+def column(path: Sequence[str]) -> Column:
+    """A column by the names that lead to it, whatever characters they have."""
+    from pyspark.sql import functions as F
+
+    return F.col(".".join("`" + part.replace("`", "``") + "`" for part in path))
+
+
+def _comparable(path: Sequence[str], type_: str) -> Column:
+    # Iceberg tells -0.0 from 0.0, Spark's joins do not; as text they differ, and every NaN is one
+    return column(path).cast("string") if type_ in {"float", "double"} else column(path)

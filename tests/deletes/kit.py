@@ -1,0 +1,91 @@
+"""Tables with equality deletes, which Spark cannot write: a kit for the tests."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lakesieve.tables.janino import JavaSources
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import SparkSession
+
+__all__ = ["EqualityDeletes", "load", "stock_rows"]
+
+_SOURCES = JavaSources(Path(__file__).parent / "java", ("DeleteWriter",))
+
+
+def load(spark: SparkSession, name: str) -> Any:
+    """Iceberg's own object of a table, fresh."""
+    jvm: Any = spark._jvm
+    table = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, name)
+    table.refresh()
+    return table
+
+
+def stock_rows(spark: SparkSession, name: str, version: str | None = None) -> list[str]:
+    """The rows that Iceberg's own reader gives, as sorted texts."""
+    reader = spark.read.format("iceberg")
+    if version is not None:
+        reader = reader.option("versionAsOf", version)
+    return sorted(map(repr, reader.load(name).collect()))
+
+
+class EqualityDeletes:
+    """Writes equality delete files for one table.
+
+    Args:
+        spark: The session.
+        name: The table.
+    """
+
+    def __init__(self, spark: SparkSession, name: str) -> None:
+        self._spark = spark
+        self._name = name
+        self._writer = _SOURCES.new(spark, "lakesieve.tests.DeleteWriter")
+
+    def places(self, *, branch: str | None = None) -> list[Any]:
+        """The partitions that have data files."""
+        return list(self._writer.partitions(load(self._spark, self._name), branch))
+
+    def everywhere(self) -> Any:
+        """The place of deletes that apply to every partition; ``None`` if the table has none."""
+        return self._writer.everywhere(load(self._spark, self._name))
+
+    def delete(
+        self,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[Any]],
+        *,
+        place: Any = None,
+        format: str = "parquet",  # noqa: A002 -- the word of the table property
+        branch: str | None = None,
+    ) -> None:
+        """Write one delete file and commit it.
+
+        Args:
+            columns: The equality columns.
+            rows: Values in the order of the columns, as JSON has them.
+            place: One of ``places``; by default the first, or everywhere.
+            format: Format of the delete file.
+            branch: The branch to commit to.
+        """
+        table = load(self._spark, self._name)
+        jvm: Any = self._spark._jvm
+        found = place or self.everywhere() or self.places(branch=branch)[0]
+        names, texts = jvm.java.util.ArrayList(), jvm.java.util.ArrayList()
+        for name in columns:
+            names.add(name)
+        for row in rows:
+            values = jvm.java.util.ArrayList()
+            for value in row:
+                values.add(None if value is None else json.dumps(value))
+            texts.add(values)
+        path = f"{table.location()}/data/{uuid.uuid4().hex}-eq.{format}"
+        files = jvm.java.util.ArrayList()
+        files.add(self._writer.write(table, found, names, texts, format, path))
+        self._writer.commit(table, files, branch)
