@@ -14,6 +14,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lakesieve import deletes
     from lakesieve.index.index import Index
     from lakesieve.index.result import (
         BuildProgress,
@@ -57,6 +58,7 @@ __all__ = [
     "VerifiedRows",
     "clone_table",
     "create_index",
+    "deletes",
     "disable",
     "enable",
     "find_files",
@@ -85,4 +87,6 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name == "deletes":
+        return importlib.import_module("lakesieve.deletes")
     return getattr(importlib.import_module(_HOMES.get(name, "lakesieve.spark.api")), name)

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import timedelta
 
+    from lakesieve.deletes.result import Conversion, ConversionProgress, DeleteStatus
     from lakesieve.index.result import (
         BuildProgress,
         Cloned,
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     )
     from lakesieve.store import Repaired, Vacuumed, Verified
 
-__all__ = ["Api", "OpenIndex", "Session"]
+__all__ = ["Api", "DeletesApi", "OpenIndex", "Session"]
 
 Session: TypeAlias = Any
 """A Spark session, which the command line only hands on."""
@@ -71,8 +72,39 @@ class OpenIndex(Protocol):
         """Read data files again and look up their keys."""
 
 
+class DeletesApi(Protocol):
+    """The functions of ``lakesieve.deletes`` that the commands call."""
+
+    def status(
+        self,
+        table: str,
+        *,
+        spark: Session,
+        version: str | int | None = None,
+        count_keys: bool = True,
+    ) -> DeleteStatus:
+        """Tell what a table's deletes cost."""
+
+    def convert(
+        self,
+        table: str,
+        *,
+        spark: Session,
+        branch: str | None = None,
+        dry_run: bool = False,
+        partial_progress: bool = False,
+        attempts: int = ...,
+        progress: Callable[[ConversionProgress], None] | None = None,
+    ) -> Conversion:
+        """Replace equality deletes."""
+
+
 class Api(Protocol):
     """The functions of the package ``lakesieve`` that the commands call."""
+
+    @property
+    def deletes(self) -> DeletesApi:
+        """What is done about equality deletes."""
 
     def local_session(
         self, warehouse: str = ..., *, conf: Mapping[str, str] | None = None

@@ -11,6 +11,7 @@ import typer
 
 import lakesieve
 from lakesieve.cli.commands import COMMANDS
+from lakesieve.cli.deletes import DELETES
 
 if TYPE_CHECKING:
     from lakesieve.cli.api import Api
@@ -46,6 +47,14 @@ def build_app(api: Api = lakesieve) -> typer.Typer:
 
     for command in COMMANDS:
         command.add_to(app, api)
+    deletes = typer.Typer(
+        name="deletes",
+        help="Equality deletes of Iceberg tables: what they cost, and getting rid of them.",
+        no_args_is_help=True,
+    )
+    for command in DELETES:
+        command.add_to(deletes, api)
+    app.add_typer(deletes)
     return app
 
 

@@ -2,6 +2,17 @@
 
 from __future__ import annotations
 
+from lakesieve.deletes.convert import convert
 from lakesieve.deletes.read import read
+from lakesieve.deletes.result import Conversion, ConversionProgress, DeleteStatus, FieldSet
+from lakesieve.deletes.status import status
 
-__all__ = ["read"]
+__all__ = [
+    "Conversion",
+    "ConversionProgress",
+    "DeleteStatus",
+    "FieldSet",
+    "convert",
+    "read",
+    "status",
+]

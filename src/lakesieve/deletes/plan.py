@@ -19,10 +19,24 @@ from lakesieve.tables.janino import JavaSources
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["ALL", "DELETE_SEQUENCE", "FILE", "GROUP", "PLANNED_FILE", "SEQUENCE", "DeletePlan", "Kind", "plan_deletes"]
+__all__ = [
+    "ALL",
+    "DELETE_SEQUENCE",
+    "EVERY_FILE",
+    "FILE",
+    "GROUP",
+    "PLANNED_FILE",
+    "SEQUENCE",
+    "DeletePlan",
+    "Kind",
+    "plan_deletes",
+]
 
 ALL = -1
 """Instead of the number of a unit: all of them."""
+
+EVERY_FILE = -2
+"""Instead of the number of a unit: every delete file, also those that reach nothing."""
 
 FILE = "__lakesieve_file"
 PLANNED_FILE = "__lakesieve_planned_file"
@@ -98,7 +112,7 @@ class DeletePlan:
         except Exception as error:
             if "UnsupportedOperationException: field" in str(error):
                 raise UnsupportedError(
-                    f"{table.name} has equality deletes by a column that was dropped from a struct.",
+                    f"{table.name} has equality deletes by a field that its struct has no more.",
                     kind=ErrorKind.UNSUPPORTED_TABLE,
                     hint="Rewrite its data files with Iceberg's rewrite_data_files.",
                 ) from error
@@ -178,9 +192,7 @@ class DeletePlan:
         return ClassicFrame(java, self._spark)
 
 
-def plan_deletes(
-    spark: SparkSession, table: str, version: str | int | None = None
-) -> DeletePlan:
+def plan_deletes(spark: SparkSession, table: str, version: str | int | None = None) -> DeletePlan:
     """Load a table and plan one of its versions.
 
     Raises:

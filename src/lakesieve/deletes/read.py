@@ -83,9 +83,9 @@ def newest_deletes(plan: DeletePlan, kind: Kind, unit: int = ALL) -> DataFrame:
 
     keys = [_comparable(c.path, c.type).alias(f"{_KEY}{n}") for n, c in enumerate(kind.columns)]
     rows = with_file(plan.deletes(kind, unit), plan.delete_files(kind, unit))
-    by = [F.col(f"{_KEY}{n}") for n in range(len(keys))]
+    by = [f"{_KEY}{n}" for n in range(len(keys))]
     if not kind.everywhere:
-        by.append(F.col(_DELETE_GROUP))
+        by.append(_DELETE_GROUP)
     return (
         rows.select(*keys, F.col(GROUP).alias(_DELETE_GROUP), SEQUENCE)
         .groupBy(*by)

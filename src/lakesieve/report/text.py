@@ -10,6 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from lakesieve.deletes.result import Conversion, DeleteStatus
 from lakesieve.index.result import (
     Cloned,
     CommitInfo,
@@ -20,6 +21,7 @@ from lakesieve.index.result import (
     TradeOffInfo,
 )
 from lakesieve.report import units
+from lakesieve.report.deletes import conversion_facts, status_facts
 from lakesieve.report.demo import demo_text
 from lakesieve.report.result import Checked, Dropped, Explained
 from lakesieve.spark.demo_result import DemoResult
@@ -100,6 +102,16 @@ def _(result: IndexInfo) -> RenderableType:
             ("compaction", result.compaction),
         ]
     )
+
+
+@to_text.register
+def _(result: DeleteStatus) -> RenderableType:
+    return _facts(status_facts(result))
+
+
+@to_text.register
+def _(result: Conversion) -> RenderableType:
+    return _facts(conversion_facts(result))
 
 
 @to_text.register

@@ -54,6 +54,7 @@ import org.apache.spark.sql.types.StructType;
  */
 public final class DeletePlan {
   private static final int ALL = -1;
+  private static final int EVERY_FILE = -2;
   private static final int EVERYWHERE = -1;
   private static final String HIDDEN = "__lakesieve_dropped_";
 
@@ -454,7 +455,8 @@ public final class DeletePlan {
     List files = new ArrayList();
     for (int i = 0; i < equality.size(); i++) {
       EqualityFile e = (EqualityFile) equality.get(i);
-      if (e.kind == kind && e.reaches && in(unit, e.node)) files.add(e);
+      if (e.kind != kind) continue;
+      if (unit == EVERY_FILE || (e.reaches && in(unit, e.node))) files.add(e);
     }
     return files;
   }
@@ -474,6 +476,24 @@ public final class DeletePlan {
       if (e.reaches ? in(unit, e.node) : dangling) files.add(e.file);
     }
     return files;
+  }
+
+  /** What a unit's conversion removes and reads: delete files, their records, data files, rows. */
+  public long[] extent(int unit, boolean dangling) {
+    long[] extent = new long[4];
+    for (int i = 0; i < equality.size(); i++) {
+      EqualityFile e = (EqualityFile) equality.get(i);
+      if (e.reaches ? !in(unit, e.node) : !dangling) continue;
+      extent[0]++;
+      extent[1] += e.file.recordCount();
+    }
+    for (int i = 0; i < reached.size(); i++) {
+      ReachedFile r = (ReachedFile) reached.get(i);
+      if (!in(unit, r.group)) continue;
+      extent[2]++;
+      extent[3] += r.file.recordCount();
+    }
+    return extent;
   }
 
   /** The data file with this path. */

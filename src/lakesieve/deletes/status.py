@@ -1,0 +1,103 @@
+"""What the deletes of a table cost those who read it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lakesieve.deletes.plan import EVERY_FILE, DeletePlan, Kind, plan_deletes
+from lakesieve.deletes.read import newest_deletes
+from lakesieve.deletes.result import DeleteStatus, FieldSet
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["status"]
+
+RECORD_BYTES = 132
+"""Heap that Iceberg's reader takes for one delete record with one number as its key, measured."""
+
+# beside the delete sets there must be room for the query itself
+_ROOM = 0.5
+
+
+def status(
+    table: str,
+    *,
+    spark: SparkSession,
+    version: str | int | None = None,
+    count_keys: bool = True,
+) -> DeleteStatus:
+    """Tell what the deletes of one version of a table cost its readers.
+
+    Args:
+        table: ``catalog.database.table`` or ``iceberg:PATH``.
+        spark: A classic (not Connect) session; its executors are those compared with.
+        version: Snapshot id, time, tag or branch; ``None`` is the current version.
+        count_keys: Count the distinct keys, which reads every equality delete file.
+
+    Raises:
+        NotFoundError: There is no such table or version.
+        UnsupportedError: It is not an Iceberg table, or the session is a Connect session.
+    """
+    plan = plan_deletes(spark, table, version)
+    told = plan.summary
+    sets = tuple(_field_set(plan, kind, count_keys=count_keys) for kind in plan.kinds)
+    tasks, heap = _executor(spark)
+    return DeleteStatus(
+        table=table,
+        version=plan.snapshot,
+        format_version=told["format_version"],
+        data_files=told["data_files"],
+        reached_files=told["reached_files"],
+        equality_files=sum(found.files for found in sets),
+        equality_records=sum(found.records for found in sets),
+        equality_bytes=told["bytes"],
+        dangling_files=told["dangling"],
+        keys=sum(found.keys or 0 for found in sets) if count_keys else None,
+        pairs=told["pairs"],
+        position_files=told["position_files"],
+        vectors=told["vectors"],
+        task_records=told["largest"],
+        task_bytes=told["largest"] * RECORD_BYTES,
+        executor_tasks=tasks,
+        executor_bytes=heap,
+        field_sets=sets,
+        verdict=_verdict(told, tasks, heap),
+    )
+
+
+def _field_set(plan: DeletePlan, kind: Kind, *, count_keys: bool) -> FieldSet:
+    return FieldSet(
+        columns=tuple(".".join(column.path) for column in kind.columns),
+        everywhere=kind.everywhere,
+        files=kind.files,
+        records=kind.records,
+        keys=newest_deletes(plan, kind, EVERY_FILE).count() if count_keys else None,
+    )
+
+
+def _executor(spark: SparkSession) -> tuple[int, int]:
+    """Tasks at once and heap of one executor."""
+    jvm: Any = spark._jvm
+    context = spark.sparkContext
+    if str(context.master).startswith("local"):
+        return context.defaultParallelism, int(jvm.java.lang.Runtime.getRuntime().maxMemory())
+    conf = context.getConf()
+    memory = conf.get("spark.executor.memory", "1g")
+    heap = int(jvm.org.apache.spark.network.util.JavaUtils.byteStringAsBytes(memory))
+    slots = int(str(conf.get("spark.executor.cores", "1")))
+    return max(1, slots // int(str(conf.get("spark.task.cpus", "1")))), heap
+
+
+def _verdict(told: dict[str, Any], tasks: int, heap: int) -> str:
+    if not told["pairs"]:
+        if told["dangling"]:
+            return "No equality delete reaches a data file any more: convert removes their files."
+        return "The table has no equality deletes."
+    needed = told["largest"] * RECORD_BYTES * min(tasks, told["reached_files"])
+    share = f"{needed / heap:.0%} of an executor's heap" if needed >= heap / 100 else "little heap"
+    if needed > heap:
+        return f"Iceberg's own reader would run out of memory ({share}): read or convert here."
+    if needed > _ROOM * heap:
+        return f"Iceberg's own reader is short of memory ({share}): convert soon."
+    return f"Iceberg's own reader copes ({share}); convert makes reading faster."
