@@ -130,8 +130,8 @@ class _Run:
         keep: set[str] = set()
         try:
             rows = self._write(plan, unit, storage, location)
-            keep = {row.file.rpartition("/")[2] for row in rows}
             self.tell("commit", 0, 1)
+            keep = {row.file.rpartition("/")[2] for row in rows}
             outcome, _, why = self._commit(plan, unit, rows, dangling=dangling).partition("\0")
             if outcome == "rejected":
                 keep = set()

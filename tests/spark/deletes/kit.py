@@ -12,9 +12,9 @@ from lakesieve.tables.janino import JavaSources
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["EqualityDeletes", "load", "stock_rows"]
+__all__ = ["EqualityDeletes", "load", "rows_of", "stock_rows"]
 
 _SOURCES = JavaSources(Path(__file__).parent / "java", ("DeleteWriter",))
 
@@ -27,12 +27,17 @@ def load(spark: SparkSession, name: str) -> Any:
     return table
 
 
+def rows_of(frame: DataFrame) -> list[str]:
+    """The rows of a frame, as sorted texts."""
+    return sorted(map(repr, frame.collect()))
+
+
 def stock_rows(spark: SparkSession, name: str, version: str | None = None) -> list[str]:
     """The rows that Iceberg's own reader gives, as sorted texts."""
     reader = spark.read.format("iceberg")
     if version is not None:
         reader = reader.option("versionAsOf", version)
-    return sorted(map(repr, reader.load(name).collect()))
+    return rows_of(reader.load(name))
 
 
 class EqualityDeletes:
@@ -89,3 +94,7 @@ class EqualityDeletes:
         files = jvm.java.util.ArrayList()
         files.add(self._writer.write(table, found, names, texts, format, path))
         self._writer.commit(table, files, branch)
+
+    def replace_by_copies(self) -> None:
+        """Replace every data file by a copy with its sequence number, as old compactions do."""
+        self._writer.replaceByCopies(load(self._spark, self._name))

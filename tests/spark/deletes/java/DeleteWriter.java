@@ -8,10 +8,12 @@ import java.util.List;
 import java.util.Set;
 import java.util.TreeMap;
 import org.apache.iceberg.DataFile;
+import org.apache.iceberg.DataFiles;
 import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.FileFormat;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.PartitionSpec;
+import org.apache.iceberg.RewriteFiles;
 import org.apache.iceberg.RowDelta;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.SingleValueParser;
@@ -95,5 +97,35 @@ public final class DeleteWriter {
     if (branch != null) delta = (RowDelta) delta.toBranch(branch);
     for (int i = 0; i < files.size(); i++) delta.addDeletes((DeleteFile) files.get(i));
     delta.commit();
+  }
+
+  /**
+   * Replace every data file by a copy with the same sequence number, as a compaction does that began
+   * before the deletes were written.
+   */
+  public void replaceByCopies(Table table) throws Exception {
+    List tasks = new ArrayList();
+    CloseableIterable planned = table.newScan().planFiles();
+    for (Iterator it = planned.iterator(); it.hasNext(); ) tasks.add(it.next());
+    planned.close();
+    for (int i = 0; i < tasks.size(); i++) {
+      DataFile file = (DataFile) ((FileScanTask) tasks.get(i)).file();
+      String path = file.location().replace(".parquet", "-copy.parquet");
+      java.io.InputStream from = table.io().newInputFile(file.location()).newStream();
+      java.io.OutputStream to = table.io().newOutputFile(path).create();
+      from.transferTo(to);
+      from.close();
+      to.close();
+      DataFile copy =
+          DataFiles.builder((PartitionSpec) table.specs().get(new Integer(file.specId())))
+              .copy(file)
+              .withPath(path)
+              .build();
+      RewriteFiles rewrite = table.newRewrite();
+      rewrite.dataSequenceNumber(file.dataSequenceNumber().longValue());
+      rewrite.deleteFile(file);
+      rewrite.addFile(copy);
+      rewrite.commit();
+    }
   }
 }

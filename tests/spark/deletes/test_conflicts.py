@@ -1,0 +1,170 @@
+"""Commits of others between the plan of a conversion and its own commit, and its sudden death."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.spark.deletes.kit import EqualityDeletes, load, stock_rows
+
+import lakesieve as ls
+from lakesieve.errors import CommitConflictError, ErrorKind
+from lakesieve.storage import local_path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import SparkSession
+
+    from lakesieve.deletes import ConversionProgress
+
+# what happens in between, and the conflicts it makes in a table of format version 2 and 3
+CHANGES: dict[str, tuple[str, int, int]] = {
+    "append": ("INSERT INTO {t} SELECT id, id % 2, -id FROM range(8)", 0, 0),
+    "delete of rows": ("DELETE FROM {t} WHERE v IN (5, 26)", 0, 1),
+    "delete of files": ("DELETE FROM {t} WHERE p = 0", 1, 1),
+    "overwrite": ("INSERT OVERWRITE {t} SELECT id, 1, id FROM range(12)", 1, 1),
+    "compaction": (
+        "CALL lake.system.rewrite_data_files(table => '{t}', options => map('rewrite-all','true'))",
+        1,
+        1,
+    ),
+    "rollback": ("CALL lake.system.rollback_to_snapshot('{t}', {first})", 1, 1),
+    "schema": ("ALTER TABLE {t} RENAME COLUMN k TO kk", 0, 0),
+}
+
+
+def build(spark: SparkSession, table: str, version: int) -> EqualityDeletes:
+    """Two partitions of two data files each; keys deleted in all of them."""
+    spark.sql(
+        f"CREATE TABLE {table} (k BIGINT, p BIGINT, v BIGINT) USING iceberg PARTITIONED BY (p) "
+        f"TBLPROPERTIES ('format-version'='{version}', 'write.delete.mode'='merge-on-read')"
+    )
+    for start in (0, 20):
+        spark.sql(
+            f"INSERT INTO {table} SELECT /*+ REPARTITION(1) */ id % 20, id % 2, id "
+            f"FROM range({start}, {start + 20})"
+        )
+    deletes = EqualityDeletes(spark, table)
+    for place in deletes.places():
+        deletes.delete(["k"], [[1], [2], [3], [4]], place=place)
+    return deletes
+
+
+def stray_files(spark: SparkSession, table: str) -> set[str]:
+    """Files that conversions wrote and no snapshot names."""
+    data = local_path(str(load(spark, table).location())) / "data"
+    written = {path.name for path in data.glob("lakesieve-*/*") if not path.name.startswith(".")}
+    named = spark.sql(f"SELECT file_path FROM {table}.all_delete_files").collect()
+    return written - {Path(row.file_path).name for row in named}
+
+
+def once(action: Callable[[], None]) -> Callable[[ConversionProgress], None]:
+    """Do something just before the first commit."""
+    waiting = [action]
+
+    def hear(report: ConversionProgress) -> None:
+        if report.phase == "commit" and waiting:
+            waiting.pop()()
+
+    return hear
+
+
+@pytest.mark.parametrize("version", [2, 3], ids=["v2", "v3"])
+@pytest.mark.parametrize("change", CHANGES, ids=str)
+def test_commits_in_between(spark: SparkSession, table: str, version: int, change: str) -> None:
+    """Whatever others commit, the rows stay those that they left."""
+    build(spark, table, version)
+    first = spark.sql(f"SELECT snapshot_id FROM {table}.snapshots ORDER BY committed_at").first()
+    left: list[list[str]] = []
+
+    def act() -> None:
+        spark.sql(CHANGES[change][0].format(t=table, first=first[0] if first else 0))
+        left.append(stock_rows(spark, table))
+
+    done = ls.deletes.convert(table, spark=spark, progress=once(act))
+
+    assert stock_rows(spark, table) == left[0]
+    assert done.conflicts == CHANGES[change][version - 1]
+    assert ls.deletes.status(table, spark=spark, count_keys=False).equality_files == 0
+    assert stray_files(spark, table) == set()
+
+
+@pytest.mark.parametrize("version", [2, 3], ids=["v2", "v3"])
+def test_more_commits_in_between(spark: SparkSession, table: str, version: int) -> None:
+    """Compactions that began before the deletes, other deletes and conversions cost no row."""
+    deletes = build(spark, table, version)
+    expected = stock_rows(spark, table)
+    done = ls.deletes.convert(table, spark=spark, progress=once(deletes.replace_by_copies))
+
+    assert (stock_rows(spark, table), done.conflicts) == (expected, 1)
+
+    deletes.delete(["v"], [[5], [25]], place=deletes.places()[1])
+    later = once(lambda: deletes.delete(["v"], [[7]], place=deletes.places()[1]))
+    done = ls.deletes.convert(table, spark=spark, progress=later)
+
+    assert done.conflicts == 0
+    assert ls.deletes.status(table, spark=spark).equality_records == 1
+
+    expected = stock_rows(spark, table)
+    other = once(lambda: assert_converted(spark, table))
+    done = ls.deletes.convert(table, spark=spark, progress=other)
+
+    assert (stock_rows(spark, table), done.conflicts, done.commits) == (expected, 1, 0)
+    assert stray_files(spark, table) == set()
+
+
+def assert_converted(spark: SparkSession, table: str) -> None:
+    """Convert, as another process would."""
+    assert ls.deletes.convert(table, spark=spark).commits == 1
+
+
+def test_giving_up(spark: SparkSession, table: str) -> None:
+    """After the last attempt an error names the reason, and the table is as the others left it."""
+    deletes = build(spark, table, 2)
+    expected = stock_rows(spark, table)
+
+    def interfere(report: ConversionProgress) -> None:
+        if report.phase == "commit":
+            deletes.replace_by_copies()
+
+    with pytest.raises(CommitConflictError, match="missing data files") as raised:
+        ls.deletes.convert(table, spark=spark, attempts=2, progress=interfere)
+
+    assert raised.value.kind is ErrorKind.CONFLICT
+    assert stock_rows(spark, table) == expected
+    assert stray_files(spark, table) == set()
+
+
+def test_partial_progress_goes_on_after_a_kill(spark: SparkSession, table: str) -> None:
+    """A killed conversion leaves the rows, keeps the committed part, and the next does the rest."""
+    build(spark, table, 3)
+    expected = stock_rows(spark, table)
+    warehouse = spark.conf.get("spark.sql.catalog.lake.warehouse")
+    code = (
+        "import os, signal, sys, lakesieve as ls\n"
+        "spark = ls.local_session(sys.argv[1], conf={'spark.master': 'local[1]'})\n"
+        "seen = []\n"
+        "def hear(report):\n"
+        "    seen.append(report.phase)\n"
+        "    if seen.count('commit') == 2: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "ls.deletes.convert(sys.argv[2], spark=spark, partial_progress=True, progress=hear)\n"
+    )
+    died = subprocess.run(
+        [sys.executable, "-c", code, str(warehouse), table], capture_output=True, check=False
+    )
+    spark.catalog.refreshTable(table)
+    between = ls.deletes.status(table, spark=spark)
+
+    assert died.returncode == -signal.SIGKILL
+    assert stock_rows(spark, table) == expected
+    assert between.equality_files == 1
+
+    done = ls.deletes.convert(table, spark=spark, partial_progress=True)
+
+    assert (done.commits, done.removed_files) == (1, 1)
+    assert stock_rows(spark, table) == expected
