@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from lakesieve.cli import build_app
+from lakesieve.deletes.result import Conversion, ConversionProgress, DeleteStatus, FieldSet
 from lakesieve.errors import ErrorKind, NotFoundError
 from lakesieve.index.reasons import Reason, ReasonCode
 from lakesieve.index.result import (
@@ -59,6 +60,66 @@ COMMIT = CommitInfo(
     blocks=500,
     bytes=12_345,
 )
+
+
+STATUS = DeleteStatus(
+    table="lake.db.t",
+    version="77",
+    format_version=2,
+    data_files=40,
+    reached_files=39,
+    equality_files=40,
+    equality_records=2_000_000,
+    equality_bytes=13_567_634,
+    dangling_files=1,
+    keys=864_840,
+    pairs=780,
+    position_files=3,
+    vectors=0,
+    task_records=1_950_000,
+    task_bytes=257_400_000,
+    executor_tasks=2,
+    executor_bytes=1_073_741_824,
+    field_sets=(
+        FieldSet(columns=("id",), everywhere=True, files=40, records=2_000_000, keys=864_840),
+    ),
+    verdict="Iceberg's own reader copes.",
+)
+CONVERSION = Conversion(
+    table="lake.db.t",
+    branch=None,
+    dry_run=False,
+    format_version=2,
+    removed_files=40,
+    removed_records=2_000_000,
+    scanned_files=39,
+    scanned_rows=1_950_000,
+    positions=1_113_510,
+    marked_files=39,
+    written_files=39,
+    written_bytes=3_259_168,
+    commits=1,
+    conflicts=0,
+    seconds=33.4,
+)
+
+
+@dataclass
+class FakeDeletes:
+    """The functions on equality deletes."""
+
+    api: FakeApi
+
+    def status(self, table: str, **rest: Any) -> DeleteStatus:
+        self.api.calls.append(("status", {"table": table, **rest}))
+        return STATUS
+
+    def convert(self, table: str, *, progress: Any, **rest: Any) -> Conversion:
+        self.api.calls.append(("convert", {"table": table, **rest}))
+        progress(
+            ConversionProgress(phase="write", units_done=0, units_total=2, positions=5, seconds=1)
+        )
+        return CONVERSION
 
 
 @dataclass
@@ -143,6 +204,10 @@ class FakeApi:
     paths: list[str] = field(default_factory=lambda: ["file:/t/a b.parquet", "file:/t/c.parquet"])
     failure: Exception | None = None
     is_damaged: bool = False
+
+    @property
+    def deletes(self) -> FakeDeletes:
+        return FakeDeletes(self)
 
     def local_session(self, warehouse: str = "warehouse", *, conf: Any = None) -> Any:
         self.calls.append(("local_session", {"warehouse": warehouse, "conf": conf}))

@@ -14,7 +14,14 @@ from lakesieve.index import ReasonCode
 ROOT = Path(__file__).resolve().parents[2]
 CLI_PAGE = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
 API_PAGE = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
-COMMANDS = typer.main.get_command(build_app()).commands  # type: ignore[attr-defined]
+TOP = typer.main.get_command(build_app()).commands  # type: ignore[attr-defined]
+# those of a group are called by two words
+COMMANDS = {name: command for name, command in TOP.items() if not hasattr(command, "commands")} | {
+    f"{name} {inner}": command
+    for name, group in TOP.items()
+    if hasattr(group, "commands")
+    for inner, command in group.commands.items()
+}
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import time
 import uuid
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lakesieve.deletes.files import WRITTEN_SCHEMA, WritePlan, write_deletes
 from lakesieve.deletes.plan import ALL, DeletePlan, plan_deletes
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["convert"]
 
 _VECTORS_SINCE = 3
+_COMMITTED = ("file", "data_file", "offset", "length", "positions", "size", "first", "last")
 
 
 def convert(
@@ -157,10 +159,7 @@ class _Run:
         return positions.mapInArrow(write_deletes(stage), WRITTEN_SCHEMA).collect()
 
     def _commit(self, plan: DeletePlan, unit: int, rows: list[Row], *, dangling: bool) -> str:
-        jvm: Any = self.spark._jvm
-        written = jvm.java.util.ArrayList()
-        for text in _texts(rows):
-            written.add(text)
+        written = json.dumps([[str(row[name]) for name in _COMMITTED] for row in rows])
         mark = f"{self.id}-{uuid.uuid4().hex[:8]}"
         live = plan.table.java
         return str(plan.commit().commit(live, self.branch, unit, dangling, written, mark))
@@ -221,25 +220,6 @@ def _data_folder(plan: DeletePlan) -> str:
     java = plan.table.java
     given = java.properties().get("write.data.path")
     return str(given).rstrip("/") if given else str(java.location()).rstrip("/") + "/data"
-
-
-def _texts(rows: list[Row]) -> list[str]:
-    return [
-        "\0".join(
-            str(value)
-            for value in (
-                row.file,
-                row.data_file,
-                row.offset,
-                row.length,
-                row.positions,
-                row.size,
-                row.first,
-                row.last,
-            )
-        )
-        for row in rows
-    ]
 
 
 def _delete_others(storage: Storage, keep: set[str]) -> None:

@@ -147,9 +147,13 @@ class DeletePlan:
         """Rows of the data files that no equality delete reaches."""
         return self._frame(self.java.untouched(self._java_session, self._name("untouched")))
 
-    def touched(self, unit: int = ALL) -> DataFrame:
-        """Rows of a unit's reached data files as if there were no equality deletes."""
-        return self._frame(self.java.touched(self._java_session, self._name("touched"), unit))
+    def touched(self) -> DataFrame:
+        """Rows of the reached data files as if there were no equality deletes."""
+        return self._frame(self.java.touched(self._java_session, self._name("touched")))
+
+    def touched_unit(self, unit: int) -> DataFrame:
+        """Those of one unit, for a query without filters."""
+        return self._frame(self.java.touchedUnit(self._java_session, self._name("unit"), unit))
 
     def touched_files(self, unit: int = ALL) -> DataFrame:
         """The reached data files of a unit: path, group, sequence number."""

@@ -34,7 +34,7 @@ def deleted_positions(plan: DeletePlan, unit: int, *, with_old: bool) -> DataFra
 
     # with _deleted among its columns, Iceberg's reader gives deleted rows too, and marks them
     extra = ("_pos", "_deleted") if with_old else ("_pos",)
-    rows = with_file(plan.touched(unit), plan.touched_files(unit), extra)
+    rows = with_file(plan.touched_unit(unit), plan.touched_files(unit), extra)
     flags = []
     for kind in plan.kinds_of(unit):
         flag = f"{_NEW}_{kind.number}"

@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tests.spark.deletes.kit import EqualityDeletes
+from tests.spark.deletes.kit import EqualityDeletes, load
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -147,23 +147,16 @@ class Story:
 
     def _repartition(self) -> None:
         fields = [
-            row.col_name
-            for row in self.spark.sql(f"DESCRIBE {self.table}").collect()
-            if row.col_name.startswith("Part ")
+            str(f.name())
+            for f in load(self.spark, self.table).spec().fields()
+            if str(f.transform()) != "void"
         ]
-        if fields or self.draw.random() < 0.3:
-            of = [str(f) for f in self._specs()]
-            if of:
-                self._sql(f"ALTER TABLE {self.table} DROP PARTITION FIELD {self.draw.choice(of)}")
-                return
-        column = self.draw.choice([c for c in ("p", "b", "s") if c in self.names] or ["n"])
-        self._sql(f"ALTER TABLE {self.table} ADD PARTITION FIELD {self.names.get(column, column)}")
-
-    def _specs(self) -> list[str]:
-        from tests.spark.deletes.kit import load
-
-        spec = load(self.spark, self.table).spec()
-        return [str(f.name()) for f in spec.fields() if str(f.transform()) != "void"]
+        if fields:
+            self._sql(f"ALTER TABLE {self.table} DROP PARTITION FIELD {self.draw.choice(fields)}")
+            return
+        column = self.draw.choice([c for c in ("p", "b", "s") if c in self.names])
+        name = f"by{len(self.log)}"
+        self._sql(f"ALTER TABLE {self.table} ADD PARTITION FIELD {self.names[column]} AS {name}")
 
     def _drop(self) -> None:
         """Drop a column that deletes may compare, unless a partition is made of it."""

@@ -22,20 +22,22 @@ if TYPE_CHECKING:
 
     from lakesieve.deletes import ConversionProgress
 
-# what happens in between, and the conflicts it makes in a table of format version 2 and 3
-CHANGES: dict[str, tuple[str, int, int]] = {
-    "append": ("INSERT INTO {t} SELECT id, id % 2, -id FROM range(8)", 0, 0),
-    "delete of rows": ("DELETE FROM {t} WHERE v IN (5, 26)", 0, 1),
-    "delete of files": ("DELETE FROM {t} WHERE p = 0", 1, 1),
-    "overwrite": ("INSERT OVERWRITE {t} SELECT id, 1, id FROM range(12)", 1, 1),
-    "compaction": (
-        "CALL lake.system.rewrite_data_files(table => '{t}', options => map('rewrite-all','true'))",
-        1,
-        1,
-    ),
-    "rollback": ("CALL lake.system.rollback_to_snapshot('{t}', {first})", 1, 1),
-    "schema": ("ALTER TABLE {t} RENAME COLUMN k TO kk", 0, 0),
-}
+COMPACT = (
+    "CALL lake.system.rewrite_data_files(table => '{t}', options => map('rewrite-all','true'))"
+)
+# format version, what happens in between, the conflicts that it makes
+CHANGES = [
+    pytest.param(2, "INSERT INTO {t} SELECT id, id % 2, -id FROM range(8)", 0, id="append"),
+    pytest.param(2, "DELETE FROM {t} WHERE v IN (5, 26)", 0, id="position delete"),
+    pytest.param(3, "DELETE FROM {t} WHERE v IN (5, 26)", 1, id="deletion vector"),
+    pytest.param(3, "DELETE FROM {t} WHERE p = 0", 1, id="delete of files"),
+    pytest.param(2, "INSERT OVERWRITE {t} SELECT id, 1, id FROM range(12)", 1, id="overwrite"),
+    pytest.param(2, COMPACT, 1, id="compaction"),
+    pytest.param(3, COMPACT, 1, id="compaction of vectors"),
+    pytest.param(2, "CALL lake.system.rollback_to_snapshot('{t}', {first})", 1, id="rollback"),
+    pytest.param(2, "ALTER TABLE {t} SET TBLPROPERTIES ('format-version'='3')", 1, id="upgrade"),
+    pytest.param(3, "ALTER TABLE {t} RENAME COLUMN k TO kk", 0, id="rename"),
+]
 
 
 def build(spark: SparkSession, table: str, version: int) -> EqualityDeletes:
@@ -74,22 +76,23 @@ def once(action: Callable[[], None]) -> Callable[[ConversionProgress], None]:
     return hear
 
 
-@pytest.mark.parametrize("version", [2, 3], ids=["v2", "v3"])
-@pytest.mark.parametrize("change", CHANGES, ids=str)
-def test_commits_in_between(spark: SparkSession, table: str, version: int, change: str) -> None:
+@pytest.mark.parametrize(("version", "change", "conflicts"), CHANGES)
+def test_commits_in_between(
+    spark: SparkSession, table: str, version: int, change: str, conflicts: int
+) -> None:
     """Whatever others commit, the rows stay those that they left."""
     build(spark, table, version)
     first = spark.sql(f"SELECT snapshot_id FROM {table}.snapshots ORDER BY committed_at").first()
     left: list[list[str]] = []
 
     def act() -> None:
-        spark.sql(CHANGES[change][0].format(t=table, first=first[0] if first else 0))
+        spark.sql(change.format(t=table, first=first[0] if first else 0))
         left.append(stock_rows(spark, table))
 
     done = ls.deletes.convert(table, spark=spark, progress=once(act))
 
     assert stock_rows(spark, table) == left[0]
-    assert done.conflicts == CHANGES[change][version - 1]
+    assert done.conflicts == conflicts
     assert ls.deletes.status(table, spark=spark, count_keys=False).equality_files == 0
     assert stray_files(spark, table) == set()
 

@@ -1,5 +1,6 @@
 package lakesieve.deletes;
 
+import com.fasterxml.jackson.databind.ObjectMapper;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -38,17 +39,19 @@ public final class DeleteCommit {
   /**
    * Commit a unit, against whatever the table has become since it was planned.
    *
-   * @param written one text an output: file, data file, offset, length, positions, file size, first
-   *     and last position, separated by NUL
+   * @param written JSON, one list of texts an output: file, data file, offset, length, positions,
+   *     file size, first and last position
    * @return "committed", "rejected" and why, or "unknown" and why
    */
   public String commit(
-      Table live, String branch, int unit, boolean dangling, List written, String id) {
+      Table live, String branch, int unit, boolean dangling, String written, String id)
+      throws Exception {
     List removed = plan.finished(unit, dangling);
     Set references = new HashSet();
     List added = new ArrayList();
-    for (Iterator it = written.iterator(); it.hasNext(); ) {
-      String[] told = ((String) it.next()).split("\0");
+    List outputs = (List) new ObjectMapper().readValue(written, List.class);
+    for (Iterator it = outputs.iterator(); it.hasNext(); ) {
+      String[] told = (String[]) ((List) it.next()).toArray(new String[0]);
       DeleteFile file = file(told);
       added.add(file);
       references.add(told[1]);

@@ -72,6 +72,8 @@ public final class DeletePlan {
   private final Set reachedPaths = new HashSet();
   private final List kinds = new ArrayList(); // Kind
   private final Map units = new LinkedHashMap(); // root node to number
+  private String taskSchema;
+  private final Map taskSpecs = new HashMap(); // spec id to JSON
   private int nodes = 0;
   private int[] links = new int[1024];
   private long dataFiles = 0;
@@ -199,7 +201,11 @@ public final class DeletePlan {
         dataFiles++;
         List deletes = task.deletes();
         DeleteFile[] others = ScanView.withoutEquality(deletes);
-        if (others.length < deletes.size()) reach((DataFile) task.file(), deletes, others);
+        if (others.length == deletes.size()) continue;
+        if (taskSchema == null) taskSchema = SchemaParser.toJson(task.schema());
+        Integer spec = new Integer(task.file().specId());
+        if (!taskSpecs.containsKey(spec)) taskSpecs.put(spec, PartitionSpecParser.toJson(task.spec()));
+        reach((DataFile) task.file(), deletes, others);
       }
     } finally {
       tasks.close();
@@ -379,17 +385,23 @@ public final class DeletePlan {
     return TableView.relation(spark, table, name, full, snapshot, scan, null);
   }
 
-  /** Rows of the data files of a unit that equality deletes reach, without those deletes. */
-  public Dataset touched(SparkSession spark, String name, int unit) {
-    Set paths = reachedPaths;
-    if (unit != ALL) {
-      paths = new HashSet();
-      for (int i = 0; i < reached.size(); i++) {
-        ReachedFile r = (ReachedFile) reached.get(i);
-        if (in(unit, r.group)) paths.add(r.file.location());
-      }
+  /** Rows of the data files that equality deletes reach, without those deletes. */
+  public Dataset touched(SparkSession spark, String name) {
+    BatchScan scan = ScanView.ofPaths(scan(), reachedPaths, true);
+    return TableView.relation(spark, table, name, full, snapshot, scan, null);
+  }
+
+  /** The same of one unit, not planned again, and for no filter. */
+  public Dataset touchedUnit(SparkSession spark, String name, int unit) {
+    ResidualEvaluator all = ResidualEvaluator.unpartitioned(Expressions.alwaysTrue());
+    List tasks = new ArrayList();
+    for (int i = 0; i < reached.size(); i++) {
+      ReachedFile r = (ReachedFile) reached.get(i);
+      if (!in(unit, r.group)) continue;
+      String spec = (String) taskSpecs.get(new Integer(r.file.specId()));
+      tasks.add(new BaseFileScanTask(r.file, r.others, taskSchema, spec, all));
     }
-    BatchScan scan = ScanView.ofPaths(scan(), paths, true);
+    BatchScan scan = ScanView.ofTasks(scan(), tasks, false);
     return TableView.relation(spark, table, name, full, snapshot, scan, null);
   }
 
@@ -428,7 +440,7 @@ public final class DeletePlan {
               data, new DeleteFile[0], keysJson, spec, ResidualEvaluator.unpartitioned(all)));
     }
     return TableView.relation(
-        spark, table, name, keys, snapshot, ScanView.ofTasks(scan(), tasks), none);
+        spark, table, name, keys, snapshot, ScanView.ofTasks(scan(), tasks, true), none);
   }
 
   private Schema keys(Kind kind) {

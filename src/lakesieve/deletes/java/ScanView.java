@@ -18,6 +18,7 @@ import org.apache.iceberg.FileContent;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.PartitionSpecParser;
 import org.apache.iceberg.SchemaParser;
+import org.apache.iceberg.expressions.Expressions;
 import org.apache.iceberg.expressions.ResidualEvaluator;
 import org.apache.iceberg.io.CloseableIterable;
 
@@ -31,30 +32,38 @@ public final class ScanView implements InvocationHandler {
   private final Set paths;
   private final boolean inside;
   private final List given;
+  private final boolean filterable;
 
-  private ScanView(BatchScan scan, Set paths, boolean inside, List given) {
+  private ScanView(BatchScan scan, Set paths, boolean inside, List given, boolean filterable) {
     this.scan = scan;
     this.paths = paths;
     this.inside = inside;
     this.given = given;
+    this.filterable = filterable;
   }
 
   /** The data files whose path is, or is not, one of these. */
   public static BatchScan ofPaths(BatchScan scan, Set paths, boolean inside) {
-    return view(scan, paths, inside, null);
+    return view(scan, paths, inside, null, true);
   }
 
-  /** The given tasks, whatever is asked for: Spark filters the rows again. */
-  public static BatchScan ofTasks(BatchScan scan, List tasks) {
-    return view(scan, null, false, tasks);
+  /**
+   * The given tasks, whatever is asked for.
+   *
+   * @param filterable a filter may be ignored: true if no filter selects whole partitions, which
+   *     Spark would not apply again
+   */
+  public static BatchScan ofTasks(BatchScan scan, List tasks, boolean filterable) {
+    return view(scan, null, false, tasks, filterable);
   }
 
-  private static BatchScan view(BatchScan scan, Set paths, boolean inside, List given) {
+  private static BatchScan view(
+      BatchScan scan, Set paths, boolean inside, List given, boolean filterable) {
     return (BatchScan)
         Proxy.newProxyInstance(
             BatchScan.class.getClassLoader(),
             new Class[] {BatchScan.class},
-            new ScanView(scan, paths, inside, given));
+            new ScanView(scan, paths, inside, given, filterable));
   }
 
   public Object invoke(Object proxy, Method method, Object[] args) throws Throwable {
@@ -65,9 +74,13 @@ public final class ScanView implements InvocationHandler {
     if (name.equals("planFiles")) {
       return CloseableIterable.withNoopClose(given == null ? planned() : given);
     }
+    if (name.equals("filter") && !filterable && args[0] != Expressions.alwaysTrue()) {
+      throw new UnsupportedOperationException("filter: " + args[0]);
+    }
     try {
       Object result = method.invoke(scan, args);
-      return result instanceof BatchScan ? view((BatchScan) result, paths, inside, given) : result;
+      if (!(result instanceof BatchScan)) return result;
+      return view((BatchScan) result, paths, inside, given, filterable);
     } catch (InvocationTargetException e) {
       throw e.getCause();
     }
