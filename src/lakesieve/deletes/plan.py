@@ -95,7 +95,7 @@ class DeletePlan:
 
     Raises:
         NotFoundError: There is no such version.
-        UnsupportedError: A delete file compares a column that was dropped inside a struct.
+        UnsupportedError: It is a metadata table, or compares a field dropped from a struct.
     """
 
     def __init__(
@@ -110,11 +110,14 @@ class DeletePlan:
                 spark, "lakesieve.deletes.DeletePlan", table.java, asked, snapshot
             )
         except Exception as error:
+            if "UnsupportedOperationException: metadata table" in str(error):
+                raise _unsupported(
+                    f"{table.name} is a metadata table.", "Name the table itself."
+                ) from error
             if "UnsupportedOperationException: field" in str(error):
-                raise UnsupportedError(
+                raise _unsupported(
                     f"{table.name} has equality deletes by a field that its struct has no more.",
-                    kind=ErrorKind.UNSUPPORTED_TABLE,
-                    hint="Rewrite its data files with Iceberg's rewrite_data_files.",
+                    "Rewrite its data files with Iceberg's rewrite_data_files.",
                 ) from error
             raise
         jvm: Any = spark._jvm
@@ -207,10 +210,9 @@ def plan_deletes(spark: SparkSession, table: str, version: str | int | None = No
     _check_session(spark)
     opened = open_table(spark, table)
     if not isinstance(opened, IcebergTable):
-        raise UnsupportedError(
+        raise _unsupported(
             f"{table} is a table of the format {opened.format}, which has no equality deletes.",
-            kind=ErrorKind.UNSUPPORTED_TABLE,
-            hint="Equality deletes are a matter of Iceberg tables.",
+            "Equality deletes are a matter of Iceberg tables.",
         )
     return DeletePlan(spark, opened, version)
 
@@ -232,6 +234,10 @@ def _check_session(spark: SparkSession) -> None:
             kind=ErrorKind.DEPENDENCY_MISSING,
             hint="Start it with spark.jars.packages, or use ls.local_session().",
         ) from error
+
+
+def _unsupported(message: str, hint: str) -> UnsupportedError:
+    return UnsupportedError(message, kind=ErrorKind.UNSUPPORTED_TABLE, hint=hint)
 
 
 def _kind(number: int, told: dict[str, Any]) -> Kind:

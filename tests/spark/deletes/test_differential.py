@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 FIRST = int(os.environ.get("LAKESIEVE_FIRST_SEED", "0"))
-SEEDS = range(FIRST, FIRST + int(os.environ.get("LAKESIEVE_SEEDS", "6")))
+SEEDS = range(FIRST, FIRST + int(os.environ.get("LAKESIEVE_SEEDS", "4")))
 STEPS = 10
 
 

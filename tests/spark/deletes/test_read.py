@@ -8,7 +8,7 @@ import pytest
 from tests.spark.deletes.kit import EqualityDeletes, rows_of, stock_rows
 
 import lakesieve as ls
-from lakesieve.errors import NotFoundError
+from lakesieve.errors import NotFoundError, UnsupportedError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -123,6 +123,8 @@ def test_tables_without_deletes(spark: SparkSession, table: str) -> None:
         ls.deletes.read(table, spark=spark, version="nowhere")
     with pytest.raises(NotFoundError):
         ls.deletes.read("lake.t.nowhere", spark=spark)
+    with pytest.raises(UnsupportedError, match="metadata table"):
+        ls.deletes.read(f"{table}.files", spark=spark)
 
 
 def test_status_and_dry_run(spark: SparkSession, table: str, made: EqualityDeletes) -> None:

@@ -111,6 +111,9 @@ public final class DeletePlan {
    * @param snapshotId the snapshot that {@code asked} means, or null for the current one
    */
   public DeletePlan(Table loaded, String asked, String snapshotId) throws Exception {
+    if (!(loaded instanceof HasTableOperations)) {
+      throw new UnsupportedOperationException("metadata table");
+    }
     this.table =
         new BaseTable(
             new StaticTableOperations(
