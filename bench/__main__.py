@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import lakesieve as ls
-from bench import build, many_files
+from bench import build, many_files, refresh
 
 if TYPE_CHECKING:
     from bench.measure import Measured
 
-SUITES = {"many_files": many_files.run, "build": build.run}
+SUITES = {"many_files": many_files.run, "build": build.run, "refresh": refresh.run}
 
 
 def main() -> int:

@@ -1,0 +1,142 @@
+"""An index lives through random changes of its table and of itself, and is right after each.
+
+Some two thousand steps a run; ``LAKESIEVE_MODEL_STEPS=100000`` plays that many, in longer lives.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.index.life import Life
+from tests.index.life_build import Shape
+from tests.index.life_table import COLUMNS, matches
+
+from lakesieve.index import OpenedIndex, plan_files, usable_indexes
+from lakesieve.predicate import bind, truth
+from lakesieve.store import verify
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from tests.index.life import Place
+
+    from lakesieve.predicate.expression import Expr
+
+STEPS = int(os.environ.get("LAKESIEVE_MODEL_STEPS", "2000"))
+KINDS = {column.field_id: (column.kind, column.scale) for column in COLUMNS.values()}
+# absent keys find nothing: then not even a key of another segment finds a file too many
+SHARP = 1e-30
+SHAPES = {
+    "numbers": Shape(columns=("k",), absent_hits=SHARP, exact=True),
+    "numbers with short separators": Shape(columns=("k",)),
+    "numbers without gaps": Shape(columns=("k",), absent_hits=1.0),
+    "texts": Shape(columns=("s",)),
+    "texts with long separators": Shape(columns=("s",), absent_hits=SHARP),
+    "pairs": Shape(columns=("k", "s")),
+    "pairs in the other order": Shape(columns=("s", "k"), absent_hits=SHARP),
+    "budgeted numbers": Shape(columns=("k",), budget="4 bits"),
+    "budgeted texts": Shape(columns=("s",), budget="2 files"),
+}
+LIVES = [(seed, name, "memory") for seed, name in enumerate(SHAPES)] + [
+    (seed, "numbers" if seed % 2 else "texts", "disk") for seed in range(100, 103)
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Answer:
+    """Which data files a query reads.
+
+    Args:
+        known: The files that the indexes that answered have seen.
+        kept: Those of them that must be read.
+    """
+
+    known: frozenset[str]
+    kept: frozenset[str]
+
+    def reads(self, path: str) -> bool:
+        """Whether a live file is read."""
+        return path in self.kept or path not in self.known
+
+
+def ask(index: OpenedIndex, expr: Expr) -> Answer:
+    usable, reasons = usable_indexes([index], KINDS, "t")
+    assert reasons == []
+    plan = plan_files(truth(bind(expr, COLUMNS, strict=False)), usable)
+    if plan.universe is None:
+        return Answer(known=frozenset(), kept=frozenset())
+    paths = plan.universe.paths.to_pylist()
+    kept = (path for path, keep in zip(paths, plan.keep.tolist(), strict=True) if keep)
+    return Answer(known=frozenset(paths), kept=frozenset(kept))
+
+
+def check(life: Life) -> None:
+    """Every version of every table answers the same, whatever state of its index is asked."""
+    for place in life.places:
+        files = place.table.retained()
+        head = place.store.snapshot()
+        early = life.random.randint(head.retained_from, head.number)
+        current = [place.opened(), place.opened(early)]
+        for expr in [place.table.predicate(), place.table.predicate()]:
+            matching = matches(expr, files.values())
+            for index in [*current, *place.pinned]:
+                check_versions(place, index, expr, matching)
+        own = place.table.present(life.shape.paths)
+        if own is None:
+            continue
+        matching = matches(own, files.values())
+        for index in current:
+            answer = check_versions(place, index, own, matching)
+            covered = index.paths().to_pylist()
+            assert answer.known == set(covered)
+            assert len(answer.known) == len(covered), "a data file is covered twice"
+            if life.shape.exact:
+                true = matching.keys() & answer.known
+                assert answer.kept & files.keys() == true, f"{own} reads files in vain"
+
+
+def check_versions(
+    place: Place, index: OpenedIndex, expr: Expr, matching: Mapping[str, set[int]]
+) -> Answer:
+    """All rows of all kept versions are found in the files that are read."""
+    answer = ask(index, expr)
+    for version in place.table.versions.values():
+        read = [path for path in version.files if answer.reads(path)]
+        every = version.rows(matching, version.files)
+        assert version.rows(matching, read) == every, (
+            f"version {version.number} of {place.name} misses rows for {expr} "
+            f"by commit {index.snapshot.number}"
+        )
+    # whether a row is deleted is nothing that an index may know
+    assert [path for path in matching if not answer.reads(path)] == []
+    return answer
+
+
+@pytest.mark.timeout(300 + STEPS // 50)
+@pytest.mark.parametrize(
+    ("seed", "shape", "place"),
+    LIVES,
+    ids=[f"{shape}, {seed}, {place}" for seed, shape, place in LIVES],
+)
+def test_every_version_answers_the_same(seed: int, shape: str, place: str, tmp_path: Path) -> None:
+    """After each step of a random life no query on any version misses a row."""
+    root = f"memory://life-{uuid.uuid4()}" if place == "memory" else str(tmp_path)
+    life = Life(seed, SHAPES[shape], root)
+    try:
+        check(life)
+        for _ in range(-(-STEPS // len(LIVES))):
+            life.step()
+            check(life)
+        for one in life.places:
+            assert verify(one.store).is_sound
+    except Exception as error:
+        told = "\n".join(f"{at:5} {step}" for at, step in enumerate(life.steps))
+        raise AssertionError(
+            f"{type(error).__name__} in a life of {shape!r} on {place} from seed {seed} "
+            f"after {len(life.steps)} steps:\n{told}\n{error}"
+        ) from error
