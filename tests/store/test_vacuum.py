@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 import pytest
 from tests.store.samples import DEFINITION, batch, covers
@@ -24,6 +25,9 @@ from lakesieve.store import (
     vacuum,
     verify,
 )
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _roots = (f"memory://vacuum-{number}" for number in itertools.count())
 NOTHING = Changes(operation="nothing")
@@ -156,3 +160,23 @@ def test_at_least_one_commit_is_kept(commits: int, age: timedelta) -> None:
     """A vacuum of everything is refused."""
     with pytest.raises(InvalidInputError):
         vacuum(compacted(), retain_commits=commits, older_than=age)
+
+
+def test_leftovers_of_killed_writers_are_swept(tmp_path: Path) -> None:
+    """What a killed put left beside its object goes with a vacuum when it is old, or a drop."""
+    storage = open_storage(str(tmp_path))
+    store = IndexStore(storage)
+    store.create(DEFINITION, batch(storage, 0, "create"))
+    left = tmp_path / "segments" / f"{'a' * 40}.sieve#1"
+    left.write_bytes(b"half of it")
+
+    vacuum(store, older_than=timedelta(hours=1), dry_run=False)
+    assert left.exists()
+    vacuum(store, older_than=timedelta(0), dry_run=True)
+    assert left.exists()
+    vacuum(store, older_than=timedelta(0), dry_run=False)
+    assert not left.exists()
+    assert covers(store) == {0}
+    left.write_bytes(b"half of it")
+    store.drop()
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []

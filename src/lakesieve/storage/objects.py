@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -37,6 +38,8 @@ _Out = TypeVar("_Out")
 
 _MEMORY: dict[str, MemoryStore] = {}
 _REQUESTS = 16
+# how obstore names what it writes before it is moved to its place
+_STAGED = re.compile(r"#\d+$")
 
 _CLIENT = {"timeout": "60s", "connect_timeout": "5s"}
 _CLIENT_NAMES = frozenset(
@@ -216,6 +219,29 @@ class Storage:
         key = _inside(path)
         with self._typed(path), contextlib.suppress(FileNotFoundError):
             self._store().delete(key)
+
+    def sweep(self, before: datetime) -> int:
+        """Delete what writers that were killed left of objects that never appeared.
+
+        On local disk a put writes beside its object first, under a name with a number sign that no
+        listing shows; elsewhere nothing is left.
+
+        Args:
+            before: Nothing younger is deleted: its writer may be at work.
+
+        Returns:
+            How many there were.
+        """
+        if not self.is_local:
+            return 0
+        found = [path for path in Path(self.location).rglob("*#*") if _STAGED.search(path.name)]
+        gone = 0
+        for path in found:
+            with contextlib.suppress(FileNotFoundError):
+                if path.stat().st_mtime <= before.timestamp():
+                    path.unlink()
+                    gone += 1
+        return gone
 
     def probe(self) -> None:
         """Check that this storage can be written to and honours exclusive create.

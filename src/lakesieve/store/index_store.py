@@ -227,6 +227,7 @@ class IndexStore:
         for prefix in ("log/", "segments/", "files/", "borrowers/"):
             for info in reversed(self.storage.objects(prefix)):
                 self.storage.delete(info.path)
+        self.storage.sweep(datetime.now(UTC))
 
     def covered_by(self, snapshot: Snapshot) -> Callable[[CatalogueEntry], pa.ChunkedArray]:
         """Reads the paths of the data files that a catalogue of a snapshot covers."""

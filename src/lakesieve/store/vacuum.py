@@ -188,3 +188,4 @@ def _delete(store: IndexStore, plan: _Plan, doomed: list[ObjectInfo], before: da
         if info.path.startswith("log/"):
             delete(info)
     storage.at_once(delete, [info for info in doomed if not info.path.startswith("log/")])
+    storage.sweep(before)
