@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["run"]
 
 FILES = 500
-ROWS = 10_000_000
+ROWS = 50_000_000
 SHARE = 100
 TABLE = "lake.bench.refresh"
 

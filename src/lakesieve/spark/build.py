@@ -136,7 +136,11 @@ def build_segments(
             absent_hits=definition.absent_hits,
             budget=Budget.parse(definition.budget) if definition.budget else None,
         )
-        by_bucket = runs.repartitionById(tally_bucket + 1, "bucket")
+        if source.rows <= SMALLEST_BUCKET:
+            # both stages in one task: a shuffle of so little would cost more than it spreads
+            by_bucket = runs.coalesce(1)
+        else:
+            by_bucket = runs.repartitionById(tally_bucket + 1, "bucket")
         told = by_bucket.mapInArrow(cut(plan), CUT_SCHEMA).toArrow()
     segments, tally = _collect(told, files.num_rows)
     _check_rows(files, tally)
