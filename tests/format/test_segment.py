@@ -156,9 +156,13 @@ def test_footers_that_lie_are_refused(keys: st.SearchStrategy[Any], data: st.Dat
     stored, entry = _encode(data.draw(st.dictionaries(keys, sets, min_size=1, max_size=12)))
     document = json.loads(stored[len(stored) - entry.footer_length :])
     odd = st.sampled_from([None, -1, 0, 1, 2**70, "x", [], {}, {"bytes": "!"}, True, 1.5])
-    place = data.draw(st.sampled_from(["top", "group", "text"]))
+    place = data.draw(st.sampled_from(["top", "group", "text", "heads"]))
     if place == "text":
         document["text"] = {"prefix": "", "alphabets": [[0], [1, 0], [300]]}
+    elif place == "heads":
+        heads = {"delimiter": 47, "count": 1, "size": 2, "texts": "KLUv/SACEQAAYS8="}
+        heads[data.draw(st.sampled_from(sorted(heads)))] = data.draw(odd)
+        document["text"] = {"prefix": "", "alphabets": [[1, 2]], "heads": heads}
     elif place == "top":
         document[data.draw(st.sampled_from(sorted(document)))] = data.draw(odd)
     else:

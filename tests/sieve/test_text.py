@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from lakesieve.sieve import TextCode
+from lakesieve.sieve import Heads, TextCode
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,12 +17,36 @@ if TYPE_CHECKING:
 letters = st.sampled_from([b"", b"\0", b"a", b"b", b"z", b"\xff", b"-", b"0", b"9"])
 words = st.lists(letters, max_size=6).map(b"".join)
 prefixes = st.sampled_from([b"", b"Customer#", b"\xff", b"\0\0"])
-key_lists = st.tuples(prefixes, st.sets(words, min_size=1, max_size=30)).map(
+plain_lists = st.tuples(prefixes, st.sets(words, min_size=1, max_size=30)).map(
     lambda told: sorted(told[0] + word for word in told[1])
 )
+hosts = st.sampled_from([b"a", b"", b"b", b"b-", b"b0", b"news-archive-of-all-the-years", b"zz"])
+pages = st.tuples(hosts, hosts).map(b"/".join)
+numbers = st.integers(0, 10**6).map(lambda number: b"%d" % number)
+
+
+@st.composite
+def hierarchies(draw: st.DrawFn) -> list[bytes]:
+    """Keys that a code of positions cannot hold, under a few heads."""
+    heads = draw(st.sets(pages, min_size=1, max_size=4))
+    tails = draw(st.sets(numbers, min_size=48, max_size=60))
+    return sorted(b"https://" + head + b"/" + tail for head in heads for tail in tails)
+
+
+key_lists = plain_lists | hierarchies()
+
+
+def _headed(keys: list[bytes]) -> tuple[TextCode, np.ndarray]:
+    """A code with heads, also where a plain one would do."""
+    found = TextCode._headed(pa.array(keys, pa.binary()))
+    assume(found is not None)
+    assert found is not None
+    return found
 
 
 def _fitted(keys: list[bytes]) -> tuple[TextCode, np.ndarray]:
+    if keys[0].startswith(b"https://"):
+        return _headed(keys)
     found = TextCode.fit(pa.array(keys, pa.binary()))
     assume(found is not None)
     assert found is not None
@@ -89,7 +113,10 @@ def test_a_union_knows_the_keys_of_both(some: list[bytes], others: list[bytes]) 
     """Under the union of two codes all their keys are known and in order."""
     both = [_fitted(some)[0], _fitted(others)[0]]
     union = TextCode.union(both)
-    assert union is not None
+    kinds = {text.heads and (text.heads.delimiter, text.heads.count) for text in both}
+    assert (union is None) == (len(kinds) > 1)
+    if union is None:
+        return
     assert union.is_valid
     keys = sorted({*some, *others})
     codes, known, _ = union.encode(pa.array(keys, pa.binary()))
@@ -121,3 +148,45 @@ def test_stored_codes_are_checked(alphabets: tuple[tuple[int, ...], ...]) -> Non
     """Alphabets that are none, or whose codes would not fit, are not valid."""
     assert not TextCode(b"", alphabets).is_valid
     assert TextCode(b"", ((1, 2),) * 62).is_valid
+
+
+@pytest.mark.parametrize(
+    "heads",
+    [
+        Heads(47, 1, ()),
+        Heads(47, 1, (b"b/", b"a/")),
+        Heads(47, 1, (b"a/", b"a/")),
+        Heads(47, 1, (b"a",)),
+        Heads(47, 1, (b"a/b/",)),
+        Heads(47, 2, (b"a/",)),
+        Heads(47, 0, (b"a",)),
+        Heads(256, 1, (b"a/",)),
+    ],
+    ids=["none", "descending", "twice", "endless", "longer", "shorter", "no delimiter", "no byte"],
+)
+def test_stored_heads_are_checked(heads: Heads) -> None:
+    """Heads of which one might begin another, or that are out of order, are not valid."""
+    assert not TextCode(b"", ((1, 2),), heads).is_valid
+    assert TextCode(b"", ((1, 2),), Heads(47, 1, (b"a/", b"b/"))).is_valid
+    assert not TextCode(b"a", ((1, 2),), Heads(47, 1, (b"a/", b"b/"))).is_valid
+
+
+@given(hierarchies())
+def test_heads_are_found_where_the_keys_are_too_wide(keys: list[bytes]) -> None:
+    """Keys that no 63 bits hold by position are coded by their heads, in any order."""
+    wide = [key + b"/" + b"%020d" % 0 for key in keys]
+    text, codes, whole = TextCode.of(pa.array(wide[::-1], pa.binary()))
+
+    assert whole
+    assert codes.tolist() == sorted(codes.tolist(), reverse=True)
+    assert text.heads is None or text.size < 2**63
+
+
+def test_heads_are_read_as_they_were_written() -> None:
+    """Heads one after the other are parted again; what has no end is refused."""
+    heads = Heads(47, 2, (b"//", b"a//", b"a/b/", b"abc//"))
+
+    assert Heads.split(b"".join(heads.texts), 47, 2) == heads
+    for joined in (b"", b"a/", b"a/b/c", b"a/b/c/"):
+        with pytest.raises(ValueError, match="heads"):
+            Heads.split(joined, 47, 2)

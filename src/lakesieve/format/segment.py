@@ -25,8 +25,8 @@ from lakesieve.format.groups import (
     decode_group,
     encode_group,
 )
-from lakesieve.format.streams import StreamError
-from lakesieve.sieve import TextCode
+from lakesieve.format.streams import StreamError, compressed, decompressed
+from lakesieve.sieve import MOST_HEAD_BYTES, Heads, TextCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -192,7 +192,19 @@ def _upper_bound(key: Code) -> Code:
 
 def _text_to_json(text: TextCode) -> dict[str, Any]:
     prefix = base64.b64encode(text.prefix).decode("ascii")
-    return {"prefix": prefix, "alphabets": [list(alphabet) for alphabet in text.alphabets]}
+    told: dict[str, Any] = {
+        "prefix": prefix,
+        "alphabets": [list(alphabet) for alphabet in text.alphabets],
+    }
+    if text.heads is not None:
+        joined = b"".join(text.heads.texts)
+        told["heads"] = {
+            "delimiter": text.heads.delimiter,
+            "count": text.heads.count,
+            "size": len(joined),
+            "texts": base64.b64encode(compressed(joined)).decode("ascii"),
+        }
+    return told
 
 
 def _text_from_json(told: Any) -> TextCode | None:
@@ -201,10 +213,19 @@ def _text_from_json(told: Any) -> TextCode | None:
     alphabets = tuple(tuple(alphabet) for alphabet in told["alphabets"])
     if not all(type(symbol) is int for alphabet in alphabets for symbol in alphabet):
         raise TypeError("a symbol is no number")
-    text = TextCode(base64.b64decode(told["prefix"], validate=True), alphabets)
+    heads = None if told.get("heads") is None else _heads_from_json(told["heads"])
+    text = TextCode(base64.b64decode(told["prefix"], validate=True), alphabets, heads)
     if not text.is_valid:
         raise ValueError("its text code is none")
     return text
+
+
+def _heads_from_json(told: Any) -> Heads:
+    delimiter, count, size = (_count(told[name]) for name in ("delimiter", "count", "size"))
+    if size > MOST_HEAD_BYTES or not 0 < count <= size:
+        raise ValueError("its heads are too long")
+    joined = decompressed(base64.b64decode(told["texts"], validate=True), size)
+    return Heads.split(joined, delimiter, count)
 
 
 def decode_footer(data: bytes, entry: SegmentEntry) -> SegmentFooter:
@@ -236,7 +257,8 @@ def decode_footer(data: bytes, entry: SegmentEntry) -> SegmentFooter:
     except LakesieveError:
         raise
     except (
-        *(KeyError, TypeError, ValueError, AttributeError, RecursionError, binascii.Error),
+        *(KeyError, TypeError, ValueError, AttributeError, RecursionError),
+        *(binascii.Error, StreamError),
     ) as error:
         raise corrupt(entry.path, f"its footer cannot be read ({error})") from error
     if (

@@ -14,7 +14,14 @@ from functools import lru_cache
 import numpy as np
 import pyarrow as pa
 
-__all__ = ["StreamError", "bits_a_value", "decode_stream", "encode_stream"]
+__all__ = [
+    "StreamError",
+    "bits_a_value",
+    "compressed",
+    "decode_stream",
+    "decompressed",
+    "encode_stream",
+]
 
 # codec, low bits, least value, bytes of symbols, of low bits and of escapes
 _HEADER = struct.Struct("<BBQIII")
@@ -133,7 +140,7 @@ def decode_stream(data: memoryview, at: int, count: int) -> tuple[np.ndarray, in
     values = _symbols(symbols, count, width, plain=bool(codec & _PLAIN)).astype(np.uint64)
     if len(rest):
         escaped = np.flatnonzero(values == (1 << width) - 1)
-        values[escaped] += np.frombuffer(_unpacked(rest, 8 * len(escaped)), _WORD)
+        values[escaped] += np.frombuffer(decompressed(rest, 8 * len(escaped)), _WORD)
     values = (values << np.uint64(bits)) | _unpack_bits(low, count, bits)
     return values + np.uint64(least), at
 
@@ -143,7 +150,7 @@ def _symbols(data: memoryview, count: int, width: int, *, plain: bool) -> np.nda
     size = -(-count // together)
     if plain and len(data) != size:
         raise StreamError("a stream has another length")
-    held = np.frombuffer(data if plain else _unpacked(data, size), np.uint8)
+    held = np.frombuffer(data if plain else decompressed(data, size), np.uint8)
     parts = [(held >> (width * at)) & ((1 << width) - 1) for at in range(together)]
     return np.stack(parts, axis=1).ravel()[:count]
 
@@ -153,7 +160,18 @@ def _codec(level: int) -> pa.Codec:
     return pa.Codec("zstd", compression_level=level)
 
 
-def _unpacked(data: memoryview, size: int) -> bytes:
+def compressed(data: bytes) -> bytes:
+    """Bytes as zstd."""
+    told: bytes = _codec(_LEVELS[-1]).compress(data, asbytes=True)
+    return told
+
+
+def decompressed(data: bytes | memoryview, size: int) -> bytes:
+    """What :func:`compressed` got.
+
+    Raises:
+        StreamError: It is damaged, or of another size.
+    """
     try:
         unpacked = _codec(1).decompress(data, decompressed_size=size, asbytes=True)
     except (pa.ArrowException, OSError, ValueError) as error:

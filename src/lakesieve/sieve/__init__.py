@@ -7,6 +7,7 @@ from lakesieve.sieve.budget import Budget, TradeOff, build_budgeted, trade_offs
 from lakesieve.sieve.build import BlockBuilder, blocks_of_pairs, build_blocks
 from lakesieve.sieve.byte_order import front_coded, front_decoded, prefix_ends
 from lakesieve.sieve.composite import MOST_COLUMNS, VALUES, component_code, encode_rows
+from lakesieve.sieve.heads import MOST_HEAD_BYTES, Heads
 from lakesieve.sieve.keys import KINDS, KeyType, encode_keys, wide_code
 from lakesieve.sieve.lookup import distinct, lookup_points, lookup_ranges
 from lakesieve.sieve.merge import merge_blocks, merge_streams
@@ -19,10 +20,12 @@ __all__ = [
     "ABSENT_HITS",
     "KINDS",
     "MOST_COLUMNS",
+    "MOST_HEAD_BYTES",
     "VALUES",
     "BlockBuilder",
     "Blocks",
     "Budget",
+    "Heads",
     "KeyType",
     "RangeSet",
     "TextCode",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,6 +19,7 @@ __all__ = [
     "prefixes",
     "shared_prefix",
     "shared_with_next",
+    "substrings",
     "symbols_at",
 ]
 
@@ -32,6 +31,8 @@ SYMBOLS = 257
 CODE_LIMIT = 1 << 63
 # a code of more positions would be found too slowly
 POSITIONS = 128
+# a binary view holds strings up to that length itself
+_INLINED = 12
 # strings longer than that are decoded one by one
 _FAR = 256
 
@@ -142,13 +143,9 @@ def symbols_at(data: np.ndarray, starts: np.ndarray, lengths: np.ndarray, at: in
     """The symbol at one position of every string; behind its end, the end again."""
     if len(data) == 0:
         return np.zeros(len(starts), np.int16)
-    inside = lengths > at
-    if inside.all():
-        symbols: np.ndarray = data[starts + at].astype(np.int16) + 1
-        return symbols
-    places = np.where(inside, starts + at, 0)
-    symbols = data[places].astype(np.int16) + 1
-    symbols[~inside] = END
+    symbols: np.ndarray = data.take(starts + at, mode="clip").astype(np.int16)
+    symbols += 1
+    symbols *= lengths > at
     return symbols
 
 
@@ -222,16 +219,34 @@ def _leading_zero_bytes(words: np.ndarray) -> np.ndarray:
 
 def prefixes(strings: pa.Array, lengths: np.ndarray) -> pa.Array:
     """The first so many bytes of each string, all of a shorter one."""
-    order = np.argsort(lengths, kind="stable")
-    ascending = lengths[order]
-    bounds = np.flatnonzero(np.diff(ascending, prepend=-1))
-    parts = [
-        pc.binary_slice(strings.take(pa.array(order[start:end])), 0, int(ascending[start]))
-        for start, end in itertools.pairwise([*bounds.tolist(), len(order)])
-    ]
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
-    return pa.concat_arrays(parts).take(pa.array(place)) if parts else strings
+    data, starts, own = byte_views(strings)
+    return substrings(data, starts, np.minimum(lengths, own)).cast(pa.binary())
+
+
+def substrings(data: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> pa.Array:
+    """Strings that lie anywhere in a memory, as ``binary_view``, without copying long ones.
+
+    Args:
+        data: Bytes.
+        starts: Where each string starts in them.
+        lengths: How long it is.
+    """
+    # a view is its length, then all its bytes where they are few, else the first four, the number
+    # of the buffer and the place in it
+    views = np.zeros((len(starts), 4), np.int32)
+    views[:, 0] = lengths
+    padded = np.append(data, np.zeros(_INLINED, np.uint8))
+    long = np.flatnonzero(lengths > _INLINED)
+    words = np.ndarray((len(data) + 1,), "<i4", buffer=padded, strides=(1,))
+    views[long, 1] = words[starts[long]]
+    views[long, 3] = starts[long]
+    inlined = views.view(np.uint8).reshape(-1, 16)
+    short = np.flatnonzero(lengths <= _INLINED)
+    for at in range(int(lengths[short].max(initial=0))):
+        having = short[lengths[short] > at]
+        inlined[having, 4 + at] = data[starts[having] + at]
+    buffers = [None, pa.py_buffer(views), pa.py_buffer(padded)]
+    return pa.Array.from_buffers(pa.binary_view(), len(starts), buffers)
 
 
 def prefix_ends(prefixes: pa.Array) -> tuple[pa.Array, np.ndarray]:

@@ -6,10 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from lakesieve.sieve.byte_order import (
-    byte_views,
     bytewise_order,
-    position_codes,
-    shared_prefix,
 )
 from lakesieve.sieve.text import TextCode
 
@@ -60,24 +57,22 @@ def code_pairs(
     """
     if keys.type == pa.int64():
         return *sort_pairs(keys, ordinals), None
-    prefix = shared_prefix(keys)
-    data, starts, lengths = byte_views(keys)
-    codes, alphabets, whole = position_codes(data, starts + len(prefix), lengths - len(prefix))
+    text, codes, whole = TextCode.of(keys)
     if whole:
         codes, units = _sort_ints(codes, ordinals)
-        return pa.array(codes), units, TextCode(prefix, alphabets)
+        return pa.array(codes), units, text
     order = np.argsort(codes)
     codes = codes[order]
     first = _firsts(codes)
     tied = np.flatnonzero(~first)
     if _are_equal(keys, order[tied], order[tied - 1]):
         ranks, units = _sort_packed(np.cumsum(first) - 1, ordinals[order])
-        return pa.array(codes[first][ranks]), units, TextCode(prefix, alphabets)
+        return pa.array(codes[first][ranks]), units, text
     if _is_repetitive(keys):
         return *sort_pairs(keys, ordinals), None
     unsorted = np.empty_like(codes)
     unsorted[order] = codes
-    told = bytewise_order(keys, (unsorted, len(prefix) + len(alphabets)))
+    told = bytewise_order(keys, (unsorted, len(text.prefix) + len(text.alphabets)))
     return *_ranked(keys, ordinals, *told), None
 
 

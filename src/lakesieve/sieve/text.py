@@ -25,6 +25,7 @@ from lakesieve.sieve.byte_order import (
     shared_prefix,
     symbols_at,
 )
+from lakesieve.sieve.heads import Heads
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,15 +43,19 @@ class TextCode:
     After the prefix that all keys share, the symbols seen at each position (bytes, or the end of a
     string) become the digits of a mixed-radix number: hex text costs 4 bits a character, decimal
     digits 3.3. A string that does not fit is rounded down to the code below it. The number ends
-    where 63 bits end, so strings that differ only behind that share a code.
+    where 63 bits end, so strings that differ only behind that share a code. Strings of a hierarchy
+    begin with one of a list of heads instead, whose number is the first digit.
 
     Args:
-        prefix: What all keys begin with.
-        alphabets: For each position after it the symbols, ascending: 0 for the end, a byte + 1.
+        prefix: What all keys begin with; empty where there are heads.
+        alphabets: For each position after it, or after the head, the symbols, ascending: 0 for the
+            end, a byte + 1.
+        heads: What keys begin with.
     """
 
     prefix: bytes
     alphabets: tuple[tuple[int, ...], ...]
+    heads: Heads | None = None
 
     @cached_property
     def weights(self) -> tuple[int, ...]:
@@ -65,12 +70,19 @@ class TextCode:
     @property
     def size(self) -> int:
         """How many codes there are."""
+        return self._tails * (1 if self.heads is None else len(self.heads.texts))
+
+    @cached_property
+    def _tails(self) -> int:
+        """How many codes there are behind one head."""
         return math.prod(map(len, self.alphabets))
 
     @property
     def is_valid(self) -> bool:
         """Whether codes fit into 63 bits and every alphabet ascends; stored ones are checked."""
-        size = 1
+        if self.heads is not None and (self.prefix or not self.heads.is_valid):
+            return False
+        size = 1 if self.heads is None else len(self.heads.texts)
         for alphabet in self.alphabets:
             ascending = all(a < b for a, b in itertools.pairwise(alphabet))
             if not alphabet or not ascending or not 0 <= alphabet[0] <= alphabet[-1] < SYMBOLS:
@@ -93,18 +105,56 @@ class TextCode:
         Returns:
             The code and the codes of the strings; ``None`` where 63 bits do not tell them apart.
         """
-        # a few, some of them neighbours, tell cheaply that it cannot be
+        # a few, some of them neighbours, tell cheaply that it cannot be without heads
         count = len(strings)
         if count > 8 * _SAMPLE:
             few = np.arange(0, count, count // _SAMPLE)
             few = np.union1d(few, np.arange(_SAMPLE) + count // 2)
-            if cls.fit(strings.take(pa.array(few))) is None:
-                return None
+            _, codes, _ = cls._plain(strings.take(pa.array(few)))
+            if not (codes[1:] > codes[:-1]).all():
+                return cls._headed(strings)
+        text, codes, _ = cls.of(strings)
+        return (text, codes) if (codes[1:] > codes[:-1]).all() else None
+
+    @classmethod
+    def of(cls, strings: pa.Array) -> tuple[TextCode, np.ndarray, bool]:
+        """Code strings in any order, as well as 63 bits can.
+
+        Args:
+            strings: ``binary``, without nulls, at least one.
+
+        Returns:
+            A code, the codes of the strings, and whether equal codes mean equal strings.
+        """
+        few = strings.take(pa.array(np.arange(0, len(strings), max(1, len(strings) // _SAMPLE))))
+        if not cls._plain(few)[2]:
+            headed = cls._headed(strings)
+            if headed is not None:
+                return *headed, True
+        return cls._plain(strings)
+
+    @classmethod
+    def _plain(cls, strings: pa.Array) -> tuple[TextCode, np.ndarray, bool]:
+        """:meth:`of` without heads."""
         prefix = shared_prefix(strings)
         data, starts, lengths = byte_views(strings)
-        codes, alphabets, _ = position_codes(data, starts + len(prefix), lengths - len(prefix))
-        ascending = bool((codes[1:] > codes[:-1]).all())
-        return (cls(prefix, alphabets), codes) if ascending else None
+        codes, alphabets, whole = position_codes(data, starts + len(prefix), lengths - len(prefix))
+        return cls(prefix, alphabets), codes, whole
+
+    @classmethod
+    def _headed(cls, strings: pa.Array) -> tuple[TextCode, np.ndarray] | None:
+        """A code with heads under which equal codes mean equal strings, if there is one."""
+        fitted = Heads.fit(strings)
+        if fitted is None:
+            return None
+        heads, places, skipped = fitted
+        data, starts, lengths = byte_views(strings)
+        codes, alphabets, whole = position_codes(data, starts + skipped, lengths - skipped)
+        text = cls(b"", alphabets, heads)
+        if not whole or text.size >= CODE_LIMIT:
+            return None
+        codes += places * text._tails
+        return text, codes
 
     def encode(self, strings: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Code any strings.
@@ -118,8 +168,8 @@ class TextCode:
             its own alone, so that no greater string shares it.
         """
         data, starts, lengths = byte_views(strings)
-        codes, active = self._behind_prefix(data, starts, lengths)
-        starts, lengths = starts + len(self.prefix), lengths - len(self.prefix)
+        codes, active, skipped = self._behind_head(strings)
+        starts, lengths = starts + skipped, lengths - skipped
         known = active.copy()
         whole = np.zeros(len(strings), bool)
         for at, (alphabet, weight) in enumerate(zip(self.alphabets, self.weights, strict=True)):
@@ -134,10 +184,17 @@ class TextCode:
             active &= ~strange & (symbols != END)
         return codes, known, whole
 
-    def _behind_prefix(
-        self, data: np.ndarray, starts: np.ndarray, lengths: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """First codes: 0 behind the prefix, else below or above all; and which are behind it."""
+    def reach(self, strings: pa.Array) -> np.ndarray:
+        """How many bytes of each string its code looks at."""
+        told: np.ndarray = self._behind_head(strings)[2] + len(self.alphabets)
+        return told
+
+    def _behind_head(self, strings: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """First codes; which strings go on behind the prefix or a head; and how long that is."""
+        if self.heads is not None:
+            places, active, skipped = self.heads.place(strings)
+            return np.where(active, places, places + 1) * self._tails - ~active, active, skipped
+        data, starts, lengths = byte_views(strings)
         codes = np.zeros(len(starts), np.int64)
         active = np.ones(len(starts), bool)
         for at, byte in enumerate(self.prefix):
@@ -147,7 +204,7 @@ class TextCode:
             active &= symbols == byte + 1
             if not active.any():
                 break
-        return codes, active
+        return codes, active, np.full(len(starts), len(self.prefix))
 
     def interval(self, low: bytes | None, high: bytes | None) -> tuple[int, int]:
         """The codes of all keys in ``[low, high)``, as a half-open interval."""
@@ -189,10 +246,16 @@ class TextCode:
 
     def _placed(self, text: bytes) -> tuple[int, bool, bool]:
         """:meth:`encode` for one string."""
-        if not text.startswith(self.prefix):
+        end = len(text)
+        if self.heads is not None:
+            place, at = self.heads.find(text)
+            if not at:
+                return (place + 1) * self._tails - 1, False, False
+            code = place * self._tails
+        elif text.startswith(self.prefix):
+            code, at = 0, len(self.prefix)
+        else:
             return -1 if text < self.prefix else CODE_LIMIT - 1, False, False
-        code = 0
-        at, end = len(self.prefix), len(text)
         for place, steps in enumerate(self._steps):
             symbol = text[at] + 1 if at < end else END
             step = steps.get(symbol)
@@ -223,7 +286,7 @@ class TextCode:
             For each code a string, ``binary``, that is above all keys of lower codes and not above
             any key of this code or a greater one.
         """
-        rest = codes.copy()
+        places, rest = np.divmod(codes, self._tails)
         columns = np.zeros((len(codes), len(self.alphabets)), np.uint8)
         lengths = np.zeros(len(codes), np.int64)
         for at, (alphabet, weight) in enumerate(zip(self.alphabets, self.weights, strict=True)):
@@ -238,9 +301,11 @@ class TextCode:
             columns[:, at] = symbols - 1
             lengths[going] = at + 1
         bodies = binary_array(np.arange(len(codes) + 1) * len(self.alphabets), columns.ravel())
-        prefix = pa.scalar(self.prefix, pa.binary())
+        heads = pa.scalar(self.prefix, pa.binary())
+        if self.heads is not None:
+            heads = self.heads.array.take(pa.array(places))
         joined: pa.Array = pc.binary_join_element_wise(
-            prefix, prefixes(bodies, lengths), pa.scalar(b"", pa.binary())
+            heads, prefixes(bodies, lengths), pa.scalar(b"", pa.binary())
         )
         return joined
 
@@ -257,13 +322,17 @@ class TextCode:
         known = [code for code in codes if code is not None]
         if len(known) < len(codes) or not known:
             return None
+        several = [code.heads for code in known if code.heads is not None]
+        heads = Heads.union(several) if several else None
+        if len(several) not in (0, len(known)) or (several and heads is None):
+            return None
         prefix = shared_prefix(pa.array([code.prefix for code in known], pa.binary()))
         paths = [
             (*((byte + 1,) for byte in code.prefix[len(prefix) :]), *code.alphabets)
             for code in known
         ]
         alphabets: list[tuple[int, ...]] = []
-        size = 1
+        size = 1 if heads is None else len(heads.texts)
         for at in range(max(map(len, paths))):
             here: set[int] = set()
             for path in paths:
@@ -273,9 +342,9 @@ class TextCode:
                     here.add(END)
                 else:
                     # what stands here in its strings was never looked at
-                    return cls(prefix, tuple(alphabets))
+                    return cls(prefix, tuple(alphabets), heads)
             if size * len(here) >= CODE_LIMIT or len(alphabets) == POSITIONS:
                 break
             size *= len(here)
             alphabets.append(tuple(sorted(here)))
-        return cls(prefix, tuple(alphabets))
+        return cls(prefix, tuple(alphabets), heads)

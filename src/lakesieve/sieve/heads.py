@@ -1,0 +1,218 @@
+"""Heads of byte strings: few beginnings up to a delimiter that many strings share."""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakesieve.sieve.byte_order import (
+    CODE_LIMIT,
+    byte_views,
+    bytewise_order,
+    position_codes,
+    substrings,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+__all__ = ["MOST_HEAD_BYTES", "Heads"]
+
+MOST_HEADS = 1 << 15
+MOST_HEAD_BYTES = 1 << 20
+# a head must spare the keys more than it costs itself
+_KEYS_A_HEAD = 16
+_SAMPLE = 1 << 14
+_TRIED = 8
+_DEPTHS = 4
+
+
+@dataclass(frozen=True)
+class Heads:
+    """The beginnings of hierarchical strings, such as URLs and paths, as numbers in order.
+
+    A head reaches up to and with the so-many-th delimiter of a string. None is the beginning of
+    another, so strings compare by their heads first, then by what follows.
+
+    Args:
+        delimiter: The byte that ends a head.
+        count: How many of it a head holds.
+        texts: The heads, ascending.
+    """
+
+    delimiter: int
+    count: int
+    texts: tuple[bytes, ...]
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether they ascend, each with so many delimiters, the last at its end."""
+        if not 0 <= self.delimiter < 256 or self.count < 1 or not self.texts:
+            return False
+        end = bytes([self.delimiter])
+        ascending = all(a < b for a, b in itertools.pairwise(self.texts))
+        return ascending and all(
+            text.endswith(end) and text.count(end) == self.count for text in self.texts
+        )
+
+    @cached_property
+    def array(self) -> pa.Array:
+        """The heads as ``binary``."""
+        return pa.array(self.texts, pa.binary())
+
+    @classmethod
+    def split(cls, joined: bytes, delimiter: int, count: int) -> Heads:
+        """Part heads that were written one after the other.
+
+        Raises:
+            ValueError: The last one has no end, or they are too many.
+        """
+        at = np.flatnonzero(np.frombuffer(joined, np.uint8) == delimiter)
+        ends = at[count - 1 :: count] + 1
+        if len(ends) == 0 or int(ends[-1]) != len(joined) or len(ends) > MOST_HEADS:
+            raise ValueError("its heads are none")
+        bounds = itertools.pairwise([0, *ends.tolist()])
+        return cls(delimiter, count, tuple(joined[start:end] for start, end in bounds))
+
+    @classmethod
+    def fit(cls, strings: pa.Array) -> tuple[Heads, np.ndarray, np.ndarray] | None:
+        """Find heads under which strings have few bytes left.
+
+        Args:
+            strings: ``binary``, without nulls, at least one.
+
+        Returns:
+            The heads, which of them each string begins with, and how long that is; ``None`` where
+            there are too many, or none.
+        """
+        for delimiter, count in _promising(strings):
+            found = cls._fitted(strings, delimiter, count)
+            if found is not None:
+                return found
+        return None
+
+    @classmethod
+    def _fitted(
+        cls, strings: pa.Array, delimiter: int, count: int
+    ) -> tuple[Heads, np.ndarray, np.ndarray] | None:
+        data, starts, lengths = byte_views(strings)
+        ends, complete = _ends(data, starts, lengths, delimiter, count)
+        if not complete.all():
+            return None
+        coded = substrings(data, starts, ends).dictionary_encode()
+        texts = coded.dictionary.cast(pa.binary())
+        if len(texts) > min(MOST_HEADS, 1 + len(strings) // _KEYS_A_HEAD):
+            return None
+        if int(byte_views(texts)[2].sum()) > MOST_HEAD_BYTES:
+            return None
+        order = pc.sort_indices(texts).to_numpy()
+        places = np.empty(len(order), np.int64)
+        places[order] = np.arange(len(order))
+        heads = cls(delimiter, count, tuple(texts.take(pa.array(order)).to_pylist()))
+        return heads, places[coded.indices.to_numpy()], ends
+
+    def place(self, strings: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Find the heads of any strings.
+
+        Args:
+            strings: ``binary``, without nulls.
+
+        Returns:
+            The last head not above each string, -1 where there is none; whether the string begins
+            with it; and how long it is then.
+        """
+        data, starts, lengths = byte_views(strings)
+        ends, _ = _ends(data, starts, lengths, self.delimiter, self.count)
+        coded = substrings(data, starts, ends).dictionary_encode()
+        texts = coded.dictionary.cast(pa.binary())
+        found = pc.index_in(texts, value_set=self.array).fill_null(-1)
+        places = found.to_numpy().astype(np.int64)
+        known = places >= 0
+        strange = np.flatnonzero(~known)
+        if len(strange):
+            others = texts.take(pa.array(strange))
+            order, _ = bytewise_order(pa.concat_arrays([self.array, others]))
+            below = np.empty(len(order), np.int64)
+            below[order] = np.cumsum(order < len(self.texts)) - 1
+            places[strange] = below[len(self.texts) :]
+        which = coded.indices.to_numpy()
+        return places[which], known[which], ends
+
+    def find(self, text: bytes) -> tuple[int, int]:
+        """:meth:`place` for one string: the head, and its length, 0 where it is not its own."""
+        at = bisect.bisect_right(self.texts, text) - 1
+        if at >= 0 and text.startswith(self.texts[at]):
+            return at, len(self.texts[at])
+        return at, 0
+
+    @classmethod
+    def union(cls, several: Sequence[Heads]) -> Heads | None:
+        """All heads of several; ``None`` where they end at another delimiter or are too many."""
+        kinds = {(heads.delimiter, heads.count) for heads in several}
+        texts = sorted(set(itertools.chain.from_iterable(heads.texts for heads in several)))
+        if len(kinds) > 1 or len(texts) > MOST_HEADS or sum(map(len, texts)) > MOST_HEAD_BYTES:
+            return None
+        return cls(*kinds.pop(), tuple(texts))
+
+
+def _ends(
+    data: np.ndarray, starts: np.ndarray, lengths: np.ndarray, delimiter: int, count: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Lengths up to and with a delimiter, or of the whole string; and where it is there."""
+    # one behind the end stands for all that are not there
+    at = np.append(np.flatnonzero(data == delimiter), len(data))
+    wanted = np.searchsorted(at, starts) + (count - 1)
+    ends = at[np.minimum(wanted, len(at) - 1)] + 1 - starts
+    complete = ends <= lengths
+    return np.where(complete, ends, lengths), complete
+
+
+def _promising(strings: pa.Array) -> Iterator[tuple[int, int]]:
+    """Delimiters and their counts by which a sample of strings is coded whole, best first."""
+    step = max(1, len(strings) // _SAMPLE)
+    sample = strings.take(pa.array(np.arange(0, len(strings), step))).unique()
+    data, starts, lengths = byte_views(sample)
+    if len(data) == 0:
+        return
+    # as many heads as may be show up so often more than once
+    most = len(sample) - min(len(sample) ** 2 / (2 * MOST_HEADS), len(sample) / 2)
+    sized = []
+    for delimiter, depth in _delimiters(data, starts, lengths):
+        for count in range(depth, max(0, depth - _DEPTHS), -1):
+            ends, _ = _ends(data, starts, lengths, delimiter, count)
+            heads = len(substrings(data, starts, ends).unique())
+            if heads > most:
+                continue
+            _, alphabets, whole = position_codes(data, starts + ends, lengths - ends)
+            size = heads
+            for alphabet in alphabets:
+                size *= len(alphabet)
+            if whole and size < CODE_LIMIT:
+                sized.append((size, delimiter, count))
+    for _, delimiter, count in sorted(sized):
+        yield delimiter, count
+
+
+def _delimiters(data: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> list[tuple[int, int]]:
+    """Bytes other than letters and digits that all strings hold, and how often at least."""
+    few = slice(0, len(starts), max(1, len(starts) // _TRIED))
+    shared: Counter[int] | None = None
+    for start, length in zip(starts[few].tolist(), lengths[few].tolist(), strict=True):
+        own = Counter(data[start : start + length].tolist())
+        shared = own if shared is None else shared & own
+    found = []
+    for byte in sorted(shared or ()):
+        if byte < 128 and not chr(byte).isalnum():
+            at = np.flatnonzero(data == byte)
+            held = np.searchsorted(at, starts + lengths) - np.searchsorted(at, starts)
+            if held.min() > 0:
+                found.append((byte, int(held.min())))
+    return found
