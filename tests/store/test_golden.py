@@ -1,7 +1,7 @@
 """Indexes as each released version wrote them are read by this one.
 
-``python -m tests.store.test_golden`` writes the directory of this version, if it is not there;
-one that is there is never written again.
+``python -m tests.store.test_golden`` writes what is missing of the directory of this version; what is
+there is never written again.
 """
 
 from __future__ import annotations
@@ -99,6 +99,11 @@ def _contents() -> dict[str, list[Any]]:
         "text": sorted(
             {b"%s/%s/%d" % (words[a], words[b], n) for a, b, n in random.integers(0, 7, (300, 3))}
         ),
+        "paths": sorted(
+            b"https://%s.example.com/%s/%d" % (words[at % 3], word * 12, n)
+            for at, word in enumerate((b"archive-", b"big", b"news", b"shop"))
+            for n in range(0, 300, 2 + at)
+        ),
         "bytes": sorted({random.bytes(int(n)) for n in random.integers(1, 40, 300)}),
     }
 
@@ -181,11 +186,10 @@ def _write(folder: Path, keys: list[Any]) -> None:
 
 def main() -> None:
     """Write the golden directory of this version."""
-    root = GOLDEN / f"v{FORMAT_VERSION}"
-    if root.exists():
-        raise SystemExit(f"{root} is there already")
     for name, keys in _contents().items():
-        _write(root / name, keys)
+        folder = GOLDEN / f"v{FORMAT_VERSION}" / name
+        if not folder.exists():
+            _write(folder, keys)
 
 
 if __name__ == "__main__":

@@ -40,6 +40,8 @@ _KINDS = frozenset(range(_RETURNING + 1)) | {_LISTS | _AS_THEY_ARE, _RETURNING |
 _SAME, _RETURN, _OTHER = 0, 1, 2
 # returns are tried where so many first units are told by the two sets before
 _EXPECTED = 1 / 4
+# ... and not compared with the units themselves where they take less than that share of these
+_CLEARLY = 3 / 4
 # bitmaps are tried where sets hold more than one unit in so many
 _SPARSE = 24
 # no longer spans are told for regularity alone
@@ -217,7 +219,7 @@ def _byte_streams(keys: pa.Array, gap: np.ndarray) -> list[bytes]:
     spans = np.zeros(len(keys), np.uint64)
     spans[np.flatnonzero(gap) - 1] = 1
     streams = [shared, rest, data, spans[~gap]]
-    return [encode_stream(values.astype(np.uint64)) for values in streams]
+    return [encode_stream(values) for values in streams]
 
 
 def _byte_keys(reader: _Reader, rows: int) -> tuple[pa.Array, np.ndarray, pa.Array]:
@@ -250,18 +252,18 @@ def _set_streams(lengths: np.ndarray, sets: np.ndarray, units: int) -> tuple[int
         # sets of many as numbers that go on from one set to the next, so that none has a length
         numbers = np.repeat(np.arange(len(lengths)) * units, lengths) + sets
         kind, parts = _STEPS, [np.array([len(sets)]), np.diff(numbers, prepend=-1) - 1]
-    lists = [encode_stream(values.astype(np.uint64)) for values in parts]
     if kind == _LISTS:
-        returns = _return_streams(sets[heads])
-        if returns and sum(map(len, returns)) < len(lists[1]):
-            kind, lists[1:2] = _RETURNING, returns
-        kind |= _AS_THEY_ARE * plain
+        returns = _return_streams(parts[1])
+        kind = (_RETURNING if len(returns) > 1 else _LISTS) | _AS_THEY_ARE * plain
+        lists = [encode_stream(parts[0]), *returns, encode_stream(parts[2])]
+    else:
+        lists = [encode_stream(values) for values in parts]
     if len(sets) * _SPARSE < len(lengths) * units:
         return kind, lists
     width = (units + 7) // 8
     bits = np.zeros((len(lengths), 8 * width), bool)
     bits[np.repeat(np.arange(len(lengths)), lengths), sets] = True
-    bitmaps = [encode_stream(np.packbits(bits, axis=1).ravel().astype(np.uint64))]
+    bitmaps = [encode_stream(np.packbits(bits, axis=1).ravel())]
     if sum(map(len, bitmaps)) < sum(map(len, lists)):
         return _BITMAPS, bitmaps
     return kind, lists
@@ -271,15 +273,20 @@ def _return_streams(heads: np.ndarray) -> list[bytes]:
     """First units told by those of the sets before: in late data, every other set is of one file.
 
     Returns:
-        Streams of codes and of the units that are new; nothing when few of them are expected.
+        Streams of codes and of the units that are new, or, where that is longer, of the units.
     """
-    codes = np.full(len(heads), _OTHER, np.uint64)
+    codes = np.full(len(heads), _OTHER, np.uint8)
     codes[2:][heads[2:] == heads[:-2]] = _RETURN
     codes[1:][heads[1:] == heads[:-1]] = _SAME
     other = codes == _OTHER
     if np.count_nonzero(other) > (1 - _EXPECTED) * len(heads):
-        return []
-    return [encode_stream(codes), encode_stream(heads[other].astype(np.uint64))]
+        return [encode_stream(heads)]
+    told = [encode_stream(codes), encode_stream(heads[other])]
+    size = sum(map(len, told))
+    # an estimate tells where it need not be tried
+    if 8 * size < _CLEARLY * bits_a_value(heads) * len(heads):
+        return told
+    return min(told, [encode_stream(heads)], key=lambda streams: sum(map(len, streams)))
 
 
 def _returning(reader: _Reader, count: int, limit: int) -> np.ndarray:

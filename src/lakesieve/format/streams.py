@@ -49,14 +49,16 @@ def encode_stream(values: np.ndarray) -> bytes:
     """Write a stream.
 
     Args:
-        values: uint64.
+        values: Integers of any type; negative ones are read back with 2**64 added.
     """
-    values = values.astype(np.uint64, copy=False)
     count = len(values)
-    least = int(values.min()) if count else 0
-    if count == 0 or int(values.max()) == least:
+    least, most = (int(values.min()), int(values.max())) if count else (0, 0)
+    if least < 0:
+        return encode_stream(values.astype(np.uint64))
+    if most == least:
         return _HEADER.pack(_CONSTANT, 0, least, 0, 0, 0)
-    values = values - np.uint64(least)
+    # in as few bytes as will do there is less memory to go through
+    values = (values - values.dtype.type(least)).astype(np.min_scalar_type(most - least))
     estimates = {width: _low_bits(values, width) for width in _WIDTHS.values()}
     worth = 1.02 * min(cost for _, cost in estimates.values()) + 0.02
     return min(
@@ -79,26 +81,26 @@ def bits_a_value(values: np.ndarray) -> float:
 
 
 def _coded(values: np.ndarray, least: int, codec: int, bits: int, cost: float) -> bytes:
-    width = _WIDTHS[codec]
-    escape = np.uint64((1 << width) - 1)
-    above = values >> np.uint64(bits)
-    escaped = above >= escape
+    width, word = _WIDTHS[codec], values.dtype.type
+    escape = word((1 << width) - 1)
+    above = values >> word(bits) if bits else values
     # without an escape the highest symbol is itself
-    if above.max() <= escape:
-        escaped[:] = False
-    symbols = np.minimum(above, escape).astype(np.uint8)
+    escaped = np.flatnonzero(above >= escape) if above.max() > escape else np.zeros(0, np.int64)
+    symbols = (np.minimum(above, escape) if len(escaped) else above).astype(np.uint8)
     together = 8 // width
-    padded = np.append(symbols, np.zeros(-len(symbols) % together, np.uint8))
-    parts = padded[::together].copy()
-    for at in range(1, together):
-        parts |= padded[at::together] << (width * at)
-    joined = parts.tobytes()
+    if together > 1:
+        symbols = np.append(symbols, np.zeros(-len(symbols) % together, np.uint8))
+        parts = symbols[::together].copy()
+        for at in range(1, together):
+            parts |= symbols[at::together] << (width * at)
+        symbols = parts
+    joined = symbols.tobytes()
     packed = _codec(_LEVELS[0]).compress(joined, asbytes=True)
     if 8 * len(packed) < _REPETITIVE * (cost - bits) * len(values):
         packed = min(packed, _codec(_LEVELS[-1]).compress(joined, asbytes=True), key=len)
     if len(packed) >= len(joined):
         codec, packed = codec | _PLAIN, joined
-    low = _pack_bits(values & np.uint64((1 << bits) - 1), bits)
+    low = _pack_bits(values & word((1 << bits) - 1), bits) if bits else b""
     rest = (above[escaped] - escape).astype(_WORD).tobytes()
     if rest:
         rest = _codec(_LEVELS[-1]).compress(rest, asbytes=True)
@@ -200,7 +202,8 @@ def _low_bits(values: np.ndarray, width: int) -> tuple[int, float]:
 def _cost(sample: np.ndarray, bits: int, width: int) -> float:
     """Bits a value takes."""
     escape = (1 << width) - 1
-    symbols = np.minimum(sample >> np.uint64(bits), np.uint64(escape)).astype(np.int64)
+    word = sample.dtype.type
+    symbols = np.minimum(sample >> word(bits), word(escape)).astype(np.int64)
     share = np.bincount(symbols, minlength=escape + 1) / len(symbols)
     some = share[share > 0]
     entropy = -float((some * np.log2(some)).sum())
@@ -210,8 +213,6 @@ def _cost(sample: np.ndarray, bits: int, width: int) -> float:
 
 
 def _pack_bits(values: np.ndarray, bits: int) -> bytes:
-    if bits == 0:
-        return b""
     parts = []
     for start in range(0, len(values), _PART):
         words = values[start : start + _PART].astype(">u8").view(np.uint8).reshape(-1, 8)

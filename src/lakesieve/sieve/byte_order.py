@@ -235,17 +235,17 @@ def substrings(data: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> pa.
     # of the buffer and the place in it
     views = np.zeros((len(starts), 4), np.int32)
     views[:, 0] = lengths
-    padded = np.append(data, np.zeros(_INLINED, np.uint8))
     long = np.flatnonzero(lengths > _INLINED)
-    words = np.ndarray((len(data) + 1,), "<i4", buffer=padded, strides=(1,))
-    views[long, 1] = words[starts[long]]
-    views[long, 3] = starts[long]
+    if len(long):
+        words = np.ndarray((len(data) - 3,), "<i4", buffer=data, strides=(1,))
+        views[long, 1] = words[starts[long]]
+        views[long, 3] = starts[long]
     inlined = views.view(np.uint8).reshape(-1, 16)
     short = np.flatnonzero(lengths <= _INLINED)
     for at in range(int(lengths[short].max(initial=0))):
         having = short[lengths[short] > at]
         inlined[having, 4 + at] = data[starts[having] + at]
-    buffers = [None, pa.py_buffer(views), pa.py_buffer(padded)]
+    buffers = [None, pa.py_buffer(views), pa.py_buffer(data)]
     return pa.Array.from_buffers(pa.binary_view(), len(starts), buffers)
 
 
