@@ -1,7 +1,6 @@
 """Indexes as each released version wrote them are read by this one.
 
-``python -m tests.store.test_golden`` writes what is missing of the directory of this version; what is
-there is never written again.
+``python -m tests.store.test_golden`` writes what this version's directory lacks, and nothing else.
 """
 
 from __future__ import annotations
