@@ -30,10 +30,11 @@ _CONSTANT, _PLAIN = 0, 1
 _WIDTHS = {2: 8, 4: 4, 6: 2}
 _WORD = np.dtype("<u8")
 
-_SAMPLE = 4096
+_SAMPLE = 2048
 # values whose bits are packed at once, a multiple of 8
 _PART = 1 << 14
 _COMPRESSIBLE = 0.9
+_RISEN = 0.25
 _ESCAPE_BITS = 32
 # level 1 codes symbols by frequency and little else, which is best for ordinals in no order; where
 # it falls below their entropy there are repetitions, which level 9 is better at
@@ -191,8 +192,8 @@ def _low_bits(values: np.ndarray, width: int) -> tuple[int, float]:
     best = (_cost(sample, lowest, width), lowest)
     for bits in range(lowest + 1, max(lowest, highest - width) + 2):
         cost = _cost(sample, bits, width)
-        # past its least the cost rises by a bit for each low bit more
-        if cost > best[0] + 1:
+        # past its least the cost rises, up to a bit for each low bit more
+        if cost > best[0] + _RISEN:
             break
         best = min(best, (cost, bits))
     cost, bits = best

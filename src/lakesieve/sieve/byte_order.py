@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakesieve.sieve.spans import spans
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__ = [
     "binary_array",
@@ -31,6 +36,7 @@ SYMBOLS = 257
 CODE_LIMIT = 1 << 63
 # a code of more positions would be found too slowly
 POSITIONS = 128
+_CACHED = 1 << 15
 # a binary view holds strings up to that length itself
 _INLINED = 12
 # strings longer than that are decoded one by one
@@ -105,15 +111,8 @@ def position_codes(
     alphabets: list[tuple[int, ...]] = []
     columns: list[np.ndarray] = []
     size, shortest, longest = 1, int(lengths.min()), max(int(lengths.max()), 0)
-    places = starts.copy()
     for at in range(min(longest + 1, POSITIONS)):
-        if at < shortest:
-            column = data.take(places, mode="clip")
-            places += 1
-            seen = _seen(column) + 1
-        else:
-            column = symbols_at(data, starts, lengths, at)
-            seen = _seen(column)
+        column, seen = _column(data, starts, None if at < shortest else lengths, at)
         if size * len(seen) >= CODE_LIMIT:
             break
         size *= len(seen)
@@ -125,18 +124,37 @@ def position_codes(
         if len(column):
             steps = np.zeros(SYMBOLS, np.int64)
             steps[list(alphabet)] = np.arange(len(alphabet)) * weight
-            codes += (steps[1:] if column.dtype == np.uint8 else steps).take(column)
+            if column.dtype == np.uint8:
+                steps = steps[1:]
+            for rows in _parts(len(column)):
+                codes[rows] += steps.take(column[rows])
         weight *= len(alphabet)
     return codes, tuple(alphabets), len(alphabets) > longest
 
 
-def _seen(symbols: np.ndarray) -> np.ndarray:
-    if symbols.min() == symbols.max():
-        return symbols[:1].astype(np.int64)
+def _column(
+    data: np.ndarray, starts: np.ndarray, lengths: np.ndarray | None, at: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The symbols at one position, and which there are; bytes where no string ends before it."""
+    if lengths is None:
+        column = np.empty(len(starts), np.uint8)
+        known = b""
+        for rows in _parts(len(starts)):
+            part = data.take(starts[rows] + at, mode="clip", out=column[rows])
+            # nearly all are known after the first part
+            known += bytes(set(part.tobytes().translate(None, known)))
+        return column, np.array(sorted(known)) + 1
+    column = np.empty(len(starts), np.int16)
     marks = np.zeros(SYMBOLS, bool)
-    marks[symbols] = True
-    found: np.ndarray = np.flatnonzero(marks)
-    return found
+    for rows in _parts(len(starts)):
+        column[rows] = symbols_at(data, starts[rows], lengths[rows], at)
+        marks[column[rows]] = True
+    return column, np.flatnonzero(marks)
+
+
+def _parts(count: int) -> Iterator[slice]:
+    """Rows whose symbols and places fit into a processor's cache."""
+    return (slice(start, start + _CACHED) for start in range(0, count, _CACHED))
 
 
 def symbols_at(data: np.ndarray, starts: np.ndarray, lengths: np.ndarray, at: int) -> np.ndarray:
