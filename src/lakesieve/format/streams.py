@@ -30,7 +30,7 @@ _CONSTANT, _PLAIN = 0, 1
 _WIDTHS = {2: 8, 4: 4, 6: 2}
 _WORD = np.dtype("<u8")
 
-_SAMPLE = 2048
+_SAMPLE = 4096
 # values whose bits are packed at once, a multiple of 8
 _PART = 1 << 14
 _COMPRESSIBLE = 0.9
