@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from lakesieve.sieve.blocks import Blocks
-from lakesieve.sieve.budget import Budget, TradeOff, build_budgeted, trade_offs
+from lakesieve.sieve.budget import Budget, build_budgeted, trade_offs
 from lakesieve.sieve.build import BlockBuilder, blocks_of_pairs, build_blocks
 from lakesieve.sieve.byte_order import front_coded, front_decoded, prefix_ends
 from lakesieve.sieve.composite import MOST_COLUMNS, VALUES, component_code, encode_rows
 from lakesieve.sieve.heads import MOST_HEAD_BYTES, Heads
 from lakesieve.sieve.keys import KINDS, KeyType, encode_keys, wide_code
+from lakesieve.sieve.ladder import TradeOff
 from lakesieve.sieve.lookup import distinct, lookup_points, lookup_ranges
 from lakesieve.sieve.merge import merge_blocks, merge_streams
 from lakesieve.sieve.pairs import sort_pairs

@@ -1,0 +1,304 @@
+"""Coarser and coarser forms of exact runs, and what each costs: the ladder of the budgeted mode."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from lakesieve.sieve.build import build_runs
+from lakesieve.sieve.separators import short_separators
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from lakesieve.sieve.blocks import Blocks
+
+__all__ = ["STEP", "Ladder", "TradeOff", "false_units"]
+
+STEP = 0.85
+"""How much fewer blocks are worth a look."""
+
+# bits a separator takes, about
+_KEY_BITS = 4
+# share of the pairs of neighbours that one round may merge
+_BEST = 0.5
+# how full a budget of bytes must be
+_FULL = 0.9995
+_TRIES = 20
+_MIXTURES = 8
+_ALL_BITS = 62
+
+
+class TradeOff(NamedTuple):
+    """One point of the curve of bytes against false units.
+
+    Args:
+        way: ``exact``, ``neighbours``, ``even``, ``grid`` or ``mixed``.
+        blocks: The blocks.
+        size: Bytes, measured.
+        false_units: Units that a look-up of a present key finds in vain, on average.
+    """
+
+    way: str
+    blocks: Blocks
+    size: int
+    false_units: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Coarse:
+    """Runs in groups.
+
+    Args:
+        first: First run of each group.
+        weights: Distinct keys of each group.
+        pairs: Group times units plus unit, ascending: the unions.
+        cells: Where separators had better lie, if they can: the cell of each group's first run.
+    """
+
+    first: np.ndarray
+    weights: np.ndarray
+    pairs: np.ndarray
+    cells: np.ndarray | None = None
+
+
+def false_units(blocks: Blocks, weights: np.ndarray) -> float:
+    """Units that a present key finds in vain, on average.
+
+    Args:
+        blocks: The blocks.
+        weights: Distinct keys of each.
+    """
+    found = float((np.diff(blocks.offsets) * weights).sum())
+    return (found - blocks.pair_count) / blocks.key_count
+
+
+class Ladder:
+    """Coarser and coarser forms of the runs of some pairs."""
+
+    def __init__(
+        self,
+        keys: pa.Array,
+        ordinals: np.ndarray,
+        unit_count: int,
+        measure: Callable[[Blocks], int],
+    ) -> None:
+        self._runs, self._codes, self._first = build_runs(keys, ordinals, absent_hits=1)
+        first = self._first
+        self._units = unit_count
+        self._measure = measure
+        self.keys = self._runs.key_count
+        weights = np.diff(first, append=self.keys)
+        rows = np.repeat(np.arange(len(first)), np.diff(self._runs.offsets))
+        self._finest = _Coarse(
+            first=np.arange(len(first)),
+            weights=weights,
+            pairs=rows * unit_count + self._runs.ordinals,
+        )
+        # bits of a set by its size: of all sets of that size any may be it
+        sizes = np.arange(unit_count, dtype=np.float64)
+        self._set_bits = np.append(0, np.cumsum(np.log2((unit_count - sizes) / (sizes + 1))))
+        self.ways = ("even",) if self._codes.type == pa.binary() else ("even", "grid")
+        self._tried: list[tuple[int, float, _Coarse]] = []
+        self.exact = self.point("exact", self._finest)
+
+    def point(self, way: str, state: _Coarse) -> TradeOff:
+        """Measure one form."""
+        sizes = np.bincount(state.pairs // self._units, minlength=len(state.first))
+        blocks = replace(
+            self._runs,
+            keys=self._separators(state),
+            offsets=np.append(0, np.cumsum(sizes)),
+            ordinals=(state.pairs % self._units).astype(np.int32),
+        )
+        told = TradeOff(way, blocks, self._measure(blocks), false_units(blocks, state.weights))
+        self._tried.append((told.size, told.false_units, replace(state, pairs=state.pairs[:0])))
+        return told
+
+    def _separators(self, state: _Coarse) -> pa.Array:
+        if self._codes.type == pa.binary():
+            return self._runs.keys.take(pa.array(state.first))
+        codes = self._codes.to_numpy()
+        first = self._first[state.first]
+        short = short_separators(codes, first, _ALL_BITS)
+        if state.cells is None:
+            return pa.array(short)
+        # a cell may begin among the keys of the group before
+        fits = np.append(True, codes[first[1:] - 1] < state.cells[1:])
+        return pa.array(np.where(fits, state.cells, short))
+
+    def divided(self, way: str, groups: float) -> _Coarse:
+        """At most about so many groups, of equal numbers of keys or of equal width."""
+        if way == "even":
+            before = np.cumsum(self._finest.weights) - self._finest.weights
+            group = (before * (groups / self.keys)).astype(np.int64)
+            return self._grouped(self._finest, np.append(True, group[1:] != group[:-1]))
+        codes = self._codes.to_numpy()
+        low = int(codes[0])
+        width = min(2**64 - 1, max(1, int((int(codes[-1]) - low + 1) / groups)))
+        distance = codes[self._first].view(np.uint64) - np.uint64(low % 2**64)
+        cell = distance // np.uint64(width)
+        starts = np.append(True, cell[1:] != cell[:-1])
+        begins = cell[starts] * np.uint64(width) + np.uint64(low % 2**64)
+        return replace(self._grouped(self._finest, starts), cells=begins.view(np.int64))
+
+    def way_within(self, way: str, size: float) -> TradeOff:
+        """The most groups that take at most so many bytes."""
+        low, high = 1.0, float(self.keys)
+        best = self.point(way, self.divided(way, low))
+        for _ in range(_TRIES):
+            if best.size >= _FULL * size:
+                break
+            groups = (low * high) ** 0.5
+            point = self.point(way, self.divided(way, groups))
+            if point.size <= size:
+                low, best = groups, point
+            else:
+                high = groups
+        return best
+
+    def neighbours_within(self, size: float) -> TradeOff:
+        """The first of ever coarser groups of neighbours that take at most so many bytes."""
+        ratio = 1.0
+        point = self.exact
+        for state in self.steps(STEP):
+            if self._estimate(state) * ratio > 1.1 * size:
+                continue
+            point = self.point("neighbours", state)
+            ratio = point.size / max(self._estimate(state), 1)
+            if point.size <= size:
+                break
+        return point
+
+    def mixed_within(self, size: float) -> TradeOff | None:
+        """Finer groups up to some key and coarser ones behind it, of all that was measured.
+
+        Whatever the curve of bytes against false units, so the straight line between any two of its
+        points can be had as well.
+
+        Args:
+            size: Most bytes.
+
+        Returns:
+            The best such mixture; ``None`` where nothing measured is finer, or nothing fits.
+        """
+        fine = [tried for tried in self._tried if tried[0] > size]
+        coarse = [tried for tried in self._tried if tried[0] <= size]
+        lines = (
+            (below[1] + (above[1] - below[1]) * share, at)
+            for at, (above, below) in enumerate(itertools.product(fine, coarse))
+            for share in [(size - below[0]) / (above[0] - below[0])]
+        )
+        expected = min(lines, default=None)
+        if expected is None:
+            return None
+        above, below = fine[expected[1] // len(coarse)], coarse[expected[1] % len(coarse)]
+        low, high, best = (0.0, below[0]), (1.0, above[0]), None
+        for _ in range(_MIXTURES):
+            share = low[0] + (high[0] - low[0]) * (size - low[1]) / (high[1] - low[1])
+            point = self.point("mixed", self._mixed(above[2], below[2], share))
+            if point.size > size:
+                high = (share, point.size)
+                continue
+            low, best = (share, point.size), point
+            if point.size >= _FULL * size:
+                break
+        return best
+
+    def _mixed(self, finer: _Coarse, coarser: _Coarse, share: float) -> _Coarse:
+        split = round(share * (len(self._first) - 1))
+        begun, going = finer.first < split, coarser.first > split
+        starts = np.zeros(len(self._first), bool)
+        starts[finer.first[begun]] = starts[coarser.first[going]] = starts[[0, split]] = True
+        mixed = self._grouped(self._finest, starts)
+        if finer.cells is None and coarser.cells is None:
+            return mixed
+        cells = short_separators(self._codes.to_numpy(), self._first[mixed.first], _ALL_BITS)
+        if finer.cells is not None:
+            cells[: np.count_nonzero(begun)] = finer.cells[begun]
+        if coarser.cells is not None:
+            cells[len(cells) - np.count_nonzero(going) :] = coarser.cells[going]
+        return replace(mixed, cells=cells)
+
+    def with_false(self, limit: float) -> list[TradeOff]:
+        """The coarsest groups of each way that find no more units in vain."""
+        last = self._finest
+        for state in self.steps(STEP):
+            if self._false(state) > limit:
+                break
+            last = state
+        points = [self.point("neighbours", last)]
+        for way in self.ways:
+            low, high = 1.0, float(self.keys)
+            for _ in range(_TRIES):
+                groups = (low * high) ** 0.5
+                if self._false(self.divided(way, groups)) <= limit:
+                    high = groups
+                else:
+                    low = groups
+            state = self.divided(way, high)
+            if self._false(state) <= limit:
+                points.append(self.point(way, state))
+        return points
+
+    def steps(self, step: float) -> Iterator[_Coarse]:
+        """Groups of neighbours, each time at most ``step`` times as many."""
+        state = self._finest
+        told = len(state.first)
+        while len(state.first) > 1:
+            state = self._round(state)
+            if len(state.first) <= step * told:
+                told = len(state.first)
+                yield state
+
+    def _round(self, state: _Coarse) -> _Coarse:
+        """Merge the neighbours that cost the fewest false units for a bit saved."""
+        rows = state.pairs // self._units
+        sizes = np.bincount(rows, minlength=len(state.first))
+        # a unit is common where it comes again one group on
+        again = np.searchsorted(state.pairs, state.pairs + self._units)
+        again[again == len(state.pairs)] = 0
+        common = np.bincount(
+            rows[state.pairs[again] == state.pairs + self._units], minlength=len(sizes)
+        )[:-1]
+        union = sizes[:-1] + sizes[1:] - common
+        bits = self._set_bits
+        saved = _KEY_BITS + bits[sizes[:-1]] + bits[sizes[1:]] - bits[union]
+        weights = state.weights
+        false = weights[:-1] * (union - sizes[:-1]) + weights[1:] * (union - sizes[1:])
+        price = np.where(saved > 0, false / np.maximum(saved, 1e-9), np.inf)
+        # where nothing saves a bit any more, the cheapest merge goes on all the same
+        price = np.where(np.isinf(price), 1e9 * (1.0 + false), price)
+        # among equals every other pair should do, not the first alone
+        price *= 1 + 1e-6 * np.random.default_rng(len(price)).random(len(price))
+        chosen = price <= np.quantile(price, _BEST)
+        chosen[1:] &= price[1:] < price[:-1]
+        chosen[:-1] &= price[:-1] <= price[1:]
+        if not chosen.any():
+            chosen[int(np.argmin(price))] = True
+        return self._grouped(state, np.append(True, ~chosen))
+
+    def _grouped(self, state: _Coarse, starts: np.ndarray) -> _Coarse:
+        """Unite each group with those before it up to the next start."""
+        group = np.cumsum(starts) - 1
+        pairs = group[state.pairs // self._units] * self._units + state.pairs % self._units
+        pairs.sort()
+        fresh = np.append(True, pairs[1:] != pairs[:-1])
+        return _Coarse(
+            first=state.first[starts],
+            weights=np.add.reduceat(state.weights, np.flatnonzero(starts)),
+            pairs=pairs[fresh],
+        )
+
+    def _false(self, state: _Coarse) -> float:
+        sizes = np.bincount(state.pairs // self._units, minlength=len(state.first))
+        return float((sizes * state.weights).sum() - self._runs.pair_count) / self.keys
+
+    def _estimate(self, state: _Coarse) -> float:
+        """Bytes, guessed."""
+        sizes = np.bincount(state.pairs // self._units, minlength=len(state.first))
+        return float(self._set_bits[sizes].sum() + _KEY_BITS * len(sizes)) / 8
