@@ -90,7 +90,8 @@ def _coded(values: np.ndarray, least: int, codec: int, bits: int, cost: float) -
     symbols = (np.minimum(above, escape) if len(escaped) else above).astype(np.uint8)
     together = 8 // width
     if together > 1:
-        symbols = np.append(symbols, np.zeros(-len(symbols) % together, np.uint8))
+        if len(symbols) % together:
+            symbols = np.append(symbols, np.zeros(-len(symbols) % together, np.uint8))
         parts = symbols[::together].copy()
         for at in range(1, together):
             parts |= symbols[at::together] << (width * at)
@@ -213,11 +214,19 @@ def _cost(sample: np.ndarray, bits: int, width: int) -> float:
     return bits + coded + _ESCAPE_BITS * float(share[escape])
 
 
+def _word(bits: int) -> np.dtype[np.unsignedinteger]:
+    """The least word of so many bits, its highest byte first."""
+    return np.dtype(f">u{next(size for size in (1, 2, 4, 8) if bits <= 8 * size)}")
+
+
 def _pack_bits(values: np.ndarray, bits: int) -> bytes:
+    word = _word(bits)
+    unused = 8 * word.itemsize - bits
     parts = []
     for start in range(0, len(values), _PART):
-        words = values[start : start + _PART].astype(">u8").view(np.uint8).reshape(-1, 8)
-        parts.append(np.packbits(np.unpackbits(words, axis=1)[:, 64 - bits :]).tobytes())
+        words = values[start : start + _PART].astype(word).view(np.uint8)
+        every = np.unpackbits(words.reshape(-1, word.itemsize), axis=1)
+        parts.append(np.packbits(every[:, unused:]).tobytes())
     return b"".join(parts)
 
 
@@ -226,13 +235,15 @@ def _unpack_bits(data: memoryview, count: int, bits: int) -> np.ndarray:
         raise StreamError("a stream has low bits of another length")
     if bits == 0:
         return np.zeros(count, np.uint64)
+    word = _word(bits)
+    width = 8 * word.itemsize
     packed = np.frombuffer(data, np.uint8)
     values = np.empty(count, np.uint64)
-    # a value takes 64 bytes on the way; every part begins at a whole byte
+    # a bit takes a byte on the way; every part begins at a whole byte
     for start in range(0, count, _PART):
         size = min(_PART, count - start)
         own = packed[start * bits // 8 :]
-        every = np.zeros((size, 64), np.uint8)
-        every[:, 64 - bits :] = np.unpackbits(own, count=size * bits).reshape(size, bits)
-        values[start : start + size] = np.packbits(every, axis=1).view(">u8").ravel()
+        every = np.zeros((size, width), np.uint8)
+        every[:, width - bits :] = np.unpackbits(own, count=size * bits).reshape(size, bits)
+        values[start : start + size] = np.packbits(every, axis=1).view(word).ravel()
     return values

@@ -120,6 +120,9 @@ def differing_sets(ordinals: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     Returns:
         One bool a set; the first is another one.
     """
+    if len(lengths) == len(ordinals) and lengths.min(initial=1) == 1:
+        # one unit each, which is usual
+        return np.append(True, ordinals[1:] != ordinals[:-1])
     starts = np.cumsum(lengths) - lengths
     same: np.ndarray = lengths[1:] == lengths[:-1]
     some = np.flatnonzero(same & (lengths[1:] > 0)) + 1

@@ -204,24 +204,23 @@ def with_gaps(
     Returns:
         Separators and set offsets of all blocks.
     """
+    count = len(separators)
+    own = np.zeros(count + 1, np.int64)
+    np.cumsum(lengths, out=own[1:])
     if not len(gaps):
-        return separators, np.append(0, np.cumsum(lengths))
-    count = len(separators) + len(gaps)
-    gap = np.zeros(count, bool)
-    gap[gaps + np.arange(1, len(gaps) + 1)] = True
-    sizes = np.zeros(count, np.int64)
-    sizes[~gap] = lengths
-    return _merged(separators, ends, gap), np.append(0, np.cumsum(sizes))
-
-
-def _merged(some: pa.Array, others: pa.Array, other: np.ndarray) -> pa.Array:
-    """Two arrays as one, by where the elements of the second one belong."""
-    if some.type == pa.int64():
-        values = np.empty(len(other), np.int64)
-        values[~other] = some.to_numpy()
-        values[other] = others.to_numpy()
-        return pa.array(values)
-    # each element comes after so many of its own array
-    before = np.cumsum(other)
-    order = np.where(other, before + len(some) - 1, np.arange(len(other)) - before)
-    return pa.concat_arrays([some, others]).take(pa.array(order))
+        return separators, own
+    has_gap = np.zeros(count, np.int64)
+    has_gap[gaps] = 1
+    # each block moves up by the gaps before it
+    places = np.arange(count)
+    places[1:] += np.cumsum(has_gap[:-1])
+    behind = places[gaps] + 1
+    offsets = np.empty(count + len(gaps) + 1, np.int64)
+    offsets[places], offsets[behind], offsets[-1] = own[:-1], own[gaps + 1], own[-1]
+    if separators.type == pa.int64():
+        keys = np.empty(count + len(gaps), np.int64)
+        keys[places], keys[behind] = separators.to_numpy(), ends.to_numpy()
+        return pa.array(keys), offsets
+    order = np.empty(count + len(gaps), np.int64)
+    order[places], order[behind] = np.arange(count), np.arange(len(gaps)) + count
+    return pa.concat_arrays([separators, ends]).take(pa.array(order)), offsets

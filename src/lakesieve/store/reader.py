@@ -31,6 +31,9 @@ Interval = tuple[Code | None, Code | None]
 MOST_ROW_GROUPS = 512
 """Row groups that one look-up may read: beyond that, scanning the table is the better plan."""
 
+# ordinals are int32 and not negative
+_ORDINAL_BITS = 31
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Opened:
@@ -160,11 +163,12 @@ class IndexReader:
         for catalogue, parts in found.items():
             which = np.concatenate([part[0] for part in parts])
             ordinals = np.concatenate([part[1] for part in parts])
-            order = np.lexsort((ordinals, which))
-            which, ordinals = which[order], ordinals[order]
-            fresh = np.ones(len(which), bool)
-            fresh[1:] = (which[1:] != which[:-1]) | (ordinals[1:] != ordinals[:-1])
-            told[catalogue] = (which[fresh], ordinals[fresh])
+            packed = which << _ORDINAL_BITS | ordinals
+            if not (packed[1:] > packed[:-1]).all():
+                # segments that overlap answer for the same keys
+                packed = np.unique(packed)
+                which, ordinals = packed >> _ORDINAL_BITS, packed & ((1 << _ORDINAL_BITS) - 1)
+            told[catalogue] = (which, ordinals.astype(np.int32, copy=False))
         return told
 
     def _segment_points(
