@@ -28,12 +28,15 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     warehouse = tmp_path_factory.mktemp("spark") / "wäre house 100%25"
     session = ls.local_session(
         warehouse,
+        formats=["iceberg", "delta", "parquet"],
         conf={
             "spark.master": "local[2]",
             "spark.driver.memory": "2g",
             "spark.sql.shuffle.partitions": "2",
             "spark.sql.session.timeZone": "America/New_York",
             "spark.ui.enabled": "false",
+            # by default Delta's VACUUM has as many tasks as this
+            "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
         },
     )
     yield session

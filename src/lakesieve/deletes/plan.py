@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import uuid
 from dataclasses import dataclass
-from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from lakesieve.errors import ErrorKind, SetupError, UnsupportedError
@@ -45,8 +44,7 @@ SEQUENCE = "__lakesieve_sequence"
 DELETE_SEQUENCE = "__lakesieve_delete_sequence"
 
 _SOURCES = JavaSources(
-    resources.files("lakesieve.deletes") / "java",
-    ("ScanView", "TableView", "DeletePlan", "DeleteCommit"),
+    *(f"deletes/{name}" for name in ("ScanView", "TableView", "DeletePlan", "DeleteCommit"))
 )
 _FILES_TYPE = f"{PLANNED_FILE} string, {GROUP} int, {SEQUENCE} bigint"
 

@@ -52,19 +52,21 @@ def find(
         for path, c in columns.items()
     }
     bound = bind(parse_sql(predicate), types, timezone=timezone, strict=True)
-    live = table.live_files(resolved).column("path")
+    files = table.live_files(resolved)
+    live = files.column("path")
+    shown = files.column("location") if "location" in files.column_names else live
     kinds = {c.field_id: (c.kind, c.scale) for c in columns.values()}
     usable, unfit = usable_indexes(indexes, kinds, table.uuid)
     plan = plan_files(truth(bound), usable)
     told = [*reasons, *unfit, *plan.reasons]
     if plan.universe is None:
-        paths, uncovered = live, len(live)
+        paths, uncovered = shown, len(live)
     else:
         places = pc.index_in(live, value_set=plan.universe.paths)
         seen = pc.is_valid(places).to_numpy()
         keep = np.ones(len(live), bool)
         keep[seen] = plan.keep[places.drop_null().to_numpy()]
-        paths, uncovered = live.filter(pa.array(keep)), int((~seen).sum())
+        paths, uncovered = shown.filter(pa.array(keep)), int((~seen).sum())
     if uncovered and plan.used:
         told.append(Reason(code=ReasonCode.UNCOVERED_FILES, detail=uncovered_detail(uncovered)))
     return Found(

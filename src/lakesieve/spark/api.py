@@ -18,13 +18,14 @@ from lakesieve.index import (
     roots_of,
 )
 from lakesieve.sieve import ABSENT_HITS
-from lakesieve.spark.build import Source, build_segments, draw_curve, staged
+from lakesieve.spark.build import build_segments, draw_curve, staged
 from lakesieve.spark.definition import define, key_columns
 from lakesieve.spark.index import SparkIndex, session_timezone
 from lakesieve.spark.progress import Watch
 from lakesieve.spark.pruning import pruning_rows
 from lakesieve.spark.rule import installed_rule
 from lakesieve.spark.session import storage_options
+from lakesieve.spark.source import Source
 from lakesieve.store import COMPACTION, IndexStore, Repaired, repair
 from lakesieve.tables import open_table
 
@@ -125,6 +126,7 @@ def create_index(
     storage = _new_place(spark, opened, name, location)
     source = Source(table=opened, version=version, columns=keys, files=opened.live_files(version))
     with Watch(spark, progress, f"lakesieve: index {table} on {', '.join(columns)}") as watch:
+        source = source.counted(rule)
         built = build_segments(
             spark, rule, source, definition=definition, storage=storage, watch=watch
         )
@@ -161,6 +163,7 @@ def trade_offs(
     keys = key_columns(opened, version, columns)
     source = Source(table=opened, version=version, columns=keys, files=opened.live_files(version))
     with Watch(spark, progress, f"lakesieve: budgets of {table} on {', '.join(columns)}") as watch:
+        source = source.counted(rule)
         return [TradeOffInfo(**p) for p in draw_curve(spark, rule, source, watch=watch)]
 
 

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from lakesieve.errors import ErrorKind, LakesieveError, UnsupportedError
 from lakesieve.format import SegmentEntry, catalogue_id
 from lakesieve.sieve import Budget, KeyType, encode_rows
+from lakesieve.spark.source import SMALLEST_SPLIT
 from lakesieve.spark.stages import (
     BUFFER_ROWS,
     CUT_SCHEMA,
@@ -36,12 +37,12 @@ if TYPE_CHECKING:
     from lakesieve.format import IndexDefinition
     from lakesieve.spark.progress import Watch
     from lakesieve.spark.rule import InstalledRule
+    from lakesieve.spark.source import Source
     from lakesieve.storage import Storage
-    from lakesieve.tables import Column, Table, TableVersion
+    from lakesieve.tables import Column, TableVersion
 
 __all__ = [
     "Built",
-    "Source",
     "build_segments",
     "draw_curve",
     "file_hashes",
@@ -51,7 +52,6 @@ __all__ = [
 
 BUCKET_ROWS = 4_000_000
 SMALLEST_BUCKET = 500_000
-SMALLEST_SPLIT = 4 << 20
 SAMPLE_KEYS = 100_000
 SAMPLED_FILES = 32
 CURVE_ROWS = 500_000
@@ -70,37 +70,6 @@ class Built:
     files: pa.Table
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
-    """What is to be indexed.
-
-    Args:
-        table: The table.
-        version: A version that holds the files.
-        columns: The key columns, in order.
-        files: Some of that version's live files: ``path``, ``size``, ``records``.
-        is_partial: Whether the version has more.
-    """
-
-    table: Table
-    version: TableVersion
-    columns: tuple[Column, ...]
-    files: pa.Table
-    is_partial: bool = False
-
-    @property
-    def rows(self) -> int:
-        """Rows of the files, row-level deletes ignored."""
-        return int(pc.sum(self.files.column("records")).as_py() or 0)
-
-    @property
-    def key_types(self) -> tuple[KeyType, ...]:
-        """Types of the keys, by the columns as they are now."""
-        return tuple(
-            KeyType(kind=c.kind, scale=c.scale, precision=c.precision) for c in self.columns
-        )
-
-
 def build_segments(
     spark: SparkSession,
     rule: InstalledRule,
@@ -115,7 +84,7 @@ def build_segments(
     Args:
         spark: The session.
         rule: The session's rule, which makes raw reads possible.
-        source: The files and columns.
+        source: The files and columns, counted.
         definition: What the index is to be like.
         storage: The index's root.
         watch: Told of the progress.
@@ -211,7 +180,7 @@ def _scattered(
     """
     table, files = source.table, source.files
     cores = spark.sparkContext.defaultParallelism
-    with rule.raw_reads(files.column("path") if source.is_partial else None) as selection:
+    with rule.raw_reads(source.selected()) as selection:
         salt, hashes, ordinals = file_hashes(spark, files.column("path"))
         split = _split_bytes(files, source.rows, cores)
         buckets = buckets or _bucket_count(source.rows, cores)

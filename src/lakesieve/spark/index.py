@@ -18,10 +18,11 @@ from lakesieve.index import (
     index_storage,
     roots_of,
 )
-from lakesieve.spark.build import Source, build_segments, staged
+from lakesieve.spark.build import build_segments, staged
 from lakesieve.spark.progress import Watch
 from lakesieve.spark.rule import installed_rule
 from lakesieve.spark.session import storage_options
+from lakesieve.spark.source import Source
 from lakesieve.spark.verify import check_rows
 from lakesieve.store import (
     CompactionPolicy,
@@ -139,7 +140,7 @@ class SparkIndex(Index):
                 columns=columns,
                 files=uncovered,
                 is_partial=uncovered.num_rows < live.num_rows,
-            )
+            ).counted(rule)
             known = live.num_rows - uncovered.num_rows
             if dry_run or uncovered.num_rows == 0:
                 return source, known
@@ -310,11 +311,11 @@ class SparkIndex(Index):
             files=known,
             is_partial=known.num_rows < live.num_rows,
         )
+        rule = installed_rule(self._spark)
         what = f"lakesieve: verify {self._table.name}, index {self.name}"
         with Watch(self._spark, progress, what) as watch:
-            bad = check_rows(
-                self._spark, installed_rule(self._spark), source, self._store, state, watch=watch
-            )
+            source = source.counted(rule)
+            bad = check_rows(self._spark, rule, source, self._store, state, watch=watch)
         return VerifiedRows(
             index=self.name,
             table=self._table.name,

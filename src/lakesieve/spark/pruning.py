@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lakesieve.errors import UnsupportedError
 from lakesieve.index import (
     IndexRegistry,
     Plan,
@@ -20,7 +21,7 @@ from lakesieve.index import (
 )
 from lakesieve.predicate import ColumnType, bind, from_catalyst, truth
 from lakesieve.predicate import told as told_truth
-from lakesieve.tables.iceberg_schema import columns_of_schema
+from lakesieve.tables.schemas import columns_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -77,7 +78,11 @@ class Pruner:
         if not indexes:
             missing = Reason(code=ReasonCode.NO_INDEX, detail="")
             return _untouched(scan["id"], reasons or [missing])
-        columns = columns_of_schema(scan["schema"])
+        try:
+            columns = columns_of(scan["format"], scan["schema"])
+        except UnsupportedError as error:
+            unknown = Reason(code=ReasonCode.SCAN_UNSUPPORTED, detail=error.message)
+            return _untouched(scan["id"], [unknown])
         types = {
             path: ColumnType(field_id=c.field_id, kind=c.kind, scale=c.scale)
             for path, c in columns.items()

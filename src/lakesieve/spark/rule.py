@@ -6,11 +6,11 @@ import json
 import threading
 import uuid
 from contextlib import contextmanager
-from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from lakesieve.spark.pruning import Pruner
 from lakesieve.spark.session import check_session
+from lakesieve.tables.janino import JavaSources, has_format
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,17 +20,16 @@ if TYPE_CHECKING:
 
 __all__ = ["InstalledRule", "installed_rule"]
 
+_BASE = ("tables/FileScans", *(f"spark/{n}" for n in ("KeepSet", "IdentitySet", "ScanAdapter")))
 # one class a compilation unit, each may use those before it
-_SOURCES = (
-    "KeepSet",
-    "IdentitySet",
-    "ScanAdapter",
-    "CatalystJson",
-    "IcebergScans",
-    "PruningRule",
-)
+_RULE = (*_BASE, "spark/CatalystJson", "spark/PruningRule")
+_FILES = (*_RULE, "spark/FileRelations", "spark/KeptFileIndex")
+_ADAPTERS = {
+    "iceberg": ("IcebergScans", (*_BASE, "spark/IcebergScans")),
+    "delta": ("DeltaScans", (*_FILES, "tables/DeltaFiles", "spark/DeltaScans")),
+    "parquet": ("ParquetScans", (*_FILES, "spark/ParquetScans")),
+}
 _RULES: dict[str, InstalledRule] = {}
-_LOADERS: dict[str, Any] = {}
 _LOCK = threading.Lock()
 
 
@@ -130,7 +129,6 @@ def installed_rule(spark: SparkSession) -> InstalledRule:
 
     Raises:
         UnsupportedError: A session in which the rule cannot work.
-        SetupError: The table format's runtime is missing.
     """
     check_session(spark)
     key = f"{spark.sparkContext.applicationId}/{spark._jsparkSession.sessionUUID()}"
@@ -142,36 +140,14 @@ def installed_rule(spark: SparkSession) -> InstalledRule:
 
 def _instantiate(spark: SparkSession, callback: _Callback) -> Any:
     jvm: Any = spark._jvm
-    gateway: Any = spark.sparkContext._gateway
-    loader = _compiled(spark)
-    types = gateway.new_array(jvm.java.lang.Class, 0)
-    nothing = gateway.new_array(jvm.java.lang.Object, 0)
-    iceberg = loader.loadClass("lakesieve.IcebergScans")
-    adapters = jvm.java.lang.reflect.Array.newInstance(loader.loadClass("lakesieve.ScanAdapter"), 1)
-    adapters[0] = iceberg.getDeclaredConstructor(types).newInstance(nothing)
-    arguments = jvm.java.util.ArrayList()
-    arguments.add(callback)
-    arguments.add(adapters)
-    rule_class = loader.loadClass("lakesieve.PruningRule")
-    return rule_class.getConstructors()[0].newInstance(arguments.toArray())
-
-
-def _compiled(spark: SparkSession) -> Any:
-    """Class loader of the compiled sources, one a JVM: py4j knows classes by name alone."""
-    jvm: Any = spark._jvm
-    application = spark.sparkContext.applicationId
-    if application in _LOADERS:
-        return _LOADERS[application]
-    gateway: Any = spark.sparkContext._gateway
-    types = gateway.new_array(jvm.java.lang.Class, 0)
-    nothing = gateway.new_array(jvm.java.lang.Object, 0)
-    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-    compiler_class = loader.loadClass("org.codehaus.janino.SimpleCompiler")
-    folder = resources.files("lakesieve.spark") / "java"
-    for name in _SOURCES:
-        compiler = compiler_class.getDeclaredConstructor(types).newInstance(nothing)
-        compiler.setParentClassLoader(loader)
-        compiler.cook((folder / f"{name}.java").read_text(encoding="utf-8"))
-        loader = compiler.getClassLoader()
-    _LOADERS[application] = loader
-    return loader
+    adapters = [
+        JavaSources(*sources).new(spark, f"lakesieve.{name}")
+        for table_format, (name, sources) in _ADAPTERS.items()
+        if has_format(spark, table_format)
+    ]
+    rule = JavaSources(*_RULE)
+    interface = rule.type(spark, "lakesieve.ScanAdapter")
+    listed = jvm.java.lang.reflect.Array.newInstance(interface, len(adapters))
+    for number, adapter in enumerate(adapters):
+        listed[number] = adapter
+    return rule.new(spark, "lakesieve.PruningRule", callback, listed)

@@ -16,32 +16,59 @@ from lakesieve.errors import ErrorKind, InvalidInputError, SetupError, Unsupport
 from lakesieve.storage import hadoop_options
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from pyspark.sql import SparkSession
 
 __all__ = ["check_java", "check_session", "local_session", "storage_options"]
 
 MINIMUM_JAVA = 17
-ICEBERG_PACKAGE = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
 CATALOG = "lake"
+_WAREHOUSE = "spark.lakesieve.warehouse"
+_SET_UP = "spark.lakesieve.formats"
+_FORMATS = {
+    "iceberg": {
+        "spark.jars.packages": "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
+        "spark.sql.extensions": (
+            "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+        ),
+    },
+    "delta": {
+        "spark.jars.packages": "io.delta:delta-spark_4.1_2.13:4.4.0",
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    },
+    "parquet": {},
+}
 
 
 def local_session(
-    warehouse: str | os.PathLike[str] = "warehouse", *, conf: Mapping[str, str] | None = None
+    warehouse: str | os.PathLike[str] = "warehouse",
+    *,
+    formats: Sequence[str] = ("iceberg",),
+    conf: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """Start (or get) a local Spark session with an Iceberg catalog named ``lake``.
+    """Start (or get) a local Spark session, by default with an Iceberg catalog named ``lake``.
 
     The jars are resolved from Maven Central at the first start and cached by Spark.
 
     Args:
         warehouse: Directory of the catalog's tables; created on first write.
+        formats: Table formats to set up: ``iceberg``, ``delta``, ``parquet``. Delta tables belong
+            to the catalog ``spark_catalog``; Parquet needs nothing.
         conf: Further Spark settings; they win over the defaults.
 
     Raises:
         SetupError: Java 17 or newer, or PySpark, is missing.
-        InvalidInputError: A session with another warehouse is already running in this process.
+        InvalidInputError: An unknown format, or a session with another warehouse or without one of
+            the formats is already running in this process.
     """
+    unknown = sorted(set(formats) - set(_FORMATS))
+    if unknown or isinstance(formats, str):
+        raise InvalidInputError(
+            f"{unknown or formats!r} are no table formats.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            hint=f"Give a list of some of {', '.join(_FORMATS)}.",
+        )
     check_java()
     try:
         from pyspark.sql import SparkSession
@@ -52,29 +79,40 @@ def local_session(
             hint="Install it with: pip install 'lakesieve[spark]'",
         ) from error
     root = str(warehouse) if "://" in str(warehouse) else str(Path(warehouse).absolute())
-    settings = _defaults(root) | dict(conf or {})
+    settings = _defaults(root, formats) | dict(conf or {})
     # the workers need this environment's packages; PySpark asks the environment alone for them
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("lakesieve")
     for key, value in settings.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
-    running = spark.conf.get(f"spark.sql.catalog.{CATALOG}.warehouse", None)
-    if running != settings[f"spark.sql.catalog.{CATALOG}.warehouse"]:
+    _check_running(spark, settings)
+    spark.sparkContext.setLogLevel(settings["spark.log.level"])
+    return spark
+
+
+def _check_running(spark: SparkSession, wanted: Mapping[str, str]) -> None:
+    started = spark.sparkContext.getConf()
+    running = started.get(_WAREHOUSE, None)
+    if running != wanted[_WAREHOUSE]:
         raise InvalidInputError(
             f"A session with the warehouse {running} is already running.",
             kind=ErrorKind.INVALID_ARGUMENT,
             hint="Stop it with spark.stop() first, or use the same warehouse.",
         )
-    spark.sparkContext.setLogLevel(settings["spark.log.level"])
-    return spark
+    missing = set(wanted[_SET_UP].split()) - set(str(started.get(_SET_UP, "")).split())
+    if missing:
+        raise InvalidInputError(
+            f"A session without {', '.join(sorted(missing))} is already running.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            hint="Stop it with spark.stop() first; a running session can load no jars.",
+        )
 
 
-def _defaults(warehouse: str) -> dict[str, str]:
+def _defaults(warehouse: str, formats: Sequence[str]) -> dict[str, str]:
     with resources.as_file(resources.files("lakesieve.spark") / "ivysettings.xml") as ivy:
         ivy_settings = str(ivy)
-    catalog = f"spark.sql.catalog.{CATALOG}"
-    return {
+    settings = {
         "spark.master": "local[*]",
         "spark.driver.memory": "2g",
         "spark.driver.host": "127.0.0.1",
@@ -82,19 +120,32 @@ def _defaults(warehouse: str) -> dict[str, str]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
-        "spark.jars.packages": ICEBERG_PACKAGE,
         # a local Maven cache may hold POMs without their jars, on which Ivy's default chain fails
         "spark.jars.ivySettings": ivy_settings,
-        "spark.sql.extensions": (
-            "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
-        ),
-        catalog: "org.apache.iceberg.spark.SparkCatalog",
-        f"{catalog}.type": "hadoop",
-        f"{catalog}.warehouse": warehouse,
         "spark.sql.warehouse.dir": str(Path(warehouse) / "_spark")
         if "://" not in warehouse
         else "spark-warehouse",
+        _WAREHOUSE: warehouse,
+        _SET_UP: " ".join(sorted(set(formats))),
     }
+    for key in ("spark.jars.packages", "spark.sql.extensions"):
+        values = [
+            _FORMATS[name][key] for name in _FORMATS if name in formats and key in _FORMATS[name]
+        ]
+        if values:
+            settings[key] = ",".join(values)
+    if "iceberg" in formats:
+        catalog = f"spark.sql.catalog.{CATALOG}"
+        settings[catalog] = "org.apache.iceberg.spark.SparkCatalog"
+        settings[f"{catalog}.type"] = "hadoop"
+        settings[f"{catalog}.warehouse"] = warehouse
+    if "delta" in formats:
+        # by default 50 tasks for each reading of a table's log
+        settings["spark.databricks.delta.snapshotPartitions"] = "2"
+        settings["spark.sql.catalog.spark_catalog"] = (
+            "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+        )
+    return settings
 
 
 def storage_options(spark: SparkSession) -> Callable[[str], dict[str, str]]:
@@ -139,7 +190,6 @@ def check_session(spark: SparkSession) -> None:
 
     Raises:
         UnsupportedError: Spark Connect, or a Spark line that is not supported.
-        SetupError: Iceberg's runtime is not on the class path.
     """
     if not hasattr(spark, "_jsparkSession"):
         raise UnsupportedError(
@@ -153,13 +203,3 @@ def check_session(spark: SparkSession) -> None:
             kind=ErrorKind.UNSUPPORTED_SESSION,
             hint="Use Spark 4.1.",
         )
-    jvm: Any = spark._jvm
-    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-    try:
-        loader.loadClass("org.apache.iceberg.spark.SparkCatalog")
-    except Exception as error:
-        raise SetupError(
-            "Iceberg's Spark runtime is not on the class path of this session.",
-            kind=ErrorKind.DEPENDENCY_MISSING,
-            hint=f"Start it with spark.jars.packages={ICEBERG_PACKAGE}, or use ls.local_session().",
-        ) from error

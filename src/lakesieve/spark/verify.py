@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakesieve.sieve import KeyType
-    from lakesieve.spark.build import Source
     from lakesieve.spark.progress import Watch
     from lakesieve.spark.rule import InstalledRule
+    from lakesieve.spark.source import Source
     from lakesieve.store import Snapshot
 
 __all__ = ["check_rows"]
@@ -57,7 +57,7 @@ def check_rows(
     paths = source.files.column("path")
     if not source.rows:
         return []
-    with rule.raw_reads(paths if source.is_partial else None) as selection:
+    with rule.raw_reads(source.selected()) as selection:
         salt, hashes, order = file_hashes(spark, paths)
         rows = source.table.raw_rows(
             source.version, source.columns, split_bytes=_SPLIT, selection=selection

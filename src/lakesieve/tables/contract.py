@@ -81,7 +81,11 @@ class Table(Protocol):
         """The columns, and the fields of structs outside lists and maps, as of that version."""
 
     def live_files(self, version: TableVersion) -> pa.Table:
-        """Data files of that version: ``path`` string, ``size`` int64, ``records`` int64."""
+        """Data files of that version: ``path`` string, ``size`` int64, ``records`` int64.
+
+        ``records`` is null where only the file itself tells. Where a file may be rewritten in
+        place, ``path`` tells its contents apart too, and ``location`` is the path alone.
+        """
 
     def copy_to(self, name: str, version: TableVersion) -> None:
         """Make another table that begins as a version of this one, sharing its data files.

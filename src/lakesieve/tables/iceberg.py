@@ -9,16 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lakesieve.errors import (
-    ErrorKind,
-    InvalidInputError,
-    LakesieveError,
-    NotFoundError,
-    UnsupportedError,
-)
+from lakesieve.errors import ErrorKind, LakesieveError, NotFoundError, UnsupportedError
+from lakesieve.tables.catalogs import named_errors
 from lakesieve.tables.contract import RAW_READ, Column, TableVersion
 from lakesieve.tables.iceberg_copy import copy_table
 from lakesieve.tables.iceberg_schema import columns_of_schema, fields_of_type
+from lakesieve.tables.reading import keys_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -173,7 +169,6 @@ class IcebergTable:
         """Rows as written: ``key_0``, ``key_1`` and so on, and ``file``."""
         from pyspark.sql import functions as F
 
-        keys = [F.col(_quoted(c.path)).alias(f"key_{at}") for at, c in enumerate(columns)]
         reader = (
             self._spark.read.format("iceberg")
             .option(RAW_READ, f"{stride} {selection}".strip())
@@ -185,7 +180,7 @@ class IcebergTable:
             reader = reader.option("versionAsOf", str(version.id))
         with self._readable(version):
             loaded = reader.load(self.name)
-        return loaded.select(*keys, F.col("_file").alias("file"))
+        return loaded.select(*keys_of(columns), F.col("_file").alias("file"))
 
     def _has_own_schema(self, version: TableVersion) -> bool:
         """Whether a version is read under the schema that its snapshot was written with.
@@ -232,13 +227,9 @@ class IcebergTable:
             ) from error
 
 
-def _quoted(path: tuple[str, ...]) -> str:
-    return ".".join("`" + part.replace("`", "``") + "`" for part in path)
-
-
 def _load_identifier(spark: SparkSession, name: str) -> Any:
     jvm: Any = spark._jvm
-    with _named_errors(name):
+    with named_errors(name):
         table = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, name)
         table.refresh()
     return table
@@ -247,63 +238,5 @@ def _load_identifier(spark: SparkSession, name: str) -> Any:
 def _load_path(spark: SparkSession, path: str) -> Any:
     jvm: Any = spark._jvm
     hadoop = spark._jsparkSession.sessionState().newHadoopConf()
-    with _named_errors(path):
+    with named_errors(path):
         return jvm.org.apache.iceberg.hadoop.HadoopTables(hadoop).load(path)
-
-
-@contextmanager
-def _named_errors(name: str) -> Iterator[None]:
-    """What the catalog says of a name, as one of lakesieve's errors."""
-    from py4j.protocol import Py4JJavaError
-    from pyspark.errors import PySparkException
-
-    try:
-        yield
-    except Py4JJavaError as error:
-        java = error.java_exception
-        kind = str(java.getClass().getSimpleName())
-        raise _named_error(kind, str(java.getMessage() or kind), name) from error
-    except PySparkException as error:
-        raise _named_error(str(error.getCondition()), str(error), name) from error
-
-
-_NO_TABLE = frozenset(
-    {
-        "NoSuchTableException",
-        "NoSuchNamespaceException",
-        "NoSuchIcebergTableException",
-        "TABLE_OR_VIEW_NOT_FOUND",
-        "SCHEMA_NOT_FOUND",
-    }
-)
-_NO_NAME = frozenset(
-    {"ParseException", "PARSE_SYNTAX_ERROR", "CATALOG_NOT_FOUND", "IllegalArgumentException"}
-)
-
-
-def _named_error(kind: str, message: str, name: str) -> LakesieveError:
-    first = message.splitlines()[0]
-    if kind in _NO_TABLE:
-        return NotFoundError(
-            f"There is no table {name}.",
-            kind=ErrorKind.TABLE_NOT_FOUND,
-            hint="Name it catalog.database.table, or iceberg:PATH; SHOW TABLES IN a database "
-            "lists what is there.",
-        )
-    if kind == "ClassCastException" or "is not an iceberg table" in first.lower():
-        return UnsupportedError(
-            f"{name} is not an Iceberg table.",
-            kind=ErrorKind.UNSUPPORTED_TABLE,
-            hint="This version indexes Iceberg tables.",
-        )
-    if kind in _NO_NAME:
-        return InvalidInputError(
-            f"{name!r} does not name a table: {first}",
-            kind=ErrorKind.NOT_A_TABLE,
-            hint="Name it catalog.database.table, or iceberg:PATH.",
-        )
-    return NotFoundError(
-        f"The table {name} cannot be loaded: {first}",
-        kind=ErrorKind.TABLE_NOT_FOUND,
-        hint="Check the name and the catalog's settings (--spark-conf).",
-    )

@@ -58,12 +58,12 @@ def _register(spark: SparkSession, catalog: str, name: str, file: str, java: Any
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
+    jvm: Any = spark._jvm
     try:
-        procedure = f"{_quoted([catalog])}.system.register_table"
-        spark.sql(
-            f"CALL {procedure}(table => :name, metadata_file => :file)",
-            args={"name": name, "file": file},
-        )
+        # not by CALL, to which Delta's parser, where there is one, hands no arguments on
+        found = spark._jsparkSession.sessionState().catalogManager().catalog(catalog)
+        named = jvm.org.apache.iceberg.catalog.TableIdentifier.parse(name)
+        found.icebergCatalog().registerTable(named, file)
     except (PySparkException, Py4JJavaError) as error:
         java.io().deleteFile(file)
         raise UnsupportedError(

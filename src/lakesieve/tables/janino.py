@@ -3,57 +3,111 @@
 from __future__ import annotations
 
 import threading
+from importlib import resources
 from typing import TYPE_CHECKING, Any
+
+from lakesieve.errors import ErrorKind, SetupError
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
     from pyspark.sql import SparkSession
 
-__all__ = ["JavaSources"]
+__all__ = ["JavaSources", "check_format", "has_format"]
+
+_RUNTIMES = {
+    "iceberg": "org.apache.iceberg.spark.SparkCatalog",
+    "delta": "org.apache.spark.sql.delta.DeltaLog",
+    "parquet": "org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat",
+}
+_LOADERS: dict[tuple[str, ...], Any] = {}
+_LOCK = threading.RLock()
 
 
 class JavaSources:
-    """Java classes of one folder, compiled once a JVM.
+    """Java classes, compiled once a JVM, in about a tenth of a second each.
 
     Args:
-        folder: Where the sources are.
-        names: The classes, one a file; each may use those before it.
+        names: ``layer/Class`` of each, one a file; each may use those before it. Lists that begin
+            alike share those classes.
+        root: Where the layers are, each with a folder ``java``; by default this package.
     """
 
-    def __init__(self, folder: Traversable, names: tuple[str, ...]) -> None:
-        self._folder = folder
-        self._names = names
-        self._loaders: dict[str, Any] = {}
-        self._lock = threading.Lock()
+    def __init__(self, *names: str, root: Traversable | None = None) -> None:
+        folder = root or resources.files("lakesieve")
+        parts = (name.partition("/") for name in names)
+        self._files = [folder / layer / "java" / f"{name}.java" for layer, _, name in parts]
+        self._last = f"lakesieve.{names[-1].partition('/')[2]}"
 
     def new(self, spark: SparkSession, name: str, *arguments: Any) -> Any:
         """Make an object of a class with one constructor, named with its Java package."""
-        jvm: Any = spark._jvm
-        given = jvm.java.util.ArrayList()
-        for argument in arguments:
-            given.add(argument)
-        # py4j knows classes by name alone, and these stand in a loader of their own
-        return self._loader(spark).loadClass(name).getConstructors()[0].newInstance(given.toArray())
+        return self.type(spark, name).getConstructors()[0].newInstance(_objects(spark, arguments))
 
-    def _loader(self, spark: SparkSession) -> Any:
-        application = spark.sparkContext.applicationId
-        with self._lock:
-            if application not in self._loaders:
-                self._loaders[application] = self._compiled(spark)
-            return self._loaders[application]
+    def call(self, spark: SparkSession, method: str, *arguments: Any) -> Any:
+        """Call a static method of the last class."""
+        methods = self.type(spark, self._last).getMethods()
+        found = next(m for m in methods if m.getName() == method)
+        return found.invoke(None, _objects(spark, arguments))
 
-    def _compiled(self, spark: SparkSession) -> Any:
+    def type(self, spark: SparkSession, name: str) -> Any:
+        """A class, named with its Java package."""
+        application = str(spark.sparkContext.applicationId)
         jvm: Any = spark._jvm
-        gateway: Any = spark.sparkContext._gateway
-        types = gateway.new_array(jvm.java.lang.Class, 0)
-        nothing = gateway.new_array(jvm.java.lang.Object, 0)
         loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-        compiler_class = loader.loadClass("org.codehaus.janino.SimpleCompiler")
-        for name in self._names:
-            compiler = compiler_class.getDeclaredConstructor(types).newInstance(nothing)
-            compiler.setTargetVersion(8)  # static methods of interfaces
-            compiler.setParentClassLoader(loader)
-            compiler.cook((self._folder / f"{name}.java").read_text(encoding="utf-8"))
-            loader = compiler.getClassLoader()
-        return loader
+        with _LOCK:
+            key: tuple[str, ...] = (application,)
+            for file in self._files:
+                key = (*key, str(file))
+                if key not in _LOADERS:
+                    _LOADERS[key] = _compiled(spark, loader, file)
+                loader = _LOADERS[key]
+        # py4j knows classes by name alone, and these stand in a loader of their own
+        return loader.loadClass(name)
+
+
+def _compiled(spark: SparkSession, parent: Any, file: Traversable) -> Any:
+    jvm: Any = spark._jvm
+    gateway: Any = spark.sparkContext._gateway
+    types = gateway.new_array(jvm.java.lang.Class, 0)
+    compiler_class = parent.loadClass("org.codehaus.janino.SimpleCompiler")
+    compiler = compiler_class.getDeclaredConstructor(types).newInstance(_objects(spark, ()))
+    compiler.setTargetVersion(8)  # static methods of interfaces
+    compiler.setParentClassLoader(parent)
+    compiler.cook(file.read_text(encoding="utf-8"))
+    return compiler.getClassLoader()
+
+
+def _objects(spark: SparkSession, arguments: tuple[Any, ...]) -> Any:
+    jvm: Any = spark._jvm
+    listed = jvm.java.util.ArrayList()
+    for argument in arguments:
+        listed.add(argument)
+    return listed.toArray()
+
+
+def has_format(spark: SparkSession, name: str) -> bool:
+    """Whether the runtime of a table format is on the class path of the session."""
+    from py4j.protocol import Py4JJavaError
+
+    jvm: Any = spark._jvm
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    try:
+        loader.loadClass(_RUNTIMES[name])
+    except Py4JJavaError:
+        return False
+    return True
+
+
+def check_format(spark: SparkSession, name: str) -> None:
+    """Check that the session can read tables of a format.
+
+    Raises:
+        SetupError: Its runtime is missing.
+    """
+    if not has_format(spark, name):
+        raise SetupError(
+            f"The runtime of {name} tables is not on the class path of this session.",
+            kind=ErrorKind.DEPENDENCY_MISSING,
+            hint=f'Start it with ls.local_session(formats=["{name}"]), or with the '
+            "spark.jars.packages that the documentation of the format names.",
+        )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EqualityDeletes", "load", "rows_of", "stock_rows"]
 
-_SOURCES = JavaSources(Path(__file__).parent / "java", ("DeleteWriter",))
+_SOURCES = JavaSources("deletes/DeleteWriter", root=Path(__file__).parents[1])
 
 
 def load(spark: SparkSession, name: str) -> Any:

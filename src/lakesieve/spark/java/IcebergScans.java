@@ -46,6 +46,10 @@ public final class IcebergScans implements ScanAdapter {
     }
   }
 
+  public boolean inPlace() {
+    return true;
+  }
+
   public String refusal(LogicalPlan leaf) {
     // the filter above a copy-on-write scan picks the rows to keep, not the rows to find
     String name = ((DataSourceV2ScanRelation) leaf).scan().getClass().getName();
@@ -69,7 +73,7 @@ public final class IcebergScans implements ScanAdapter {
     return ((List) call(scan(leaf), "tasks")).size();
   }
 
-  public int prune(LogicalPlan leaf, KeepSet keep) throws Exception {
+  public int prune(LogicalPlan leaf, KeepSet keep, Map replaced) throws Exception {
     Object scan = scan(leaf);
     List tasks = (List) call(scan, "tasks");
     List kept = new ArrayList();
@@ -89,7 +93,7 @@ public final class IcebergScans implements ScanAdapter {
     return ((DataSourceV2ScanRelation) leaf).relation().options().get(name);
   }
 
-  public void readRaw(LogicalPlan leaf, int stride, HashMap files) throws Exception {
+  public void readRaw(LogicalPlan leaf, int stride, HashMap files, Map replaced) throws Exception {
     Object scan = scan(leaf);
     List tasks = (List) call(scan, "tasks");
     ResidualEvaluator all = ResidualEvaluator.unpartitioned(Expressions.alwaysTrue());

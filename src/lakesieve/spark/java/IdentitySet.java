@@ -16,6 +16,10 @@ public final class IdentitySet {
     return this.refs.add(new Ref(o, this.dead));
   }
 
+  public synchronized boolean contains(Object o) {
+    return this.refs.contains(new Ref(o, null));
+  }
+
   public static final class Ref extends WeakReference {
     private final int hash;
 

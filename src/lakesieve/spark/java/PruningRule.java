@@ -10,7 +10,9 @@ import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.WeakHashMap;
 import java.util.function.Function;
+import org.apache.spark.sql.catalyst.QueryPlanningTracker;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -18,7 +20,8 @@ import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Subquery;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
-import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
+import scala.Function1;
+import scala.runtime.AbstractPartialFunction;
 
 /**
  * The optimizer rule: finds scans in the finished plan, asks Python once which files can hold a
@@ -38,6 +41,7 @@ public final class PruningRule extends Rule {
   private final ScanAdapter[] adapters;
   private final ObjectMapper json = new ObjectMapper();
   private final IdentitySet done = new IdentitySet();
+  private final WeakHashMap runs = new WeakHashMap();
   private final LinkedHashMap catalogs = new LinkedHashMap();
   private final HashMap selections = new HashMap();
   private volatile boolean active = false;
@@ -65,17 +69,23 @@ public final class PruningRule extends Rule {
     // a subquery is optimized on its own first; its scans are met again, whole, in the outer plan
     if (plan instanceof Subquery) return plan;
     List scans = new ArrayList();
+    Map replaced = new IdentityHashMap();
     try {
-      collect((LogicalPlan) plan, new ArrayList(), new IdentityHashMap(), scans, 0);
+      collect((LogicalPlan) plan, new ArrayList(), null, new IdentityHashMap(), scans, 0);
       List open = new ArrayList();
+      List met = new ArrayList();
       for (Iterator it = scans.iterator(); it.hasNext(); ) {
         Found f = (Found) it.next();
-        if (!this.done.add(f.scan)) continue;
+        if (f.adapter.inPlace() ? !this.done.add(f.scan) : wasMet(f.leaf)) continue;
+        met.add(f);
         String raw = f.adapter.option(f.leaf, RAW_READ);
-        if (raw != null) readRaw(f, raw);
+        if (raw != null) readRaw(f, raw, replaced);
         else if (this.active) open.add(f);
       }
-      if (!open.isEmpty()) prune(open);
+      meet(met);
+      if (!open.isEmpty()) prune(open, replaced);
+      if (replaced.isEmpty()) return plan;
+      return ((LogicalPlan) plan).transformDownWithSubqueries(new Replacement(replaced));
     } catch (Throwable t) {
       fail(t);
     }
@@ -95,7 +105,7 @@ public final class PruningRule extends Rule {
     }
   }
 
-  private void readRaw(Found f, String raw) throws Exception {
+  private void readRaw(Found f, String raw, Map replaced) throws Exception {
     String[] parts = raw.split(" ");
     HashMap files = null;
     if (parts.length > 1) {
@@ -104,7 +114,59 @@ public final class PruningRule extends Rule {
       }
       if (files == null) throw new IllegalStateException("no selection " + parts[1]);
     }
-    f.adapter.readRaw(f.leaf, Integer.parseInt(parts[0]), files);
+    Map leaves = new IdentityHashMap();
+    f.adapter.readRaw(f.leaf, Integer.parseInt(parts[0]), files, leaves);
+    replace(f, leaves, replaced);
+  }
+
+  /** The chain of filters above a leaf, with another leaf below it. */
+  private static LogicalPlan replace(Found f, Map leaves, Map replaced) {
+    LogicalPlan other = (LogicalPlan) leaves.get(f.leaf);
+    if (other == null) return f.leaf;
+    replaced.put(f.top, f.top == f.leaf ? other : f.top.transformDown(new Replacement(leaves)));
+    return other;
+  }
+
+  /** Other nodes for some of a plan's, told apart by identity: equal ones may keep other files. */
+  public static final class Replacement extends AbstractPartialFunction {
+    private final Map replaced;
+
+    public Replacement(Map replaced) {
+      this.replaced = replaced;
+    }
+
+    public boolean isDefinedAt(Object node) {
+      return this.replaced.containsKey(node);
+    }
+
+    public Object applyOrElse(Object node, Function1 otherwise) {
+      Object other = this.replaced.get(node);
+      return other == null ? otherwise.apply(node) : other;
+    }
+  }
+
+  /** Leaves seen in this run of the optimizer, which applies rules until the plan stays the same. */
+  private IdentitySet seenInRun() {
+    scala.Option run = QueryPlanningTracker.get();
+    if (!run.isDefined()) return new IdentitySet();
+    synchronized (this.runs) {
+      IdentitySet seen = (IdentitySet) this.runs.get(run.get());
+      if (seen == null) {
+        seen = new IdentitySet();
+        this.runs.put(run.get(), seen);
+      }
+      return seen;
+    }
+  }
+
+  private boolean wasMet(LogicalPlan leaf) {
+    return seenInRun().contains(leaf);
+  }
+
+  // all at once: a leaf may stand in several places
+  private void meet(List found) {
+    IdentitySet seen = seenInRun();
+    for (Iterator it = found.iterator(); it.hasNext(); ) seen.add(((Found) it.next()).leaf);
   }
 
   private void fail(Throwable t) {
@@ -119,46 +181,59 @@ public final class PruningRule extends Rule {
     }
   }
 
-  /** One scan object, with the conditions above each of its places in the plan. */
+  /**
+   * One scan with the conditions above it. A scan that is changed in place may stand in several
+   * places; a leaf that several places share is one scan in each, told apart by the topmost of the
+   * filters and projections right above it.
+   */
   public static final class Found {
     public Object scan;
     public LogicalPlan leaf;
+    public LogicalPlan top;
     public ScanAdapter adapter;
     public List places = new ArrayList();
   }
 
-  private void collect(LogicalPlan n, List conditions, IdentityHashMap seen, List out, int depth) {
+  private void collect(
+      LogicalPlan n, List conditions, LogicalPlan top, IdentityHashMap seen, List out, int depth) {
     if (depth > DEEPEST_PLAN) throw new IllegalStateException("plan deeper than " + DEEPEST_PLAN);
     for (int i = 0; i < this.adapters.length; i++) {
       Object scan = this.adapters[i].scan(n);
       if (scan == null) continue;
-      Found f = (Found) seen.get(scan);
+      Object key = this.adapters[i].inPlace() ? scan : top == null ? n : top;
+      Found f = (Found) seen.get(key);
       if (f == null) {
         f = new Found();
         f.scan = scan;
         f.leaf = n;
+        f.top = top == null ? n : top;
         f.adapter = this.adapters[i];
-        seen.put(scan, f);
+        seen.put(key, f);
         out.add(f);
+        f.places.add(place(n, conditions));
+      } else if (this.adapters[i].inPlace()) {
+        f.places.add(place(n, conditions));
       }
-      f.places.add(place(n, conditions));
       return;
     }
     scala.collection.Iterator subqueries = n.subqueries().iterator();
     while (subqueries.hasNext()) {
-      collect((LogicalPlan) subqueries.next(), new ArrayList(), seen, out, depth + 1);
+      collect((LogicalPlan) subqueries.next(), new ArrayList(), null, seen, out, depth + 1);
     }
     List below = new ArrayList();
+    LogicalPlan chain = null;
     // only rows of nodes that neither add nor reorder rows may be judged by what stands above
     if (n instanceof Filter && ((Filter) n).condition().deterministic()) {
       below.addAll(conditions);
       below.add(((Filter) n).condition());
+      chain = top == null ? n : top;
     } else if (n instanceof Project && deterministic((Project) n)) {
       below.addAll(conditions);
+      chain = top == null ? n : top;
     }
     scala.collection.Iterator children = n.children().iterator();
     while (children.hasNext()) {
-      collect((LogicalPlan) children.next(), below, seen, out, depth + 1);
+      collect((LogicalPlan) children.next(), below, chain, seen, out, depth + 1);
     }
   }
 
@@ -187,7 +262,7 @@ public final class PruningRule extends Rule {
     return m;
   }
 
-  private void prune(List scans) throws Exception {
+  private void prune(List scans, Map replaced) throws Exception {
     List asked = new ArrayList();
     List rows = new ArrayList();
     for (int i = 0; i < scans.size(); i++) {
@@ -214,7 +289,7 @@ public final class PruningRule extends Rule {
     try {
       // what is known now stays known for this request, whatever other queries push out
       Map known = known();
-      answer(scans, rows, ask(asked, known), known);
+      answer(scans, rows, ask(asked, known), known, replaced);
     } catch (Throwable t) {
       for (Iterator it = rows.iterator(); it.hasNext(); ) {
         ((Map) it.next()).put("error", String.valueOf(t));
@@ -232,7 +307,8 @@ public final class PruningRule extends Rule {
     return (Map) this.json.readValue(text, Map.class);
   }
 
-  private void answer(List scans, List rows, Map answer, Map known) throws Exception {
+  private void answer(List scans, List rows, Map answer, Map known, Map replaced)
+      throws Exception {
     Map sent = (Map) answer.get("catalogs");
     for (Iterator it = sent.entrySet().iterator(); it.hasNext(); ) {
       Map.Entry e = (Map.Entry) it.next();
@@ -251,9 +327,11 @@ public final class PruningRule extends Rule {
       HashMap ordinals = (HashMap) known.get(a.get("catalog"));
       if (ordinals == null) throw new IllegalStateException("a catalogue was not sent");
       byte[] bits = Base64.getDecoder().decode((String) a.get("keep"));
-      int uncovered = f.adapter.prune(f.leaf, new KeepSet(ordinals, bits));
+      Map leaves = new IdentityHashMap();
+      int uncovered = f.adapter.prune(f.leaf, new KeepSet(ordinals, bits), leaves);
+      LogicalPlan left = replace(f, leaves, replaced);
       row.put("uncovered", new Integer(uncovered));
-      row.put("files_read", new Integer(f.adapter.fileCount(f.leaf)));
+      row.put("files_read", new Integer(f.adapter.fileCount(left)));
     }
   }
 

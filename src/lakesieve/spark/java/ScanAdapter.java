@@ -9,6 +9,12 @@ public interface ScanAdapter {
   /** The scan behind a leaf of the optimized plan, or null when the leaf is not this format's. */
   Object scan(LogicalPlan leaf);
 
+  /**
+   * True when scans are changed where they stand, and so are met only once; false when the leaf is
+   * replaced, which other plans may share.
+   */
+  boolean inPlace();
+
   /** Null when the scan may be pruned, else why it must stay as it is. */
   String refusal(LogicalPlan leaf);
 
@@ -18,12 +24,15 @@ public interface ScanAdapter {
   /** Number of data files the scan would open now. */
   int fileCount(LogicalPlan leaf) throws Exception;
 
-  /** Keep only the files of the set; returns how many files were not covered by it. */
-  int prune(LogicalPlan leaf, KeepSet keep) throws Exception;
+  /**
+   * Keep only the files of the set; returns how many files were not covered by it. A leaf to stand in
+   * place of this one goes into the map.
+   */
+  int prune(LogicalPlan leaf, KeepSet keep, Map replaced) throws Exception;
 
   /** Options given to this read by the caller. */
   String option(LogicalPlan leaf, String name);
 
   /** Make the scan return every row as written, of each stride-th of the files in the map (null: all). */
-  void readRaw(LogicalPlan leaf, int stride, HashMap files) throws Exception;
+  void readRaw(LogicalPlan leaf, int stride, HashMap files, Map replaced) throws Exception;
 }

@@ -1,0 +1,125 @@
+package lakesieve;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.delta.Snapshot;
+import org.apache.spark.sql.delta.SnapshotDescriptor;
+import org.apache.spark.sql.delta.actions.AddFile;
+import org.apache.spark.sql.delta.files.TahoeBatchFileIndex;
+import org.apache.spark.sql.delta.files.TahoeFileIndex;
+import org.apache.spark.sql.delta.stats.PreparedDeltaFileIndex;
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+
+/**
+ * Delta scans: the files that Delta's own skipping left are filtered, and stand in a new file index.
+ *
+ * <p>Only reads have a PreparedDeltaFileIndex; the scans inside Delta's commands do not, and are left
+ * alone. A raw read is a TahoeBatchFileIndex whose action type names it so.
+ */
+public final class DeltaScans implements ScanAdapter {
+
+  public Object scan(LogicalPlan leaf) {
+    HadoopFsRelation relation = FileScans.relation(leaf);
+    if (relation == null) return null;
+    FileIndex index = relation.location();
+    return index instanceof PreparedDeltaFileIndex || rawRead(index) != null ? leaf : null;
+  }
+
+  public boolean inPlace() {
+    return false;
+  }
+
+  public String refusal(LogicalPlan leaf) {
+    return null;
+  }
+
+  public Map describe(LogicalPlan leaf) throws Exception {
+    PreparedDeltaFileIndex index = (PreparedDeltaFileIndex) index(leaf);
+    Snapshot snapshot = index.preparedScan().scannedSnapshot();
+    scala.Option table = ((LogicalRelation) leaf).catalogTable();
+    String location = index.deltaLog().dataPath().toString();
+    Map m = new LinkedHashMap();
+    m.put("format", "delta");
+    m.put("table", table.isDefined() ? FileScans.name(table.get()) : location);
+    m.put("location", location);
+    m.put("uuid", snapshot.metadata().id());
+    m.put("snapshot", String.valueOf(snapshot.version()));
+    m.put("schema", DeltaFiles.schema(FileScans.relation(leaf).sparkSession(), snapshot));
+    return m;
+  }
+
+  public int fileCount(LogicalPlan leaf) {
+    FileIndex index = index(leaf);
+    if (index instanceof TahoeBatchFileIndex) return ((TahoeBatchFileIndex) index).addFiles().size();
+    return ((PreparedDeltaFileIndex) index).preparedScan().files().size();
+  }
+
+  public int prune(LogicalPlan leaf, KeepSet keep, Map replaced) throws Exception {
+    PreparedDeltaFileIndex index = (PreparedDeltaFileIndex) index(leaf);
+    Path root = index.path();
+    List kept = new ArrayList();
+    int uncovered = 0;
+    scala.collection.Iterator it = index.preparedScan().files().iterator();
+    while (it.hasNext()) {
+      AddFile file = (AddFile) it.next();
+      String path = DeltaFiles.absolute(root, file.path());
+      if (!keep.keeps(path)) continue;
+      if (!keep.covers(path)) uncovered++;
+      kept.add(file);
+    }
+    if (kept.size() < fileCount(leaf)) {
+      replaced.put(leaf, with(leaf, kept, "batch", index.preparedScan().scannedSnapshot()));
+    }
+    return uncovered;
+  }
+
+  public String option(LogicalPlan leaf, String name) {
+    return PruningRule.RAW_READ.equals(name) ? rawRead(index(leaf)) : null;
+  }
+
+  public void readRaw(LogicalPlan leaf, int stride, HashMap files, Map replaced) throws Exception {
+    TahoeBatchFileIndex index = (TahoeBatchFileIndex) index(leaf);
+    List raw = new ArrayList();
+    int selected = 0;
+    scala.collection.Iterator it = index.addFiles().iterator();
+    while (it.hasNext()) {
+      AddFile file = (AddFile) it.next();
+      if (files != null && !files.containsKey(DeltaFiles.absolute(index.path(), file.path()))) continue;
+      if (selected++ % stride == 0) raw.add(file);
+    }
+    replaced.put(leaf, with(leaf, raw, "batch", index.snapshot()));
+  }
+
+  /** What a raw read asks for: the action type of its index, after the word that marks it. */
+  private static String rawRead(FileIndex index) {
+    if (!(index instanceof TahoeBatchFileIndex)) return null;
+    String action = ((TahoeBatchFileIndex) index).actionType();
+    String mark = PruningRule.RAW_READ + " ";
+    return action.startsWith(mark) ? action.substring(mark.length()) : null;
+  }
+
+  private static FileIndex index(LogicalPlan leaf) {
+    return FileScans.relation(leaf).location();
+  }
+
+  private static LogicalPlan with(LogicalPlan leaf, List files, String action, SnapshotDescriptor snapshot) {
+    TahoeFileIndex old = (TahoeFileIndex) index(leaf);
+    return FileRelations.with(
+        leaf,
+        new TahoeBatchFileIndex(
+            FileScans.relation(leaf).sparkSession(),
+            action,
+            FileRelations.seq(files),
+            old.deltaLog(),
+            old.path(),
+            snapshot,
+            false));
+  }
+}

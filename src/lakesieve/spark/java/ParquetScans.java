@@ -1,0 +1,103 @@
+package lakesieve;
+
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Set;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+
+/**
+ * Reads of Parquet directories, by path or as catalog tables: their file index is put behind one
+ * that leaves files out. A file is known by its path, size and modification time.
+ */
+public final class ParquetScans implements ScanAdapter {
+
+  public Object scan(LogicalPlan leaf) {
+    return FileScans.isParquet(leaf) ? leaf : null;
+  }
+
+  public boolean inPlace() {
+    return false;
+  }
+
+  public String refusal(LogicalPlan leaf) {
+    if (FileScans.location(leaf) == null) return "several paths in one read";
+    scala.collection.Iterator options = FileScans.relation(leaf).options().keysIterator();
+    while (options.hasNext()) {
+      String option = String.valueOf(options.next());
+      if (option.toLowerCase().endsWith("rebasemode")) return "read with the option " + option;
+    }
+    // such columns are bound by the ids in the files, others by name
+    if (FileScans.relation(leaf).schema().json().indexOf("parquet.field.id") >= 0) {
+      return "schema with field ids";
+    }
+    return null;
+  }
+
+  public Map describe(LogicalPlan leaf) throws Exception {
+    String location = FileScans.location(leaf);
+    scala.Option table = ((LogicalRelation) leaf).catalogTable();
+    Map m = new LinkedHashMap();
+    m.put("format", "parquet");
+    m.put("table", table.isDefined() ? FileScans.name(table.get()) : String.valueOf(location));
+    m.put("location", location);
+    m.put("uuid", location == null ? null : FileScans.uuid(location));
+    m.put("snapshot", null);
+    m.put("schema", FileScans.schema(leaf));
+    return m;
+  }
+
+  public int fileCount(LogicalPlan leaf) {
+    FileIndex index = index(leaf);
+    if (index instanceof KeptFileIndex) return ((KeptFileIndex) index).kept();
+    int count = 0;
+    for (scala.collection.Iterator it = FileScans.files(index); it.hasNext(); it.next()) count++;
+    return count;
+  }
+
+  public int prune(LogicalPlan leaf, KeepSet keep, Map replaced) {
+    Set skipped = new HashSet();
+    int kept = 0;
+    int uncovered = 0;
+    scala.collection.Iterator it = FileScans.files(index(leaf));
+    while (it.hasNext()) {
+      String identity = FileScans.identity((FileStatus) it.next());
+      if (!keep.keeps(identity)) {
+        skipped.add(identity);
+        continue;
+      }
+      if (!keep.covers(identity)) uncovered++;
+      kept++;
+    }
+    if (!skipped.isEmpty()) {
+      replaced.put(leaf, FileRelations.with(leaf, new KeptFileIndex(index(leaf), skipped, kept)));
+    }
+    return uncovered;
+  }
+
+  public String option(LogicalPlan leaf, String name) {
+    scala.Option found = FileScans.relation(leaf).options().get(name);
+    return found.isDefined() ? (String) found.get() : null;
+  }
+
+  public void readRaw(LogicalPlan leaf, int stride, HashMap files, Map replaced) {
+    Set skipped = new HashSet();
+    int kept = 0;
+    int selected = 0;
+    scala.collection.Iterator it = FileScans.files(index(leaf));
+    while (it.hasNext()) {
+      String identity = FileScans.identity((FileStatus) it.next());
+      if ((files == null || files.containsKey(identity)) && selected++ % stride == 0) kept++;
+      else skipped.add(identity);
+    }
+    replaced.put(leaf, FileRelations.with(leaf, new KeptFileIndex(index(leaf), skipped, kept)));
+  }
+
+  private static FileIndex index(LogicalPlan leaf) {
+    return FileScans.relation(leaf).location();
+  }
+}

@@ -1,0 +1,76 @@
+"""What a build, a trial or a proof reads: data files of one version, and their key columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakesieve.sieve import KeyType
+
+if TYPE_CHECKING:
+    from lakesieve.spark.rule import InstalledRule
+    from lakesieve.tables import Column, Table, TableVersion
+
+__all__ = ["SMALLEST_SPLIT", "Source"]
+
+SMALLEST_SPLIT = 4 << 20
+"""Bytes of files that a task reads at least."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """What is to be indexed.
+
+    Args:
+        table: The table.
+        version: A version that holds the files.
+        columns: The key columns, in order.
+        files: Some of that version's live files: ``path``, ``size``, ``records``.
+        is_partial: Whether the version has more.
+    """
+
+    table: Table
+    version: TableVersion
+    columns: tuple[Column, ...]
+    files: pa.Table
+    is_partial: bool = False
+
+    @property
+    def rows(self) -> int:
+        """Rows of the files, row-level deletes ignored; needs a :meth:`counted` source."""
+        records = self.files.column("records")
+        assert records.null_count == 0
+        return int(pc.sum(records).as_py() or 0)
+
+    @property
+    def key_types(self) -> tuple[KeyType, ...]:
+        """Types of the keys, by the columns as they are now."""
+        return tuple(
+            KeyType(kind=c.kind, scale=c.scale, precision=c.precision) for c in self.columns
+        )
+
+    def selected(self) -> pa.ChunkedArray | None:
+        """Paths of the files where they are not all of the version's, for ``raw_reads``."""
+        return self.files.column("path") if self.is_partial else None
+
+    def counted(self, rule: InstalledRule) -> Source:
+        """The same with the rows of each file, from the files where the table does not tell.
+
+        Args:
+            rule: The session's rule, which makes raw reads possible.
+        """
+        known = self.files.column("records")
+        if known.null_count == 0:
+            return self
+        with rule.raw_reads(self.selected()) as selection:
+            rows = self.table.raw_rows(
+                self.version, (), split_bytes=SMALLEST_SPLIT, selection=selection
+            )
+            counts = rows.groupBy("file").count().toArrow()
+        places = pc.index_in(self.files.column("path"), value_set=counts.column("file"))
+        found = pc.fill_null(counts.column("count").take(places), 0)
+        at = self.files.column_names.index("records")
+        return replace(self, files=self.files.set_column(at, "records", pc.coalesce(known, found)))

@@ -1,0 +1,217 @@
+"""Delta Lake tables through a Spark session."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from lakesieve.errors import ErrorKind, NotFoundError, UnsupportedError
+from lakesieve.tables.catalogs import named_errors
+from lakesieve.tables.contract import RAW_READ, Column, TableVersion
+from lakesieve.tables.janino import JavaSources
+from lakesieve.tables.reading import hadoop_path, in_larger_tasks, keys_of
+from lakesieve.tables.struct_schema import delta_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import Column as SparkColumn
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["DeltaTable"]
+
+_FILES_SCHEMA = pa.schema([("path", pa.string()), ("size", pa.int64()), ("records", pa.int64())])
+_SOURCES = JavaSources("tables/FileScans", "tables/DeltaFiles")
+
+
+class DeltaTable:
+    """One Delta table: a catalog identifier, or a path.
+
+    A data file is known by its absolute path, so that shallow clones share what they share.
+
+    Args:
+        spark: The session.
+        name: As the user called it.
+        log: Its ``DeltaLog``.
+        entry: What the catalog has of it, an ``Option[CatalogTable]``.
+
+    Raises:
+        NotFoundError: There is no table.
+    """
+
+    format = "delta"
+
+    def __init__(self, spark: SparkSession, name: str, log: Any, entry: Any) -> None:
+        self._spark = spark
+        self._log = log
+        self._entry = entry
+        self.name = name
+        with named_errors(name):
+            self._snapshot = log.update(False, _none(spark), entry)
+        if self._snapshot.version() < 0:
+            raise NotFoundError(
+                f"There is no Delta table at {log.dataPath().toString()}.",
+                kind=ErrorKind.TABLE_NOT_FOUND,
+                hint="Give the folder that holds _delta_log.",
+            )
+        self.uuid = str(self._snapshot.metadata().id())
+        self.location = str(log.dataPath().toString())
+
+    @classmethod
+    def at(cls, spark: SparkSession, path: str) -> DeltaTable:
+        """Open the table in a folder."""
+        jvm: Any = spark._jvm
+        with named_errors(path):
+            log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, path)
+        return cls(spark, path, log, _none(spark))
+
+    @classmethod
+    def named(cls, spark: SparkSession, name: str, java: Any) -> DeltaTable:
+        """Open what the catalog has under a name, a ``DeltaTableV2``."""
+        with named_errors(name):
+            return cls(spark, name, java.deltaLog(), java.catalogTable())
+
+    def version(self, asked: str | int | None = None) -> TableVersion:
+        """Resolve a version number or an ISO timestamp.
+
+        Raises:
+            NotFoundError: There is no such version.
+        """
+        if asked is None:
+            self._snapshot = self._log.update(False, _none(self._spark), self._entry)
+        snapshot = self._snapshot if asked is None else self._snapshot_at(str(asked))
+        document = _SOURCES.call(self._spark, "schema", self._spark._jsparkSession, snapshot)
+        return TableVersion(
+            id=str(snapshot.version()), schema=str(document), timestamp_ms=snapshot.timestamp()
+        )
+
+    def _snapshot_at(self, asked: str) -> Any:
+        from py4j.protocol import Py4JJavaError
+        from pyspark.errors import PySparkException
+
+        none, cause = _none(self._spark), None
+        try:
+            number = int(asked) if asked.isascii() and asked.isdigit() else self._number_at(asked)
+            if number == self._snapshot.version():
+                return self._snapshot
+            if number is not None and number < self._snapshot.version():
+                return self._log.getSnapshotAt(number, none, self._entry, False)
+        except (Py4JJavaError, PySparkException) as error:
+            cause = error
+        raise NotFoundError(
+            f"{self.name} has no version {asked!r}.",
+            kind=ErrorKind.VERSION_NOT_FOUND,
+            hint="Give a version number, or a time such as 2026-01-31T12:00:00; DESCRIBE HISTORY "
+            "lists the versions.",
+        ) from cause
+
+    def _number_at(self, asked: str) -> int | None:
+        try:
+            instant = datetime.fromisoformat(asked)
+        except ValueError:
+            return None
+        if instant.tzinfo is None:
+            instant = instant.replace(tzinfo=UTC)
+        jvm: Any = self._spark._jvm
+        moment = jvm.java.sql.Timestamp(math.floor(instant.timestamp() * 1000))
+        history = self._log.history()
+        return int(history.getActiveCommitAtTime(moment, self._entry, True, True, False).version())
+
+    def columns(self, version: TableVersion) -> Mapping[tuple[str, ...], Column]:
+        """The columns, and the fields of structs outside lists and maps, as of that version.
+
+        Raises:
+            UnsupportedError: The table was written with a feature that is not known.
+        """
+        return delta_columns(version.schema)
+
+    def live_files(self, version: TableVersion) -> pa.Table:
+        """Data files of that version; ``records`` is null where the log does not tell."""
+        from pyspark.sql import functions as F
+
+        delta_columns(version.schema)
+        records = F.get_json_object("stats", "$.numRecords").cast("bigint").alias("records")
+        rows = self._absolute(self._added(version), F.col("size"), records)
+        return rows.toArrow().cast(_FILES_SCHEMA)
+
+    def _absolute(self, logged: DataFrame, *more: SparkColumn) -> DataFrame:
+        """Data files of the log as ``path``: the log has relative and absolute ones, encoded."""
+        from pyspark.sql import functions as F
+
+        path = hadoop_path(F.col("path"))
+        is_absolute = F.col("path").rlike(r"^([A-Za-z][A-Za-z0-9+.\-]*:|/)")
+        inside = F.concat(F.lit(f"{self.location}/"), path)
+        return logged.select(F.when(is_absolute, path).otherwise(inside).alias("path"), *more)
+
+    def _added(self, version: TableVersion) -> DataFrame:
+        from pyspark.sql import DataFrame
+
+        return DataFrame(self._snapshot_at(str(version.id)).allFiles().toDF(), self._spark)
+
+    def copy_to(self, name: str, version: TableVersion) -> None:
+        """Delta makes such copies itself.
+
+        Raises:
+            UnsupportedError: Always.
+        """
+        at = f" VERSION AS OF {version.id}"
+        raise UnsupportedError(
+            f"{self.name} is a Delta table, which is copied by a command of its own.",
+            kind=ErrorKind.UNSUPPORTED_TABLE,
+            hint=f"CREATE TABLE {name} SHALLOW CLONE {self.name}{at}, then "
+            f"lakesieve clone {self.name} INDEX {name} for each index.",
+        )
+
+    @property
+    def merges_on_read(self) -> bool:
+        """Whether row-level commands write deletion vectors."""
+        told = self._snapshot.metadata().configuration().get("delta.enableDeletionVectors")
+        return bool(told.isDefined()) and str(told.get()).lower() == "true"
+
+    def retained_files(self) -> pa.ChunkedArray:
+        """Files of the current version, and of older ones as long as VACUUM leaves them."""
+        from pyspark.sql import DataFrame
+
+        self._snapshot = self._log.update(False, _none(self._spark), self._entry)
+        live, gone = self._snapshot.allFiles().toDF(), self._snapshot.tombstones().toDF()
+        paths = [self._absolute(DataFrame(java, self._spark)) for java in (live, gone)]
+        return paths[0].union(paths[1]).distinct().toArrow().column("path")
+
+    def references(self) -> Sequence[str]:
+        """Delta tables have no branches or tags."""
+        return ()
+
+    def raw_rows(
+        self,
+        version: TableVersion,
+        columns: Sequence[Column],
+        *,
+        split_bytes: int,
+        stride: int = 1,
+        selection: str = "",
+    ) -> DataFrame:
+        """Rows as written, deletion vectors ignored, of every ``stride``-th selected file."""
+        from pyspark.sql import DataFrame
+        from pyspark.sql import functions as F
+
+        jvm: Any = self._spark._jvm
+        snapshot = self._snapshot_at(str(version.id))
+        added = self._added(version)
+        vector = added.schema["deletionVector"].dataType
+        bare = added.withColumn("deletionVector", F.lit(None).cast(vector))
+        files = getattr(bare._jdf, "as")(snapshot.allFiles().encoder()).collectAsList()
+        action = jvm.scala.Option.apply(f"{RAW_READ} {stride} {selection}".strip())
+        java = self._log.createDataFrame(snapshot, jvm.PythonUtils.toSeq(files), False, action)
+        rows = DataFrame(java, self._spark).select(
+            *keys_of(columns), hadoop_path(F.col("_metadata.file_path")).alias("file")
+        )
+        total = int(snapshot.sizeInBytes())
+        return in_larger_tasks(rows, total_bytes=total / stride, split_bytes=split_bytes)
+
+
+def _none(spark: SparkSession) -> Any:
+    jvm: Any = spark._jvm
+    return jvm.scala.Option.empty()

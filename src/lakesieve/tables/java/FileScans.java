@@ -1,0 +1,124 @@
+package lakesieve;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.UUID;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.RuntimeConfig;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.catalog.CatalogTable;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.execution.datasources.CatalogFileIndex;
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.InMemoryFileIndex;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.execution.datasources.PartitioningAwareFileIndex;
+
+/** Relations over files, as Spark's own file sources make them: their files and their location. */
+public final class FileScans {
+  private static final String PARQUET =
+      "org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat";
+
+  private FileScans() {}
+
+  /** The relation of a leaf that reads files in batch, or null. */
+  public static HadoopFsRelation relation(LogicalPlan leaf) {
+    if (!(leaf instanceof LogicalRelation) || leaf.isStreaming()) return null;
+    Object relation = ((LogicalRelation) leaf).relation();
+    return relation instanceof HadoopFsRelation ? (HadoopFsRelation) relation : null;
+  }
+
+  /** The only leaf of a plan if it reads a directory of Parquet files, or null. */
+  public static LogicalPlan parquetLeaf(LogicalPlan plan) {
+    scala.collection.Seq leaves = plan.collectLeaves();
+    if (leaves.size() != 1) return null;
+    LogicalPlan leaf = (LogicalPlan) leaves.apply(0);
+    return isParquet(leaf) ? leaf : null;
+  }
+
+  /** True for a leaf that reads Parquet files listed by Spark itself. */
+  public static boolean isParquet(LogicalPlan leaf) {
+    HadoopFsRelation relation = relation(leaf);
+    if (relation == null || !relation.fileFormat().getClass().getName().equals(PARQUET)) return false;
+    return relation.location() instanceof InMemoryFileIndex
+        || relation.location() instanceof CatalogFileIndex;
+  }
+
+  /** A catalog table's name. */
+  public static String name(Object table) {
+    return ((CatalogTable) table).identifier().unquotedString();
+  }
+
+  /** The directory that is read, or null when there are several. */
+  public static String location(LogicalPlan leaf) {
+    scala.Option table = ((LogicalRelation) leaf).catalogTable();
+    if (table.isDefined()) return new Path(((CatalogTable) table.get()).location()).toString();
+    FileIndex index = relation(leaf).location();
+    return index.rootPaths().size() == 1 ? index.rootPaths().apply(0).toString() : null;
+  }
+
+  /** Identity of a directory: there is none but its place. */
+  public static String uuid(String location) {
+    return UUID.nameUUIDFromBytes(location.getBytes(StandardCharsets.UTF_8)).toString();
+  }
+
+  /** Identity of a file that may be rewritten in place. */
+  public static String identity(FileStatus file) {
+    return file.getPath().toString() + "#" + file.getLen() + "@" + file.getModificationTime();
+  }
+
+  /** How a relation over files is read: its schema, and the settings that change what is read. */
+  public static String schema(LogicalPlan leaf) throws Exception {
+    HadoopFsRelation relation = relation(leaf);
+    return document(
+        relation.sparkSession(),
+        relation.schema().json(),
+        relation.partitionSchema().fieldNames(),
+        new LinkedHashMap());
+  }
+
+  /** The same as one JSON document, with what a format adds to it. */
+  public static String document(SparkSession spark, String schema, String[] partitioning, Map more)
+      throws Exception {
+    Map m = new LinkedHashMap(more);
+    RuntimeConfig conf = spark.conf();
+    boolean shifted = "true".equals(conf.get("spark.sql.parquet.int96TimestampConversion"));
+    m.put("case", conf.get("spark.sql.caseSensitive"));
+    m.put(
+        "times",
+        conf.get("spark.sql.parquet.datetimeRebaseModeInRead")
+            + " "
+            + conf.get("spark.sql.parquet.int96RebaseModeInRead")
+            + (shifted ? " " + conf.get("spark.sql.session.timeZone") : ""));
+    m.put("partitioning", Arrays.asList((Object[]) partitioning));
+    ObjectMapper json = new ObjectMapper();
+    m.put("schema", json.readValue(schema, Map.class));
+    return json.writeValueAsString(m);
+  }
+
+  /** All files of an index, before partition pruning. */
+  public static scala.collection.Iterator files(FileIndex index) {
+    if (index instanceof CatalogFileIndex) {
+      index = ((CatalogFileIndex) index).filterPartitions(scala.collection.immutable.Nil$.MODULE$);
+    }
+    return ((PartitioningAwareFileIndex) index).allFiles().iterator();
+  }
+
+  /** Identities of all files of a Parquet leaf, joined by line breaks. */
+  public static String identities(LogicalPlan leaf) {
+    StringBuilder joined = new StringBuilder();
+    scala.collection.Iterator it = files(relation(leaf).location());
+    while (it.hasNext()) {
+      String identity = identity((FileStatus) it.next());
+      if (identity.indexOf('\n') >= 0) throw new IllegalArgumentException("line break in " + identity);
+      if (joined.length() > 0) joined.append('\n');
+      joined.append(identity);
+    }
+    return joined.toString();
+  }
+}

@@ -1,0 +1,51 @@
+"""What raw reads of different formats have in common."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import Column, DataFrame
+
+    from lakesieve.tables.contract import Column as KeyColumn
+
+__all__ = ["hadoop_path", "in_larger_tasks", "keys_of", "quoted"]
+
+
+def hadoop_path(encoded: Column) -> Column:
+    """A path as Hadoop's ``Path`` prints it, of one that is percent-encoded.
+
+    Args:
+        encoded: A relative path, or a URL.
+    """
+    from pyspark.sql import functions as F
+
+    # a plus sign stands for itself in a path
+    decoded = F.url_decode(F.replace(encoded, F.lit("+"), F.lit("%2B")))
+    return F.regexp_replace(decoded, r"^([A-Za-z][A-Za-z0-9+.\-]*):///", "$1:/")
+
+
+def quoted(path: tuple[str, ...]) -> str:
+    """The name of a column, or of a field of a struct, for Spark."""
+    return ".".join("`" + part.replace("`", "``") + "`" for part in path)
+
+
+def keys_of(columns: Sequence[KeyColumn]) -> list[Column]:
+    """The columns of raw rows that hold the keys: ``key_0``, ``key_1`` and so on."""
+    from pyspark.sql import functions as F
+
+    return [F.col(quoted(column.path)).alias(f"key_{at}") for at, column in enumerate(columns)]
+
+
+def in_larger_tasks(rows: DataFrame, *, total_bytes: float, split_bytes: int) -> DataFrame:
+    """Read more files in a task than Spark would, which sizes tasks for reads of whole rows.
+
+    Args:
+        rows: A few columns of data files.
+        total_bytes: Size of all those files.
+        split_bytes: Size of the files that a task should read.
+    """
+    return rows.coalesce(max(1, math.ceil(total_bytes / split_bytes)))

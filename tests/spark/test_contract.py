@@ -1,0 +1,43 @@
+"""The contract suite on every table format."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.spark.drivers import DRIVERS
+
+from lakesieve.testing.contract import TableContract
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from lakesieve.testing.contract import Driver
+
+_NUMBERS = itertools.count()
+
+
+@pytest.fixture(params=DRIVERS, ids=str)
+def make_table(
+    spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[Callable[[], Driver]]:
+    """Makes tables in folders with a blank, a percent sign, a plus sign and an accent."""
+    made: list[Driver] = []
+
+    def make() -> Driver:
+        number = next(_NUMBERS)
+        made.append(DRIVERS[request.param](spark, tmp_path / f"ä b%25+{number}", f"t{number}"))
+        return made[-1]
+
+    yield make
+    for table in made:
+        if not table.name.startswith("parquet:"):
+            spark.sql(f"DROP TABLE IF EXISTS {table.name}")
+
+
+class TestTables(TableContract):
+    """Every format passes."""

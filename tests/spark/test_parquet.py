@@ -1,0 +1,135 @@
+"""What only plain Parquet directories have: files rewritten in place, schemas given by hand."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql.types import LongType, StructField, StructType
+
+import lakesieve as ls
+from lakesieve.errors import ErrorKind, LakesieveError, NotFoundError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+
+def _make(folder: Path, *, files: int = 6) -> None:
+    folder.mkdir(parents=True)
+    for number in range(files):
+        _write(folder / f"{number}.parquet", number)
+
+
+def _write(path: Path, number: int, *, shift: int = 0) -> None:
+    keys = [(row * 7919) % 1009 + shift for row in range(number * 100, number * 100 + 100)]
+    table = pa.table({"k": pa.array(keys, pa.int64()), "v": [number] * 100})
+    pq.write_table(table, path, compression="none", use_dictionary=False, write_statistics=False)
+
+
+def test_a_file_rewritten_in_place_is_read(
+    spark: SparkSession, tmp_path: Path, both: Callable[[str], tuple[int, int]]
+) -> None:
+    """New contents under an old name are not judged by the index, though their size is the same."""
+    folder = tmp_path / "d"
+    _make(folder)
+    ls.create_index(f"parquet:{folder}", ["k"], spark=spark)
+    before = (folder / "3.parquet").stat().st_size
+    _write(folder / "3.parquet", 3, shift=5000)
+    assert (folder / "3.parquet").stat().st_size == before
+
+    _, read = both(f"SELECT * FROM parquet.`{folder}` WHERE k = 5936")
+    assert read == 1
+    assert spark.sql(f"SELECT * FROM parquet.`{folder}` WHERE k > 5000").count() >= 99
+    assert both(f"SELECT * FROM parquet.`{folder}` WHERE k = 397")[1] <= 2
+
+
+def test_removed_and_added_files(
+    spark: SparkSession, tmp_path: Path, both: Callable[[str], tuple[int, int]]
+) -> None:
+    """A directory may lose and gain files in any folder."""
+    folder = tmp_path / "d"
+    _make(folder / "p=1")
+    _make(folder / "p=2")
+    ls.create_index(f"parquet:{folder}", ["k"], spark=spark)
+    (folder / "p=1" / "0.parquet").unlink()
+    _write(folder / "p=2" / "9.parquet", 0)
+    _make(folder / "p=3", files=1)
+
+    total, read = both(f"SELECT * FROM parquet.`{folder}` WHERE k = 397")
+
+    # one indexed file in p=2, and the two that came
+    assert (total, read) == (13, 3)
+
+
+def test_reads_that_are_left_alone(spark: SparkSession, tmp_path: Path) -> None:
+    """Reads of several paths, or bound in ways of their own, keep all their files."""
+    folder = tmp_path / "d"
+    _make(folder)
+    ls.create_index(f"parquet:{folder}", ["k"], spark=spark)
+    ls.enable(spark)
+    # Delta sets this session to bind columns by ids, of which these files have none
+    spark.conf.set("spark.sql.parquet.fieldId.read.ignoreMissing", "true")
+    several = spark.read.parquet(str(folder / "0.parquet"), str(folder / "1.parquet"))
+    rebased = spark.read.option("datetimeRebaseMode", "LEGACY").parquet(str(folder))
+    schema = StructType([StructField("k", LongType(), True, {"parquet.field.id": 1})])
+    for frame in (several, rebased, spark.read.schema(schema).parquet(str(folder))):
+        frame.where("k = 397").collect()
+        (pruned,) = ls.last_pruning(spark)
+        assert pruned.files_read == pruned.files_total
+        assert [str(reason.code) for reason in pruned.reasons] == ["scan-unsupported"]
+    spark.conf.unset("spark.sql.parquet.fieldId.read.ignoreMissing")
+    assert spark.read.schema("k LONG").parquet(str(folder)).where("k = 397").count() == 1
+    assert [p.files_read for p in ls.last_pruning(spark)] == [1]
+    ls.disable(spark)
+
+
+def test_a_time_of_a_folder_cannot_be_indexed(spark: SparkSession, tmp_path: Path) -> None:
+    """It is text without a zone, so that sessions differ about what it says."""
+    _make(tmp_path / "d" / "at=2026-01-01 00%3A00%3A00")
+    with pytest.raises(LakesieveError) as caught:
+        ls.create_index(f"parquet:{tmp_path / 'd'}", ["at"], spark=spark)
+
+    assert caught.value.kind is ErrorKind.UNSUPPORTED_TYPE
+
+
+def test_there_are_no_versions(spark: SparkSession, tmp_path: Path) -> None:
+    """A directory has only its present."""
+    _make(tmp_path / "d", files=1)
+    with pytest.raises(NotFoundError) as caught:
+        ls.find_files(f"parquet:{tmp_path / 'd'}", "k = 1", spark=spark, version=3)
+
+    assert caught.value.kind is ErrorKind.VERSION_NOT_FOUND
+
+
+def test_two_reads_of_one_frame_keep_their_own_files(spark: SparkSession, tmp_path: Path) -> None:
+    """A leaf that several queries share is not changed for one of them."""
+    folder = tmp_path / "d"
+    _make(folder)
+    ls.create_index(f"parquet:{folder}", ["k"], spark=spark)
+    ls.enable(spark)
+    frame = spark.read.parquet(str(folder))
+    for key in (397, 92, 397):
+        assert frame.where(f"k = {key}").count() == 1
+        assert [p.files_read for p in ls.last_pruning(spark)] == [1]
+    union = frame.where("k = 397").union(frame.where("k = 92"))
+    assert union.count() == 2
+    assert frame.count() == 600
+    ls.disable(spark)
+
+
+def test_an_old_time_of_change_is_another_file(
+    spark: SparkSession, tmp_path: Path, both: Callable[[str], tuple[int, int]]
+) -> None:
+    """A file whose modification time alone differs is read."""
+    folder = tmp_path / "d"
+    _make(folder)
+    ls.create_index(f"parquet:{folder}", ["k"], spark=spark)
+    os.utime(folder / "5.parquet", (1_000_000_000, 1_000_000_000))
+
+    assert both(f"SELECT * FROM parquet.`{folder}` WHERE k = 397")[1] == 2

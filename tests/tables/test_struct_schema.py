@@ -1,0 +1,88 @@
+"""Spark's schema JSON as columns: identities of columns without field ids."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from lakesieve.tables.struct_schema import delta_columns, parquet_columns
+
+
+def _field(name: str, kind: Any, **metadata: object) -> dict[str, Any]:
+    return {"name": name, "type": kind, "nullable": True, "metadata": metadata}
+
+
+def _document(*fields: dict[str, Any], **told: object) -> str:
+    defaults = {"case": "false", "times": "CORRECTED CORRECTED", "partitioning": []}
+    return json.dumps(defaults | told | {"schema": {"type": "struct", "fields": list(fields)}})
+
+
+def _delta(*fields: dict[str, Any], **told: object) -> str:
+    return _document(*fields, **({"reader": 2, "features": [], "mapping": "name"} | told))
+
+
+def _renamed(name: str, kind: Any, stored: str) -> dict[str, Any]:
+    return _field(name, kind, **{"delta.columnMapping.physicalName": stored})
+
+
+def test_a_mapped_column_is_known_by_its_stored_name() -> None:
+    """A rename keeps the identity, another stored name is another column, mapping off or on."""
+    old = delta_columns(_delta(_field("k", "long"), mapping="none"))["k",]
+    renamed = delta_columns(_delta(_renamed("key", "long", "k")))["key",]
+    added_again = delta_columns(_delta(_renamed("k", "long", "col-1")))["k",]
+
+    assert renamed.field_id == old.field_id
+    assert added_again.field_id != old.field_id
+
+
+def test_fields_of_structs_are_known_by_their_whole_path() -> None:
+    """Fields of one name in two structs are two columns; lists and maps are not entered."""
+    struct = {"type": "struct", "fields": [_field("x", "decimal(10,3)")]}
+    many = {"type": "array", "elementType": struct, "containsNull": True}
+    columns = parquet_columns(
+        _document(_field("a", struct), _field("b", struct), _field("c", many), _field("x", "date"))
+    )
+
+    assert set(columns) == {("a",), ("a", "x"), ("b",), ("b", "x"), ("c",), ("x",)}
+    assert len({column.field_id for column in columns.values()}) == 6
+    assert (columns["a", "x"].kind, columns["a", "x"].scale) == ("decimal", 3)
+    assert [columns[p,].kind for p in ("a", "c", "x")] == ["other", "other", "date"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"case": "true"}, {"case": "false"}),
+        ({"times": "LEGACY LEGACY"}, {}),
+        ({"partitioning": ["t"]}, {}),
+    ],
+    ids=["case", "rebase", "folder"],
+)
+def test_what_changes_the_values_read_changes_the_identity(
+    before: dict[str, Any], after: dict[str, Any]
+) -> None:
+    """An index made under one way to read a column is not used under another."""
+    field = _field("t", "date")
+    ids = [parquet_columns(_document(field, **t))["t",].field_id for t in (before, after)]
+
+    assert ids[0] != ids[1]
+
+
+def test_names_that_differ_in_case_alone_are_left_out() -> None:
+    """Read regardless of case they cannot be told apart."""
+    fields = (_field("k", "long"), _field("K", "long"), _field("v", "long"))
+
+    assert set(parquet_columns(_document(*fields))) == {("v",)}
+    assert len(parquet_columns(_document(*fields, case="true"))) == 3
+
+
+def test_times_in_folders_and_collated_strings_are_no_keys() -> None:
+    """What a folder's time says depends on the session; collated strings do not order by bytes."""
+    collated = _field("s", "string", __COLLATIONS={"s": "spark.UTF8_LCASE"})
+    columns = parquet_columns(
+        _document(_field("t", "timestamp"), collated, _field("u", "timestamp"), partitioning=["t"])
+    )
+
+    assert [columns[p,].kind for p in ("t", "s", "u")] == ["other", "other", "timestamp"]
