@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql.types import LongType, StructField, StructType
 
 import lakesieve as ls
-from lakesieve.errors import ErrorKind, LakesieveError, NotFoundError
+from lakesieve.errors import ErrorKind, LakesieveError, NotFoundError, UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -121,6 +121,52 @@ def test_two_reads_of_one_frame_keep_their_own_files(spark: SparkSession, tmp_pa
     assert union.count() == 2
     assert frame.count() == 600
     ls.disable(spark)
+
+
+def test_a_file_rewritten_after_it_was_listed_is_read(spark: SparkSession, tmp_path: Path) -> None:
+    """What was listed before a rewrite does not miss the new rows."""
+    folder = tmp_path / "d"
+    _make(folder)
+    index = ls.create_index(f"parquet:{folder}", ["k"], spark=spark)
+    spark.sql(f"CREATE TABLE spark_catalog.default.listed USING parquet LOCATION '{folder}'")
+    frame, entry = spark.read.parquet(str(folder)), spark.table("spark_catalog.default.listed")
+    ls.enable(spark)
+    for listed in (frame, entry):
+        assert listed.where("k > 5000").count() == 0
+    _write(folder / "3.parquet", 3, shift=5000)
+    for _ in range(2):
+        for listed in (frame, entry):
+            assert listed.where("k = 5936").count() == 1
+            assert [p.files_read for p in ls.last_pruning(spark)] == [1]
+        index.refresh()
+    ls.disable(spark)
+    spark.sql("DROP TABLE spark_catalog.default.listed")
+
+
+def test_upkeep_follows_the_folder(
+    spark: SparkSession, tmp_path: Path, both: Callable[[str], tuple[int, int]]
+) -> None:
+    """A refresh indexes new and rewritten files alone, and compaction drops what is gone."""
+    folder = tmp_path / "d"
+    _make(folder)
+    index = ls.create_index(f"parquet:{folder}", ["k", "v"], spark=spark)
+    _write(folder / "3.parquet", 3, shift=5000)
+    _write(folder / "9.parquet", 9)
+    (folder / "0.parquet").unlink()
+    assert index.refresh(dry_run=True).files == 2
+    told = index.refresh()
+
+    assert (told.files, told.rows, told.covered) == (2, 200, 4)
+    assert both(f"SELECT * FROM parquet.`{folder}` WHERE k = 5936 AND v = 3") == (6, 1)
+    assert index.info().files == 8
+    assert index.compact(dry_run=True).files == 6
+    assert index.compact().files == 6
+    checked = index.verify_rows(files=None)
+    assert (checked.files, checked.rows, checked.wrong) == (6, 600, ())
+    assert index.refresh().files == 0
+    with pytest.raises(UnsupportedError) as caught:
+        ls.clone_table(f"parquet:{folder}", "spark_catalog.default.copy", spark=spark)
+    assert caught.value.kind is ErrorKind.UNSUPPORTED_TABLE
 
 
 def test_an_old_time_of_change_is_another_file(

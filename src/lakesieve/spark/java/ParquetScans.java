@@ -61,16 +61,21 @@ public final class ParquetScans implements ScanAdapter {
 
   public int prune(LogicalPlan leaf, KeepSet keep, Map replaced) {
     Set skipped = new HashSet();
+    Set now = null;
     int kept = 0;
     int uncovered = 0;
     scala.collection.Iterator it = FileScans.files(index(leaf));
     while (it.hasNext()) {
       String identity = FileScans.identity((FileStatus) it.next());
       if (!keep.keeps(identity)) {
-        skipped.add(identity);
-        continue;
+        // a list made some time ago may name a file that was rewritten since
+        if (now == null) now = FileScans.identitiesNow(FileScans.relation(leaf));
+        if (now.contains(identity)) {
+          skipped.add(identity);
+          continue;
+        }
       }
-      if (!keep.covers(identity)) uncovered++;
+      if (!keep.covers(identity) || !keep.keeps(identity)) uncovered++;
       kept++;
     }
     if (!skipped.isEmpty()) {

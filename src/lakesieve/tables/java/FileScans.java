@@ -3,8 +3,10 @@ package lakesieve;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Set;
 import java.util.UUID;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
@@ -17,6 +19,7 @@ import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.InMemoryFileIndex;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.execution.datasources.NoopCache$;
 import org.apache.spark.sql.execution.datasources.PartitioningAwareFileIndex;
 
 /** Relations over files, as Spark's own file sources make them: their files and their location. */
@@ -101,12 +104,34 @@ public final class FileScans {
     return json.writeValueAsString(m);
   }
 
-  /** All files of an index, before partition pruning. */
+  /** All files of an index, before partition pruning, as it listed them. */
   public static scala.collection.Iterator files(FileIndex index) {
+    return whole(index).allFiles().iterator();
+  }
+
+  /** Identities of the files of a relation as they are now, whenever it listed them itself. */
+  public static Set identitiesNow(HadoopFsRelation relation) {
+    PartitioningAwareFileIndex listed = whole(relation.location());
+    InMemoryFileIndex now =
+        new InMemoryFileIndex(
+            relation.sparkSession(),
+            listed.rootPaths(),
+            relation.options(),
+            scala.Option.empty(),
+            NoopCache$.MODULE$,
+            scala.Option.apply(listed.partitionSpec()),
+            scala.Option.empty());
+    Set identities = new HashSet();
+    scala.collection.Iterator it = now.allFiles().iterator();
+    while (it.hasNext()) identities.add(identity((FileStatus) it.next()));
+    return identities;
+  }
+
+  private static PartitioningAwareFileIndex whole(FileIndex index) {
     if (index instanceof CatalogFileIndex) {
       index = ((CatalogFileIndex) index).filterPartitions(scala.collection.immutable.Nil$.MODULE$);
     }
-    return ((PartitioningAwareFileIndex) index).allFiles().iterator();
+    return (PartitioningAwareFileIndex) index;
   }
 
   /** Identities of all files of a Parquet leaf, joined by line breaks. */
