@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import lakesieve as ls
-from lakesieve.errors import ErrorKind, LakesieveError, NotFoundError
+from lakesieve.errors import ErrorKind, LakesieveError, NotFoundError, UnsupportedError
 from lakesieve.tables.struct_schema import delta_columns
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def test_deletion_vectors_and_older_versions(
 def test_shallow_clones(
     spark: SparkSession, tmp_path: Path, both: Callable[[str], tuple[int, int]]
 ) -> None:
-    """A clone, whose log names the files of another table, has indexes of its own."""
+    """A clone, whose log names the files of another table, takes over its index."""
     name = _make(spark, tmp_path / "a b%25+ü")
     ls.create_index(name, ["k"], spark=spark)
     clone = f"spark_catalog.default.clone_{next(_NUMBERS)}"
@@ -79,12 +79,35 @@ def test_shallow_clones(
 
     total, read = both(f"SELECT * FROM {clone} WHERE k = 397")
     assert (total, read) == (8, 8)
-    index = ls.create_index(clone, ["k"], spark=spark)
+    told = ls.open_index(name, "k", spark=spark).clone(clone)
+    assert (told.files, told.shared) == (8, 8)
+    index = ls.open_index(clone, "k", spark=spark)
+    assert both(f"SELECT * FROM {clone} WHERE k = 397") == (8, 1)
     _append(spark, tmp_path / "c %20d", first=800, files=2)
     _, read = both(f"SELECT * FROM {clone} WHERE k = 397")
 
     assert read <= 3
     assert index.files("k = 397").uncovered == 2
+    assert index.refresh().files == 2
+    assert index.verify_rows(files=None).wrong == ()
+    with pytest.raises(UnsupportedError, match="copied by a command") as caught:
+        ls.clone_table(name, "spark_catalog.default.copy", spark=spark)
+    assert "SHALLOW CLONE" in caught.value.hint
+
+
+def test_compaction_keeps_what_older_versions_hold(
+    spark: SparkSession, tmp_path: Path, both: Callable[[str], tuple[int, int]]
+) -> None:
+    """A compacted index answers for all versions that can be read, until they are cleaned up."""
+    name = _make(spark, tmp_path / "t")
+    index = ls.create_index(name, ["k", "v"], spark=spark, compaction="auto")
+    spark.sql(f"DELETE FROM {name} WHERE k = 397")
+    assert index.refresh().compacted
+    assert index.compact().files == 9
+    for version, rows in ((1, 1), (2, 0)):
+        old = f"{name} VERSION AS OF {version}"
+        assert both(f"SELECT * FROM {old} WHERE k = 397")[1] == rows
+    assert index.verify_rows(files=None).wrong == ()
 
 
 def test_checkpoints(
@@ -194,6 +217,24 @@ def test_an_unknown_feature_is_left_alone(spark: SparkSession, tmp_path: Path) -
     assert caught.value.kind is ErrorKind.UNSUPPORTED_TABLE
     with pytest.raises(LakesieveError, match="reader version 4"):
         delta_columns(json.dumps({"reader": 4, "features": [], "mapping": "none"}))
+
+
+def test_a_feature_of_a_later_delta_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    """A real table with a reader feature that is not known here is read as ever."""
+    name = f"spark_catalog.default.delta_{next(_NUMBERS)}"
+    feature = "'delta.feature.variantShredding-preview'='supported'"
+    spark.sql(
+        f"CREATE TABLE {name} (k BIGINT) USING delta LOCATION '{tmp_path / 't'}' "
+        f"TBLPROPERTIES ({feature})"
+    )
+    spark.sql(f"INSERT INTO {name} VALUES (1)")
+    with pytest.raises(UnsupportedError, match="variantShredding-preview") as caught:
+        ls.create_index(name, ["k"], spark=spark)
+
+    assert caught.value.kind is ErrorKind.UNSUPPORTED_TABLE
+    ls.enable(spark)
+    assert spark.sql(f"SELECT * FROM {name} WHERE k = 1").count() == 1
+    ls.disable(spark)
 
 
 def test_an_unknown_feature_leaves_the_scan_whole(
