@@ -209,8 +209,11 @@ class FakeApi:
     def deletes(self) -> FakeDeletes:
         return FakeDeletes(self)
 
-    def local_session(self, warehouse: str = "warehouse", *, conf: Any = None) -> Any:
-        self.calls.append(("local_session", {"warehouse": warehouse, "conf": conf}))
+    def local_session(
+        self, warehouse: str = "warehouse", *, formats: Any = (), conf: Any = None
+    ) -> Any:
+        given = {"warehouse": warehouse, "formats": formats, "conf": conf}
+        self.calls.append(("local_session", given))
         if self.failure is not None:
             raise self.failure
         return object()

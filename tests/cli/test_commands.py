@@ -63,10 +63,15 @@ def test_options_reach_the_functions(lakesieve: Callable[..., Result], api) -> N
     done = lakesieve(
         *("files", TABLE, "id = 5", "--version", "main", "--location", "s3://b/i"),
         *("--warehouse", "wh", "--spark-conf", "a.b=1", "--spark-conf", "c=d=e"),
+        *("--format", "delta"),
     )
 
     assert done.exit_code == 0
-    assert api.arguments("local_session") == {"warehouse": "wh", "conf": {"a.b": "1", "c": "d=e"}}
+    assert api.arguments("local_session") == {
+        "warehouse": "wh",
+        "formats": ("iceberg", "delta"),
+        "conf": {"a.b": "1", "c": "d=e"},
+    }
     assert api.arguments("find_files") == {
         "table": TABLE,
         "predicate": "id = 5",

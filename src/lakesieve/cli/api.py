@@ -107,7 +107,11 @@ class Api(Protocol):
         """What is done about equality deletes."""
 
     def local_session(
-        self, warehouse: str = ..., *, conf: Mapping[str, str] | None = None
+        self,
+        warehouse: str = ...,
+        *,
+        formats: Sequence[str] = ...,
+        conf: Mapping[str, str] | None = None,
     ) -> Session:
         """Start the embedded session."""
 

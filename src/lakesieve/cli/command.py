@@ -13,7 +13,7 @@ from lakesieve.errors import LakesieveError
 from lakesieve.report import Output
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from lakesieve.cli.api import Api, Session
 
@@ -78,6 +78,18 @@ ON_TABLES: dict[str, tuple[Any, Any]] = {
         ],
         None,
     ),
+    "formats": (
+        Annotated[
+            list[str] | None,
+            typer.Option(
+                "--format",
+                metavar="NAME",
+                help="Set up `delta` as well as Iceberg; Parquet needs nothing.",
+                rich_help_panel=_PANEL,
+            ),
+        ],
+        None,
+    ),
     **EVERYWHERE,
 }
 """Options of the commands that work on a table."""
@@ -94,6 +106,7 @@ class Run:
         debug: Hide nothing.
         warehouse: Directory of the embedded catalog.
         location: Where the table's indexes are, if not in its own folder.
+        formats: Table formats to set up besides Iceberg.
     """
 
     api: Api
@@ -102,12 +115,17 @@ class Run:
     debug: bool
     warehouse: str = "warehouse"
     location: str | None = None
+    formats: Sequence[str] | None = None
 
     def session(self, warehouse: str | None = None) -> Session:
         """Start Spark on a warehouse, by default that of ``--warehouse``."""
         self.output.say("Starting Spark (the first start downloads Iceberg's jar) ...")
         return start_session(
-            self.api, warehouse or self.warehouse, self.spark_conf, debug=self.debug
+            self.api,
+            warehouse or self.warehouse,
+            ("iceberg", *(self.formats or ())),
+            self.spark_conf,
+            debug=self.debug,
         )
 
 

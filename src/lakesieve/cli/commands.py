@@ -30,7 +30,9 @@ __all__ = ["COMMANDS", "TableName", "Version"]
 TableName = Annotated[
     str,
     typer.Argument(
-        metavar="TABLE", help="A table: `lake.db.name` or `iceberg:PATH`.", show_default=False
+        metavar="TABLE",
+        help="A table: `lake.db.name`, or `iceberg:`, `delta:` or `parquet:` and a path.",
+        show_default=False,
     ),
 ]
 IndexName = Annotated[

@@ -12,14 +12,16 @@ from typing import IO, TYPE_CHECKING
 from lakesieve.errors import ErrorKind, LakesieveError, SetupError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from lakesieve.cli.api import Api, Session
 
 __all__ = ["start_session"]
 
 
-def start_session(api: Api, warehouse: str, conf: Mapping[str, str], *, debug: bool) -> Session:
+def start_session(
+    api: Api, warehouse: str, formats: Sequence[str], conf: Mapping[str, str], *, debug: bool
+) -> Session:
     """Start the embedded session.
 
     Unless ``debug``, all that the JVM writes for the rest of its life goes into a temporary file.
@@ -28,11 +30,11 @@ def start_session(api: Api, warehouse: str, conf: Mapping[str, str], *, debug: b
         SetupError: Java or PySpark is missing, or Spark did not start.
     """
     if debug:
-        return api.local_session(warehouse, conf=conf)
+        return api.local_session(warehouse, formats=formats, conf=conf)
     with tempfile.TemporaryFile() as log:
         try:
             with _streams_into(log):
-                return api.local_session(warehouse, conf=conf)
+                return api.local_session(warehouse, formats=formats, conf=conf)
         except LakesieveError:
             raise
         except Exception as error:

@@ -95,7 +95,7 @@ def create_index(
     One on several columns answers conditions on the first, on the first two and so on.
 
     Args:
-        table: ``catalog.database.table`` or ``iceberg:PATH``.
+        table: ``catalog.database.table``; or ``iceberg:PATH``, ``delta:PATH``, ``parquet:PATH``.
         columns: The key columns in order, at most eight; dots lead into structs.
         spark: The session that builds it.
         name: The index's name; by default the columns joined by ``_``.
@@ -146,7 +146,7 @@ def trade_offs(
     """What an index would cost at all budgets, tried on a stretch of its keys.
 
     Args:
-        table: ``catalog.database.table`` or ``iceberg:PATH``.
+        table: ``catalog.database.table``; or ``iceberg:PATH``, ``delta:PATH``, ``parquet:PATH``.
         columns: The key columns in order.
         spark: The session.
         progress: Called with each :class:`BuildProgress`, from another thread.

@@ -108,6 +108,7 @@ def check_format(spark: SparkSession, name: str) -> None:
         raise SetupError(
             f"The runtime of {name} tables is not on the class path of this session.",
             kind=ErrorKind.DEPENDENCY_MISSING,
-            hint=f'Start it with ls.local_session(formats=["{name}"]), or with the '
-            "spark.jars.packages that the documentation of the format names.",
+            hint=f'Start it with ls.local_session(formats=["{name}"]), a command with --format '
+            f"{name}, or your own session with the spark.jars.packages that the documentation of "
+            "the format names.",
         )
