@@ -18,8 +18,9 @@ __all__ = ["COLUMNS", "FOLDERS", "Driver", "TableContract", "predicate", "rows_o
 
 ROWS = 1_200
 FILES = 12
-QUERIES = 6
+QUERIES = 4
 PREDICATES = 10
+STEPS = 5
 
 # every column mixes nulls, extremes and values spread over all files; {id} is the row's number
 COLUMNS = {
@@ -268,6 +269,45 @@ class TableContract:
         total, read = self.check(spark, f"SELECT id FROM {table.relation()} WHERE l = 4726")
 
         assert read == total
+
+    def test_indexes_live_with_their_table(
+        self, spark: Any, make_table: Callable[[], Driver]
+    ) -> None:
+        """Through drawn changes of the table and upkeep of its indexes, no row is ever missed."""
+        table = make_table()
+        table.create(rows_of(spark, 0))
+        table.append(rows_of(spark, 240, files=4))
+        drawn = random.Random(type(table).__name__)
+        indexes = [ls.create_index(table.name, k, spark=spark) for k in (["x"], ["s", "t"])]
+        versions = [table.version()]
+        for _ in range(STEPS):
+            number = drawn.randrange(240)
+            change = drawn.randrange(4)
+            if change == 0:
+                table.append(rows_of(spark, drawn.choice((1, 30)), files=drawn.choice((1, 2))))
+            elif change == 1:
+                table.delete(f"id % 7 = {number % 7} OR x > 100")
+            elif change == 2:
+                table.update("x = -x, s = concat(s, 'é')", f"id < {number}")
+            else:
+                table.compact()
+            versions.append(table.version())
+            for index in indexes:
+                if drawn.random() < 0.6:
+                    index.refresh()
+                if drawn.random() < 0.3:
+                    index.compact()
+            relations = [table.relation(version) for version in dict.fromkeys(versions)]
+            parts = (
+                f"SELECT {at} AS q, id, s, x FROM {drawn.choice(relations)} "
+                f"WHERE {predicate(drawn, ('x', 's', 't', 'l'))}"
+                for at in range(PREDICATES)
+            )
+            self.check(spark, " UNION ALL ".join(parts))
+        for index in indexes:
+            index.refresh()
+            assert index.verify_rows(files=None).wrong == ()
+            assert index.refresh().files == 0
 
     def test_commands_change_the_same_rows(
         self, spark: Any, make_table: Callable[[], Driver]
