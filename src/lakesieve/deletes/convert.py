@@ -6,14 +6,15 @@ import json
 import time
 import uuid
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lakesieve.deletes.files import WRITTEN_SCHEMA, WritePlan, write_deletes
 from lakesieve.deletes.plan import ALL, DeletePlan, plan_deletes
 from lakesieve.deletes.positions import deleted_positions
 from lakesieve.deletes.result import Conversion, ConversionProgress
 from lakesieve.errors import CommitConflictError, ErrorKind, UnsupportedError
-from lakesieve.storage import hadoop_options, open_storage
+from lakesieve.storage import open_storage
+from lakesieve.tables.hadoop import storage_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -127,7 +128,7 @@ class _Run:
     def _unit(self, plan: DeletePlan, unit: int, *, dangling: bool) -> str | None:
         folder = f"lakesieve-{self.id}-{uuid.uuid4().hex[:8]}"
         location = f"{_data_folder(plan)}/{folder}"
-        storage = open_storage(location, _options(self.spark, location))
+        storage = open_storage(location, storage_options(self.spark)(location))
         # from the moment the commit is tried, only a refusal proves that its files are not in use
         keep: set[str] = set()
         try:
@@ -220,13 +221,6 @@ def _data_folder(plan: DeletePlan) -> str:
     java = plan.table.java
     given = java.properties().get("write.data.path")
     return str(given).rstrip("/") if given else str(java.location()).rstrip("/") + "/data"
-
-
-def _options(spark: SparkSession, location: str) -> dict[str, str]:
-    """The settings with which Spark's Hadoop reaches a location."""
-    hadoop: Any = spark._jsparkSession.sessionState().newHadoopConf()
-    conf = {f"fs.s3a.{name}": str(v) for name, v in hadoop.getPropsWithPrefix("fs.s3a.").items()}
-    return hadoop_options(conf, location)
 
 
 def _delete_others(storage: Storage, keep: set[str]) -> None:

@@ -24,10 +24,10 @@ from lakesieve.spark.index import SparkIndex, session_timezone
 from lakesieve.spark.progress import Watch
 from lakesieve.spark.pruning import pruning_rows
 from lakesieve.spark.rule import installed_rule
-from lakesieve.spark.session import storage_options
 from lakesieve.spark.source import Source
 from lakesieve.store import COMPACTION, IndexStore, Repaired, repair
 from lakesieve.tables import open_table
+from lakesieve.tables.hadoop import storage_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

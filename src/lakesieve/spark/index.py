@@ -21,7 +21,6 @@ from lakesieve.index import (
 from lakesieve.spark.build import build_segments, staged
 from lakesieve.spark.progress import Watch
 from lakesieve.spark.rule import installed_rule
-from lakesieve.spark.session import storage_options
 from lakesieve.spark.source import Source
 from lakesieve.spark.verify import check_rows
 from lakesieve.store import (
@@ -32,6 +31,7 @@ from lakesieve.store import (
     wants_compaction,
 )
 from lakesieve.tables import open_table
+from lakesieve.tables.hadoop import storage_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable

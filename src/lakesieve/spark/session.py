@@ -7,20 +7,18 @@ import re
 import shutil
 import subprocess
 import sys
-from functools import partial
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, InvalidInputError, SetupError, UnsupportedError
-from lakesieve.storage import hadoop_options
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from pyspark.sql import SparkSession
 
-__all__ = ["check_java", "check_session", "local_session", "storage_options"]
+__all__ = ["check_java", "check_session", "local_session"]
 
 MINIMUM_JAVA = 17
 CATALOG = "lake"
@@ -146,17 +144,6 @@ def _defaults(warehouse: str, formats: Sequence[str]) -> dict[str, str]:
             "org.apache.spark.sql.delta.catalog.DeltaCatalog"
         )
     return settings
-
-
-def storage_options(spark: SparkSession) -> Callable[[str], dict[str, str]]:
-    """Tells with which settings a location is reached: those that Spark's Hadoop has for it.
-
-    Args:
-        spark: The session; its settings are read once, here.
-    """
-    hadoop: Any = spark._jsparkSession.sessionState().newHadoopConf()
-    conf = {f"fs.s3a.{name}": str(v) for name, v in hadoop.getPropsWithPrefix("fs.s3a.").items()}
-    return partial(hadoop_options, conf)
 
 
 def check_java() -> None:
