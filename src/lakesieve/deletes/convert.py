@@ -105,7 +105,7 @@ class _Run:
     def plan(self) -> DeletePlan:
         self.tell("plan", 0, 1)
         plan = plan_deletes(self.spark, self.table, self.branch)
-        encryption = str(plan.table.java.encryption().getClass().getSimpleName())
+        encryption = str(plan.table.encryption().getClass().getSimpleName())
         if encryption != "PlaintextEncryptionManager":
             raise UnsupportedError(
                 f"The table {self.table} is encrypted.",
@@ -162,8 +162,7 @@ class _Run:
     def _commit(self, plan: DeletePlan, unit: int, rows: list[Row], *, dangling: bool) -> str:
         written = json.dumps([[str(row[name]) for name in _COMMITTED] for row in rows])
         mark = f"{self.id}-{uuid.uuid4().hex[:8]}"
-        live = plan.table.java
-        return str(plan.commit().commit(live, self.branch, unit, dangling, written, mark))
+        return str(plan.commit().commit(plan.table, self.branch, unit, dangling, written, mark))
 
     def _count(self, plan: DeletePlan, unit: int, rows: list[Row], *, dangling: bool) -> None:
         removed, records, files, scanned = (int(n) for n in plan.java.extent(unit, dangling))
@@ -218,9 +217,8 @@ class _Run:
 
 
 def _data_folder(plan: DeletePlan) -> str:
-    java = plan.table.java
-    given = java.properties().get("write.data.path")
-    return str(given).rstrip("/") if given else str(java.location()).rstrip("/") + "/data"
+    given = plan.table.properties().get("write.data.path")
+    return str(given).rstrip("/") if given else str(plan.table.location()).rstrip("/") + "/data"
 
 
 def _delete_others(storage: Storage, keep: set[str]) -> None:

@@ -29,6 +29,7 @@ __all__ = [
     "DeletePlan",
     "Kind",
     "plan_deletes",
+    "plan_scan",
 ]
 
 ALL = -1
@@ -46,6 +47,7 @@ DELETE_SEQUENCE = "__lakesieve_delete_sequence"
 _SOURCES = JavaSources(
     *(f"deletes/{name}" for name in ("ScanView", "TableView", "DeletePlan", "DeleteCommit"))
 )
+_PLAN = "lakesieve.deletes.DeletePlan"
 _FILES_TYPE = f"{PLANNED_FILE} string, {GROUP} int, {SEQUENCE} bigint"
 
 
@@ -55,10 +57,12 @@ class KeyColumn:
 
     Args:
         path: Names from the top-level column down to the field.
+        field_id: Iceberg's identity of the field.
         type: Its type as Iceberg prints it.
     """
 
     path: tuple[str, ...]
+    field_id: int
     type: str
 
 
@@ -84,43 +88,23 @@ class Kind:
 
 
 class DeletePlan:
-    """Which equality deletes one version of a table has, and which data files they reach.
+    """Which equality deletes a version of a table has, and which data files they reach.
 
     Args:
         spark: The session.
-        table: The table, just loaded.
-        version: Snapshot id, time, tag or branch; ``None`` is the current version.
-
-    Raises:
-        NotFoundError: There is no such version.
-        UnsupportedError: It is a metadata table, or compares a field dropped from a struct.
+        name: What relations of the plan are called.
+        table: Iceberg's object of the table, as loaded.
+        java: The plan itself.
     """
 
-    def __init__(
-        self, spark: SparkSession, table: IcebergTable, version: str | int | None = None
-    ) -> None:
+    def __init__(self, spark: SparkSession, name: str, table: Any, java: Any) -> None:
         self._spark = spark
+        self._table_name = name
         self.table = table
-        asked = None if version is None else str(version)
-        snapshot = None if asked is None else table.version(asked).id
-        try:
-            self.java = _SOURCES.new(
-                spark, "lakesieve.deletes.DeletePlan", table.java, asked, snapshot
-            )
-        except Exception as error:
-            if "UnsupportedOperationException: metadata table" in str(error):
-                raise _unsupported(
-                    f"{table.name} is a metadata table.", "Name the table itself."
-                ) from error
-            if "UnsupportedOperationException: field" in str(error):
-                raise _unsupported(
-                    f"{table.name} has equality deletes by a field that its struct has no more.",
-                    "Rewrite its data files with Iceberg's rewrite_data_files.",
-                ) from error
-            raise
+        self.java = java
         jvm: Any = spark._jvm
         mapper = jvm.com.fasterxml.jackson.databind.ObjectMapper()
-        self.summary: dict[str, Any] = json.loads(mapper.writeValueAsString(self.java.summary()))
+        self.summary: dict[str, Any] = json.loads(mapper.writeValueAsString(java.summary()))
         self.kinds = tuple(_kind(n, told) for n, told in enumerate(self.summary["kinds"]))
 
     @property
@@ -138,6 +122,10 @@ class DeletePlan:
     def reached_files(self) -> int:
         """Data files that an equality delete may reach."""
         return int(self.summary["reached_files"])
+
+    def read_files(self, unit: int = ALL) -> int:
+        """Those of a unit that must be searched for deleted rows."""
+        return int(self.java.extent(unit, False)[2])
 
     @property
     def units(self) -> int:
@@ -185,7 +173,7 @@ class DeletePlan:
         return self._spark._jsparkSession
 
     def _name(self, what: str) -> str:
-        return f"{self.table.name} ({what}, {uuid.uuid4().hex})"
+        return f"{self._table_name} ({what}, {uuid.uuid4().hex})"
 
     def _files_type(self) -> Any:
         jvm: Any = self._spark._jvm
@@ -202,7 +190,8 @@ def plan_deletes(spark: SparkSession, table: str, version: str | int | None = No
 
     Raises:
         NotFoundError: There is no such table or version.
-        UnsupportedError: It is not an Iceberg table, or the session has no classic Spark.
+        UnsupportedError: It is no Iceberg table, or a metadata table, or compares a field dropped
+            from a struct, or the session has no classic Spark.
         SetupError: Iceberg's runtime is not on the class path.
     """
     _check_session(spark)
@@ -212,7 +201,32 @@ def plan_deletes(spark: SparkSession, table: str, version: str | int | None = No
             f"{table} is a table of the format {opened.format}, which has no equality deletes.",
             "Equality deletes are a matter of Iceberg tables.",
         )
-    return DeletePlan(spark, opened, version)
+    asked = None if version is None else str(version)
+    snapshot = None if asked is None else opened.version(asked).id
+    try:
+        java = _SOURCES.new(spark, _PLAN, opened.java, asked, snapshot)
+    except Exception as error:
+        if "UnsupportedOperationException: metadata table" in str(error):
+            raise _unsupported(f"{table} is a metadata table.", "Name the table itself.") from error
+        if "UnsupportedOperationException: field" in str(error):
+            raise _unsupported(
+                f"{table} has equality deletes by a field that its struct has no more.",
+                "Rewrite its data files with Iceberg's rewrite_data_files.",
+            ) from error
+        raise
+    return DeletePlan(spark, table, opened.java, java)
+
+
+def plan_scan(spark: SparkSession, scan: Any) -> DeletePlan:
+    """Plan what one scan of a query reads.
+
+    Args:
+        spark: The session.
+        scan: A ``java.util.Map``: the table, its name and schema, the columns wanted, the snapshot
+            and the tasks.
+    """
+    java = _SOURCES.new(spark, _PLAN, scan)
+    return DeletePlan(spark, str(scan["name"]), scan["table"], java)
 
 
 def _check_session(spark: SparkSession) -> None:
@@ -239,7 +253,9 @@ def _unsupported(message: str, hint: str) -> UnsupportedError:
 
 
 def _kind(number: int, told: dict[str, Any]) -> Kind:
-    columns = tuple(KeyColumn(path=tuple(c["path"]), type=c["type"]) for c in told["columns"])
+    columns = tuple(
+        KeyColumn(path=tuple(c["path"]), field_id=c["id"], type=c["type"]) for c in told["columns"]
+    )
     return Kind(
         number=number,
         columns=columns,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
-__all__ = ["column", "deleted_by", "newest_deletes", "read", "with_file"]
+__all__ = ["column", "deleted_by", "live_rows", "newest_deletes", "read", "with_file"]
 
 _KEY = "__lakesieve_key_"
 _DELETE_GROUP = "__lakesieve_delete_group"
@@ -47,17 +47,28 @@ def read(table: str, *, spark: SparkSession, version: str | int | None = None) -
         UnsupportedError: It is not an Iceberg table, or the session is a Connect session.
     """
     plan = plan_deletes(spark, table, version)
-    columns = [column((name,)) for name in plan.columns]
+    return live_rows(plan, plan.columns)
+
+
+def live_rows(plan: DeletePlan, names: Sequence[str], extra: Sequence[str] = ()) -> DataFrame:
+    """The rows of a plan's data files that no delete deletes.
+
+    Args:
+        plan: The plan.
+        names: The columns wanted, in order.
+        extra: Those of them that are metadata columns.
+    """
+    columns = [column((name,)) for name in names]
     untouched = plan.untouched().select(*columns)
     if not plan.reached_files:
         return untouched
-    rows = with_file(plan.touched(), plan.touched_files())
+    rows = with_file(plan.touched(), plan.touched_files(), extra)
     for kind in plan.kinds_of():
         rows = rows.join(newest_deletes(plan, kind), deleted_by(kind), "left_anti")
     live = rows.select(*columns)
     if plan.reached_files == plan.summary["data_files"]:
         return live
-    return untouched.unionByName(live)
+    return untouched.unionAll(live)
 
 
 def with_file(rows: DataFrame, files: DataFrame, extra: Sequence[str] = ()) -> DataFrame:

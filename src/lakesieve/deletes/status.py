@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lakesieve.deletes.memory import RECORD_BYTES, ROOM, executor
 from lakesieve.deletes.plan import EVERY_FILE, DeletePlan, Kind, plan_deletes
 from lakesieve.deletes.read import newest_deletes
 from lakesieve.deletes.result import DeleteStatus, FieldSet
@@ -12,12 +13,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = ["status"]
-
-RECORD_BYTES = 132
-"""Heap that Iceberg's reader takes for one delete record with one number as its key, measured."""
-
-# beside the delete sets there must be room for the query itself
-_ROOM = 0.5
 
 
 def status(
@@ -42,7 +37,7 @@ def status(
     plan = plan_deletes(spark, table, version)
     told = plan.summary
     sets = tuple(_field_set(plan, kind, count_keys=count_keys) for kind in plan.kinds)
-    tasks, heap = _executor(spark)
+    tasks, heap = executor(spark)
     return DeleteStatus(
         table=table,
         version=plan.snapshot,
@@ -76,19 +71,6 @@ def _field_set(plan: DeletePlan, kind: Kind, *, count_keys: bool) -> FieldSet:
     )
 
 
-def _executor(spark: SparkSession) -> tuple[int, int]:
-    """Tasks at once and heap of one executor."""
-    jvm: Any = spark._jvm
-    context = spark.sparkContext
-    if str(context.master).startswith("local"):
-        return context.defaultParallelism, int(jvm.java.lang.Runtime.getRuntime().maxMemory())
-    conf = context.getConf()
-    memory = conf.get("spark.executor.memory", "1g")
-    heap = int(jvm.org.apache.spark.network.util.JavaUtils.byteStringAsBytes(memory))
-    slots = int(str(conf.get("spark.executor.cores", "1")))
-    return max(1, slots // int(str(conf.get("spark.task.cpus", "1")))), heap
-
-
 def _verdict(told: dict[str, Any], tasks: int, heap: int) -> str:
     if not told["pairs"]:
         if told["dangling"]:
@@ -98,6 +80,6 @@ def _verdict(told: dict[str, Any], tasks: int, heap: int) -> str:
     share = f"{needed / heap:.0%} of an executor's heap" if needed >= heap / 100 else "little heap"
     if needed > heap:
         return f"Iceberg's own reader would run out of memory ({share}): read or convert here."
-    if needed > _ROOM * heap:
+    if needed > ROOM * heap:
         return f"Iceberg's own reader is short of memory ({share}): convert soon."
     return f"Iceberg's own reader copes ({share}); convert makes reading faster."

@@ -22,6 +22,8 @@ class ReasonCode(StrEnum):
     INDEX_MISSING_FILE = "index-missing-file"
     INDEX_TOO_NEW = "index-too-new"
     INDEX_UNREADABLE = "index-unreadable"
+    DELETES_JOINED = "deletes-joined"
+    DELETES_LEFT = "deletes-left"
     SCAN_UNSUPPORTED = "scan-unsupported"
     INTERNAL_ERROR = "internal-error"
 

@@ -124,6 +124,13 @@ def _internal(error: Exception) -> Reason:
     return Reason(code=ReasonCode.INTERNAL_ERROR, detail=f"{type(error).__name__}: {error}")
 
 
+_DELETES = {
+    "joined": ReasonCode.DELETES_JOINED,
+    "left": ReasonCode.DELETES_LEFT,
+    "error": ReasonCode.INTERNAL_ERROR,
+}
+
+
 def pruning_rows(report: list[dict[str, Any]]) -> list[TablePruning]:
     """The rule's report as result models."""
     rows = []
@@ -136,6 +143,9 @@ def pruning_rows(report: list[dict[str, Any]]) -> list[TablePruning]:
             reasons.append(Reason(code=ReasonCode.SCAN_UNSUPPORTED, detail=row["refusal"]))
         if row.get("error"):
             reasons.append(Reason(code=ReasonCode.INTERNAL_ERROR, detail=row["error"]))
+        if row.get("deletes"):
+            outcome, _, detail = row["deletes"].partition("\t")
+            reasons.append(Reason(code=_DELETES[outcome], detail=detail))
         if row.get("uncovered"):
             detail = uncovered_detail(row["uncovered"])
             reasons.append(Reason(code=ReasonCode.UNCOVERED_FILES, detail=detail))

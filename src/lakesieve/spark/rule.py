@@ -6,8 +6,11 @@ import json
 import threading
 import uuid
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from lakesieve.deletes.memory import RECORD_BYTES, ROOM, executor
+from lakesieve.deletes.scan import join_scan
 from lakesieve.spark.pruning import Pruner
 from lakesieve.spark.session import check_session
 from lakesieve.tables.janino import JavaSources, has_format
@@ -20,7 +23,10 @@ if TYPE_CHECKING:
 
 __all__ = ["InstalledRule", "installed_rule"]
 
-_BASE = ("tables/FileScans", *(f"spark/{n}" for n in ("KeepSet", "IdentitySet", "ScanAdapter")))
+_BASE = (
+    "tables/FileScans",
+    *(f"spark/{n}" for n in ("KeepSet", "IdentitySet", "ScanAdapter", "FoundScan", "ScanJoins")),
+)
 # one class a compilation unit, each may use those before it
 _RULE = (*_BASE, "spark/CatalystJson", "spark/PruningRule")
 _FILES = (*_RULE, "spark/FileRelations", "spark/KeptFileIndex")
@@ -29,6 +35,7 @@ _ADAPTERS = {
     "delta": ("DeltaScans", (*_FILES, "tables/DeltaFiles", "spark/DeltaScans")),
     "parquet": ("ParquetScans", (*_FILES, "spark/ParquetScans")),
 }
+_JOINS = (*_ADAPTERS["iceberg"][1], "spark/DeleteJoins")
 _RULES: dict[str, InstalledRule] = {}
 _LOCK = threading.Lock()
 
@@ -56,8 +63,10 @@ class InstalledRule:
         self.pruner = Pruner()
         gateway = spark.sparkContext._gateway
         ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
-        self._callback = _Callback(self.pruner.answer)  # py4j keeps only a weak hold on it
-        self._rule = _instantiate(spark, self._callback)
+        # py4j keeps only a weak hold on them
+        self._answer = _Callback(self.pruner.answer)
+        self._join = _Callback(partial(_joined, spark))
+        self._rule = _instantiate(spark, self._answer, self._join)
         self._users = 0
         self._lock = threading.Lock()
 
@@ -138,16 +147,30 @@ def installed_rule(spark: SparkSession) -> InstalledRule:
         return _RULES[key]
 
 
-def _instantiate(spark: SparkSession, callback: _Callback) -> Any:
+def _joined(spark: SparkSession, scan: Any) -> Any:
+    try:
+        return join_scan(spark, scan)
+    except Exception as error:  # noqa: BLE001 - the scan stays as it was
+        # py4j would send all of its own stack
+        return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
+
+
+def _instantiate(spark: SparkSession, answer: _Callback, join: _Callback) -> Any:
     jvm: Any = spark._jvm
     adapters = [
         JavaSources(*sources).new(spark, f"lakesieve.{name}")
         for table_format, (name, sources) in _ADAPTERS.items()
         if has_format(spark, table_format)
     ]
+    joins = None
+    if has_format(spark, "iceberg"):
+        tasks, heap = executor(spark)
+        limit = int(ROOM * heap)
+        given = (spark._jsparkSession, join, RECORD_BYTES, tasks, limit)
+        joins = JavaSources(*_JOINS).new(spark, "lakesieve.DeleteJoins", *given)
     rule = JavaSources(*_RULE)
     interface = rule.type(spark, "lakesieve.ScanAdapter")
     listed = jvm.java.lang.reflect.Array.newInstance(interface, len(adapters))
     for number, adapter in enumerate(adapters):
         listed[number] = adapter
-    return rule.new(spark, "lakesieve.PruningRule", callback, listed)
+    return rule.new(spark, "lakesieve.PruningRule", answer, listed, joins)

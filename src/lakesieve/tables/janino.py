@@ -40,8 +40,14 @@ class JavaSources:
         self._last = f"lakesieve.{names[-1].partition('/')[2]}"
 
     def new(self, spark: SparkSession, name: str, *arguments: Any) -> Any:
-        """Make an object of a class with one constructor, named with its Java package."""
-        return self.type(spark, name).getConstructors()[0].newInstance(_objects(spark, arguments))
+        """Make an object of a class, named with its Java package.
+
+        Its public constructors differ in how many arguments they take.
+        """
+        for constructor in self.type(spark, name).getConstructors():
+            if constructor.getParameterCount() == len(arguments):
+                return constructor.newInstance(_objects(spark, arguments))
+        raise TypeError(f"{name} has no constructor with {len(arguments)} arguments")
 
     def call(self, spark: SparkSession, method: str, *arguments: Any) -> Any:
         """Call a static method of the last class."""

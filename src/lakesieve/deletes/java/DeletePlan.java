@@ -1,6 +1,8 @@
 package lakesieve.deletes;
 
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.BitSet;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Iterator;
@@ -21,6 +23,7 @@ import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.HasTableOperations;
 import org.apache.iceberg.ManifestFile;
 import org.apache.iceberg.ManifestFiles;
+import org.apache.iceberg.MetadataColumns;
 import org.apache.iceberg.PartitionSpec;
 import org.apache.iceberg.PartitionSpecParser;
 import org.apache.iceberg.Schema;
@@ -56,7 +59,7 @@ public final class DeletePlan {
   private static final int ALL = -1;
   private static final int EVERY_FILE = -2;
   private static final int EVERYWHERE = -1;
-  private static final String HIDDEN = "__lakesieve_dropped_";
+  private static final String HIDDEN = "__lakesieve_column_";
 
   private final BaseTable table;
   private final String branch;
@@ -64,6 +67,7 @@ public final class DeletePlan {
   private final Snapshot snapshot;
   private final Schema schema;
   private final Schema full;
+  private final List given; // the tasks of a query's scan
   private final PartitionMap groups;
   private final List equality = new ArrayList(); // EqualityFile, one a delete file
   private final Map byLocation = new HashMap();
@@ -72,8 +76,6 @@ public final class DeletePlan {
   private final Set reachedPaths = new HashSet();
   private final List kinds = new ArrayList(); // Kind
   private final Map units = new LinkedHashMap(); // root node to number
-  private String taskSchema;
-  private final Map taskSpecs = new HashMap(); // spec id to JSON
   private int nodes = 0;
   private int[] links = new int[1024];
   private long dataFiles = 0;
@@ -91,9 +93,11 @@ public final class DeletePlan {
   }
 
   private static final class ReachedFile {
+    FileScanTask task; // without its equality deletes, for no filter
     DataFile file;
     DeleteFile[] others;
     int group;
+    BitSet kinds = new BitSet(); // of the deletes that may delete a row of it
   }
 
   private static final class Kind {
@@ -114,13 +118,7 @@ public final class DeletePlan {
     if (!(loaded instanceof HasTableOperations)) {
       throw new UnsupportedOperationException("metadata table");
     }
-    this.table =
-        new BaseTable(
-            new StaticTableOperations(
-                ((HasTableOperations) loaded).operations().current(),
-                loaded.io(),
-                loaded.locationProvider()),
-            loaded.name());
+    this.table = frozen(loaded);
     SnapshotRef ref = asked == null ? null : (SnapshotRef) table.refs().get(asked);
     this.branch = ref != null && ref.isBranch() ? asked : null;
     if (asked == null || branch != null) {
@@ -132,11 +130,40 @@ public final class DeletePlan {
       this.snapshot = table.snapshot(pinned.longValue());
       this.schema = SnapshotUtil.schemaFor(table, pinned.longValue());
     }
+    this.given = null;
     this.groups = PartitionMap.create(table.specs());
     listDeletes();
-    this.full = withDroppedKeys();
-    pair();
+    pair(scan().planFiles(), ResidualEvaluator.unpartitioned(Expressions.alwaysTrue()));
+    this.full = withDroppedKeys(schema);
     number();
+  }
+
+  /**
+   * Plan what one scan of a query reads, as Spark has planned it: filters and columns pushed.
+   *
+   * @param scan the table, the version's schema, the columns wanted, the snapshot's id, the tasks
+   */
+  public DeletePlan(Map scan) throws Exception {
+    this.table = frozen((Table) scan.get("table"));
+    this.branch = null;
+    this.pinned = (Long) scan.get("snapshot");
+    this.snapshot = table.snapshot(pinned.longValue());
+    if (snapshot == null) throw new IllegalStateException("the snapshot has expired");
+    this.schema = (Schema) scan.get("schema");
+    this.given = (List) scan.get("tasks");
+    this.groups = PartitionMap.create(table.specs());
+    pair(CloseableIterable.withNoopClose(given), null);
+    this.full = withDroppedKeys(withKeys((Schema) scan.get("projection")));
+    number();
+  }
+
+  private static BaseTable frozen(Table loaded) {
+    return new BaseTable(
+        new StaticTableOperations(
+            ((HasTableOperations) loaded).operations().current(),
+            loaded.io(),
+            loaded.locationProvider()),
+        loaded.name());
   }
 
   private BatchScan scan() {
@@ -196,29 +223,32 @@ public final class DeletePlan {
     return kinds.size() - 1;
   }
 
-  private void pair() throws Exception {
-    CloseableIterable tasks = scan().planFiles();
+  /**
+   * Find which delete files reach which data files.
+   *
+   * @param residual what is left of the filters for the rows of every task, or null for its own
+   */
+  private void pair(CloseableIterable tasks, ResidualEvaluator residual) throws Exception {
+    ScanView.Cleared cleared = new ScanView.Cleared();
     try {
       for (Iterator it = tasks.iterator(); it.hasNext(); ) {
         FileScanTask task = (FileScanTask) it.next();
         dataFiles++;
-        List deletes = task.deletes();
-        DeleteFile[] others = ScanView.withoutEquality(deletes);
-        if (others.length == deletes.size()) continue;
-        if (taskSchema == null) taskSchema = SchemaParser.toJson(task.schema());
-        Integer spec = new Integer(task.file().specId());
-        if (!taskSpecs.containsKey(spec)) taskSpecs.put(spec, PartitionSpecParser.toJson(task.spec()));
-        reach((DataFile) task.file(), deletes, others);
+        FileScanTask clear = residual == null ? cleared.of(task) : cleared.of(task, residual);
+        if (clear != task) reach(task, clear);
       }
     } finally {
       tasks.close();
     }
   }
 
-  private void reach(DataFile file, List deletes, DeleteFile[] others) {
+  private void reach(FileScanTask task, FileScanTask clear) {
+    DataFile file = (DataFile) task.file();
+    List deletes = task.deletes();
     ReachedFile r = new ReachedFile();
+    r.task = clear;
     r.file = file;
-    r.others = others;
+    r.others = ScanView.withoutEquality(deletes);
     r.group = group(file);
     reached.add(r);
     reachedByPath.put(file.location(), r);
@@ -227,9 +257,11 @@ public final class DeletePlan {
     for (int i = 0; i < deletes.size(); i++) {
       DeleteFile delete = (DeleteFile) deletes.get(i);
       if (delete.content() != FileContent.EQUALITY_DELETES) continue;
+      if (!byLocation.containsKey(delete.location())) add(delete);
       EqualityFile e = (EqualityFile) byLocation.get(delete.location());
       if (!e.reaches) ((Kind) kinds.get(e.kind)).reaching++;
       e.reaches = true;
+      r.kinds.set(e.kind);
       pairs++;
       records += delete.recordCount();
       join(r.group, e.node);
@@ -280,10 +312,47 @@ public final class DeletePlan {
     return number != null && (unit == ALL || number.intValue() == unit);
   }
 
+  private boolean isRead(ReachedFile r, int unit) {
+    return !r.kinds.isEmpty() && in(unit, r.group);
+  }
+
+  /**
+   * Take data files out that hold no key of a kind's deletes, and return how many are left.
+   *
+   * @param covered paths that are known of, joined by line breaks
+   * @param holding those of them that may hold such a key
+   */
+  public int narrow(int kind, String covered, String holding) {
+    Set known = new HashSet(Arrays.asList(covered.split("\n")));
+    known.removeAll(Arrays.asList(holding.split("\n")));
+    int left = 0;
+    for (int i = 0; i < reached.size(); i++) {
+      ReachedFile r = (ReachedFile) reached.get(i);
+      if (known.contains(r.file.location())) r.kinds.clear(kind);
+      if (!r.kinds.isEmpty()) left++;
+    }
+    return left;
+  }
+
+  /** The paths of the data files that a kind's deletes may reach, joined by line breaks. */
+  public String reachedBy(int kind) {
+    StringBuilder joined = new StringBuilder();
+    for (int i = 0; i < reached.size(); i++) {
+      ReachedFile r = (ReachedFile) reached.get(i);
+      if (r.kinds.get(kind)) joined.append(joined.length() == 0 ? "" : "\n").append(r.file.location());
+    }
+    return joined.toString();
+  }
+
+  /** The version's schema as JSON. */
+  public String schemaJson() {
+    return SchemaParser.toJson(schema);
+  }
+
   // ---- columns --------------------------------------------------------------------------------
 
   /** The version's schema, with the equality columns that it has no more. */
-  private Schema withDroppedKeys() {
+  private Schema withDroppedKeys(Schema schema) {
     List columns = new ArrayList(schema.columns());
     Set seen = new HashSet();
     for (int i = 0; i < kinds.size(); i++) {
@@ -291,6 +360,29 @@ public final class DeletePlan {
         Integer id = (Integer) it.next();
         if (schema.findField(id.intValue()) != null || !seen.add(id)) continue;
         columns.add(dropped(id.intValue()));
+      }
+    }
+    return new Schema(schema.schemaId(), columns);
+  }
+
+  /** The data columns of a projection, with the equality columns that the version has beside. */
+  private Schema withKeys(Schema projection) {
+    List columns = new ArrayList();
+    for (int i = 0; i < projection.columns().size(); i++) {
+      Types.NestedField field = (Types.NestedField) projection.columns().get(i);
+      if (!MetadataColumns.isMetadataColumn(field.fieldId())) columns.add(field);
+    }
+    Set seen = new HashSet();
+    for (int i = 0; i < kinds.size(); i++) {
+      for (Iterator it = ((Kind) kinds.get(i)).ids.iterator(); it.hasNext(); ) {
+        Integer id = (Integer) it.next();
+        if (projection.findField(id.intValue()) != null || !seen.add(id)) continue;
+        Types.NestedField field = schema.asStruct().field(id.intValue());
+        if (field != null) {
+          columns.add(Types.NestedField.from(field).withName(HIDDEN + id).build());
+        } else if (schema.findField(id.intValue()) != null) {
+          throw new UnsupportedOperationException("key inside a struct");
+        }
       }
     }
     return new Schema(schema.schemaId(), columns);
@@ -363,6 +455,7 @@ public final class DeletePlan {
       int id = ((Integer) it.next()).intValue();
       Map column = new LinkedHashMap();
       column.put("path", path(id));
+      column.put("id", new Integer(id));
       column.put("type", full.findType(id).toString());
       columns.add(column);
     }
@@ -384,27 +477,32 @@ public final class DeletePlan {
 
   /** Rows of the data files that no equality delete reaches. */
   public Dataset untouched(SparkSession spark, String name) {
-    BatchScan scan = ScanView.ofPaths(scan(), reachedPaths, false);
-    return TableView.relation(spark, table, name, full, snapshot, scan, null);
+    if (given == null) return relation(spark, name, ScanView.ofPaths(scan(), reachedPaths, false));
+    List tasks = new ArrayList();
+    for (int i = 0; i < given.size(); i++) {
+      FileScanTask task = (FileScanTask) given.get(i);
+      if (!reachedByPath.containsKey(((DataFile) task.file()).location())) tasks.add(task);
+    }
+    return relation(spark, name, ScanView.ofTasks(scan(), tasks));
   }
 
   /** Rows of the data files that equality deletes reach, without those deletes. */
   public Dataset touched(SparkSession spark, String name) {
-    BatchScan scan = ScanView.ofPaths(scan(), reachedPaths, true);
-    return TableView.relation(spark, table, name, full, snapshot, scan, null);
+    if (given != null) return touchedUnit(spark, name, ALL);
+    return relation(spark, name, ScanView.ofPaths(scan(), reachedPaths, true));
   }
 
-  /** The same of one unit, not planned again, and for no filter. */
+  /** The same of one unit, not planned again. */
   public Dataset touchedUnit(SparkSession spark, String name, int unit) {
-    ResidualEvaluator all = ResidualEvaluator.unpartitioned(Expressions.alwaysTrue());
     List tasks = new ArrayList();
     for (int i = 0; i < reached.size(); i++) {
       ReachedFile r = (ReachedFile) reached.get(i);
-      if (!in(unit, r.group)) continue;
-      String spec = (String) taskSpecs.get(new Integer(r.file.specId()));
-      tasks.add(new BaseFileScanTask(r.file, r.others, taskSchema, spec, all));
+      if (isRead(r, unit)) tasks.add(r.task);
     }
-    BatchScan scan = ScanView.ofTasks(scan(), tasks, false);
+    return relation(spark, name, ScanView.ofTasks(scan(), tasks));
+  }
+
+  private Dataset relation(SparkSession spark, String name, BatchScan scan) {
     return TableView.relation(spark, table, name, full, snapshot, scan, null);
   }
 
@@ -413,7 +511,7 @@ public final class DeletePlan {
     List rows = new ArrayList();
     for (int i = 0; i < reached.size(); i++) {
       ReachedFile r = (ReachedFile) reached.get(i);
-      if (in(unit, r.group)) rows.add(row(r.file, r.group));
+      if (isRead(r, unit)) rows.add(row(r.file, r.group));
     }
     return spark.createDataFrame(rows, type);
   }
@@ -443,7 +541,7 @@ public final class DeletePlan {
               data, new DeleteFile[0], keysJson, spec, ResidualEvaluator.unpartitioned(all)));
     }
     return TableView.relation(
-        spark, table, name, keys, snapshot, ScanView.ofTasks(scan(), tasks, true), none);
+        spark, table, name, keys, snapshot, ScanView.ofTasks(scan(), tasks), none);
   }
 
   private Schema keys(Kind kind) {
@@ -504,7 +602,7 @@ public final class DeletePlan {
     }
     for (int i = 0; i < reached.size(); i++) {
       ReachedFile r = (ReachedFile) reached.get(i);
-      if (!in(unit, r.group)) continue;
+      if (!isRead(r, unit)) continue;
       extent[2]++;
       extent[3] += r.file.recordCount();
     }

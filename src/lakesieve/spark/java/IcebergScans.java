@@ -127,7 +127,8 @@ public final class IcebergScans implements ScanAdapter {
     find(scan.getClass(), "resetTasks", 1).invoke(scan, new Object[] {tasks});
   }
 
-  private static Object call(Object target, String name) throws Exception {
+  /** The result of a method without arguments, whatever its access. */
+  public static Object call(Object target, String name) throws Exception {
     return find(target.getClass(), name, 0).invoke(target, new Object[0]);
   }
 

@@ -39,6 +39,8 @@ public final class PruningRule extends Rule {
 
   private final Function python;
   private final ScanAdapter[] adapters;
+  private final ScanJoins joins;
+  private final ThreadLocal inside = new ThreadLocal(); // a plan of this rule's own
   private final ObjectMapper json = new ObjectMapper();
   private final IdentitySet done = new IdentitySet();
   private final WeakHashMap runs = new WeakHashMap();
@@ -47,9 +49,15 @@ public final class PruningRule extends Rule {
   private volatile boolean active = false;
   private volatile String report = "[]";
 
-  public PruningRule(Function python, ScanAdapter[] adapters) {
+  /**
+   * Make the rule of a session.
+   *
+   * @param joins what replaces scans beyond memory, or null
+   */
+  public PruningRule(Function python, ScanAdapter[] adapters, ScanJoins joins) {
     this.python = python;
     this.adapters = adapters;
+    this.joins = joins;
   }
 
   public void setActive(boolean active) {
@@ -67,15 +75,17 @@ public final class PruningRule extends Rule {
 
   public TreeNode apply(TreeNode plan) {
     // a subquery is optimized on its own first; its scans are met again, whole, in the outer plan
-    if (plan instanceof Subquery) return plan;
+    if (plan instanceof Subquery || this.inside.get() != null) return plan;
     List scans = new ArrayList();
     Map replaced = new IdentityHashMap();
+    Map rows = new IdentityHashMap(); // FoundScan to its row of the report
+    LogicalPlan pruned = (LogicalPlan) plan;
     try {
-      collect((LogicalPlan) plan, new ArrayList(), null, new IdentityHashMap(), scans, 0);
+      collect(pruned, new ArrayList(), null, new IdentityHashMap(), scans, 0);
       List open = new ArrayList();
       List met = new ArrayList();
       for (Iterator it = scans.iterator(); it.hasNext(); ) {
-        Found f = (Found) it.next();
+        FoundScan f = (FoundScan) it.next();
         if (f.adapter.inPlace() ? !this.done.add(f.scan) : wasMet(f.leaf)) continue;
         met.add(f);
         String raw = f.adapter.option(f.leaf, RAW_READ);
@@ -83,13 +93,49 @@ public final class PruningRule extends Rule {
         else if (this.active) open.add(f);
       }
       meet(met);
-      if (!open.isEmpty()) prune(open, replaced);
-      if (replaced.isEmpty()) return plan;
-      return ((LogicalPlan) plan).transformDownWithSubqueries(new Replacement(replaced));
+      if (!open.isEmpty()) prune(open, replaced, rows);
+      if (!replaced.isEmpty()) {
+        pruned = (LogicalPlan) pruned.transformDownWithSubqueries(new Replacement(replaced));
+      }
     } catch (Throwable t) {
       fail(t);
     }
-    return plan;
+    return this.active && this.joins != null ? join(pruned, scans, rows) : pruned;
+  }
+
+  /** Take sets of deletes that need too much memory out of the plan. */
+  private LogicalPlan join(LogicalPlan plan, List scans, Map rows) {
+    Map told = new IdentityHashMap();
+    this.inside.set(Boolean.TRUE);
+    try {
+      return this.joins.apply(plan, scans, told, this.done);
+    } catch (Throwable t) {
+      fail(t);
+      return plan;
+    } finally {
+      this.inside.remove();
+      tell(scans, rows, told);
+    }
+  }
+
+  private void tell(List scans, Map rows, Map told) {
+    List report = new ArrayList();
+    boolean news = false;
+    for (Iterator it = scans.iterator(); it.hasNext(); ) {
+      FoundScan f = (FoundScan) it.next();
+      Map row = (Map) rows.get(f);
+      if (row == null) continue;
+      report.add(row);
+      if (!told.containsKey(f.scan)) continue;
+      row.put("deletes", told.get(f.scan));
+      news = true;
+    }
+    if (!news) return;
+    try {
+      this.report = this.json.writeValueAsString(report);
+    } catch (Exception e) {
+      fail(e);
+    }
   }
 
   /** Name some files, for raw reads of them alone. */
@@ -105,7 +151,7 @@ public final class PruningRule extends Rule {
     }
   }
 
-  private void readRaw(Found f, String raw, Map replaced) throws Exception {
+  private void readRaw(FoundScan f, String raw, Map replaced) throws Exception {
     String[] parts = raw.split(" ");
     HashMap files = null;
     if (parts.length > 1) {
@@ -120,7 +166,7 @@ public final class PruningRule extends Rule {
   }
 
   /** The chain of filters above a leaf, with another leaf below it. */
-  private static LogicalPlan replace(Found f, Map leaves, Map replaced) {
+  private static LogicalPlan replace(FoundScan f, Map leaves, Map replaced) {
     LogicalPlan other = (LogicalPlan) leaves.get(f.leaf);
     if (other == null) return f.leaf;
     replaced.put(f.top, f.top == f.leaf ? other : f.top.transformDown(new Replacement(leaves)));
@@ -166,7 +212,7 @@ public final class PruningRule extends Rule {
   // all at once: a leaf may stand in several places
   private void meet(List found) {
     IdentitySet seen = seenInRun();
-    for (Iterator it = found.iterator(); it.hasNext(); ) seen.add(((Found) it.next()).leaf);
+    for (Iterator it = found.iterator(); it.hasNext(); ) seen.add(((FoundScan) it.next()).leaf);
   }
 
   private void fail(Throwable t) {
@@ -181,19 +227,6 @@ public final class PruningRule extends Rule {
     }
   }
 
-  /**
-   * One scan with the conditions above it. A scan that is changed in place may stand in several
-   * places; a leaf that several places share is one scan in each, told apart by the topmost of the
-   * filters and projections right above it.
-   */
-  public static final class Found {
-    public Object scan;
-    public LogicalPlan leaf;
-    public LogicalPlan top;
-    public ScanAdapter adapter;
-    public List places = new ArrayList();
-  }
-
   private void collect(
       LogicalPlan n, List conditions, LogicalPlan top, IdentityHashMap seen, List out, int depth) {
     if (depth > DEEPEST_PLAN) throw new IllegalStateException("plan deeper than " + DEEPEST_PLAN);
@@ -201,9 +234,9 @@ public final class PruningRule extends Rule {
       Object scan = this.adapters[i].scan(n);
       if (scan == null) continue;
       Object key = this.adapters[i].inPlace() ? scan : top == null ? n : top;
-      Found f = (Found) seen.get(key);
+      FoundScan f = (FoundScan) seen.get(key);
       if (f == null) {
-        f = new Found();
+        f = new FoundScan();
         f.scan = scan;
         f.leaf = n;
         f.top = top == null ? n : top;
@@ -262,11 +295,11 @@ public final class PruningRule extends Rule {
     return m;
   }
 
-  private void prune(List scans, Map replaced) throws Exception {
+  private void prune(List scans, Map replaced, Map told) throws Exception {
     List asked = new ArrayList();
     List rows = new ArrayList();
     for (int i = 0; i < scans.size(); i++) {
-      Found f = (Found) scans.get(i);
+      FoundScan f = (FoundScan) scans.get(i);
       Map scan = f.adapter.describe(f.leaf);
       Map row = new LinkedHashMap();
       row.put("table", scan.get("table"));
@@ -275,6 +308,7 @@ public final class PruningRule extends Rule {
       row.put("files_read", new Integer(files));
       row.put("uncovered", new Integer(0));
       rows.add(row);
+      told.put(f, row);
       String refusal = f.adapter.refusal(f.leaf);
       if (refusal != null) {
         row.put("refusal", refusal);
@@ -318,7 +352,7 @@ public final class PruningRule extends Rule {
     for (Iterator it = ((List) answer.get("scans")).iterator(); it.hasNext(); ) {
       Map a = (Map) it.next();
       int id = ((Number) a.get("id")).intValue();
-      Found f = (Found) scans.get(id);
+      FoundScan f = (FoundScan) scans.get(id);
       Map row = (Map) rows.get(id);
       row.put("indexes", a.get("indexes"));
       row.put("reasons", a.get("reasons"));
