@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lakesieve.deletes.files import WRITTEN_SCHEMA, WritePlan, write_deletes
+from lakesieve.deletes.guide import narrow
 from lakesieve.deletes.plan import ALL, DeletePlan, plan_deletes
 from lakesieve.deletes.positions import deleted_positions
 from lakesieve.deletes.result import Conversion, ConversionProgress
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Row, SparkSession
 
+    from lakesieve.index import Reason
     from lakesieve.storage import Storage
 
 __all__ = ["convert"]
@@ -34,6 +36,7 @@ def convert(
     *,
     spark: SparkSession,
     branch: str | None = None,
+    location: str | None = None,
     dry_run: bool = False,
     partial_progress: bool = False,
     attempts: int = 5,
@@ -49,7 +52,9 @@ def convert(
         table: ``catalog.database.table`` or ``iceberg:PATH``.
         spark: A classic (not Connect) session.
         branch: The branch to convert; ``None`` is the main one.
-        dry_run: Only plan, and tell what there is to do.
+        location: A further root to search for indexes. With one on equality columns only the data
+            files are searched that hold a deleted key.
+        dry_run: Only plan, without indexes, and tell what there is to do.
         partial_progress: Commit each part of the table that shares no delete file with the rest,
             a partition for example, as soon as it is done. A conversion that was broken off goes
             on from there.
@@ -61,11 +66,13 @@ def convert(
         UnsupportedError: The table is encrypted, not Iceberg's, or out of reach of Python.
         CommitConflictError: Others were faster each time, or it is unknown whether a commit landed.
     """
-    run = _Run(table=table, spark=spark, branch=branch, progress=progress)
+    locations = () if location is None else (location,)
+    run = _Run(table=table, spark=spark, branch=branch, locations=locations, progress=progress)
     plan = run.plan()
     if dry_run:
         return run.planned(plan, partial_progress=partial_progress)
     failures = 0
+    run.narrow(plan)
     while int(plan.summary["pairs"]) or int(plan.summary["dangling"]):
         refused = run.convert(plan, partial_progress=partial_progress)
         if refused is None:
@@ -80,6 +87,7 @@ def convert(
             )
         run.conflicts += 1
         plan = run.plan()
+        run.narrow(plan)
     run.tell("done", 1, 1)
     return run.done(plan)
 
@@ -91,6 +99,7 @@ class _Run:
     table: str
     spark: SparkSession
     branch: str | None
+    locations: tuple[str, ...]
     progress: Callable[[ConversionProgress], None] | None
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
     start: float = field(default_factory=time.monotonic)
@@ -99,6 +108,7 @@ class _Run:
     scanned_files: int = 0
     scanned_rows: int = 0
     marked: list[Row] = field(default_factory=list)
+    reasons: list[Reason] = field(default_factory=list)
     commits: int = 0
     conflicts: int = 0
 
@@ -113,6 +123,11 @@ class _Run:
                 hint="Delete files cannot be written for it; deletes.read works.",
             )
         return plan
+
+    def narrow(self, plan: DeletePlan) -> None:
+        """Take data files out of a plan that indexes know to hold no deleted key."""
+        if plan.reached_files:
+            self.reasons = narrow(self.spark, plan, self.locations)
 
     def convert(self, plan: DeletePlan, *, partial_progress: bool) -> str | None:
         """Convert what a plan names; returns why a commit was refused, or ``None``."""
@@ -152,7 +167,7 @@ class _Run:
         return None
 
     def _write(self, plan: DeletePlan, unit: int, storage: Storage, location: str) -> list[Row]:
-        if not plan.reached_files:
+        if not plan.read_files(unit):
             return []
         vectors = int(plan.summary["format_version"]) >= _VECTORS_SINCE
         stage = WritePlan(storage=storage, location=location, vectors=vectors)
@@ -212,6 +227,7 @@ class _Run:
             written_bytes=sum(sizes.values()),
             commits=self.commits,
             conflicts=self.conflicts,
+            reasons=tuple(self.reasons),
             seconds=time.monotonic() - self.start,
         )
 

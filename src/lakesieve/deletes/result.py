@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lakesieve.index.reasons import Reason
 
 __all__ = ["Conversion", "ConversionProgress", "DeleteStatus", "FieldSet"]
 
@@ -93,6 +97,7 @@ class Conversion:
         commits: Commits made, or needed.
         conflicts: Commits that were refused and done again from fresh metadata.
         seconds: How long it took.
+        reasons: What indexes on the equality columns did, coded.
     """
 
     table: str
@@ -110,6 +115,7 @@ class Conversion:
     commits: int
     conflicts: int
     seconds: float
+    reasons: tuple[Reason, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from lakesieve.index.find import find
 from lakesieve.index.index import Index, describe
 from lakesieve.index.keyed import UsableIndex, on_keys
 from lakesieve.index.opened import OpenedIndex
-from lakesieve.index.planner import Plan, Universe, plan_files, usable_indexes
+from lakesieve.index.planner import Plan, Universe, broken_index, plan_files, usable_indexes
 from lakesieve.index.reasons import Reason, ReasonCode, uncovered_detail
 from lakesieve.index.registry import FOLDER, IndexRegistry, index_storage, roots_of
 from lakesieve.index.result import (
@@ -42,6 +42,7 @@ __all__ = [
     "Universe",
     "UsableIndex",
     "VerifiedRows",
+    "broken_index",
     "describe",
     "find",
     "index_storage",

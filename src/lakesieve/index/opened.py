@@ -11,6 +11,7 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from lakesieve.format import IndexDefinition
     from lakesieve.predicate import Ranges
+    from lakesieve.storage import Storage
     from lakesieve.store import IndexReader, Snapshot
 
 __all__ = ["OpenedIndex"]
@@ -34,6 +35,11 @@ class OpenedIndex:
     def definition(self) -> IndexDefinition:
         """What is indexed: the table, the columns, the key types."""
         return self.snapshot.definition
+
+    @property
+    def storage(self) -> Storage:
+        """The index's root, by which workers open the same state."""
+        return self._reader.storage
 
     @property
     def identity(self) -> str:

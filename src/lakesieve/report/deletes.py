@@ -60,6 +60,7 @@ def conversion_facts(result: Conversion) -> list[tuple[str, str]]:
             ("marked", f"{marked}, by {means}"),
             ("written", f"{written}, {size(result.written_bytes)}"),
         ]
+    facts += [("index", str(reason)) for reason in result.reasons]
     conflicts = f", {plural(result.conflicts, 'conflict')}" if result.conflicts else ""
     return [
         *facts,

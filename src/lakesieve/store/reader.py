@@ -67,6 +67,7 @@ class IndexReader:
 
     def __init__(self, store: IndexStore, snapshot: Snapshot, cache: BlockCache) -> None:
         roots = range(len(snapshot.definition.borrowed_roots) + 1)
+        self.storage = store.storage
         self._roots = [root_storage(store.storage, snapshot.definition, root) for root in roots]
         self._cache = cache
         self._files = {entry.id: entry.files for entry in snapshot.catalogues}

@@ -1,0 +1,167 @@
+"""Indexes on the equality columns tell which data files hold a deleted key."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakesieve.deletes.read import column
+from lakesieve.errors import LakesieveError
+from lakesieve.index import (
+    IndexRegistry,
+    OpenedIndex,
+    Reason,
+    ReasonCode,
+    UsableIndex,
+    broken_index,
+    usable_indexes,
+)
+from lakesieve.sieve import KeyType, encode_rows, sort_pairs
+from lakesieve.store import BlockCache, IndexReader, IndexStore
+from lakesieve.tables.hadoop import storage_options
+from lakesieve.tables.iceberg_schema import columns_of_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from pyspark.sql import SparkSession
+
+    from lakesieve.deletes.plan import DeletePlan, Kind
+    from lakesieve.storage import Storage
+    from lakesieve.store import Snapshot
+
+__all__ = ["holders", "narrow"]
+
+_BATCH_ROWS = 500_000
+_FIRST_ROWS = 20_000
+_HELD = "held binary"
+
+
+def narrow(spark: SparkSession, plan: DeletePlan, locations: Iterable[str] = ()) -> list[Reason]:
+    """Take data files out of a plan that hold no deleted key, by indexes on the equality columns.
+
+    What no index knows of stays in, and so does everything if an index cannot be read.
+
+    Args:
+        spark: The session.
+        plan: The plan.
+        locations: Further roots to search for indexes.
+
+    Returns:
+        What each index did, coded.
+    """
+    place, uuid = str(plan.table.location()), str(plan.table.uuid())
+    indexes, reasons = IndexRegistry(locations, storage_options(spark)).indexes(place, uuid)
+    types = {
+        c.field_id: KeyType(kind=c.kind, scale=c.scale, precision=c.precision)
+        for c in columns_of_schema(plan.java.schemaJson()).values()
+        if c.kind != "other"
+    }
+    kinds = {field: (key.kind, key.scale) for field, key in types.items()}
+    usable, unfit = usable_indexes(indexes, kinds, uuid)
+    reasons += unfit
+    for kind in plan.kinds_of():
+        found = _best(kind, usable)
+        if found is None:
+            continue
+        try:
+            reasons.append(_narrow(plan, kind, found, types))
+        except Exception as error:  # noqa: BLE001 - without the index all data files are read
+            # an error of a worker brings the worker's whole stack
+            short = error if isinstance(error, LakesieveError) else OSError(_first_line(error))
+            reasons.append(broken_index(found.definition.name, short))
+    return reasons
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0] or type(error).__name__
+
+
+def _best(kind: Kind, usable: Sequence[UsableIndex]) -> OpenedIndex | None:
+    """The index on the most of a kind's columns, and on no others."""
+    compared = {column.field_id for column in kind.columns}
+    fitting = [
+        one.index
+        for one in usable
+        if len(one.columns) == len(one.index.definition.columns)
+        and {column.field_id for column in one.columns} <= compared
+    ]
+    return max(fitting, key=lambda index: len(index.definition.columns), default=None)
+
+
+def _narrow(plan: DeletePlan, kind: Kind, index: OpenedIndex, types: dict[int, KeyType]) -> Reason:
+    definition = index.definition
+    paths = index.paths().combine_chunks()
+    if pc.any(pc.match_substring(paths, "\n")).as_py():
+        raise ValueError("a data file's path holds a line break")
+    reached = pa.array(plan.java.reachedBy(kind.number).split("\n"), pa.string())
+    wanted = pc.is_in(paths, value_set=reached).to_numpy(zero_copy_only=False)
+    by_id = {c.field_id: c.path for c in kind.columns}
+    keys = [column(by_id[c.field_id]).alias(f"key_{n}") for n, c in enumerate(definition.columns)]
+    stage = holders(
+        index.storage,
+        index.snapshot,
+        tuple(types[c.field_id] for c in definition.columns),
+        wanted,
+    )
+    masks = plan.deletes(kind).select(*keys).mapInArrow(stage, _HELD).collect()
+    held = np.zeros(len(paths), bool)
+    for row in masks:
+        held |= np.unpackbits(np.frombuffer(row.held, np.uint8), count=len(paths)).astype(bool)
+    covered, holding = ("\n".join(paths.filter(pa.array(m)).to_pylist()) for m in (wanted, held))
+    plan.java.narrow(kind.number, covered, holding)
+    told = f"{definition.name}: {np.count_nonzero(held & wanted)} of {len(reached)} data files"
+    return Reason(code=ReasonCode.INDEX_USED, detail=f"{told} hold a deleted key")
+
+
+def holders(
+    storage: Storage, state: Snapshot, types: tuple[KeyType, ...], wanted: np.ndarray
+) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
+    """Make the stage: batches of deleted keys to one bitmap of the covered files that hold one.
+
+    Args:
+        storage: The index's root.
+        state: Its state.
+        types: Types of the key columns, in the index's order.
+        wanted: The covered files that are asked about; keys found in all of them end the search.
+    """
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        index = OpenedIndex(state, IndexReader(IndexStore(storage), state, BlockCache()))
+        held = np.zeros(len(wanted), bool)
+        for keys in _gathered(batches):
+            # deletes that are everywhere need not be looked up to the end
+            if np.all(held[wanted]):
+                continue
+            codes = encode_rows(types, keys)
+            if codes.null_count:
+                held |= index.flagged("has_null")
+                codes = codes.drop_null()
+            if len(codes):
+                distinct, _ = sort_pairs(codes, np.zeros(len(codes), np.int32))
+                held[index.points(distinct)[1]] = True
+        yield pa.record_batch([pa.array([np.packbits(held).tobytes()])], names=["held"])
+
+    return run
+
+
+def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.Array]]:
+    """The columns of many rows at a time, of few at first."""
+    parts: list[pa.RecordBatch] = []
+    rows, most = 0, _FIRST_ROWS
+    for batch in batches:
+        parts.append(batch)
+        rows += batch.num_rows
+        if rows >= most:
+            yield _columns(parts)
+            parts, rows, most = [], 0, _BATCH_ROWS
+    if rows:
+        yield _columns(parts)
+
+
+def _columns(parts: list[pa.RecordBatch]) -> list[pa.Array]:
+    table = pa.Table.from_batches(parts).combine_chunks()
+    return [values.combine_chunks() for values in table.columns]
