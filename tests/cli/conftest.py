@@ -138,7 +138,7 @@ class FakeIndex:
         self.api.calls.append(("drop", {"force": force}))
         self.api.indexes.clear()
 
-    def refresh(self, *, progress: Any, **rest: Any) -> Refreshed:
+    def refresh(self, *, progress: Any = None, **rest: Any) -> Refreshed:
         self.api.calls.append(("refresh", rest))
         return Refreshed(
             index="id",
@@ -149,7 +149,7 @@ class FakeIndex:
             covered=3,
             commit=1,
             compacted=True,
-            dry_run=rest["dry_run"],
+            dry_run=rest.get("dry_run", False),
         )
 
     def compact(self, *, dry_run: bool) -> Compacted:

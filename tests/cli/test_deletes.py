@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+import os
+import signal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.cli.conftest import FakeDeletes
+
+from lakesieve.errors import CommitConflictError, ErrorKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.cli.conftest import FakeApi
     from typer.testing import Result
+
+    from lakesieve.deletes.result import Conversion
 
 
 def test_status(api: FakeApi, lakesieve: Callable[..., Result]) -> None:
@@ -30,6 +39,7 @@ def test_convert(api: FakeApi, lakesieve: Callable[..., Result]) -> None:
     assert api.arguments("convert") == {
         "table": "lake.db.t",
         "branch": "b",
+        "location": None,
         "dry_run": False,
         "partial_progress": True,
     }
@@ -44,3 +54,38 @@ def test_json(lakesieve: Callable[..., Result]) -> None:
 
     assert (status["pairs"], status["field_sets"][0]["columns"]) == (780, ["id"])
     assert done["positions"] == 1_113_510
+
+
+def test_watch(
+    api: FakeApi, lakesieve: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Watching refreshes and converts until SIGTERM, after the round under way, with status 0."""
+    handler = signal.getsignal(signal.SIGTERM)
+    real = FakeDeletes.convert
+
+    def convert(self: FakeDeletes, table: str, **rest: Any) -> Conversion:
+        names = [name for name, _ in api.calls]
+        if names.count("convert") == 0:
+            api.calls.append(("convert", {}))
+            raise CommitConflictError("Others were faster.", kind=ErrorKind.CONFLICT)
+        os.kill(os.getpid(), signal.SIGTERM)
+        return real(self, table, **rest)
+
+    monkeypatch.setattr(FakeDeletes, "convert", convert)
+    done = lakesieve("deletes", "convert", "lake.db.t", "--watch", "0.01s", "--json")
+
+    assert done.exit_code == 0, done.stderr
+    assert [name for name, _ in api.calls if name in {"refresh", "convert"}] == [
+        *("refresh", "convert", "refresh", "convert")
+    ]
+    assert "Others were faster." in done.stderr
+    assert json.loads(done.stdout)["positions"] == 1_113_510
+    assert signal.getsignal(signal.SIGTERM) == handler
+
+
+@pytest.mark.parametrize("given", ["0s", "5 minutes", "-1"], ids=["zero", "words", "negative"])
+def test_no_interval(api: FakeApi, lakesieve: Callable[..., Result], given: str) -> None:
+    """What is no interval is refused before Spark starts."""
+    done = lakesieve("deletes", "convert", "lake.db.t", "--watch", given)
+
+    assert (done.exit_code, api.calls) == (1, [])

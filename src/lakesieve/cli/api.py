@@ -91,6 +91,7 @@ class DeletesApi(Protocol):
         *,
         spark: Session,
         branch: str | None = None,
+        location: str | None = None,
         dry_run: bool = False,
         partial_progress: bool = False,
         attempts: int = ...,

@@ -168,7 +168,10 @@ class Command:
         conf = _settings(shared.pop("spark_conf") or [])
         run = Run(api=api, output=output, spark_conf=conf, **shared)
         try:
-            output.result(self.function(run, **given))
+            result = self.function(run, **given)
+            # None: it has written what there was to write
+            if result is not None:
+                output.result(result)
         except LakesieveError as error:
             if run.debug:
                 raise

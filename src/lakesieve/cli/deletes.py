@@ -8,17 +8,26 @@ import typer
 
 from lakesieve.cli.command import ON_TABLES, Run, command
 from lakesieve.cli.commands import TableName, Version
+from lakesieve.cli.watch import every, seconds_of
 from lakesieve.deletes.result import Conversion, DeleteStatus
+from lakesieve.errors import (
+    CommitConflictError,
+    ErrorKind,
+    InvalidInputError,
+    LakesieveError,
+    StorageError,
+)
 from lakesieve.report import units
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from lakesieve.cli.api import Session
     from lakesieve.deletes.result import ConversionProgress
 
 __all__ = ["DELETES"]
 
-# no index has a part in them
+# no index has a part in it
 _OPTIONS = {name: option for name, option in ON_TABLES.items() if name != "location"}
 
 
@@ -37,29 +46,75 @@ def status(
     )
 
 
-@command("convert", _OPTIONS)
+@command("convert", ON_TABLES)
 def convert(
     run: Run,
     table: TableName,
+    *,
     branch: Annotated[
         str | None, typer.Option(metavar="NAME", help="The branch; by default the main one.")
     ] = None,
     partial_progress: Annotated[
         bool, typer.Option("--partial-progress", help="Commit each partition as it is done.")
     ] = False,
+    watch: Annotated[
+        str | None,
+        typer.Option(
+            metavar="INTERVAL",
+            help="Refresh the indexes, convert, and again after 30s, 5m or 1h, until stopped.",
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only plan, and tell what there is to do.")
     ] = False,
-) -> Conversion:
+) -> Conversion | None:
     """Replace equality deletes by position deletes (v2) or deletion vectors (v3)."""
-    return run.api.deletes.convert(
-        table,
-        spark=run.session(),
-        branch=branch,
-        dry_run=dry_run,
-        partial_progress=partial_progress,
-        progress=_teller(run),
-    )
+    if watch is not None and dry_run:
+        raise InvalidInputError(
+            "A dry run is not watched.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            hint="Give --watch or --dry-run, not both.",
+        )
+    seconds = None if watch is None else seconds_of(watch)
+    spark = run.session()
+
+    def once() -> Conversion:
+        return run.api.deletes.convert(
+            table,
+            spark=spark,
+            branch=branch,
+            location=run.location,
+            dry_run=dry_run,
+            partial_progress=partial_progress,
+            progress=_teller(run),
+        )
+
+    if seconds is None:
+        return once()
+    every(seconds, lambda: _maintain(run, spark, table, once))
+    run.output.say("Stopped.")
+    return None
+
+
+def _maintain(run: Run, spark: Session, table: str, convert: Callable[[], Conversion]) -> None:
+    """One round; what may pass by itself is told and left to the next."""
+    for info in run.api.list_indexes(table, spark=spark, location=run.location):
+        try:
+            index = run.api.open_index(table, info.name, spark=spark, location=run.location)
+            refreshed = index.refresh()
+        except LakesieveError as error:
+            run.output.error(f"The index {info.name} was not refreshed: {error}")
+        else:
+            run.output.say(f"{info.name}: {units.plural(refreshed.files, 'file')} indexed")
+    try:
+        done = convert()
+    except (CommitConflictError, StorageError) as error:
+        run.output.error(str(error))
+        return
+    if done.commits:
+        run.output.result(done)
+    else:
+        run.output.say("Nothing to convert.")
 
 
 def _teller(run: Run) -> Callable[[ConversionProgress], None]:

@@ -1,0 +1,67 @@
+"""Doing the same again and again until somebody asks to stop."""
+
+from __future__ import annotations
+
+import re
+import signal
+import threading
+from typing import TYPE_CHECKING
+
+from lakesieve.errors import ErrorKind, InvalidInputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+
+__all__ = ["every", "seconds_of"]
+
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def seconds_of(interval: str) -> float:
+    """Read an interval such as ``30s``, ``5m`` or ``1h``; a bare number is seconds.
+
+    Raises:
+        InvalidInputError: It is none, or not above zero.
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", interval.strip())
+    seconds = float(found[1]) * _UNITS[found[2]] if found else 0.0
+    if seconds <= 0:
+        raise InvalidInputError(
+            f"{interval!r} is no interval.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            hint="Write it as 30s, 5m or 1h.",
+        )
+    return seconds
+
+
+def every(seconds: float, act: Callable[[], None]) -> None:
+    """Act at once and then at intervals, counted from the end of one act to the next.
+
+    The first SIGINT or SIGTERM ends it after the act that is under way; a second one does what it
+    did before.
+
+    Args:
+        seconds: The interval.
+        act: What is done.
+    """
+    stop = threading.Event()
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    def asked(_number: int, _frame: FrameType | None) -> None:
+        stop.set()
+        restore()
+
+    for number in _SIGNALS:
+        signal.signal(number, asked)
+    try:
+        while not stop.is_set():
+            act()
+            stop.wait(seconds)
+    finally:
+        restore()
