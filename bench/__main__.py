@@ -7,16 +7,23 @@ import json
 import platform
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import lakesieve as ls
 from bench import build, many_files, refresh
+from bench.deletes import suite as deletes
 
 if TYPE_CHECKING:
     from bench.measure import Measured
 
-SUITES = {"many_files": many_files.run, "build": build.run, "refresh": refresh.run}
+SUITES = {
+    "many_files": many_files.run,
+    "build": build.run,
+    "refresh": refresh.run,
+    "deletes": deletes.run,
+}
 
 
 def main() -> int:
@@ -25,14 +32,18 @@ def main() -> int:
     parser.add_argument("suites", nargs="*", choices=[[], *SUITES], default=[])
     parser.add_argument("--dir", type=Path, help="where tables are written (default: temporary)")
     parser.add_argument("--out", type=Path, help="write the figures as JSON to this file")
+    parser.add_argument(
+        "--full", action="store_true", help="deletes: every table, way and heap; most of a day"
+    )
     arguments = parser.parse_args()
+    suites = SUITES | {"deletes": partial(deletes.run, full=arguments.full)}
     with tempfile.TemporaryDirectory(prefix="lakesieve-bench-") as scratch:
         root = arguments.dir or Path(scratch)
         spark = ls.local_session(root / "warehouse", conf={"spark.master": "local[2]"})
         results: list[Measured] = []
         for name in arguments.suites or SUITES:
             print(f"\n{name}", file=sys.stderr)
-            for result in SUITES[name](spark, root):
+            for result in suites[name](spark, root):
                 print(result.told(), flush=True)
                 results.append(result)
         spark.stop()

@@ -1,0 +1,160 @@
+"""Which tables are measured in which ways, and what is held of them."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+from bench.deletes.case import Case, build
+from bench.measure import Measured
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+__all__ = ["run"]
+
+MILLION = 1_000_000
+ROWS = 20 * MILLION
+SMALL = Case(rows=ROWS, data_files=40, records=5 * MILLION, delete_files=80)
+LARGE = Case(rows=ROWS, data_files=40, records=20 * MILLION, delete_files=320)
+FEW_FILES = Case(rows=ROWS, data_files=500, records=100_000, delete_files=10, touched=0.02)
+HEAPS = ("1g", "2g", "3g", "6g")
+FULL = [
+    Case(rows=ROWS, data_files=48, records=records, delete_files=files, key=key, partitions=parts)
+    for (records, files), key, parts in itertools.product(
+        ((5 * MILLION, 80), (20 * MILLION, 320), (50 * MILLION, 800)), ("bigint", "string"), (1, 6)
+    )
+]
+_PATIENCE = 1800.0
+
+
+def run(spark: SparkSession, root: Path, *, full: bool = False) -> Iterator[Measured]:
+    """Measure; each way in a process of its own.
+
+    Args:
+        spark: Writes the tables.
+        root: Where the session's warehouse is.
+        full: Every table in every way with every heap, which takes most of a day.
+    """
+    if full:
+        for case, heap in itertools.product(FULL, HEAPS):
+            for way in ("stock", "read", "enabled", "convert", "after"):
+                told = _once(spark, root, case, heap, way)
+                yield _figure(case, heap, way, told)
+                if way == "convert" and "failed" in told:
+                    break
+    yield from _small(spark, root)
+    yield from _large(spark, root)
+    yield from _few_files(spark, root)
+
+
+def _small(spark: SparkSession, root: Path) -> Iterator[Measured]:
+    told = {
+        way: _once(spark, root, SMALL, "6g", way)
+        for way in ("stock", "read", "enabled", "convert", "after")
+    }
+    for way, result in told.items():
+        yield _figure(SMALL, "6g", way, result)
+    answers = {(told[way].get("n"), told[way].get("v")) for way in told if way != "convert"}
+    if len(answers) != 1:
+        raise AssertionError(f"the answers differ: {told}")
+    before, after = told["stock"], told["after"]
+    yield _ratio("stock reader before and after conversion, time", before, after, "seconds", 5)
+    yield _ratio("stock reader before and after conversion, memory", before, after, "jvm", 3)
+
+
+def _large(spark: SparkSession, root: Path) -> Iterator[Measured]:
+    """What fails in a small heap, and how the others grow."""
+    told = {
+        (case, way): _once(spark, root, case, "1g", way)
+        for case in (SMALL, LARGE)
+        for way in ("read", "convert")
+    }
+    stock = _once(spark, root, LARGE, "1g", "stock")
+    yield _figure(LARGE, "1g", "stock", stock)
+    for (case, way), result in told.items():
+        yield _figure(case, "1g", way, result)
+    finished = all("seconds" in told[LARGE, way] for way in ("read", "convert"))
+    yield Measured(
+        name="20 M delete records at 1 GB of heap: read and convert finish",
+        value=float(finished),
+        unit="of 1",
+        at_least=1,
+        details={"stock": "finishes" if "seconds" in stock else "fails"},
+    )
+    for way in ("read", "convert"):
+        if "seconds" in told[LARGE, way]:
+            slower = told[LARGE, way]["seconds"] / told[SMALL, way]["seconds"]
+            yield Measured(
+                name=f"{way}: time for 4 times the delete records",
+                value=slower,
+                unit="x",
+                at_most=5,
+            )
+
+
+def _few_files(spark: SparkSession, root: Path) -> Iterator[Measured]:
+    told = {
+        way: _once(spark, root, FEW_FILES, "2g", way)
+        for way in ("convert", "index", "convert with index", "after", "after index")
+    }
+    for way, result in told.items():
+        yield _figure(FEW_FILES, "2g", way, result)
+    if told["after"]["v"] != told["after index"]["v"]:
+        raise AssertionError(f"the answers differ: {told}")
+    without, guided = told["convert"], told["convert with index"]
+    yield _ratio(
+        "conversion without and with index, 2 % of the files", without, guided, "seconds", 5
+    )
+
+
+def _once(spark: SparkSession, root: Path, case: Case, heap: str, way: str) -> dict[str, Any]:
+    """One way in a process of its own; without ``seconds`` if it failed."""
+    if not spark.catalog.tableExists(case.table):
+        build(spark, case)
+    command = [sys.executable, "-m", "bench.deletes.work", str(root / "warehouse")]
+    try:
+        done = subprocess.run(
+            [*command, heap, way, case.table],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_PATIENCE,
+        )
+    except subprocess.TimeoutExpired:
+        return {"failed": f"not done after {_PATIENCE:g} s"}
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    if done.returncode or not lines:
+        told = done.stderr + done.stdout
+        return {"failed": "out of memory" if "OutOfMemory" in told else told.strip()[-300:]}
+    result: dict[str, Any] = json.loads(lines[-1])
+    return result
+
+
+def _figure(case: Case, heap: str, way: str, told: dict[str, Any]) -> Measured:
+    name = case.table.removeprefix("lake.deletes.t_")
+    details = {
+        key: f"{value / (1 << 20):.0f} MB" if key in {"jvm", "python", "bytes"} else value
+        for key, value in told.items()
+        if key != "seconds"
+    }
+    return Measured(
+        name=f"{name}, heap {heap}: {way}",
+        value=told.get("seconds", float("nan")),
+        unit="s",
+        details=details,
+    )
+
+
+def _ratio(
+    name: str, before: dict[str, Any], after: dict[str, Any], what: str, bound: float
+) -> Measured:
+    # what fails before has no figure, and is worse than any
+    value = before[what] / after[what] if what in before else float("inf")
+    return Measured(name=name, value=value, unit="x", at_least=bound)

@@ -1,0 +1,107 @@
+"""One measurement, in a process of its own.
+
+``python -m bench.deletes.work WAREHOUSE HEAP WAY TABLE`` prints one line of JSON: seconds,
+peak memory, and what the table's rows come to.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import lakesieve as ls
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import DataFrame, SparkSession
+
+BRANCHES = {"convert": "converted", "convert with index": "converted_by_index"}
+_ASK = ("count(*) AS n", "sum(v) AS v")
+_OUT_OF_MEMORY = "-XX:+ExitOnOutOfMemoryError"
+
+
+class Peaks:
+    """Most resident bytes of the JVM and of all Python workers together, sampled."""
+
+    def __init__(self) -> None:
+        self.jvm = self.python = 0
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def _watch(self) -> None:
+        while True:
+            held = {"java": 0, "python": 0}
+            for pid in _descendants(os.getpid()):
+                try:
+                    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+                except OSError:
+                    continue
+                facts = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
+                size = int(facts.get("VmRSS", "0 kB").split()[0]) << 10
+                held["java" if facts["Name"].strip() == "java" else "python"] += size
+            self.jvm = max(self.jvm, held["java"])
+            self.python = max(self.python, held["python"])
+            time.sleep(0.2)
+
+
+def _descendants(pid: int) -> Iterator[int]:
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            children = [int(child) for child in task.read_text(encoding="ascii").split()]
+        except OSError:
+            continue
+        for child in children:
+            yield child
+            yield from _descendants(child)
+
+
+def rows_of(spark: SparkSession, way: str, table: str) -> DataFrame:
+    """The table as a way reads it."""
+    if way == "read":
+        return ls.deletes.read(table, spark=spark)
+    if way == "enabled":
+        ls.enable(spark)
+    branch = {"after": "converted", "after index": "converted_by_index"}.get(way)
+    reader = spark.read.format("iceberg")
+    return (reader.option("versionAsOf", branch) if branch else reader).load(table)
+
+
+def measure(spark: SparkSession, way: str, table: str) -> dict[str, Any]:
+    """Do one thing once; seconds of it alone."""
+    spark.range(1).count()
+    if way in BRANCHES:
+        spark.sql(f"ALTER TABLE {table} CREATE OR REPLACE BRANCH {BRANCHES[way]}")
+    start = time.perf_counter()
+    if way == "index":
+        told: dict[str, Any] = {"bytes": ls.create_index(table, ["k"], spark=spark).info().bytes}
+    elif way in BRANCHES:
+        done = ls.deletes.convert(table, spark=spark, branch=BRANCHES[way])
+        told = {"positions": done.positions, "scanned": done.scanned_files}
+    else:
+        (row,) = rows_of(spark, way, table).selectExpr(*_ASK).collect()
+        told = {"n": row.n, "v": row.v}
+    return {"seconds": time.perf_counter() - start, **told}
+
+
+def main() -> None:
+    """Measure what the command line names."""
+    warehouse, heap, way, table = sys.argv[1:]
+    conf = {
+        "spark.master": "local[2]",
+        "spark.driver.memory": heap,
+        "spark.driver.extraJavaOptions": _OUT_OF_MEMORY,
+        "spark.sql.shuffle.partitions": "16",
+    }
+    spark = ls.local_session(warehouse, conf=conf)
+    peaks = Peaks()
+    told = measure(spark, way, table)
+    print(json.dumps({**told, "jvm": peaks.jvm, "python": peaks.python}))
+
+
+if __name__ == "__main__":
+    main()
