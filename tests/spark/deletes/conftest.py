@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 def _interpreted(spark: SparkSession) -> Iterator[None]:
     spark.conf.set("spark.sql.codegen.wholeStage", "false")
     spark.conf.set("spark.sql.shuffle.partitions", "1")
+    spark.conf.set("spark.sql.adaptive.enabled", "false")
     yield
+    spark.conf.unset("spark.sql.adaptive.enabled")
     spark.conf.unset("spark.sql.codegen.wholeStage")
     spark.conf.set("spark.sql.shuffle.partitions", "2")
