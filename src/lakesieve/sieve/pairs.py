@@ -66,8 +66,8 @@ def code_pairs(
     first = _firsts(codes)
     tied = np.flatnonzero(~first)
     if _are_equal(keys, order[tied], order[tied - 1]):
-        ranks, units = _sort_packed(np.cumsum(first) - 1, ordinals[order])
-        return pa.array(codes[first][ranks]), units, text
+        codes, units = _ranked_ints(codes, ordinals[order], first)
+        return pa.array(codes), units, text
     if _is_repetitive(keys):
         return *sort_pairs(keys, ordinals), None
     unsorted = np.empty_like(codes)
@@ -104,8 +104,16 @@ def _sort_ints(keys: np.ndarray, ordinals: np.ndarray) -> tuple[np.ndarray, np.n
     # too wide to share a word with the ordinal: their ranks are not
     order = np.argsort(keys)
     ascending = keys[order]
-    first = _firsts(ascending)
-    ranks, units = _sort_packed(np.cumsum(first) - 1, ordinals[order])
+    return _ranked_ints(ascending, ordinals[order], _firsts(ascending))
+
+
+def _ranked_ints(
+    ascending: np.ndarray, ordinals: np.ndarray, first: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of ascending keys, each once, by where a key differs from the one before."""
+    if first.all():
+        return ascending, ordinals
+    ranks, units = _sort_packed(np.cumsum(first) - 1, ordinals)
     return ascending[first][ranks], units
 
 
