@@ -27,6 +27,8 @@ _CROWDED = 1 / 64
 # every key is a block of its own where so many gaps are cut
 _TORN = 1 / 3
 _SAMPLE = 1 << 16
+# blocks that are put together at once
+_PART = 1 << 15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -205,22 +207,31 @@ def with_gaps(
         Separators and set offsets of all blocks.
     """
     count = len(separators)
-    own = np.zeros(count + 1, np.int64)
-    np.cumsum(lengths, out=own[1:])
     if not len(gaps):
-        return separators, own
-    has_gap = np.zeros(count, np.int64)
-    has_gap[gaps] = 1
-    # each block moves up by the gaps before it
-    places = np.arange(count)
-    places[1:] += np.cumsum(has_gap[:-1])
-    behind = places[gaps] + 1
+        return separators, np.append(0, np.cumsum(lengths))
     offsets = np.empty(count + len(gaps) + 1, np.int64)
-    offsets[places], offsets[behind], offsets[-1] = own[:-1], own[gaps + 1], own[-1]
-    if separators.type == pa.int64():
-        keys = np.empty(count + len(gaps), np.int64)
-        keys[places], keys[behind] = separators.to_numpy(), ends.to_numpy()
-        return pa.array(keys), offsets
-    order = np.empty(count + len(gaps), np.int64)
-    order[places], order[behind] = np.arange(count), np.arange(len(gaps)) + count
-    return pa.concat_arrays([separators, ends]).take(pa.array(order)), offsets
+    offsets[0] = 0
+    behind = offsets[1:]
+    is_int = separators.type == pa.int64()
+    own = separators.to_numpy() if is_int else np.arange(count)
+    others = ends.to_numpy() if is_int else np.arange(len(gaps)) + count
+    merged = np.empty(count + len(gaps), np.int64)
+    total = 0
+    # a part at a time, which stays in the cache
+    for start in range(0, count, _PART):
+        end = min(start + _PART, count)
+        first, last = np.searchsorted(gaps, (start, end))
+        here = slice(start + first, end + last)
+        places = np.arange(end - start)
+        gap = np.zeros(end - start, np.int64)
+        gap[gaps[first:last] - start] = 1
+        # each block moves up by the gaps before it
+        places[1:] += np.cumsum(gap[:-1])
+        after = places[gaps[first:last] - start] + 1
+        sums = np.cumsum(lengths[start:end]) + total
+        merged[here][places], merged[here][after] = own[start:end], others[first:last]
+        behind[here][places], behind[here][after] = sums, sums[gaps[first:last] - start]
+        total = int(sums[-1])
+    if is_int:
+        return pa.array(merged), offsets
+    return pa.concat_arrays([separators, ends]).take(pa.array(merged)), offsets
