@@ -66,6 +66,15 @@ class _Coarse:
     cells: np.ndarray | None = None
 
 
+class _Tried(NamedTuple):
+    """What is kept of a form that was measured: all it takes to make it again."""
+
+    size: int
+    false_units: float
+    first: np.ndarray
+    cells: np.ndarray | None
+
+
 def false_units(blocks: Blocks, weights: np.ndarray) -> float:
     """Units that a present key finds in vain, on average.
 
@@ -103,7 +112,7 @@ class Ladder:
         sizes = np.arange(unit_count, dtype=np.float64)
         self._set_bits = np.append(0, np.cumsum(np.log2((unit_count - sizes) / (sizes + 1))))
         self.ways = ("even",) if self._codes.type == pa.binary() else ("even", "grid")
-        self._tried: list[tuple[int, float, _Coarse]] = []
+        self._tried: list[_Tried] = []
         self.exact = self.point("exact", self._finest)
 
     def point(self, way: str, state: _Coarse) -> TradeOff:
@@ -116,7 +125,7 @@ class Ladder:
             ordinals=(state.pairs % self._units).astype(np.int32),
         )
         told = TradeOff(way, blocks, self._measure(blocks), false_units(blocks, state.weights))
-        self._tried.append((told.size, told.false_units, replace(state, pairs=state.pairs[:0])))
+        self._tried.append(_Tried(told.size, told.false_units, state.first, state.cells))
         return told
 
     def _separators(self, state: _Coarse) -> pa.Array:
@@ -186,21 +195,21 @@ class Ladder:
         Returns:
             The best such mixture; ``None`` where nothing measured is finer, or nothing fits.
         """
-        fine = [tried for tried in self._tried if tried[0] > size]
-        coarse = [tried for tried in self._tried if tried[0] <= size]
-        lines = (
-            (below[1] + (above[1] - below[1]) * share, at)
-            for at, (above, below) in enumerate(itertools.product(fine, coarse))
-            for share in [(size - below[0]) / (above[0] - below[0])]
-        )
-        expected = min(lines, default=None)
-        if expected is None:
+        fine = [tried for tried in self._tried if tried.size > size]
+        coarse = [tried for tried in self._tried if tried.size <= size]
+        if not fine or not coarse:
             return None
-        above, below = fine[expected[1] // len(coarse)], coarse[expected[1] % len(coarse)]
-        low, high, best = (0.0, below[0]), (1.0, above[0]), None
+
+        def expected(pair: tuple[_Tried, _Tried]) -> float:
+            above, below = pair
+            share = (size - below.size) / (above.size - below.size)
+            return below.false_units + (above.false_units - below.false_units) * share
+
+        finer, coarser = min(itertools.product(fine, coarse), key=expected)
+        low, high, best = (0.0, coarser.size), (1.0, finer.size), None
         for _ in range(_MIXTURES):
             share = low[0] + (high[0] - low[0]) * (size - low[1]) / (high[1] - low[1])
-            point = self.point("mixed", self._mixed(above[2], below[2], share))
+            point = self.point("mixed", self._mixed(finer, coarser, share))
             if point.size > size:
                 high = (share, point.size)
                 continue
@@ -209,7 +218,7 @@ class Ladder:
                 break
         return best
 
-    def _mixed(self, finer: _Coarse, coarser: _Coarse, share: float) -> _Coarse:
+    def _mixed(self, finer: _Tried, coarser: _Tried, share: float) -> _Coarse:
         split = round(share * (len(self._first) - 1))
         begun, going = finer.first < split, coarser.first > split
         starts = np.zeros(len(self._first), bool)

@@ -130,6 +130,14 @@ KEYS = (*(name for name in COLUMNS if name != "st"), "st.k")
 class TableContract:
     """What holds for tables of every format."""
 
+    def indexed(self, spark: Any, make_table: Callable[[], Driver]) -> Driver:
+        """A table of all rows with an index on ``l``."""
+        table = make_table()
+        table.create(rows_of(spark, 0))
+        table.append(rows_of(spark))
+        ls.create_index(table.name, ["l"], spark=spark)
+        return table
+
     def check(self, spark: Any, query: str) -> tuple[int, int]:
         """Insist on equal rows with skipping off and on; tells files before and after."""
         ls.disable(spark)
@@ -205,10 +213,7 @@ class TableContract:
         self, spark: Any, make_table: Callable[[], Driver]
     ) -> None:
         """A key that is in one file opens that file, however the table is named."""
-        table = make_table()
-        table.create(rows_of(spark, 0))
-        table.append(rows_of(spark))
-        ls.create_index(table.name, ["l"], spark=spark)
+        table = self.indexed(spark, make_table)
         found = ls.find_files(table.name, "l = 4726", spark=spark)
 
         assert (len(found.paths), found.total) == (1, FILES)
@@ -219,10 +224,7 @@ class TableContract:
 
     def test_new_files_are_read(self, spark: Any, make_table: Callable[[], Driver]) -> None:
         """Files that came after the index are read by every query, and told as uncovered."""
-        table = make_table()
-        table.create(rows_of(spark, 0))
-        table.append(rows_of(spark))
-        ls.create_index(table.name, ["l"], spark=spark)
+        table = self.indexed(spark, make_table)
         table.append(rows_of(spark, 60, files=2))
         query = f"SELECT id FROM {table.relation()} WHERE l = 4726"
 
@@ -260,10 +262,7 @@ class TableContract:
         self, spark: Any, make_table: Callable[[], Driver]
     ) -> None:
         """An index that a dropped table left behind says nothing of its successor."""
-        table = make_table()
-        table.create(rows_of(spark, 0))
-        table.append(rows_of(spark))
-        ls.create_index(table.name, ["l"], spark=spark)
+        table = self.indexed(spark, make_table)
         table.recreate(rows_of(spark, 60, files=2))
 
         total, read = self.check(spark, f"SELECT id FROM {table.relation()} WHERE l = 4726")

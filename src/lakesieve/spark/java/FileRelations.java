@@ -1,6 +1,5 @@
 package lakesieve;
 
-import java.util.HashMap;
 import java.util.List;
 import org.apache.spark.api.python.PythonUtils;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
