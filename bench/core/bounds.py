@@ -164,7 +164,7 @@ def stream_bound(pairs: int) -> Measured:
 def _stream(pairs: int, told: Connection) -> None:
     chunk = 1_000_000
     random = np.random.default_rng(0)
-    builder = BlockBuilder(max_pairs=4_000_000)
+    builder = BlockBuilder(max_pairs=2_000_000)
     start = time.perf_counter()
     size = 0
     for first in range(0, pairs, chunk):

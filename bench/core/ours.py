@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Lakesieve", "half_open"]
 
-SEGMENT_PAIRS = 4_000_000
+# arrays of that length come from the heap, not fresh from the system
+SEGMENT_PAIRS = 2_000_000
 CACHE_BYTES = 2 << 30
 
 

@@ -64,12 +64,12 @@ def encode_stream(values: np.ndarray) -> bytes:
     worth = 1.02 * min(cost for _, cost in estimates.values()) + 0.02
     return min(
         (
-            _coded(values, least, codec, *estimates[width])
+            _Coded(values, least, codec, *estimates[width])
             for codec, width in _WIDTHS.items()
             if estimates[width][1] <= worth
         ),
-        key=len,
-    )
+        key=lambda coded: coded.size,
+    ).joined()
 
 
 def bits_a_value(values: np.ndarray) -> float:
@@ -81,33 +81,49 @@ def bits_a_value(values: np.ndarray) -> float:
     return min(_low_bits(sample, width)[1] for width in _WIDTHS.values())
 
 
-def _coded(values: np.ndarray, least: int, codec: int, bits: int, cost: float) -> bytes:
-    width, word = _WIDTHS[codec], values.dtype.type
-    escape = word((1 << width) - 1)
-    above = values >> word(bits) if bits else values
-    # without an escape the highest symbol is itself
-    escaped = np.flatnonzero(above >= escape) if above.max() > escape else np.zeros(0, np.int64)
-    symbols = (np.minimum(above, escape) if len(escaped) else above).astype(np.uint8)
+class _Coded:
+    """Values coded in one way; low bits, whose size is known before, are packed when asked for."""
+
+    def __init__(self, values: np.ndarray, least: int, codec: int, bits: int, cost: float) -> None:
+        width, word = _WIDTHS[codec], values.dtype.type
+        escape = word((1 << width) - 1)
+        above = values >> word(bits) if bits else values
+        # without an escape the highest symbol is itself
+        escaped = np.flatnonzero(above >= escape) if above.max() > escape else np.zeros(0, np.int64)
+        symbols = (np.minimum(above, escape) if len(escaped) else above).astype(np.uint8)
+        joined = _together(symbols, width).tobytes()
+        packed = _codec(_LEVELS[0]).compress(joined, asbytes=True)
+        if 8 * len(packed) < _REPETITIVE * (cost - bits) * len(values):
+            packed = min(packed, _codec(_LEVELS[-1]).compress(joined, asbytes=True), key=len)
+        if len(packed) >= len(joined):
+            codec, packed = codec | _PLAIN, joined
+        rest = (above[escaped] - escape).astype(_WORD).tobytes()
+        if rest:
+            rest = _codec(_LEVELS[-1]).compress(rest, asbytes=True)
+        low = (len(values) * bits + 7) // 8
+        self._values, self._bits = values, bits
+        self._header = _HEADER.pack(codec, bits, least, len(packed), low, len(rest))
+        self._packed, self._rest = packed, rest
+        self.size = len(self._header) + len(packed) + low + len(rest)
+
+    def joined(self) -> bytes:
+        """The stream."""
+        low = self._values & self._values.dtype.type((1 << self._bits) - 1)
+        packed = _pack_bits(low, self._bits) if self._bits else b""
+        return b"".join((self._header, self._packed, packed, self._rest))
+
+
+def _together(symbols: np.ndarray, width: int) -> np.ndarray:
+    """Bytes of as many symbols as fit."""
     together = 8 // width
-    if together > 1:
-        if len(symbols) % together:
-            symbols = np.append(symbols, np.zeros(-len(symbols) % together, np.uint8))
-        parts = symbols[::together].copy()
-        for at in range(1, together):
-            parts |= symbols[at::together] << (width * at)
-        symbols = parts
-    joined = symbols.tobytes()
-    packed = _codec(_LEVELS[0]).compress(joined, asbytes=True)
-    if 8 * len(packed) < _REPETITIVE * (cost - bits) * len(values):
-        packed = min(packed, _codec(_LEVELS[-1]).compress(joined, asbytes=True), key=len)
-    if len(packed) >= len(joined):
-        codec, packed = codec | _PLAIN, joined
-    low = _pack_bits(values & word((1 << bits) - 1), bits) if bits else b""
-    rest = (above[escaped] - escape).astype(_WORD).tobytes()
-    if rest:
-        rest = _codec(_LEVELS[-1]).compress(rest, asbytes=True)
-    header = _HEADER.pack(codec, bits, least, len(packed), len(low), len(rest))
-    return b"".join((header, packed, low, rest))
+    if together == 1:
+        return symbols
+    if len(symbols) % together:
+        symbols = np.append(symbols, np.zeros(-len(symbols) % together, np.uint8))
+    parts = symbols[::together].copy()
+    for at in range(1, together):
+        parts |= symbols[at::together] << (width * at)
+    return parts
 
 
 def decode_stream(data: memoryview, at: int, count: int) -> tuple[np.ndarray, int]:

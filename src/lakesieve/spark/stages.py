@@ -43,7 +43,8 @@ CUT_SCHEMA = "kind string, body binary"
 
 BUFFER_ROWS = 2_000_000
 BUFFER_BYTES = 128 << 20
-SEGMENT_PAIRS = 4_000_000
+# arrays of that length come from the heap, not fresh from the system
+SEGMENT_PAIRS = 2_000_000
 
 _ROWS = b"rows"
 

@@ -32,7 +32,7 @@ __all__ = ["COMPACTION", "CompactionPolicy", "compaction_changes", "wants_compac
 COMPACTION = "8"
 """The policy of an index that was given none."""
 
-SEGMENT_ORDINALS = 4_000_000
+SEGMENT_ORDINALS = 2_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
