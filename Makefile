@@ -5,29 +5,39 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 BIN := .venv/bin
+# the older line of Spark has an environment of its own
+BIN_3_5 := .venv-3.5/bin
 # written last by tools/setup.sh: a half-made environment is made again
-STAMP := .venv/.complete
+STAMPS := .venv/.complete .venv-3.5/.complete
 ARGS ?=
+TESTS_3_5 := $(addprefix tests/spark/test_,$(addsuffix .py,contract differential build failures lines))
 
-.PHONY: help setup java demo test lint bench bench-core clean
+.PHONY: help setup java demo test test-3.5 lint bench bench-core clean
 
 help: ## list these commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9.-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' Makefile
 
-setup: java $(STAMP) ## create or update .venv (needs Python 3.11+ and Java 17+)
+setup: java $(STAMPS) ## create or update .venv and .venv-3.5 (needs Python 3.11+ and Java 17+)
 
 java:
 	@tools/check_java.sh
 
-$(STAMP): pyproject.toml requirements.lock tools/setup.sh
-	@tools/setup.sh $(STAMP)
+.venv/.complete: pyproject.toml requirements.lock tools/setup.sh
+	@tools/setup.sh .venv requirements.lock
+
+.venv-3.5/.complete: pyproject.toml requirements-3.5.lock tools/setup.sh
+	@tools/setup.sh .venv-3.5 requirements-3.5.lock
 
 demo: setup ## TPC-H on Iceberg, skipping off and on (ARGS="--scale 1 --dir demo-data")
 	@$(BIN)/lakesieve demo $(ARGS)
 
 # the linters first: they take seconds; conftest.py puts the Spark tests last
-test: lint ## lint, then every test (ARGS="-m 'not spark'" for the fast ones)
+test: lint $(if $(ARGS),,test-3.5) ## lint, then every test (ARGS="-m 'not spark'" for the fast ones)
+	$(if $(ARGS),@echo "Spark 3.5 is left out where ARGS are given; make test-3.5 runs its tests.")
 	$(BIN)/pytest $(ARGS)
+
+test-3.5: setup ## what differs between the lines of Spark, on Spark 3.5
+	$(BIN_3_5)/pytest $(TESTS_3_5)
 
 lint: setup ## ruff, mypy, import layers
 	$(BIN)/ruff check
@@ -42,6 +52,6 @@ bench-core: setup ## the index core beside its peers (ARGS="--rows 2e6 --plot cu
 	$(BIN)/python -m bench.core $(ARGS)
 
 clean: ## remove everything that was generated, .venv too
-	rm -rf .venv build dist demo-data bench-data warehouse spark-warehouse metastore_db derby.log
+	rm -rf .venv .venv-3.5 build dist demo-data bench-data warehouse spark-warehouse metastore_db derby.log
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Create or update .venv from requirements.lock, then write the stamp file named by $1.
+# Create or update the environment $1 from the lock $2, then write the stamp $1/.complete.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-readonly stamp=$1
+readonly env=$1 lock=$2
 readonly probe='import sys; sys.exit(sys.version_info < (3, 11))'
 
 new_enough() { "$1" -c "$probe" >/dev/null 2>&1; }
@@ -24,23 +24,23 @@ find_python() {
   return 1
 }
 
-rm -f "$stamp"
-if ! new_enough .venv/bin/python || ! .venv/bin/python -m pip --version >/dev/null 2>&1; then
+rm -f "$env/.complete"
+if ! new_enough "$env/bin/python" || ! "$env/bin/python" -m pip --version >/dev/null 2>&1; then
   python=$(find_python)
-  echo "Creating .venv with $("$python" --version) ..." >&2
-  if ! "$python" -m venv --clear .venv; then
+  echo "Creating $env with $("$python" --version) ..." >&2
+  if ! "$python" -m venv --clear "$env"; then
     echo "error: $python cannot create virtual environments." >&2
     echo "Install its venv module (Debian, Ubuntu: python3-venv) and try again." >&2
     exit 1
   fi
 fi
 
-# uv itself comes from the lock too, so that everyone resolves with the same one
-uv=$(sed -n 's/^uv==\([0-9.]*\).*/\1/p' requirements.lock)
-echo "Installing what requirements.lock names ..." >&2
-.venv/bin/python -m pip install --quiet --disable-pip-version-check "uv==$uv"
+# uv itself comes from the locks too, so that everyone resolves with the same one
+uv=$(sed -n 's/^uv==\([0-9.]*\).*/\1/p' "$lock")
+echo "Installing what $lock names ..." >&2
+"$env/bin/python" -m pip install --quiet --disable-pip-version-check "uv==$uv"
 # links fail where the cache lies on another file system; a copy always works
-export UV_LINK_MODE=${UV_LINK_MODE:-copy} VIRTUAL_ENV=$PWD/.venv
-.venv/bin/uv pip sync --quiet --require-hashes requirements.lock
-.venv/bin/uv pip install --quiet --no-deps -e .
-touch "$stamp"
+export UV_LINK_MODE=${UV_LINK_MODE:-copy} VIRTUAL_ENV=$PWD/$env
+"$env/bin/uv" pip sync --quiet --require-hashes "$lock"
+"$env/bin/uv" pip install --quiet --no-deps -e .
+touch "$env/.complete"

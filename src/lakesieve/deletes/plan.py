@@ -14,6 +14,7 @@ from lakesieve.errors import ErrorKind, SetupError, UnsupportedError
 from lakesieve.tables import open_table
 from lakesieve.tables.iceberg import IcebergTable
 from lakesieve.tables.janino import JavaSources
+from lakesieve.tables.lines import LINES, line_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -235,6 +236,13 @@ def _check_session(spark: SparkSession) -> None:
             "This is a Spark Connect session, which has no access to Iceberg's planning.",
             kind=ErrorKind.UNSUPPORTED_SESSION,
             hint="Use a classic session (spark-submit, pyspark, or ls.local_session()).",
+        )
+    newest = LINES[0]
+    if line_of(spark.version) != newest:
+        raise UnsupportedError(
+            f"Equality deletes are not planned on Spark {spark.version}.",
+            kind=ErrorKind.UNSUPPORTED_SESSION,
+            hint=f"Use Spark {newest.name}; Iceberg itself reads such tables on either.",
         )
     jvm: Any = spark._jvm
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()

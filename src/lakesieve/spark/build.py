@@ -28,6 +28,7 @@ from lakesieve.spark.stages import (
     scatter,
 )
 from lakesieve.store import Changes, stage_catalogue
+from lakesieve.tables.lines import arrow_of, by_number, frame_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -109,8 +110,8 @@ def build_segments(
             # both stages in one task: a shuffle of so little would cost more than it spreads
             by_bucket = runs.coalesce(1)
         else:
-            by_bucket = runs.repartitionById(tally_bucket + 1, "bucket")
-        told = by_bucket.mapInArrow(cut(plan), CUT_SCHEMA).toArrow()
+            by_bucket = by_number(runs, tally_bucket + 1, "bucket")
+        told = arrow_of(by_bucket.mapInArrow(cut(plan), CUT_SCHEMA))
     segments, tally = _collect(told, files.num_rows)
     _check_rows(files, tally)
     return Built(segments=segments, files=_with_flags(files, tally))
@@ -155,7 +156,7 @@ def draw_curve(
     buckets = max(1, source.rows // CURVE_ROWS)
     with _scattered(spark, rule, source, watch, buckets=buckets) as (runs, tally_bucket):
         middle = runs.where(f"bucket = {tally_bucket // 2}").repartition(1)
-        told = middle.mapInArrow(curve(source.files.num_rows), CUT_SCHEMA).toArrow()
+        told = arrow_of(middle.mapInArrow(curve(source.files.num_rows), CUT_SCHEMA))
     points = [json.loads(body) for body in told.column("body").to_pylist()]
     points.sort(key=lambda point: (point["bits_per_row"], point["false_files"]))
     best: list[dict[str, Any]] = []
@@ -234,9 +235,9 @@ def _check_collation(column: Column, found: str) -> None:
 
 def file_hashes(spark: SparkSession, paths: pa.ChunkedArray) -> tuple[int, np.ndarray, np.ndarray]:
     """Hash every path as the rows will be hashed; try another salt in case two collide."""
-    frame = spark.createDataFrame(pa.table({"path": paths}))
+    frame = frame_of(spark, "path", paths)
     for salt in range(8):
-        told = frame.selectExpr("path", f"xxhash64(path, {salt}) AS hash").toArrow()
+        told = arrow_of(frame.selectExpr("path", f"xxhash64(path, {salt}) AS hash"))
         hashes = told.column("hash").to_numpy()
         order = np.argsort(hashes, kind="stable")
         ascending = hashes[order]
@@ -266,7 +267,7 @@ def _boundaries(
     sample: DataFrame, key_types: Sequence[KeyType], buckets: int
 ) -> tuple[int | bytes, ...]:
     """Quantiles of sampled keys: first code of every bucket but the first."""
-    codes = encode_rows(key_types, sample.drop("file").toArrow().columns).drop_null()
+    codes = encode_rows(key_types, arrow_of(sample.drop("file")).columns).drop_null()
     if len(codes) == 0:
         return ()
     codes = codes.take(pc.sort_indices(codes))

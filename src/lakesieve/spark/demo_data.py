@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, LakesieveError, SetupError
+from lakesieve.tables.lines import by_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -153,13 +154,11 @@ def in_order_of_arrival(lineitem: DataFrame, files: int) -> DataFrame:
     delay = f"IF(pmod({identity} DIV 1000000, 50) = 0, pmod({identity} DIV 100000000, 365), 0)"
     days = last - first + 1
     arrival = f"unix_date(l_receiptdate) - {first} + {time_of_day} + {delay}"
-    return (
-        lineitem.selectExpr("*", f"least({arrival}, {days} - 0.000001D) AS _arrival")
-        .selectExpr("*", f"CAST(_arrival / {days} * {files} AS INT) AS _file")
-        .repartitionById(files, "_file")
-        .sortWithinPartitions("_arrival")
-        .drop("_arrival", "_file")
-    )
+    arrived = lineitem.selectExpr(
+        "*", f"least({arrival}, {days} - 0.000001D) AS _arrival"
+    ).selectExpr("*", f"CAST(_arrival / {days} * {files} AS INT) AS _file")
+    in_files = by_number(arrived, files, "_file")
+    return in_files.sortWithinPartitions("_arrival").drop("_arrival", "_file")
 
 
 def _measure(spark: SparkSession, scale: float) -> DemoTable:

@@ -21,7 +21,7 @@ from lakesieve.index import (
 from lakesieve.spark.build import build_segments, staged
 from lakesieve.spark.progress import Watch
 from lakesieve.spark.rule import installed_rule
-from lakesieve.spark.source import Source
+from lakesieve.spark.source import Source, indexable
 from lakesieve.spark.verify import check_rows
 from lakesieve.store import (
     CompactionPolicy,
@@ -127,7 +127,7 @@ class SparkIndex(Index):
         columns = self._columns(version, strict=is_current)
         if version.id is None or columns is None:
             return None, 0
-        live = self._table.live_files(version)
+        live = indexable(self._table.live_files(version))
         rule = installed_rule(self._spark)
         for left in reversed(range(_ATTEMPTS)):
             base = self._store.snapshot()

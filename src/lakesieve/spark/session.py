@@ -12,11 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, InvalidInputError, SetupError, UnsupportedError
+from lakesieve.tables.lines import check_formats, line_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyspark.sql import SparkSession
+
+    from lakesieve.tables.lines import SparkLine
 
 __all__ = ["check_java", "check_session", "local_session"]
 
@@ -24,16 +27,24 @@ MINIMUM_JAVA = 17
 CATALOG = "lake"
 _WAREHOUSE = "spark.lakesieve.warehouse"
 _SET_UP = "spark.lakesieve.formats"
+_EXTENSIONS = "spark.sql.extensions"
+_SPARK_CATALOG = "spark.sql.catalog.spark_catalog"
 _FORMATS = {
-    "iceberg": {
-        "spark.jars.packages": "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
-        "spark.sql.extensions": (
-            "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
-        ),
-    },
     "delta": {
-        "spark.jars.packages": "io.delta:delta-spark_4.1_2.13:4.4.0",
-        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        _EXTENSIONS: "io.delta.sql.DeltaSparkSessionExtension",
+        _SPARK_CATALOG: "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        # by default 50 tasks for each reading of a table's log
+        "spark.databricks.delta.snapshotPartitions": "2",
+    },
+    "hudi": {
+        _EXTENSIONS: "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
+        _SPARK_CATALOG: "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
+        "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
+        "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
+    },
+    # after Delta: on Spark 3.5 its extensions stumble over an UPDATE of others
+    "iceberg": {
+        _EXTENSIONS: ("org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"),
     },
     "parquet": {},
 }
@@ -51,12 +62,14 @@ def local_session(
 
     Args:
         warehouse: Directory of the catalog's tables; created on first write.
-        formats: Table formats to set up: ``iceberg``, ``delta``, ``parquet``. Delta tables belong
-            to the catalog ``spark_catalog``; Parquet needs nothing.
+        formats: Table formats to set up: ``iceberg``, ``delta``, ``parquet``, and with Spark 3.5
+            ``hudi``. Parquet needs nothing. Delta and Hudi tables belong to the catalog
+            ``spark_catalog``; of the two, the one named first has it.
         conf: Further Spark settings; they win over the defaults.
 
     Raises:
         SetupError: Java 17 or newer, or PySpark, is missing.
+        UnsupportedError: This PySpark is of no supported line, or a format has no runtime for it.
         InvalidInputError: An unknown format, or a session with another warehouse or without one of
             the formats is already running in this process.
     """
@@ -69,6 +82,7 @@ def local_session(
         )
     check_java()
     try:
+        import pyspark
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise SetupError(
@@ -77,7 +91,9 @@ def local_session(
             hint="Install it with: pip install 'lakesieve[spark]'",
         ) from error
     root = str(warehouse) if "://" in str(warehouse) else str(Path(warehouse).absolute())
-    settings = _defaults(root, formats) | dict(conf or {})
+    line = line_of(pyspark.__version__)
+    check_formats(line, formats)
+    settings = _defaults(root, formats, line) | dict(conf or {})
     # the workers need this environment's packages; PySpark asks the environment alone for them
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("lakesieve")
@@ -107,7 +123,7 @@ def _check_running(spark: SparkSession, wanted: Mapping[str, str]) -> None:
         )
 
 
-def _defaults(warehouse: str, formats: Sequence[str]) -> dict[str, str]:
+def _defaults(warehouse: str, formats: Sequence[str], line: SparkLine) -> dict[str, str]:
     with resources.as_file(resources.files("lakesieve.spark") / "ivysettings.xml") as ivy:
         ivy_settings = str(ivy)
     settings = {
@@ -126,10 +142,13 @@ def _defaults(warehouse: str, formats: Sequence[str]) -> dict[str, str]:
         _WAREHOUSE: warehouse,
         _SET_UP: " ".join(sorted(set(formats))),
     }
-    for key in ("spark.jars.packages", "spark.sql.extensions"):
-        values = [
-            _FORMATS[name][key] for name in _FORMATS if name in formats and key in _FORMATS[name]
-        ]
+    # all are asked for in one order, whatever the caller's, but the first one takes what is single
+    for name in reversed(formats):
+        settings |= _FORMATS[name]
+    wanted = [name for name in _FORMATS if name in formats]
+    extensions = [_FORMATS[name][_EXTENSIONS] for name in wanted if _EXTENSIONS in _FORMATS[name]]
+    packages = [line.packages[name] for name in wanted if name in line.packages]
+    for key, values in ((_EXTENSIONS, extensions), ("spark.jars.packages", packages)):
         if values:
             settings[key] = ",".join(values)
     if "iceberg" in formats:
@@ -137,12 +156,6 @@ def _defaults(warehouse: str, formats: Sequence[str]) -> dict[str, str]:
         settings[catalog] = "org.apache.iceberg.spark.SparkCatalog"
         settings[f"{catalog}.type"] = "hadoop"
         settings[f"{catalog}.warehouse"] = warehouse
-    if "delta" in formats:
-        # by default 50 tasks for each reading of a table's log
-        settings["spark.databricks.delta.snapshotPartitions"] = "2"
-        settings["spark.sql.catalog.spark_catalog"] = (
-            "org.apache.spark.sql.delta.catalog.DeltaCatalog"
-        )
     return settings
 
 
@@ -184,9 +197,4 @@ def check_session(spark: SparkSession) -> None:
             kind=ErrorKind.UNSUPPORTED_SESSION,
             hint="Use a classic session (spark-submit, pyspark, or ls.local_session()).",
         )
-    if not spark.version.startswith("4.1."):
-        raise UnsupportedError(
-            f"Spark {spark.version} is not supported.",
-            kind=ErrorKind.UNSUPPORTED_SESSION,
-            hint="Use Spark 4.1.",
-        )
+    line_of(spark.version)

@@ -9,15 +9,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakesieve.sieve import KeyType
+from lakesieve.tables.lines import arrow_of
 
 if TYPE_CHECKING:
     from lakesieve.spark.rule import InstalledRule
     from lakesieve.tables import Column, Table, TableVersion
 
-__all__ = ["SMALLEST_SPLIT", "Source"]
+__all__ = ["SMALLEST_SPLIT", "Source", "indexable"]
 
 SMALLEST_SPLIT = 4 << 20
 """Bytes of files that a task reads at least."""
+
+
+def indexable(live: pa.Table) -> pa.Table:
+    """Those of a version's live files whose keys an index can hold."""
+    if "indexable" not in live.column_names:
+        return live
+    return live.filter(live.column("indexable"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +77,7 @@ class Source:
             rows = self.table.raw_rows(
                 self.version, (), split_bytes=SMALLEST_SPLIT, selection=selection
             )
-            counts = rows.groupBy("file").count().toArrow()
+            counts = arrow_of(rows.groupBy("file").count())
         places = pc.index_in(self.files.column("path"), value_set=counts.column("file"))
         found = pc.fill_null(counts.column("count").take(places), 0)
         at = self.files.column_names.index("records")

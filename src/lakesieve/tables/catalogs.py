@@ -12,6 +12,7 @@ from lakesieve.errors import (
     NotFoundError,
     UnsupportedError,
 )
+from lakesieve.tables.lines import error_class
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,12 +21,13 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMS", "catalog_table", "format_of", "named_errors"]
 
-FORMS = "catalog.database.table, iceberg:PATH, delta:PATH or parquet:PATH"
+FORMS = "catalog.database.table, iceberg:PATH, delta:PATH, hudi:PATH or parquet:PATH"
 """How tables are named."""
 
 _CLASSES = {
     "org.apache.iceberg.spark.source.SparkTable": "iceberg",
     "org.apache.spark.sql.delta.catalog.DeltaTableV2": "delta",
+    "org.apache.spark.sql.hudi.catalog.HoodieInternalV2Table": "hudi",
 }
 
 
@@ -74,7 +76,7 @@ def named_errors(name: str) -> Iterator[None]:
         kind = str(java.getClass().getSimpleName())
         raise _named_error(kind, str(java.getMessage() or kind), name) from error
     except PySparkException as error:
-        raise _named_error(str(error.getCondition()), str(error), name) from error
+        raise _named_error(error_class(error), str(error), name) from error
 
 
 _NO_TABLE = frozenset(

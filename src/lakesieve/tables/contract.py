@@ -84,7 +84,8 @@ class Table(Protocol):
         """Data files of that version: ``path`` string, ``size`` int64, ``records`` int64.
 
         ``records`` is null where only the file itself tells. Where a file may be rewritten in
-        place, ``path`` tells its contents apart too, and ``location`` is the path alone.
+        place, ``path`` tells its contents apart too, and ``location`` is the path alone. What is
+        not ``indexable``, where there is such a column, is read by every query.
         """
 
     def copy_to(self, name: str, version: TableVersion) -> None:

@@ -12,6 +12,7 @@ from lakesieve.errors import ErrorKind, NotFoundError, UnsupportedError
 from lakesieve.tables.catalogs import named_errors
 from lakesieve.tables.contract import RAW_READ, Column, TableVersion
 from lakesieve.tables.janino import JavaSources
+from lakesieve.tables.lines import arrow_of, delta_commit_at, delta_snapshot_at
 from lakesieve.tables.reading import hadoop_path, in_larger_tasks, keys_of
 from lakesieve.tables.struct_schema import delta_columns
 
@@ -92,13 +93,13 @@ class DeltaTable:
         from py4j.protocol import Py4JJavaError
         from pyspark.errors import PySparkException
 
-        none, cause = _none(self._spark), None
+        cause = None
         try:
             number = int(asked) if asked.isascii() and asked.isdigit() else self._number_at(asked)
             if number == self._snapshot.version():
                 return self._snapshot
             if number is not None and number < self._snapshot.version():
-                return self._log.getSnapshotAt(number, none, self._entry, False)
+                return delta_snapshot_at(self._spark, self._log, number, self._entry)
         except (Py4JJavaError, PySparkException) as error:
             cause = error
         raise NotFoundError(
@@ -115,10 +116,8 @@ class DeltaTable:
             return None
         if instant.tzinfo is None:
             instant = instant.replace(tzinfo=UTC)
-        jvm: Any = self._spark._jvm
-        moment = jvm.java.sql.Timestamp(math.floor(instant.timestamp() * 1000))
-        history = self._log.history()
-        return int(history.getActiveCommitAtTime(moment, self._entry, True, True, False).version())
+        millis = math.floor(instant.timestamp() * 1000)
+        return delta_commit_at(self._spark, self._log, millis, self._entry)
 
     def columns(self, version: TableVersion) -> Mapping[tuple[str, ...], Column]:
         """The columns, and the fields of structs outside lists and maps, as of that version.
@@ -135,7 +134,7 @@ class DeltaTable:
         delta_columns(version.schema)
         records = F.get_json_object("stats", "$.numRecords").cast("bigint").alias("records")
         rows = self._absolute(self._added(version), F.col("size"), records)
-        return rows.toArrow().cast(_FILES_SCHEMA)
+        return arrow_of(rows).cast(_FILES_SCHEMA)
 
     def _absolute(self, logged: DataFrame, *more: SparkColumn) -> DataFrame:
         """Data files of the log as ``path``: the log has relative and absolute ones, encoded."""
@@ -178,7 +177,7 @@ class DeltaTable:
         self._snapshot = self._log.update(False, _none(self._spark), self._entry)
         live, gone = self._snapshot.allFiles().toDF(), self._snapshot.tombstones().toDF()
         paths = [self._absolute(DataFrame(java, self._spark)) for java in (live, gone)]
-        return paths[0].union(paths[1]).distinct().toArrow().column("path")
+        return arrow_of(paths[0].union(paths[1]).distinct()).column("path")
 
     def references(self) -> Sequence[str]:
         """Delta tables have no branches or tags."""

@@ -14,6 +14,7 @@ from lakesieve.tables.catalogs import named_errors
 from lakesieve.tables.contract import RAW_READ, Column, TableVersion
 from lakesieve.tables.iceberg_copy import copy_table
 from lakesieve.tables.iceberg_schema import columns_of_schema, fields_of_type
+from lakesieve.tables.lines import arrow_of
 from lakesieve.tables.reading import keys_of
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ class IcebergTable:
         rows = loaded.where("content = 0").selectExpr(
             "file_path AS path", "file_size_in_bytes AS size", "record_count AS records"
         )
-        return rows.toArrow().cast(_FILES_SCHEMA)
+        return arrow_of(rows).cast(_FILES_SCHEMA)
 
     def copy_to(self, name: str, version: TableVersion) -> None:
         """Register new metadata that lists one snapshot, under a location of its own."""
@@ -151,7 +152,7 @@ class IcebergTable:
             return _FILES_SCHEMA.empty_table().column("path")
         suffix = "#all_data_files" if self._path else ".all_data_files"
         loaded = self._spark.read.format("iceberg").load(self.name + suffix)
-        return loaded.selectExpr("file_path AS path").distinct().toArrow().column("path")
+        return arrow_of(loaded.selectExpr("file_path AS path").distinct()).column("path")
 
     def references(self) -> list[str]:
         """Names of the branches and tags other than ``main``."""

@@ -7,6 +7,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from lakesieve.errors import ErrorKind, SetupError
+from lakesieve.tables.lines import check_formats, line_of
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -18,6 +19,7 @@ __all__ = ["JavaSources", "check_format", "has_format"]
 _RUNTIMES = {
     "iceberg": "org.apache.iceberg.spark.SparkCatalog",
     "delta": "org.apache.spark.sql.delta.DeltaLog",
+    "hudi": "org.apache.hudi.HoodieFileIndex",
     "parquet": "org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat",
 }
 _LOADERS: dict[tuple[str, ...], Any] = {}
@@ -79,7 +81,10 @@ def _compiled(spark: SparkSession, parent: Any, file: Traversable) -> Any:
     compiler = compiler_class.getDeclaredConstructor(types).newInstance(_objects(spark, ()))
     compiler.setTargetVersion(8)  # static methods of interfaces
     compiler.setParentClassLoader(parent)
-    compiler.cook(file.read_text(encoding="utf-8"))
+    source = file.read_text(encoding="utf-8")
+    for word, other in line_of(spark.version).java.items():
+        source = source.replace(word, other)
+    compiler.cook(source)
     return compiler.getClassLoader()
 
 
@@ -109,7 +114,9 @@ def check_format(spark: SparkSession, name: str) -> None:
 
     Raises:
         SetupError: Its runtime is missing.
+        UnsupportedError: There is none for this line of Spark.
     """
+    check_formats(line_of(spark.version), [name])
     if not has_format(spark, name):
         raise SetupError(
             f"The runtime of {name} tables is not on the class path of this session.",

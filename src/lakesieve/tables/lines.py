@@ -1,0 +1,177 @@
+"""The lines of Spark that are supported, and all that differs between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from lakesieve.errors import ErrorKind, UnsupportedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from pyspark.errors import PySparkException
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = [
+    "LINES",
+    "SparkLine",
+    "arrow_of",
+    "by_number",
+    "check_formats",
+    "delta_commit_at",
+    "delta_snapshot_at",
+    "error_class",
+    "frame_of",
+    "line_of",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkLine:
+    """One line of Spark.
+
+    Args:
+        name: Major and minor version.
+        packages: Maven coordinates of each table format's runtime; formats without one are missing.
+        builtin: Formats that need no runtime.
+        java: Words of the Java sources, which are written for the newest line, and what stands for
+            them in this one.
+    """
+
+    name: str
+    packages: Mapping[str, str]
+    builtin: frozenset[str] = frozenset({"parquet"})
+    java: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def formats(self) -> frozenset[str]:
+        """Table formats that can be read."""
+        return self.builtin | set(self.packages)
+
+
+LINES = (
+    SparkLine(
+        name="4.1",
+        packages={
+            "iceberg": "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
+            "delta": "io.delta:delta-spark_4.1_2.13:4.4.0",
+        },
+    ),
+    SparkLine(
+        name="3.5",
+        packages={
+            "iceberg": "org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.11.0",
+            "delta": "io.delta:delta-spark_2.12:3.3.2",
+            "hudi": "org.apache.hudi:hudi-spark3.5-bundle_2.12:1.2.0",
+        },
+        java={
+            # in Scala 2.12, Seq is the one that may change
+            "scala.collection.immutable.Seq": "scala.collection.Seq",
+            "org.apache.spark.sql.classic.": "org.apache.spark.sql.",
+            # Iceberg's SparkScan
+            '"projection"': '"expectedSchema"',
+        },
+    ),
+)
+"""Newest first."""
+
+
+def line_of(version: str) -> SparkLine:
+    """The line that a version of Spark belongs to.
+
+    Raises:
+        UnsupportedError: It is none of those supported.
+    """
+    for line in LINES:
+        if version.startswith(f"{line.name}."):
+            return line
+    raise UnsupportedError(
+        f"Spark {version} is not supported.",
+        kind=ErrorKind.UNSUPPORTED_SESSION,
+        hint=f"Use Spark {' or '.join(line.name for line in LINES)}.",
+    )
+
+
+def check_formats(line: SparkLine, formats: Iterable[str]) -> None:
+    """Check that a line can read tables of some formats.
+
+    Raises:
+        UnsupportedError: One of them has no runtime for it.
+    """
+    missing = sorted(set(formats) - line.formats)
+    if missing:
+        others = [other.name for other in LINES if other.formats >= set(formats)]
+        raise UnsupportedError(
+            f"There is no runtime of {', '.join(missing)} tables for Spark {line.name}.",
+            kind=ErrorKind.UNSUPPORTED_SESSION,
+            hint=f"Use Spark {' or '.join(others)}: pip install 'pyspark=={others[0]}.*'."
+            if others
+            else "",
+        )
+
+
+def arrow_of(frame: DataFrame) -> pa.Table:
+    """All rows of a frame."""
+    if hasattr(frame, "toArrow"):
+        return frame.toArrow()
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    collected: Any = frame
+    return pa.Table.from_batches(collected._collect_as_arrow(), to_arrow_schema(frame.schema))
+
+
+def frame_of(spark: SparkSession, name: str, texts: pa.ChunkedArray) -> DataFrame:
+    """A frame of one column of texts, in their order, without a call for each.
+
+    Args:
+        spark: The session.
+        name: The column.
+        texts: Without nulls and line breaks.
+    """
+    from pyspark.sql import DataFrame
+    from pyspark.sql import functions as F
+
+    if hasattr(DataFrame, "toArrow"):
+        return spark.createDataFrame(pa.table({name: texts}))
+    rows = spark.range(1 if len(texts) else 0, numPartitions=1)
+    joined = F.lit("\n".join(texts.to_pylist()))
+    return rows.select(F.explode(F.split(joined, "\n")).alias(name))
+
+
+def by_number(frame: DataFrame, count: int, column: str) -> DataFrame:
+    """Rows of one number, below a count, in one partition, each number in its own."""
+    if hasattr(frame, "repartitionById"):
+        return frame.repartitionById(count, column)
+    from pyspark.sql import functions as F
+
+    # older lines hash: give each number a stand-in whose hash leads to a partition of its own
+    spark, stand_ins = frame.sparkSession, [0] * count
+    tried = spark.range(16 * count + 64).selectExpr("id", f"pmod(hash(id), {count}) AS place")
+    for row in tried.groupBy("place").min("id").collect():
+        stand_ins[row[0]] = row[1]
+    known = F.array(*(F.lit(stand_in).cast("long") for stand_in in stand_ins))
+    return frame.repartition(count, known[F.col(column)])
+
+
+def error_class(error: PySparkException) -> str:
+    """Spark's name of an error, such as ``TABLE_OR_VIEW_NOT_FOUND``."""
+    told: Any = error
+    return str(told.getCondition() if hasattr(told, "getCondition") else told.getErrorClass())
+
+
+def delta_snapshot_at(spark: SparkSession, log: Any, version: int, entry: Any) -> Any:
+    """A snapshot of a ``DeltaLog``, by its number."""
+    jvm: Any = spark._jvm
+    more = () if line_of(spark.version).name == "3.5" else (False,)
+    return log.getSnapshotAt(version, jvm.scala.Option.empty(), entry, *more)
+
+
+def delta_commit_at(spark: SparkSession, log: Any, millis: int, entry: Any) -> int:
+    """Number of the newest commit of a ``DeltaLog`` that is not later than a time."""
+    jvm: Any = spark._jvm
+    moment = jvm.java.sql.Timestamp(millis)
+    more = () if line_of(spark.version).name == "3.5" else (entry,)
+    return int(log.history().getActiveCommitAtTime(moment, *more, True, True, False).version())

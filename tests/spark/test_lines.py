@@ -1,0 +1,57 @@
+"""The lines of Spark: what each one has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyspark
+import pytest
+
+import lakesieve as ls
+from lakesieve.errors import UnsupportedError
+from lakesieve.tables.lines import LINES, by_number, frame_of, line_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+
+@pytest.mark.parametrize("version", ["3.4.4", "4.0.1", "4.10.0", "5.0.0"], ids=str)
+def test_other_versions_are_refused(version: str) -> None:
+    """A version of no supported line is refused, with those that are."""
+    with pytest.raises(UnsupportedError, match=r"Use Spark 4\.1 or 3\.5"):
+        line_of(version)
+
+
+def test_formats_without_a_runtime_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    """A format that has no runtime for this line is refused by name, wherever it is asked for."""
+    line = line_of(pyspark.__version__)
+    for name in {"iceberg", "delta", "hudi", "parquet"} - line.formats:
+        other = next(other.name for other in LINES if name in other.formats)
+        with pytest.raises(UnsupportedError, match=f"Use Spark {other}"):
+            ls.local_session(tmp_path, formats=[name])
+        with pytest.raises(UnsupportedError, match=f"Use Spark {other}"):
+            ls.list_indexes(f"{name}:{tmp_path}", spark=spark)
+
+
+def test_numbered_rows_get_partitions_of_their_own(spark: SparkSession) -> None:
+    """Each number has one partition, and no other number is in it."""
+    from pyspark.sql import functions as F
+
+    rows = spark.range(0, 500, 1, 3).selectExpr("CAST(id % 7 AS INT) AS n", "id")
+    placed = by_number(rows, 7, "n").withColumn("place", F.spark_partition_id())
+
+    pairs = placed.select("n", "place").distinct().collect()
+
+    assert len(pairs) == len({p.n for p in pairs}) == len({p.place for p in pairs}) == 7
+
+
+@pytest.mark.parametrize("texts", [[], ["a"], ["b", "", "ä 'x' \\n %", "a"]], ids=repr)
+def test_texts_keep_their_order(spark: SparkSession, texts: list[str]) -> None:
+    """A frame of texts holds exactly these, in order."""
+    import pyarrow as pa
+
+    frame = frame_of(spark, "t", pa.chunked_array([pa.array(texts, pa.string())]))
+
+    assert [row.t for row in frame.collect()] == texts
