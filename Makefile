@@ -28,7 +28,7 @@ java:
 .venv-3.5/.complete: pyproject.toml requirements-3.5.lock tools/setup.sh
 	@tools/setup.sh .venv-3.5 requirements-3.5.lock
 
-demo: setup ## TPC-H on Iceberg, skipping off and on (ARGS="--scale 1 --dir demo-data")
+demo: java .venv/.complete ## TPC-H on Iceberg, skipping off and on (ARGS="--scale 1 --dir demo-data")
 	@$(BIN)/lakesieve demo $(ARGS)
 
 # the linters first: they take seconds; conftest.py puts the Spark tests last
@@ -38,6 +38,7 @@ test: lint $(if $(ARGS),,test-3.5) ## lint, then every test (ARGS="-m 'not spark
 
 test-3.5: setup ## what differs between the lines of Spark, on Spark 3.5
 	$(BIN_3_5)/pytest $(TESTS_3_5)
+	$(BIN_3_5)/pytest tests/spark/hudi
 
 lint: setup ## ruff, mypy, import layers
 	$(BIN)/ruff check

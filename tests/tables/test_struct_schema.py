@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from lakesieve.tables.struct_schema import delta_columns, parquet_columns
+from lakesieve.errors import UnsupportedError
+from lakesieve.tables.struct_schema import delta_columns, hudi_columns, parquet_columns
 
 
 def _field(name: str, kind: Any, **metadata: object) -> dict[str, Any]:
@@ -86,3 +87,33 @@ def test_times_in_folders_and_collated_strings_are_no_keys() -> None:
     )
 
     assert [columns[p,].kind for p in ("t", "s", "u")] == ["other", "other", "timestamp"]
+
+
+def _hudi(*fields: dict[str, Any], **told: object) -> str:
+    return _document(*fields, **({"version": 9, "features": []} | told))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_same"),
+    [
+        ("integer", "long", True),
+        ("float", "double", False),
+        ("integer", "string", False),
+        ("decimal(10,2)", "decimal(12,2)", False),
+    ],
+    ids=["larger", "float", "text", "decimal"],
+)
+def test_a_promoted_column_of_hudi_is_another_one(before: str, after: str, is_same: bool) -> None:
+    """Older files give other values under a new type, but for larger integers."""
+    ids = {hudi_columns(_hudi(_field("c", kind)))["c",].field_id for kind in (before, after)}
+
+    assert len(ids) == (1 if is_same else 2)
+
+
+@pytest.mark.parametrize(
+    "told", [{"version": 10}, {"features": ["schema evolution on read"]}], ids=["newer", "evolved"]
+)
+def test_unknown_hudi_tables_are_refused(told: dict[str, Any]) -> None:
+    """A table version or a way to read that is not known is refused by name."""
+    with pytest.raises(UnsupportedError, match=r"version 10|evolution on read"):
+        hudi_columns(_hudi(_field("c", "long"), **told))

@@ -33,6 +33,7 @@ _FILES = (*_RULE, "spark/FileRelations", "spark/KeptFileIndex")
 _ADAPTERS = {
     "iceberg": ("IcebergScans", (*_BASE, "spark/IcebergScans")),
     "delta": ("DeltaScans", (*_FILES, "tables/DeltaFiles", "spark/DeltaScans")),
+    "hudi": ("HudiScans", (*_FILES, "tables/HudiFiles", "spark/HudiScans")),
     "parquet": ("ParquetScans", (*_FILES, "spark/ParquetScans")),
 }
 _JOINS = (*_ADAPTERS["iceberg"][1], "spark/DeleteJoins")

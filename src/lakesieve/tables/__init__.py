@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Column", "Table", "TableVersion", "columns_of", "open_table"]
 
-_LATER = ("hudi",)
-_PATHS = ("iceberg", "delta", "parquet")
+_PATHS = ("iceberg", "delta", "hudi", "parquet")
 
 
 def open_table(spark: SparkSession, name: str) -> Table:
@@ -22,8 +21,8 @@ def open_table(spark: SparkSession, name: str) -> Table:
 
     Args:
         spark: The session whose catalogs are searched.
-        name: ``catalog.database.table``; ``iceberg:PATH``, ``delta:PATH`` or ``parquet:PATH``; or a
-            bare path of an Iceberg table.
+        name: ``catalog.database.table``; ``iceberg:PATH``, ``delta:PATH``, ``hudi:PATH`` or
+            ``parquet:PATH``; or a bare path of an Iceberg table.
 
     Raises:
         NotFoundError: There is no such table.
@@ -41,8 +40,6 @@ def open_table(spark: SparkSession, name: str) -> Table:
             hint=f"Name it {FORMS}.",
         )
     scheme, _, rest = text.partition(":")
-    if scheme in _LATER:
-        raise _unsupported(f"Tables of the format {scheme} are not supported yet.")
     if scheme in _PATHS and rest:
         return _open_path(spark, scheme, rest)
     if text.startswith("/") or ":/" in text:
@@ -53,6 +50,7 @@ def open_table(spark: SparkSession, name: str) -> Table:
 
 def _open_path(spark: SparkSession, table_format: str, path: str) -> Table:
     from lakesieve.tables.delta import DeltaTable
+    from lakesieve.tables.hudi import HudiTable
     from lakesieve.tables.iceberg import IcebergTable
     from lakesieve.tables.janino import check_format
     from lakesieve.tables.parquet import ParquetTable
@@ -60,6 +58,8 @@ def _open_path(spark: SparkSession, table_format: str, path: str) -> Table:
     check_format(spark, table_format)
     if table_format == "delta":
         return DeltaTable.at(spark, path)
+    if table_format == "hudi":
+        return HudiTable(spark, path, is_path=True)
     if table_format == "parquet":
         return ParquetTable.at(spark, path)
     return IcebergTable(spark, path, path=True)
@@ -67,11 +67,14 @@ def _open_path(spark: SparkSession, table_format: str, path: str) -> Table:
 
 def _open_name(spark: SparkSession, name: str, table_format: str, java: object) -> Table:
     from lakesieve.tables.delta import DeltaTable
+    from lakesieve.tables.hudi import HudiTable
     from lakesieve.tables.iceberg import IcebergTable
     from lakesieve.tables.parquet import ParquetTable
 
     if table_format == "delta":
         return DeltaTable.named(spark, name, java)
+    if table_format == "hudi":
+        return HudiTable(spark, name, is_path=False)
     if table_format == "parquet":
         return ParquetTable.named(spark, name)
     if table_format == "iceberg":
@@ -83,5 +86,5 @@ def _unsupported(message: str) -> UnsupportedError:
     return UnsupportedError(
         message,
         kind=ErrorKind.UNSUPPORTED_TABLE,
-        hint="This version indexes Iceberg and Delta tables and Parquet directories.",
+        hint="This version indexes Iceberg, Delta and Hudi tables and Parquet directories.",
     )

@@ -11,7 +11,7 @@ from typing import Any
 from lakesieve.errors import ErrorKind, UnsupportedError
 from lakesieve.tables.contract import Column
 
-__all__ = ["DELTA_FEATURES", "delta_columns", "parquet_columns"]
+__all__ = ["DELTA_FEATURES", "delta_columns", "hudi_columns", "parquet_columns"]
 
 DELTA_FEATURES = frozenset(
     {
@@ -29,6 +29,7 @@ DELTA_FEATURES = frozenset(
 """Reader features of Delta that change nothing in what an index says of a data file."""
 
 _NEWEST_READER = 3
+_NEWEST_HUDI = 9
 _KINDS = {
     "boolean": "boolean",
     "byte": "integer",
@@ -76,6 +77,31 @@ def delta_columns(document: str) -> dict[tuple[str, ...], Column]:
         )
     key = _PHYSICAL if told["mapping"] != "none" else ""
     return _columns(told, key)
+
+
+def hudi_columns(document: str) -> dict[tuple[str, ...], Column]:
+    """List the columns of a version of a Hudi table and the fields of its structs.
+
+    A column is known by its name and type: older files are read by name, and their values change
+    with the type.
+
+    Args:
+        document: A schema as ``HudiFiles.java`` writes it.
+
+    Raises:
+        UnsupportedError: The table is written or read in a way that is not known here.
+    """
+    told = json.loads(document)
+    unknown = list(told["features"])
+    if told["version"] > _NEWEST_HUDI:
+        unknown.insert(0, f"table version {told['version']}")
+    if unknown:
+        raise UnsupportedError(
+            f"Hudi tables with {', '.join(unknown)} are not known to this version.",
+            kind=ErrorKind.UNSUPPORTED_TABLE,
+            hint="They are read as without an index; look for a newer version of lakesieve.",
+        )
+    return _columns(told | {"promotes": True}, "")
 
 
 def parquet_columns(document: str) -> dict[tuple[str, ...], Column]:
@@ -142,5 +168,7 @@ def _identity(
         parts.append(name)
     elif kind in _TIMES:
         parts.append(told["times"])
+    if "promotes" in told and kind != "integer":
+        parts.append(f"as {name}")
     digest = hashlib.sha256(json.dumps(parts).encode()).digest()
     return int.from_bytes(digest[:8], "big") >> 1

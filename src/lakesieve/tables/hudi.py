@@ -1,0 +1,188 @@
+"""Apache Hudi tables through a Spark session."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakesieve.errors import ErrorKind, NotFoundError, UnsupportedError
+from lakesieve.tables.catalogs import named_errors
+from lakesieve.tables.contract import RAW_READ, Column, TableVersion
+from lakesieve.tables.janino import JavaSources
+from lakesieve.tables.reading import hadoop_path, in_larger_tasks, keys_of
+from lakesieve.tables.struct_schema import hudi_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["HudiTable"]
+
+_SCANS = JavaSources("tables/FileScans")
+_SOURCES = JavaSources("tables/FileScans", "tables/HudiFiles")
+_LINE = r"^(?P<location>[^\t]*)\t(?P<size>\d+)\t(?P<indexable>1?)$"
+
+
+class HudiTable:
+    """One Hudi table, copy-on-write or merge-on-read, by its path or as a catalog table.
+
+    A version is the time of a commit. Its files are those of the file slices: one without log files
+    is known by the path of its base file, one with log files cannot be indexed.
+
+    Args:
+        spark: The session.
+        name: As the user called it.
+        is_path: Whether that is a path.
+
+    Raises:
+        NotFoundError: There is no table, or it has no commits.
+        UnsupportedError: It is no Hudi table that this version knows.
+    """
+
+    format = "hudi"
+
+    def __init__(self, spark: SparkSession, name: str, *, is_path: bool) -> None:
+        self._spark = spark
+        self.name = name
+        with named_errors(name):
+            rows = spark.read.format("hudi").load(name) if is_path else spark.read.table(name)
+            leaf = self._call("leaf", rows._jdf.queryExecution().analyzed())
+        if leaf is None:
+            raise UnsupportedError(
+                f"{name} is not a Hudi table that has commits and is read by its file groups.",
+                kind=ErrorKind.UNSUPPORTED_TABLE,
+                hint="Give the folder that holds .hoodie, or a catalog table made with USING hudi, "
+                "once something was written to it.",
+            )
+        self.location = str(self._call("location", leaf))
+        self.uuid = str(_SCANS.call(spark, "uuid", self.location))
+
+    def _call(self, method: str, *arguments: Any) -> Any:
+        return _SOURCES.call(self._spark, method, *arguments)
+
+    def _read(self, instant: str | None = None, **options: str) -> DataFrame:
+        reader = self._spark.read.format("hudi").options(**options)
+        if instant is not None:
+            reader = reader.option("as.of.instant", instant)
+        with named_errors(self.name):
+            return reader.load(self.location)
+
+    def _leaf(self, instant: str | None = None) -> Any:
+        return self._call("leaf", self._read(instant)._jdf.queryExecution().analyzed())
+
+    def version(self, asked: str | int | None = None) -> TableVersion:
+        """Resolve the time of a commit, as Hudi writes it, or an ISO timestamp.
+
+        Raises:
+            NotFoundError: No commit is that old.
+        """
+        latest = None if asked is None else self._moment(str(asked))
+        newest = self._leaf()
+        instant = None
+        if asked is None or latest is not None:
+            instant = self._call("instant", newest, latest)
+        if instant is None:
+            raise NotFoundError(
+                f"{self.name} has no version {asked!r}.",
+                kind=ErrorKind.VERSION_NOT_FOUND,
+                hint="Give a commit's time such as 20260131120000000, or 2026-01-31T12:00:00; "
+                "CALL show_commits lists the commits.",
+            )
+        leaf = newest if asked is None else self._leaf(str(instant))
+        return TableVersion(id=str(instant), schema=str(self._call("schema", leaf)))
+
+    def _moment(self, asked: str) -> str | None:
+        if asked.isascii() and asked.isdigit():
+            # older commits are named by seconds; as Hudi compares them
+            return asked
+        try:
+            instant = datetime.fromisoformat(asked)
+        except ValueError:
+            return None
+        if instant.tzinfo is None:
+            instant = instant.replace(tzinfo=UTC)
+        return str(self._call("moment", math.floor(instant.timestamp() * 1000)))
+
+    def columns(self, version: TableVersion) -> Mapping[tuple[str, ...], Column]:
+        """The columns, and the fields of structs outside lists and maps, as of that version.
+
+        Raises:
+            UnsupportedError: The table is written or read in a way that is not known.
+        """
+        return hudi_columns(version.schema)
+
+    def live_files(self, version: TableVersion) -> pa.Table:
+        """Base files of that version; ``records`` is null.
+
+        A slice with log files, or without a base file, is not ``indexable``: its ``path`` is that
+        of no file.
+        """
+        hudi_columns(version.schema)
+        # read as of its instant throughout: a file that a later commit replaced would seem empty
+        with named_errors(self.name):
+            told = str(self._call("files", self._leaf(version.id)))
+        lines = pa.chunked_array([pa.array(told.split("\n") if told else [], pa.string())])
+        parts = pc.extract_regex(lines, _LINE)
+        location = pc.struct_field(parts, "location")
+        indexable = pc.equal(pc.struct_field(parts, "indexable"), "1")
+        merged = pc.binary_join_element_wise(location, "merged", "#")
+        return pa.table(
+            {
+                "path": pc.if_else(indexable, location, merged),
+                "size": pc.struct_field(parts, "size").cast(pa.int64()),
+                "records": pa.nulls(len(lines), pa.int64()),
+                "location": location,
+                "indexable": indexable,
+            }
+        )
+
+    def copy_to(self, name: str, version: TableVersion) -> None:  # noqa: ARG002 - the contract's
+        """A Hudi table cannot share its files with another.
+
+        Raises:
+            UnsupportedError: Always.
+        """
+        raise UnsupportedError(
+            f"{self.name} is a Hudi table, which cannot share its files with {name}.",
+            kind=ErrorKind.UNSUPPORTED_TABLE,
+            hint="Copy the files, and create indexes of its own for the copy.",
+        )
+
+    @property
+    def merges_on_read(self) -> bool:
+        """Whether row-level commands write log files."""
+        return bool(self._call("mergesOnRead", self._leaf()))
+
+    def retained_files(self) -> pa.ChunkedArray:
+        """Base files of all file slices that cleaning has left."""
+        with named_errors(self.name):
+            told = str(self._call("retained", self._leaf()))
+        return pa.chunked_array([pa.array(told.split("\n") if told else [], pa.string())])
+
+    def references(self) -> Sequence[str]:
+        """Hudi tables have no branches or tags."""
+        return ()
+
+    def raw_rows(
+        self,
+        version: TableVersion,
+        columns: Sequence[Column],
+        *,
+        split_bytes: int,
+        stride: int = 1,
+        selection: str = "",
+    ) -> DataFrame:
+        """Rows of every ``stride``-th selected base file: the keys and ``file``."""
+        from pyspark.sql import functions as F
+
+        files = self.live_files(version)
+        rows = self._read(version.id, **{RAW_READ: f"{stride} {selection}".strip()}).select(
+            *keys_of(columns), hadoop_path(F.input_file_name()).alias("file")
+        )
+        total = pc.sum(files.column("size")).as_py() or 0
+        return in_larger_tasks(rows, total_bytes=total / stride, split_bytes=split_bytes)

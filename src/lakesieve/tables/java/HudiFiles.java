@@ -1,0 +1,202 @@
+package lakesieve;
+
+import java.lang.reflect.Field;
+import java.lang.reflect.Method;
+import java.util.ArrayList;
+import java.util.Date;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.hudi.BaseHoodieTableFileIndex;
+import org.apache.hudi.HoodieFileIndex;
+import org.apache.hudi.HoodieTableSchema;
+import org.apache.hudi.common.config.HoodieMetadataConfig;
+import org.apache.hudi.common.engine.HoodieLocalEngineContext;
+import org.apache.hudi.common.fs.FSUtils;
+import org.apache.hudi.common.model.FileSlice;
+import org.apache.hudi.common.model.HoodieBaseFile;
+import org.apache.hudi.common.model.HoodieFileGroup;
+import org.apache.hudi.common.model.HoodieLogFile;
+import org.apache.hudi.common.table.HoodieTableConfig;
+import org.apache.hudi.common.table.HoodieTableMetaClient;
+import org.apache.hudi.common.table.timeline.HoodieInstant;
+import org.apache.hudi.common.table.timeline.HoodieInstantTimeGenerator;
+import org.apache.hudi.common.table.timeline.HoodieTimeline;
+import org.apache.hudi.common.table.view.FileSystemViewManager;
+import org.apache.hudi.common.table.view.HoodieTableFileSystemView;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.hudi.HoodieSqlCommonUtils;
+
+/**
+ * What a read of a Hudi table says of its schema, and of its file slices.
+ *
+ * <p>A slice without log files, none at the instant that is asked for, gives the rows of its base
+ * file, which never changes; all others are read whatever an index says. Private names used: BaseHoodieTableFileIndex.getAllInputFileSlices;
+ * HoodieFileGroupReaderBasedFileFormat.tableSchema.
+ */
+public final class HudiFiles {
+  private static final String FORMAT =
+      "org.apache.spark.sql.execution.datasources.parquet.HoodieFileGroupReaderBasedFileFormat";
+  private static final int NAMED_BY_COMMIT = 8;
+  private static final String INDEX = "org.apache.hudi.HoodieFileIndex";
+
+  private HudiFiles() {}
+
+  /** The file index of a leaf that reads a version of a Hudi table, or null. */
+  public static HoodieFileIndex index(LogicalPlan leaf) {
+    HadoopFsRelation relation = FileScans.relation(leaf);
+    if (relation == null || !relation.fileFormat().getClass().getName().equals(FORMAT)) return null;
+    FileIndex index = relation.location();
+    // those of incremental and change queries are subclasses
+    return index.getClass().getName().equals(INDEX) ? (HoodieFileIndex) index : null;
+  }
+
+  /** The only leaf of a plan if it reads a version of a Hudi table, or null. */
+  public static LogicalPlan leaf(LogicalPlan plan) {
+    scala.collection.Seq leaves = plan.collectLeaves();
+    if (leaves.size() != 1) return null;
+    LogicalPlan leaf = (LogicalPlan) leaves.apply(0);
+    return index(leaf) == null ? null : leaf;
+  }
+
+  /** Where the table is. */
+  public static String location(LogicalPlan leaf) {
+    return index(leaf).metaClient().getBasePath().toString();
+  }
+
+  /** True when row-level commands write log files. */
+  public static boolean mergesOnRead(LogicalPlan leaf) {
+    return "MERGE_ON_READ".equals(config(leaf).getTableType().name());
+  }
+
+  /** Time of the newest completed commit, not later than a time if one is given, or null. */
+  public static String instant(LogicalPlan leaf, String latest) {
+    HoodieTimeline commits =
+        index(leaf).metaClient().getCommitsTimeline().filterCompletedInstants();
+    if (latest != null) commits = commits.findInstantsBeforeOrEquals(latest);
+    if (!commits.lastInstant().isPresent()) return null;
+    return ((HoodieInstant) commits.lastInstant().get()).requestedTime();
+  }
+
+  /** A moment as Hudi writes it in the names of commits, in the time zone of the table. */
+  public static String moment(long millis) {
+    return HoodieInstantTimeGenerator.formatDateBasedOnTimeZone(new Date(millis));
+  }
+
+  /** How a leaf is read: its schema, and what a reader of the table must understand. */
+  public static String schema(LogicalPlan leaf) throws Exception {
+    HadoopFsRelation relation = FileScans.relation(leaf);
+    Map more = new LinkedHashMap();
+    more.put("version", new Integer(version(index(leaf))));
+    List features = new ArrayList();
+    if (config(leaf).isMultipleBaseFileFormatsEnabled()) features.add("several base file formats");
+    if (!"PARQUET".equals(config(leaf).getBaseFileFormat().name())) {
+      features.add("base files of the format " + config(leaf).getBaseFileFormat().name());
+    }
+    if (evolves(relation.fileFormat())) features.add("schema evolution on read");
+    more.put("features", features);
+    return FileScans.document(
+        relation.sparkSession(),
+        relation.schema().json(),
+        relation.partitionSchema().fieldNames(),
+        more);
+  }
+
+  /** File slices by partition, those of the leaf's version. */
+  public static Map slices(HoodieFileIndex index) throws Exception {
+    Method all = BaseHoodieTableFileIndex.class.getDeclaredMethod("getAllInputFileSlices", new Class[0]);
+    all.setAccessible(true);
+    return (Map) all.invoke(index, new Object[0]);
+  }
+
+  /** Path of the base file whose rows are those of the slice, or null when there is no such file. */
+  public static String identity(HoodieFileIndex index, FileSlice slice) {
+    if (!slice.getBaseFile().isPresent() || merges(index, slice)) return null;
+    HoodieBaseFile base = (HoodieBaseFile) slice.getBaseFile().get();
+    return base.getBootstrapBaseFile().isPresent() ? null : base.getPath();
+  }
+
+  /** True when a read of the slice may take rows from its log files. */
+  private static boolean merges(HoodieFileIndex index, FileSlice slice) {
+    if (!slice.hasLogFiles() || !index.includeLogFiles()) return false;
+    scala.Option asked = index.options().get("as.of.instant");
+    // before version 8, a log file is named by its slice and has blocks of several commits
+    if (asked.isEmpty() || version(index) < NAMED_BY_COMMIT) return true;
+    String instant = HoodieSqlCommonUtils.formatQueryInstant((String) asked.get());
+    for (Iterator it = slice.getLogFiles().iterator(); it.hasNext(); ) {
+      String written = ((HoodieLogFile) it.next()).getDeltaCommitTime();
+      if (written.length() != instant.length() || written.compareTo(instant) <= 0) return true;
+    }
+    return false;
+  }
+
+  private static int version(HoodieFileIndex index) {
+    return index.metaClient().getTableConfig().getTableVersion().versionCode();
+  }
+
+  /** One line a slice: path, size, and whether its rows are those of that file. */
+  public static String files(LogicalPlan leaf) throws Exception {
+    StringBuilder lines = new StringBuilder();
+    HoodieFileIndex index = index(leaf);
+    for (Iterator it = slices(index).values().iterator(); it.hasNext(); ) {
+      for (Iterator inside = ((List) it.next()).iterator(); inside.hasNext(); ) {
+        FileSlice slice = (FileSlice) inside.next();
+        if (slice.isEmpty()) continue;
+        append(lines, path(slice));
+        lines.append('\t').append(slice.getTotalFileSize());
+        lines.append('\t').append(identity(index, slice) == null ? "" : "1");
+      }
+    }
+    return lines.toString();
+  }
+
+  /** Paths of all base files that the table still keeps, one a line. */
+  public static String retained(LogicalPlan leaf) throws Exception {
+    HoodieTableMetaClient client = HoodieTableMetaClient.reload(index(leaf).metaClient());
+    HoodieLocalEngineContext engine = new HoodieLocalEngineContext(client.getStorageConf());
+    HoodieMetadataConfig config =
+        HoodieMetadataConfig.newBuilder().enable(client.getTableConfig().isMetadataTableAvailable()).build();
+    HoodieTableFileSystemView view =
+        FileSystemViewManager.createInMemoryFileSystemView(engine, client, config);
+    StringBuilder lines = new StringBuilder();
+    try {
+      Iterator folders = FSUtils.getAllPartitionPaths(engine, client, config).iterator();
+      while (folders.hasNext()) {
+        Iterator groups = view.getAllFileGroups((String) folders.next()).iterator();
+        while (groups.hasNext()) {
+          Iterator files = ((HoodieFileGroup) groups.next()).getAllBaseFiles().iterator();
+          while (files.hasNext()) append(lines, ((HoodieBaseFile) files.next()).getPath());
+        }
+      }
+    } finally {
+      view.close();
+    }
+    return lines.toString();
+  }
+
+  private static HoodieTableConfig config(LogicalPlan leaf) {
+    return index(leaf).metaClient().getTableConfig();
+  }
+
+  private static String path(FileSlice slice) {
+    if (slice.getBaseFile().isPresent()) return ((HoodieBaseFile) slice.getBaseFile().get()).getPath();
+    return ((HoodieLogFile) slice.getLatestLogFile().get()).getPath().toString();
+  }
+
+  private static boolean evolves(Object format) throws Exception {
+    Field schema = format.getClass().getDeclaredField("tableSchema");
+    schema.setAccessible(true);
+    return ((HoodieTableSchema) schema.get(format)).internalSchema().isDefined();
+  }
+
+  private static void append(StringBuilder lines, String path) {
+    if (path.indexOf('\n') >= 0 || path.indexOf('\t') >= 0) {
+      throw new IllegalArgumentException("line break or tab in " + path);
+    }
+    if (lines.length() > 0) lines.append('\n');
+    lines.append(path);
+  }
+}

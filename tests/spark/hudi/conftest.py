@@ -1,0 +1,30 @@
+"""A Spark session for Hudi tables, which only the older line reads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import lakesieve as ls
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A local session whose warehouse has a blank, a percent sign and an accent in its path."""
+    session = ls.local_session(
+        tmp_path_factory.mktemp("hudi") / "wäre house 100%25",
+        formats=["hudi"],
+        conf={
+            "spark.master": "local[2]",
+            "spark.sql.shuffle.partitions": "2",
+            "spark.sql.session.timeZone": "America/New_York",
+        },
+    )
+    yield session
+    session.stop()

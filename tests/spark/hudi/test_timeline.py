@@ -1,0 +1,221 @@
+"""Hudi's timeline: versions, log files, commits that are not complete, rewritten file groups."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.spark.hudi.driver import DRIVERS, HudiDriver, MergeOnReadDriver
+
+import lakesieve as ls
+from lakesieve.errors import NotFoundError, UnsupportedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    Both = Callable[[Callable[[], DataFrame]], ls.TablePruning]
+
+FILES = 6
+KEY = "(id * 7919) % 1009"
+
+
+@pytest.fixture
+def both(spark: SparkSession) -> Iterator[Both]:
+    """Run a query with skipping off and on, insist on equal rows; tells what the scan did."""
+
+    def run(query: Callable[[], DataFrame]) -> ls.TablePruning:
+        ls.disable(spark)
+        expected = sorted(map(repr, query().collect()))
+        ls.enable(spark)
+        actual = sorted(map(repr, query().collect()))
+        (pruned,) = ls.last_pruning(spark)
+        assert actual == expected
+        return pruned
+
+    yield run
+    ls.disable(spark)
+
+
+@pytest.fixture(params=DRIVERS, ids=str)
+def table(
+    spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[HudiDriver]:
+    """A table of six files with an index on ``k``."""
+    yield from _filled(DRIVERS[request.param], spark, tmp_path)
+
+
+@pytest.fixture
+def merged(spark: SparkSession, tmp_path: Path) -> Iterator[HudiDriver]:
+    """The same, merge on read."""
+    yield from _filled(MergeOnReadDriver, spark, tmp_path)
+
+
+@pytest.fixture
+def plain(spark: SparkSession, tmp_path: Path) -> Iterator[HudiDriver]:
+    """The same, copy on write."""
+    yield from _filled(HudiDriver, spark, tmp_path)
+
+
+def _filled(driver: type[HudiDriver], spark: SparkSession, folder: Path) -> Iterator[HudiDriver]:
+    table = driver(spark, folder / "t", f"timeline_{driver.kind.lower()}")
+    table.append(_rows(spark, 0, 600, FILES))
+    ls.create_index(table.name, ["k"], spark=spark)
+    yield table
+    table.drop()
+
+
+def _rows(spark: SparkSession, start: int, end: int, files: int) -> DataFrame:
+    return spark.range(start, end, 1, files).selectExpr("id", f"{KEY} AS k", "CAST(id AS FLOAT) x")
+
+
+def test_time_travel_keeps_skipping(spark: SparkSession, table: HudiDriver, both: Both) -> None:
+    """A read as of an earlier instant opens the files that the index names."""
+    first = table.version()
+    rows = sorted(map(repr, table.frame().collect()))
+    table.append(_rows(spark, 600, 700, 2))
+    table.delete("k = 7919 % 1009")
+    assert sorted(map(repr, table.frame(**{"as.of.instant": first}).collect())) == rows
+
+    pruned = both(lambda: table.frame(**{"as.of.instant": first}).where("k = 856"))
+    assert (pruned.files_total, pruned.files_read, pruned.uncovered) == (FILES, 1, 0)
+    text = f"SELECT * FROM {table.relation(first)} WHERE k = 856"
+    assert both(lambda: spark.sql(text)).files_read == 1
+    found = ls.find_files(table.name, "k = 856", spark=spark, version=first)
+    assert (len(found.paths), found.total, found.version) == (1, FILES, first)
+    with pytest.raises(NotFoundError):
+        ls.find_files(table.name, "k = 1", spark=spark, version="2001-01-01")
+
+
+def test_log_files_are_read(spark: SparkSession, merged: HudiDriver, both: Both) -> None:
+    """A file group with log files is read whatever the index says, until it is compacted."""
+    merged.update("k = 5000", "id = 17")
+    index = ls.open_index(merged.name, "k", spark=spark)
+    index.refresh()
+
+    pruned = both(lambda: merged.frame().where("k = 5000"))
+    assert (pruned.files_read, pruned.uncovered) == (1, 1)
+    assert "uncovered-files" in {str(reason.code) for reason in pruned.reasons}
+    assert ls.find_files(merged.name, "k = 5000", spark=spark).uncovered == 1
+
+    merged.compact()
+    both(lambda: merged.frame().where("k = 5000"))
+    assert index.refresh().files == 1
+    pruned = both(lambda: merged.frame().where("k = 5000"))
+    assert (pruned.files_read, pruned.uncovered) == (1, 0)
+    assert both(lambda: merged.frame().where("k = 4999")).files_read == 0
+    assert index.verify_rows(files=None).wrong == ()
+
+
+def test_clustering_makes_new_files(spark: SparkSession, plain: HudiDriver, both: Both) -> None:
+    """File groups that clustering replaced are gone, the new ones uncovered until a refresh."""
+    plain.compact()
+
+    pruned = both(lambda: plain.frame().where("k = 856"))
+    assert pruned.files_read == pruned.uncovered > 0
+    index = ls.open_index(plain.name, "k", spark=spark)
+    index.refresh()
+    assert both(lambda: plain.frame().where("k = 856")).uncovered == 0
+    index.compact()
+    first = plain.commits()[0].name.partition("_")[0]
+    assert both(lambda: plain.frame(**{"as.of.instant": first}).where("k = 856")).files_read == 1
+
+
+def test_commits_that_are_not_complete(spark: SparkSession, table: HudiDriver, both: Both) -> None:
+    """Files of an inflight commit are no part of the table until it completes."""
+    table.append(_rows(spark, 600, 800, 2))
+    newest = table.commits()[-1]
+    aside = newest.with_name("aside")
+    newest.rename(aside)
+    index = ls.open_index(table.name, "k", spark=spark)
+
+    assert index.refresh().files == 0
+    assert both(lambda: table.frame().where(f"k = {700 * 7919 % 1009}")).files_total == FILES
+    aside.rename(newest)
+    pruned = both(lambda: table.frame().where(f"k = {700 * 7919 % 1009}"))
+    assert (pruned.files_total, pruned.uncovered) == (FILES + 2, 2)
+
+
+def test_commits_that_are_rolled_back(spark: SparkSession, table: HudiDriver, both: Both) -> None:
+    """What an index covers of a commit that is rolled back does no harm."""
+    table.append(_rows(spark, 600, 800, 2))
+    ls.open_index(table.name, "k", spark=spark).refresh()
+    table.call("rollback_to_instant", f"instant_time => '{table.version()}'")
+    spark.catalog.refreshTable(table.entry)
+
+    pruned = both(lambda: table.frame().where("k = 856"))
+    assert (pruned.files_total, pruned.files_read, pruned.uncovered) == (FILES, 1, 0)
+    table.append(_rows(spark, 700, 800, 1))
+    assert both(lambda: table.frame().where(f"k = {750 * 7919 % 1009}")).uncovered == 1
+
+
+def test_a_promoted_column_has_no_index(spark: SparkSession, plain: HudiDriver, both: Both) -> None:
+    """Floats read as doubles get other values, so an index of the floats is not used."""
+    ls.create_index(plain.name, ["x"], spark=spark)
+    plain.append(_rows(spark, 600, 700, 1).withColumn("x", _double("id + 0.1D")))
+
+    pruned = both(lambda: plain.frame().where("x = 17.0D"))
+
+    assert pruned.files_read == pruned.files_total
+    assert both(lambda: plain.frame().where("k = 856")).uncovered == 1
+
+
+def _double(text: str) -> object:
+    from pyspark.sql import functions as F
+
+    return F.expr(f"CAST({text} AS DOUBLE)")
+
+
+def test_other_queries(spark: SparkSession, merged: HudiDriver, both: Both) -> None:
+    """Read-optimized queries skip, self-joins keep scans apart, incremental ones are left alone."""
+    merged.update("k = 5000", "id = 17")
+    kind = "hoodie.datasource.query.type"
+    pruned = both(lambda: merged.frame(**{kind: "read_optimized"}).where("k = 856"))
+    assert (pruned.files_read, pruned.uncovered) == (1, 0)
+
+    text = (
+        f"WITH c AS (SELECT * FROM {merged.entry}) SELECT (SELECT max(id) FROM c WHERE k = 856), "
+        "(SELECT max(id) FROM c WHERE k = 703), (SELECT max(id) FROM c WHERE k = 5000)"
+    )
+    expected = spark.sql(text).collect()
+    ls.enable(spark)
+    assert spark.sql(text).collect() == expected
+    assert all(row.files_read < row.files_total for row in ls.last_pruning(spark))
+
+    since = {kind: "incremental", "hoodie.datasource.read.begin.instanttime": "0"}
+    pruned = both(lambda: merged.frame(**since).where("k = 5000"))
+    assert pruned.files_read == pruned.files_total
+
+
+def test_schema_evolution_on_read_is_refused(
+    spark: SparkSession, plain: HudiDriver, both: Both
+) -> None:
+    """A table whose columns were renamed with schema evolution on read is left alone, and told."""
+    setting = "hoodie.schema.on.read.enable"
+    spark.sql(f"SET {setting}=true")
+    try:
+        spark.sql(f"ALTER TABLE {plain.entry} RENAME COLUMN k TO renamed")
+        pruned = both(lambda: spark.table(plain.entry).where("renamed = 856"))
+        assert pruned.files_read == pruned.files_total
+        assert {str(reason.code) for reason in pruned.reasons} == {"scan-unsupported"}
+        with pytest.raises(UnsupportedError, match="schema evolution"):
+            ls.create_index(plain.entry, ["renamed"], spark=spark)
+    finally:
+        spark.sql(f"RESET {setting}")
+
+
+def test_places_of_any_name(spark: SparkSession, tmp_path: Path, both: Both) -> None:
+    """A table in a folder with a blank, percent and plus signs and an accent is read by path."""
+    table = HudiDriver(spark, tmp_path / "ä b%25+", "by_path_alone")
+    table.append(_rows(spark, 0, 600, FILES))
+    ls.create_index(table.name, ["k"], spark=spark)
+
+    assert both(lambda: table.frame().where("k = 856")).files_read == 1
+
+
+def test_an_empty_folder_is_no_table(spark: SparkSession, tmp_path: Path) -> None:
+    """What is not there, or holds no table, is told apart from a failure."""
+    with pytest.raises(NotFoundError):
+        ls.create_index(f"hudi:{tmp_path}/none", ["k"], spark=spark)
