@@ -14,6 +14,7 @@ from lakesieve.deletes.scan import join_scan
 from lakesieve.spark.pruning import Pruner
 from lakesieve.spark.session import check_session
 from lakesieve.tables.janino import JavaSources, has_format
+from lakesieve.tables.lines import LINES, line_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -164,7 +165,8 @@ def _instantiate(spark: SparkSession, answer: _Callback, join: _Callback) -> Any
         if has_format(spark, table_format)
     ]
     joins = None
-    if has_format(spark, "iceberg"):
+    # equality deletes are planned on the newest line alone
+    if has_format(spark, "iceberg") and line_of(spark.version) == LINES[0]:
         tasks, heap = executor(spark)
         limit = int(ROOM * heap)
         given = (spark._jsparkSession, join, RECORD_BYTES, tasks, limit)
