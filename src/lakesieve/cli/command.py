@@ -84,7 +84,7 @@ ON_TABLES: dict[str, tuple[Any, Any]] = {
             typer.Option(
                 "--format",
                 metavar="NAME",
-                help="Set up `delta` as well as Iceberg; Parquet needs nothing.",
+                help="Set up `delta` or (Spark 3.5) `hudi` beside Iceberg; Parquet needs nothing.",
                 rich_help_panel=_PANEL,
             ),
         ],

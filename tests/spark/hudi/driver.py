@@ -82,11 +82,17 @@ class HudiDriver:
         return sorted((self.folder / ".hoodie" / "timeline").glob("*_*commit"))
 
     def relation(self, version: str | None = None) -> str:
-        return self.entry if version is None else f"{self.entry} TIMESTAMP AS OF '{version}'"
+        if version is None:
+            return self.entry
+        # Hudi's parser of TIMESTAMP AS OF knows fewer types than Spark's
+        view = f"{self.table}_{version}"
+        self.frame(**{"as.of.instant": version}).createOrReplaceTempView(view)
+        return view
 
     def relations(self) -> Sequence[str]:
         self.frame().createOrReplaceTempView("by_path")
-        return [self.relation(), self.relation(self.version()), "by_path"]
+        then = f"{self.entry} TIMESTAMP AS OF '{self.version()}'"
+        return [self.relation(), then, "by_path"]
 
     def rename(self, old: str, new: str) -> None:
         raise NotImplementedError
@@ -113,7 +119,11 @@ class MergeOnReadDriver(HudiDriver):
     settings = {"hoodie.metadata.enable": "false", "hoodie.compact.inline": "false"}  # noqa: RUF012
 
     def compact(self) -> None:
-        self.call("run_compaction", "op => 'scheduleAndExecute'")
+        self.call(
+            "run_compaction",
+            "op => 'scheduleAndExecute'",
+            "options => 'hoodie.compact.inline.max.delta.commits=1'",
+        )
 
 
 DRIVERS = {"copy_on_write": HudiDriver, "merge_on_read": MergeOnReadDriver}

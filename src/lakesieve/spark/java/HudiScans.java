@@ -27,7 +27,8 @@ public final class HudiScans implements ScanAdapter {
   private static final String KEPT = "lakesieve-kept";
 
   public Object scan(LogicalPlan leaf) {
-    return HudiFiles.index(leaf) == null || option(leaf, KEPT) != null ? null : leaf;
+    HoodieFileIndex index = HudiFiles.index(leaf);
+    return index == null || index.options().contains(KEPT) ? null : leaf;
   }
 
   public boolean inPlace() {

@@ -165,16 +165,22 @@ public final class HudiFiles {
     try {
       Iterator folders = FSUtils.getAllPartitionPaths(engine, client, config).iterator();
       while (folders.hasNext()) {
-        Iterator groups = view.getAllFileGroups((String) folders.next()).iterator();
-        while (groups.hasNext()) {
-          Iterator files = ((HoodieFileGroup) groups.next()).getAllBaseFiles().iterator();
-          while (files.hasNext()) append(lines, ((HoodieBaseFile) files.next()).getPath());
-        }
+        String folder = (String) folders.next();
+        baseFiles(view.getAllFileGroups(folder).iterator(), lines);
+        // older versions still have those that clustering replaced
+        baseFiles(view.getAllReplacedFileGroups(folder).iterator(), lines);
       }
     } finally {
       view.close();
     }
     return lines.toString();
+  }
+
+  private static void baseFiles(Iterator groups, StringBuilder lines) {
+    while (groups.hasNext()) {
+      Iterator files = ((HoodieFileGroup) groups.next()).getAllBaseFiles().iterator();
+      while (files.hasNext()) append(lines, ((HoodieBaseFile) files.next()).getPath());
+    }
   }
 
   private static HoodieTableConfig config(LogicalPlan leaf) {
