@@ -10,7 +10,7 @@ BIN_3_5 := .venv-3.5/bin
 # written last by tools/setup.sh: a half-made environment is made again
 STAMPS := .venv/.complete .venv-3.5/.complete
 ARGS ?=
-TESTS_3_5 := $(addprefix tests/spark/test_,$(addsuffix .py,contract build failures lines))
+TESTS_3_5 := $(addprefix tests/spark/test_,$(addsuffix .py,contract differential build failures lines))
 
 .PHONY: help setup java demo test test-3.5 lint bench bench-core clean
 
@@ -37,7 +37,7 @@ test: lint $(if $(ARGS),,test-3.5) ## lint, then every test (ARGS="-m 'not spark
 	$(BIN)/pytest $(ARGS)
 
 test-3.5: setup ## what differs between the lines of Spark, on Spark 3.5
-	$(BIN_3_5)/pytest $(TESTS_3_5) -k "not delta_ids"
+	$(BIN_3_5)/pytest $(TESTS_3_5) -k "not TestColumnIds"
 	$(BIN_3_5)/pytest tests/spark/hudi
 
 lint: setup ## ruff, mypy, import layers

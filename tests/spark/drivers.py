@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["DRIVERS", "DeltaDriver", "IcebergDriver", "ParquetDriver"]
+__all__ = ["DRIVERS", "DeltaDriver", "DeltaIdDriver", "IcebergDriver", "ParquetDriver"]
 
 
 class _SqlDriver:
@@ -19,6 +19,7 @@ class _SqlDriver:
 
     can_rename = True
     has_versions = True
+    reads_changed_files = False
     provider = ""
     properties = ""
 
@@ -139,6 +140,7 @@ class ParquetDriver:
 
     can_rename = False
     has_versions = False
+    reads_changed_files = False
 
     def __init__(self, spark: SparkSession, folder: Path, name: str) -> None:
         self.spark = spark
@@ -209,6 +211,5 @@ class ParquetDriver:
 DRIVERS = {
     "iceberg": IcebergDriver,
     "delta": DeltaDriver,
-    "delta_ids": DeltaIdDriver,
     "parquet": ParquetDriver,
 }

@@ -6,7 +6,7 @@ import itertools
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.spark.drivers import DRIVERS
+from tests.spark.drivers import DRIVERS, DeltaIdDriver
 
 from lakesieve.testing.contract import TableContract
 
@@ -21,16 +21,15 @@ if TYPE_CHECKING:
 _NUMBERS = itertools.count()
 
 
-@pytest.fixture(params=DRIVERS, ids=str)
-def make_table(
-    spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest
+def _tables(
+    spark: SparkSession, folder: Path, driver: Callable[..., Driver]
 ) -> Iterator[Callable[[], Driver]]:
     """Makes tables in folders with a blank, a percent sign, a plus sign and an accent."""
     made: list[Driver] = []
 
     def make() -> Driver:
         number = next(_NUMBERS)
-        made.append(DRIVERS[request.param](spark, tmp_path / f"ä b%25+{number}", f"t{number}"))
+        made.append(driver(spark, folder / f"ä b%25+{number}", f"t{number}"))
         return made[-1]
 
     yield make
@@ -41,3 +40,19 @@ def make_table(
 
 class TestTables(TableContract):
     """Every format passes."""
+
+    @pytest.fixture(params=DRIVERS, ids=str)
+    def make_table(
+        self, spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest
+    ) -> Iterator[Callable[[], Driver]]:
+        yield from _tables(spark, tmp_path, DRIVERS[request.param])
+
+
+class TestColumnIds(TableContract):
+    """So does Delta with columns bound by ids."""
+
+    keys = ("i", "s", "st.k")
+
+    @pytest.fixture
+    def make_table(self, spark: SparkSession, tmp_path: Path) -> Iterator[Callable[[], Driver]]:
+        yield from _tables(spark, tmp_path, DeltaIdDriver)

@@ -19,6 +19,7 @@ class HudiDriver:
 
     can_rename = False
     has_versions = True
+    reads_changed_files = False
     kind = "COPY_ON_WRITE"
     settings: dict[str, str] = {}  # noqa: RUF012 - those of a subclass
 
@@ -115,6 +116,7 @@ class HudiDriver:
 class MergeOnReadDriver(HudiDriver):
     """A merge-on-read table without a metadata table."""
 
+    reads_changed_files = True
     kind = "MERGE_ON_READ"
     settings = {"hoodie.metadata.enable": "false", "hoodie.compact.inline": "false"}  # noqa: RUF012
 
