@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import pyspark
 import pytest
+from tests.spark.deletes.kit import EqualityDeletes
 
 import lakesieve as ls
-from lakesieve.errors import UnsupportedError
+from lakesieve.errors import ErrorKind, UnsupportedError
 from lakesieve.tables.lines import LINES, by_number, frame_of, line_of
 
 if TYPE_CHECKING:
@@ -33,6 +34,26 @@ def test_formats_without_a_runtime_are_refused(spark: SparkSession, tmp_path: Pa
             ls.local_session(tmp_path, formats=[name])
         with pytest.raises(UnsupportedError, match=f"Use Spark {other}"):
             ls.list_indexes(f"{name}:{tmp_path}", spark=spark)
+
+
+def test_equality_deletes_are_left_to_iceberg(spark: SparkSession, table: str) -> None:
+    """A line on which they are not planned says so, and its queries read them as ever."""
+    spark.sql(f"CREATE TABLE {table} (k BIGINT) USING iceberg TBLPROPERTIES ('format-version'='2')")
+    spark.sql(f"INSERT INTO {table} VALUES (1), (2)")
+    EqualityDeletes(spark, table).delete(["k"], [[1]])
+    asks = (ls.deletes.read, ls.deletes.convert, ls.deletes.status)
+    for ask in asks if line_of(pyspark.__version__) != LINES[0] else ():
+        with pytest.raises(UnsupportedError, match="Equality deletes") as caught:
+            ask(table, spark=spark)
+        assert caught.value.kind is ErrorKind.UNSUPPORTED_SESSION
+    ls.create_index(table, ["k"], spark=spark)
+    spark.conf.set("spark.lakesieve.deletes.memory", "1b")
+    ls.enable(spark)
+    rows = spark.sql(f"SELECT * FROM {table} WHERE k < 5").collect()
+    spark.conf.unset("spark.lakesieve.deletes.memory")
+
+    assert [row.k for row in rows] == [2]
+    assert "internal-error" not in {str(r.code) for p in ls.last_pruning(spark) for r in p.reasons}
 
 
 def test_numbered_rows_get_partitions_of_their_own(spark: SparkSession) -> None:
