@@ -12,10 +12,10 @@ STAMPS := .venv/.complete .venv-3.5/.complete
 ARGS ?=
 TESTS_3_5 := $(addprefix tests/spark/test_,$(addsuffix .py,contract differential build failures lines))
 
-.PHONY: help setup java demo test test-3.5 lint bench bench-core clean
+.PHONY: help setup java demo test test-3.5 lint bench bench-core bench-formats clean
 
 help: ## list these commands
-	@awk -F ':.*## ' '/^[a-z0-9.-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9.-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' Makefile
 
 setup: java $(STAMPS) ## create or update .venv and .venv-3.5 (needs Python 3.11+ and Java 17+)
 
@@ -51,6 +51,9 @@ bench: setup ## the measurements behind the README's figures
 
 bench-core: setup ## the index core beside its peers (ARGS="--rows 2e6 --plot curve.svg")
 	$(BIN)/python -m bench.core $(ARGS)
+
+bench-formats: setup ## the table formats beside each other (ARGS="--formats hudi --rows 1e6 --files 100")
+	$(BIN)/python -m bench.formats $(ARGS)
 
 clean: ## remove everything that was generated, .venv too
 	rm -rf .venv .venv-3.5 build dist demo-data bench-data warehouse spark-warehouse metastore_db derby.log

@@ -1,0 +1,85 @@
+"""``python -m bench.formats``: one table in every format, on both lines of Spark."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench.formats.bounds import bounds_of, table_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from bench.measure import Measured
+
+__all__ = ["jobs_of"]
+
+ROOT = Path(__file__).parents[2]
+# each line has an environment of its own, and Hudi runs on the older one alone
+LINES = {
+    "4.1": (".venv", ("iceberg", "delta", "parquet")),
+    "3.5": (".venv-3.5", ("hudi", "iceberg", "delta", "parquet")),
+}
+FORMATS = LINES["3.5"][1]
+
+
+def jobs_of(lines: Sequence[str], formats: Sequence[str]) -> Iterator[tuple[Path, str]]:
+    """The Python of a line, and a format that it reads."""
+    for line in lines:
+        environment, known = LINES[line]
+        for name in known:
+            if name in formats:
+                yield ROOT / environment / "bin" / "python", name
+
+
+def main() -> int:
+    """Run what is asked for, one process after the other; exit status 1 when a bound is missed."""
+    parser = argparse.ArgumentParser(prog="python -m bench.formats", description=__doc__)
+    parser.add_argument("--formats", nargs="+", choices=FORMATS, default=FORMATS)
+    parser.add_argument("--lines", nargs="+", choices=LINES, default=tuple(LINES), help="of Spark")
+    parser.add_argument("--rows", type=float, default=20e6, help="rows of the table (20e6)")
+    parser.add_argument("--files", type=int, default=1000, help="its data files (1000)")
+    parser.add_argument("--dir", type=Path, help="where tables are written (default: temporary)")
+    parser.add_argument("--json", type=Path, help="write the figures to this file")
+    arguments = parser.parse_args()
+    figures: list[dict[str, Any]] = []
+    bounds: list[Measured] = []
+    if arguments.dir:
+        arguments.dir.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="lakesieve-bench-", dir=arguments.dir) as scratch:
+        for python, name in jobs_of(arguments.lines, arguments.formats):
+            print(f"\n{name}, {python.parts[-3]}", file=sys.stderr)
+            folder = Path(scratch) / name
+            told = _run(python, name, folder, int(arguments.rows), arguments.files)
+            # room for the next one
+            shutil.rmtree(folder)
+            print("\n" + table_of(told), flush=True)
+            held = list(bounds_of(told))
+            print("\n".join(bound.told() for bound in held), flush=True)
+            figures.append(told)
+            bounds += held
+    print(f"\n{platform.machine()}; medians; a ratio is measured within one process")
+    if arguments.json:
+        document = {"figures": figures, "bounds": [bound.as_json() for bound in bounds]}
+        arguments.json.write_text(json.dumps(document, indent=1) + "\n")
+    missed = [bound.name for bound in bounds if not bound.holds]
+    print(f"{len(bounds) - len(missed)} of {len(bounds)} bounds hold", *missed, sep="\n  missed: ")
+    return 1 if missed else 0
+
+
+def _run(python: Path, name: str, folder: Path, rows: int, files: int) -> dict[str, Any]:
+    command = [str(python), "-m", "bench.formats.work", name, str(folder), str(rows), str(files)]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return told
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

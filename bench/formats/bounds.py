@@ -1,0 +1,96 @@
+"""The table of one run, and what is held of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bench.formats.case import KINDS
+from bench.measure import Measured
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+__all__ = ["bounds_of", "table_of"]
+
+MANY_FILES = 1000
+_HEAD = ("", "built", "bytes", *(f"{kind}{what}" for kind in KINDS for what in ("", " files")))
+
+
+def bounds_of(told: Mapping[str, Any]) -> Iterator[Measured]:
+    """The bounds of one format on one line of Spark.
+
+    Args:
+        told: What ``bench.formats.work`` printed.
+    """
+    ways = {way["way"]: way for way in told["ways"]}
+    name = f"{told['format']}, Spark {told['spark']}"
+    off, ours = ways["off"], ways["lakesieve"]
+    # with few files there is little to skip
+    at_least = 10 if told["files"] >= MANY_FILES else None
+    yield _ratio(f"{name}: point query without skipping over with", off, ours, at_least=at_least)
+    if told["format"] == "hudi":
+        record = ways["record-level index"]
+        yield _ratio(f"{name}: point query over record-level index", ours, record, at_most=1.2)
+        yield Measured(
+            name=f"{name}: bytes over record-level index",
+            value=ours["bytes"] / record["bytes"],
+            unit="x",
+            at_most=0.1,
+            details={"bytes": f"{ours['bytes']:,} / {record['bytes']:,}"},
+        )
+        yield Measured(
+            name=f"{name}: files of a point query as of before, over those it took then",
+            value=ours["then"] / ours["files"]["point"],
+            unit="x",
+            at_most=1.0,
+            details={other: way["then"] for other, way in ways.items()},
+        )
+    if told["format"] == "delta":
+        for kind in KINDS:
+            order = ways["Z-order (k, s)"]
+            most = 1.0 if kind == "point" else None
+            yield _ratio(f"{name}: {kind} over Z-order (k, s)", ours, order, kind, at_most=most)
+
+
+def _ratio(
+    name: str,
+    above: Mapping[str, Any],
+    below: Mapping[str, Any],
+    kind: str = "point",
+    **bounds: float | None,
+) -> Measured:
+    seconds = above["seconds"][kind], below["seconds"][kind]
+    return Measured(
+        name=name,
+        value=seconds[0] / seconds[1],
+        unit="x",
+        details={"ms": " / ".join(f"{1e3 * taken:.0f}" for taken in seconds)},
+        **bounds,
+    )
+
+
+def table_of(told: Mapping[str, Any]) -> str:
+    """All ways of one format on one line of Spark, for a person."""
+    travels = "then" in told["ways"][0]
+    lines = [(*_HEAD, *(("then files", "now files") if travels else ()))]
+    for way in told["ways"]:
+        cells = [
+            way["way"],
+            f"{way['built']:.1f} s" if "built" in way else "",
+            f"{way['bytes']:,}" if way.get("bytes") else "",
+        ]
+        for kind in KINDS:
+            known = kind in way["seconds"]
+            cells.append(f"{1e3 * way['seconds'][kind]:.0f} ms" if known else "")
+            cells.append(f"{way['files'][kind]:.1f}" if known else "")
+        lines.append((*cells, *((str(way["then"]), str(way["now"])) if travels else ())))
+    widths = [max(len(line[at]) for line in lines) for at in range(len(lines[0]))]
+    head = (
+        f"{told['format']}, Spark {told['spark']}: {told['rows']:,} rows in {told['files']:,} "
+        f"files, written in {told['written']:.0f} s"
+    )
+    rows = (
+        "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True))
+        for line in lines
+    )
+    return "\n".join([head, *(f"  {row}" for row in rows)])

@@ -1,0 +1,119 @@
+"""Hudi: its record-level, secondary, column-statistics and Bloom-filter indexes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bench.formats.table import Peer, linked_copy, seconds_of, size_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from bench.formats.case import Case
+
+__all__ = ["Hudi"]
+
+_STATISTICS = "hoodie.metadata.index.column.stats.enable"
+_LOCK = "org.apache.hudi.client.transaction.lock.InProcessLockProvider"
+_BLOOM = "hoodie.metadata.index.bloom.filter.enable"
+_RECORDS = "hoodie.metadata.global.record.level.index.enable"
+_SKIPPING = {"hoodie.metadata.enable": "true", "hoodie.enable.data.skipping": "true"}
+_BY_KEY = "CREATE INDEX record_index ON {0} (k)"
+# name, copy, options, commands of which the last is timed, folders of the index, questions
+_PEERS = (
+    ("record-level index", "records", {_RECORDS: "true"}, [_BY_KEY], "record_index", ("point",)),
+    (
+        "secondary index",
+        "second",
+        {_RECORDS: "true"},
+        [_BY_KEY, "CREATE INDEX by_s ON {0} (s)"],
+        "secondary_index_*",
+        ("second",),
+    ),
+    ("column statistics", "statistics", {_STATISTICS: "true"}, [], "*_stats", ("point", "range")),
+    ("Bloom filters", "bloom", {_BLOOM: "true"}, [], "bloom_filters", ("point",)),
+)
+
+
+class Hudi:
+    """A copy-on-write table in a folder, with a metadata table that lists its files.
+
+    Args:
+        spark: The session.
+        folder: The folder.
+        options: What it has besides, for reading and writing.
+    """
+
+    def __init__(
+        self, spark: SparkSession, folder: Path, options: Mapping[str, str] | None = None
+    ) -> None:
+        self._spark = spark
+        self._folder = folder
+        self._options = {_STATISTICS: "false"} | dict(options or {})
+        self._table = f"spark_catalog.default.{folder.name}"
+        self.name = f"hudi:{folder}"
+
+    def create(self, case: Case) -> None:
+        """Write the table."""
+        self._write(case.frame(self._spark), "bulk_insert")
+
+    def read(self, version: str | None = None) -> DataFrame:
+        """Its rows, of a version or the newest."""
+        reader = self._spark.read.format("hudi").options(**self._options)
+        return (reader.option("as.of.instant", version) if version else reader).load(
+            str(self._folder)
+        )
+
+    def version(self) -> str:
+        """The newest version."""
+        timeline = (self._folder / ".hoodie" / "timeline").glob("*_*.commit")
+        return max(path.name.partition("_")[0] for path in timeline)
+
+    def append(self, rows: DataFrame) -> None:
+        """Add rows."""
+        self._write(rows, "bulk_insert")
+
+    def delete(self, where: str) -> None:
+        """Delete rows."""
+        self._write(self.read().where(where), "delete")
+
+    def _write(self, rows: DataFrame, operation: str) -> None:
+        options = {
+            "hoodie.table.name": self._folder.name,
+            "hoodie.datasource.write.recordkey.field": "k",
+            "hoodie.datasource.write.partitionpath.field": "",
+            "hoodie.datasource.write.operation": operation,
+            "hoodie.bulkinsert.sort.mode": "NONE",
+            "hoodie.parquet.small.file.limit": "0",
+            "hoodie.clean.automatic": "false",
+        }
+        rows.write.format("hudi").options(**options, **self._options).mode("append").save(
+            str(self._folder)
+        )
+
+    def peers(self, case: Case) -> Iterator[Peer]:
+        """The format's own means, each on a copy of its own."""
+        # an index is built beside other writers
+        self._spark.conf.set("hoodie.write.lock.provider", _LOCK)
+        for name, short, options, commands, folder, kinds in _PEERS:
+            table = Hudi(
+                self._spark,
+                self._folder.with_name(f"{self._folder.name}_{short}"),
+                _SKIPPING | options,
+            )
+            linked_copy(self._folder, table._folder)
+            entry = table._table
+            self._spark.sql(f"CREATE TABLE {entry} USING hudi LOCATION '{table._folder}'")
+            seconds = 0.0
+            for command in commands:
+                told = command.format(entry.partition(".")[2])
+                seconds = seconds_of(lambda told=told: self._spark.sql(told).collect())
+            if not commands:
+                # the next commit makes what the options ask for
+                nothing = case.more(self._spark).limit(0)
+                seconds = seconds_of(lambda t=table, rows=nothing: t.append(rows))
+            size = size_of(table._folder / ".hoodie" / "metadata", f"{folder}/**/*")
+            yield Peer(name=name, table=table, seconds=seconds, size=size, kinds=kinds)

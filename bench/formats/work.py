@@ -1,0 +1,206 @@
+"""One format on one line of Spark, in a process of its own.
+
+``python -m bench.formats.work FORMAT FOLDER ROWS FILES`` prints one line of JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from functools import partial
+from itertools import cycle
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import lakesieve as ls
+from bench.formats.case import KINDS, Case, questions
+from bench.formats.delta import Delta
+from bench.formats.hudi import Hudi
+from bench.formats.iceberg import Iceberg
+from bench.formats.parquet import Parquet
+from bench.formats.table import seconds_of
+from bench.measure import in_turn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from bench.formats.table import FormatTable
+
+__all__ = ["TABLES", "measure"]
+
+ROUNDS = 5
+TABLES: dict[str, Callable[[SparkSession, Path], FormatTable]] = {
+    "iceberg": lambda spark, _folder: Iceberg(spark),
+    "delta": lambda spark, folder: Delta(spark, folder / "delta_main"),
+    "parquet": lambda spark, folder: Parquet(spark, folder / "parquet_main"),
+    "hudi": lambda spark, folder: Hudi(spark, folder / "hudi_main"),
+}
+_COUNTED = ("numFiles", "resultDataFiles")
+
+
+class Way:
+    """One way to answer: a table, with lakesieve on or off.
+
+    Args:
+        spark: The session.
+        name: What it is called.
+        table: The table.
+        skips: Whether lakesieve is on.
+        kinds: Kinds of questions that it is asked.
+        facts: What it took to make it.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        name: str,
+        table: FormatTable,
+        *,
+        skips: bool = False,
+        kinds: tuple[str, ...] = KINDS,
+        facts: dict[str, Any] | None = None,
+    ) -> None:
+        self._spark = spark
+        self.name = name
+        self.table = table
+        self.skips = skips
+        self.kinds = kinds
+        self.told: dict[str, Any] = {"way": name, "seconds": {}, "files": {}} | (facts or {})
+
+    def ask(self, where: str, version: str | None = None) -> tuple[list[str], int]:
+        """Rows, and how many files were read for them."""
+        (ls.enable if self.skips else ls.disable)(self._spark)
+        frame = self.table.read(version).where(where).select("k", "s", "amount", "day", "note")
+        rows = sorted(map(repr, frame.collect()))
+        return rows, _files_read(frame)
+
+    def run(self, conditions: cycle[str]) -> object:
+        """Answer the next question; this is what is timed."""
+        (ls.enable if self.skips else ls.disable)(self._spark)
+        rows = self.table.read().where(next(conditions))
+        return rows.select("k", "s", "amount", "day", "note").collect()
+
+
+def _files_read(frame: DataFrame) -> int:
+    """Files of all scans that the frame's query ran, by Spark's metrics."""
+    leaves = frame._jdf.queryExecution().executedPlan().collectLeaves()
+    read = 0
+    for at in range(leaves.size()):
+        metrics = leaves.apply(at).metrics()
+        for name in _COUNTED:
+            if metrics.contains(name):
+                read += int(metrics.apply(name).value())
+    return read
+
+
+def measure(spark: SparkSession, table: FormatTable, case: Case, rounds: int) -> dict[str, Any]:
+    """Write a table, index it and its copies, and ask every question in every way.
+
+    Raises:
+        AssertionError: Two ways do not agree.
+    """
+    written = seconds_of(lambda: table.create(case))
+    _say(f"written in {written:.0f} s")
+    asked = questions(spark, case, rounds + 1)
+    ways = [Way(spark, "off", table), _ours(spark, table)]
+    for peer in table.peers(case):
+        _say(f"{peer.name}: made in {peer.seconds:.1f} s, {peer.size:,} bytes")
+        facts = {"built": peer.seconds, "bytes": peer.size}
+        ways.append(Way(spark, peer.name, peer.table, kinds=peer.kinds, facts=facts))
+    for kind in KINDS:
+        _time(kind, [way for way in ways if kind in way.kinds], asked[kind], rounds)
+    if table.version() is not None:
+        _travel(spark, ways, case, asked)
+    told = [way.told for way in ways]
+    return {"written": written, "rows": case.rows, "files": case.files, "ways": told}
+
+
+def _ours(spark: SparkSession, table: FormatTable) -> Way:
+    # the first build of a session starts workers and compiles the rule
+    ls.create_index(table.name, ["day"], spark=spark, name="warm_up").drop()
+    facts = {}
+    for column in ("k", "s"):
+        start = time.perf_counter()
+        index = ls.create_index(table.name, [column], spark=spark)
+        facts[column] = {"built": time.perf_counter() - start, "bytes": index.info().bytes}
+        _say(f"lakesieve {column}: {facts[column]}")
+    more = facts["k"] | {"second": facts["s"]}
+    return Way(spark, "lakesieve", table, skips=True, facts=more)
+
+
+def _time(kind: str, ways: list[Way], conditions: list[str], rounds: int) -> None:
+    for where in conditions:
+        _agree({way.name: _count(way, kind, where) for way in ways}, where)
+    asked = {way.name: partial(way.run, cycle(conditions)) for way in ways}
+    for name, seconds in in_turn(asked, rounds=rounds).items():
+        way = next(way for way in ways if way.name == name)
+        way.told["seconds"][kind] = seconds
+        files = way.told["files"][kind] = sum(way.told["files"][kind]) / len(conditions)
+        _say(f"{kind}, {name}: {1e3 * seconds:.0f} ms, {files:.1f} files")
+
+
+def _count(way: Way, kind: str, where: str) -> list[str]:
+    rows, files = way.ask(where)
+    way.told["files"].setdefault(kind, []).append(files)
+    return rows
+
+
+def _agree(answers: dict[str, list[str]], where: str) -> None:
+    first = next(iter(answers.values()))
+    different = [name for name, rows in answers.items() if rows != first]
+    if different:
+        raise AssertionError(f"{where}: {', '.join(different)} do not agree with the first")
+
+
+def _travel(spark: SparkSession, ways: list[Way], case: Case, asked: dict[str, Any]) -> None:
+    """Add rows, delete the one that is asked for, and ask as of before and now."""
+    tables = {id(way.table): way.table for way in ways}
+    versions = {key: str(table.version()) for key, table in tables.items()}
+    where = asked["point"][0]
+    for number, table in enumerate(tables.values()):
+        table.append(case.more(spark))
+        table.delete(where)
+        _say(f"changed {number + 1} of {len(tables)}")
+    for at in ("then", "now"):
+        answers = {}
+        for way in ways:
+            version = versions[id(way.table)] if at == "then" else None
+            condition = asked["second"][0] if way.kinds == ("second",) else where
+            answers[way.name, condition], files = way.ask(condition, version)
+            way.told[at] = files
+            _say(f"{at}, {way.name}: {files} files")
+        for condition in {condition for _, condition in answers}:
+            some = {name: rows for (name, c), rows in answers.items() if c == condition}
+            _agree(some, f"{at}: {condition}")
+        if bool(answers["off", where]) == (at == "now"):
+            raise AssertionError(f"{at}: the deleted row is {'' if at == 'now' else 'not '}there")
+
+
+def _say(text: str) -> None:
+    print(f"  {text}", file=sys.stderr, flush=True)
+
+
+def main() -> None:
+    """Measure what the command line names."""
+    name, folder, rows, files = sys.argv[1:]
+    conf = {
+        "spark.master": "local[2]",
+        "spark.driver.memory": "4g",
+        "spark.sql.shuffle.partitions": "16",
+        "spark.ui.enabled": "false",
+        "spark.sql.catalogImplementation": "in-memory",
+    }
+    root = Path(folder)
+    formats = ["iceberg"] if name == "iceberg" else [name]
+    spark = ls.local_session(root / "warehouse", formats=formats, conf=conf)
+    case = Case(rows=int(rows), files=int(files))
+    told = measure(spark, TABLES[name](spark, root), case, ROUNDS)
+    print(json.dumps({"format": name, "spark": spark.version} | told))
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()
