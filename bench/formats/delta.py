@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Delta"]
 
+_LARGEST = "spark.databricks.delta.optimize.maxFileSize"
+
 
 class Delta:
     """A table in a folder.
@@ -56,16 +58,21 @@ class Delta:
 
     def peers(self, case: Case) -> Iterator[Peer]:
         """The format's own means, each on a copy of its own."""
-        # as many files as before
-        size = size_of(self._folder, "*.parquet") // case.files
-        self._spark.conf.set("spark.databricks.delta.optimize.maxFileSize", str(size))
         for name, short, columns, kinds in (
             ("Z-order (k, s)", "z_both", "k, s", ("point", "range", "second")),
             ("Z-order (k)", "z_k", "k", ("point", "range")),
         ):
             folder = self._folder.with_name(f"{self._folder.name}_{short}")
             linked_copy(self._folder, folder)
-            order = f"OPTIMIZE delta.`{folder}` ZORDER BY ({columns})"
-            seconds = seconds_of(lambda order=order: self._spark.sql(order).collect())
             table = Delta(self._spark, folder)
+            seconds = seconds_of(lambda t=table, c=columns: t._order(case, c))
             yield Peer(name=name, table=table, seconds=seconds, size=0, kinds=kinds)
+
+    def _order(self, case: Case, columns: str) -> None:
+        # as many files as before
+        size = size_of(self._folder, "*.parquet") // case.files
+        self._spark.conf.set(_LARGEST, str(max(1, size)))
+        try:
+            self._spark.sql(f"OPTIMIZE delta.`{self._folder}` ZORDER BY ({columns})").collect()
+        finally:
+            self._spark.conf.unset(_LARGEST)

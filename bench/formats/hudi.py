@@ -82,7 +82,7 @@ class Hudi:
 
     def _write(self, rows: DataFrame, operation: str) -> None:
         options = {
-            "hoodie.table.name": self._folder.name,
+            "hoodie.table.name": "formats",
             "hoodie.datasource.write.recordkey.field": "k",
             "hoodie.datasource.write.partitionpath.field": "",
             "hoodie.datasource.write.operation": operation,

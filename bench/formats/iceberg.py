@@ -37,7 +37,7 @@ class Iceberg:
     def read(self, version: str | None = None) -> DataFrame:
         """Its rows, of a version or the newest."""
         reader = self._spark.read.format("iceberg")
-        return (reader.option("snapshot-id", version) if version else reader).load(self.name)
+        return (reader.option("versionAsOf", version) if version else reader).load(self.name)
 
     def version(self) -> str:
         """The newest version."""
