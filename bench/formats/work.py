@@ -127,8 +127,6 @@ def measure(spark: SparkSession, table: FormatTable, case: Case, rounds: int) ->
 
 
 def _ours(spark: SparkSession, table: FormatTable) -> Way:
-    # the first build of a session starts workers and compiles the rule
-    ls.create_index(table.name, ["day"], spark=spark, name="warm_up").drop()
     facts = {}
     for column in ("k", "s"):
         start = time.perf_counter()

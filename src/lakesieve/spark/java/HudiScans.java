@@ -20,7 +20,7 @@ import scala.Tuple2;
  * Reads of one version of a Hudi table: the file slices are filtered, and stand in a file index of
  * their own. Slices with log files always stay.
  *
- * <p>Private name used: BaseHoodieTableFileIndex.cachedAllInputFileSlices.
+ * <p>Private names used: BaseHoodieTableFileIndex.cachedAllInputFileSlices, cachedAllPartitionPaths.
  */
 public final class HudiScans implements ScanAdapter {
   private static final String FROM_PATH = "hoodie.datasource.read.extract.partition.values.from.path";
@@ -134,9 +134,15 @@ public final class HudiScans implements ScanAdapter {
             old.fileStatusCache(),
             old.includeLogFiles(),
             old.shouldEmbedFileSlices());
-    Field cached = BaseHoodieTableFileIndex.class.getDeclaredField("cachedAllInputFileSlices");
-    cached.setAccessible(true);
-    cached.set(index, Collections.synchronizedMap(slices));
+    set(index, "cachedAllInputFileSlices", Collections.synchronizedMap(slices));
+    // or it would ask the metadata table for them once more
+    set(index, "cachedAllPartitionPaths", new ArrayList(slices.keySet()));
     return FileRelations.with(leaf, index);
+  }
+
+  private static void set(HoodieFileIndex index, String name, Object value) throws Exception {
+    Field field = BaseHoodieTableFileIndex.class.getDeclaredField(name);
+    field.setAccessible(true);
+    field.set(index, value);
   }
 }
