@@ -74,10 +74,12 @@ def table_of(told: Mapping[str, Any]) -> str:
     travels = "then" in told["ways"][0]
     lines = [(*_HEAD, *(("then files", "now files") if travels else ()))]
     for way in told["ways"]:
+        # lakesieve has an index a column
+        made = [fact for fact in (way, way.get("second", {})) if "built" in fact]
         cells = [
             way["way"],
-            f"{way['built']:.1f} s" if "built" in way else "",
-            f"{way['bytes']:,}" if way.get("bytes") else "",
+            " + ".join(f"{fact['built']:.1f} s" for fact in made),
+            " + ".join(f"{fact['bytes']:,}" for fact in made if fact["bytes"]),
         ]
         for kind in KINDS:
             known = kind in way["seconds"]
