@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,6 +20,7 @@ from lakesieve.sieve import (
     build_blocks,
     lookup_points,
     lookup_ranges,
+    lookup_spans,
 )
 from lakesieve.testing import block_sets, codes, intervals, key_sets, point_units, range_units
 
@@ -230,3 +232,23 @@ def test_broken_blocks_are_told(broken: dict[str, Any]) -> None:
 
     with pytest.raises(InvalidInputError):
         dataclasses.replace(GOOD, **broken).validate()
+
+
+@given(data=st.data(), absent_hits=st.sampled_from([1, ABSENT_HITS]))
+def test_spans_hold_the_units_of_their_keys(data: st.DataObject, absent_hits: float) -> None:
+    """Each of many ranges of byte strings gets all units of the keys in it, and no strange one."""
+    sets = data.draw(key_sets("bytes", min_size=2))
+    edges = st.one_of(st.sampled_from(sorted(sets)), codes("bytes"))
+    asked = sorted({key + b"\x01" for key in data.draw(st.lists(edges, min_size=1))})
+    ends = [low + b"\xff\xff" for low in asked]
+    blocks = blocks_of(sets, "bytes", absent_hits)
+    lows, highs = pa.array(asked, pa.binary()), pa.array(ends, pa.binary())
+    if any(end in sets for end in ends):
+        return
+    offsets, units = lookup_spans(blocks, lows, highs)
+
+    known = set().union(*sets.values())
+    for at, (low, high) in enumerate(zip(asked, ends, strict=True)):
+        found = set(units[offsets[at] : offsets[at + 1]].tolist())
+        inside = [sets[key] for key in sets if low <= key < high]
+        assert set().union(*inside) <= found <= known

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.store.samples import DEFINITION
 
 from lakesieve.format import catalogue_id, encode_segment
-from lakesieve.sieve import build_blocks, sort_pairs
+from lakesieve.sieve import build_blocks, sort_pairs, wide_code
 from lakesieve.storage import open_storage
 from lakesieve.store import BlockCache, Changes, IndexReader, IndexStore, stage_catalogue
 
@@ -119,3 +119,46 @@ def test_a_look_up_that_reads_too_much_is_declined() -> None:
     assert reader.lookup([(k, k + 1) for k in range(20)], most_row_groups=9) is None
     assert reader.lookup([(None, None)], most_row_groups=10) is not None
     assert reader.lookup([(10, 11)], most_row_groups=1) is not None
+
+
+@given(
+    pairs=st.lists(st.tuples(strings, st.integers(0, FILES - 1)), min_size=1),
+    probes=st.lists(strings, min_size=1),
+)
+def test_spans_find_all_files_of_their_keys(
+    pairs: list[tuple[bytes, int]], probes: list[bytes]
+) -> None:
+    """Many ranges at once, over row groups and overlapping segments, each with all of its files."""
+    reader = _index(pairs, pa.binary(), segments=2)
+    lows = sorted({probe + b"\x01" for probe in probes})
+    highs = [low[:-1] + b"\x02" for low in lows]
+    pairs = [(key, unit) for key, unit in pairs if key not in highs]
+    found: set[tuple[int, int]] = set()
+    for which, ordinals in reader.spans(
+        pa.array(lows, pa.binary()), pa.array(highs, pa.binary())
+    ).values():
+        told = list(zip(which.tolist(), ordinals.tolist(), strict=True))
+        assert len(told) == len(set(told))
+        found.update(told)
+    for at, (low, high) in enumerate(zip(lows, highs, strict=True)):
+        assert {unit for key, unit in pairs if low <= key < high} <= {
+            u for a, u in found if a == at
+        }
+
+
+@given(
+    pairs=st.lists(st.tuples(integers, st.integers(0, FILES - 1)), min_size=1),
+    probes=st.lists(integers | st.integers(-(2**100), 2**100), min_size=1),
+)
+def test_wide_codes_find_narrow_keys(pairs: list[tuple[int, int]], probes: list[int]) -> None:
+    """Decimals of many digits are looked up in an index of few, as the numbers they are."""
+    reader = _index(pairs, pa.int64(), segments=2)
+    asked = sorted({*probes, pairs[0][0]})
+    found = reader.points(pa.array([wide_code(key) for key in asked], pa.binary()))
+    told = {
+        (asked[at], unit)
+        for which, ordinals in found.values()
+        for at, unit in zip(which.tolist(), ordinals.tolist(), strict=True)
+    }
+    assert {pair for pair in pairs if pair[0] in asked} <= told
+    assert all(-(2**63) <= key < 2**63 for key, _ in told)

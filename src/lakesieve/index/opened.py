@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakesieve.sieve import VALUES
 
 if TYPE_CHECKING:
     from lakesieve.format import IndexDefinition
@@ -111,7 +114,29 @@ class OpenedIndex:
             NotFoundError: A file of the index is gone.
             IndexFormatError: A file of the index is too new.
         """
-        found = self._reader.points(codes)
+        return self._numbered(self._reader.points(codes))
+
+    def prefixes(self, codes: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+        """The covered files that can hold a composite key that begins with each of many prefixes.
+
+        Args:
+            codes: Components of leading columns, ``binary``, ascending, without nulls.
+
+        Returns:
+            As :meth:`points`.
+
+        Raises:
+            CorruptIndexError: Stored bytes fail a check.
+            NotFoundError: A file of the index is gone.
+            IndexFormatError: A file of the index is too new.
+        """
+        end = pa.scalar(VALUES[1], pa.binary())
+        ends = pc.binary_join_element_wise(codes, end, pa.scalar(b"", pa.binary()))
+        return self._numbered(self._reader.spans(codes, ends))
+
+    def _numbered(
+        self, found: dict[str, tuple[np.ndarray, np.ndarray]]
+    ) -> tuple[np.ndarray, np.ndarray]:
         nothing = np.zeros(0, np.int64)
         which = [nothing, *(keys for keys, _ in found.values())]
         files = [nothing, *(self._offsets[name] + units for name, (_, units) in found.items())]

@@ -6,11 +6,17 @@ from lakesieve.sieve.blocks import Blocks
 from lakesieve.sieve.budget import Budget, build_budgeted, trade_offs
 from lakesieve.sieve.build import BlockBuilder, blocks_of_pairs, build_blocks
 from lakesieve.sieve.byte_order import front_coded, front_decoded, prefix_ends
-from lakesieve.sieve.composite import MOST_COLUMNS, VALUES, component_code, encode_rows
+from lakesieve.sieve.composite import (
+    MOST_COLUMNS,
+    VALUES,
+    component_code,
+    encode_composite,
+    encode_rows,
+)
 from lakesieve.sieve.heads import MOST_HEAD_BYTES, Heads
 from lakesieve.sieve.keys import KINDS, KeyType, encode_keys, wide_code
 from lakesieve.sieve.ladder import TradeOff
-from lakesieve.sieve.lookup import distinct, lookup_points, lookup_ranges
+from lakesieve.sieve.lookup import distinct, lookup_points, lookup_ranges, lookup_spans
 from lakesieve.sieve.merge import merge_blocks, merge_streams
 from lakesieve.sieve.pairs import sort_pairs
 from lakesieve.sieve.range_set import RangeSet
@@ -36,12 +42,14 @@ __all__ = [
     "build_budgeted",
     "component_code",
     "distinct",
+    "encode_composite",
     "encode_keys",
     "encode_rows",
     "front_coded",
     "front_decoded",
     "lookup_points",
     "lookup_ranges",
+    "lookup_spans",
     "merge_blocks",
     "merge_streams",
     "prefix_ends",

@@ -25,7 +25,7 @@ from lakesieve.sieve.keys import KeyType, encode_keys, wide_code
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["MOST_COLUMNS", "VALUES", "component_code", "encode_rows"]
+__all__ = ["MOST_COLUMNS", "VALUES", "component_code", "encode_composite", "encode_rows"]
 
 MOST_COLUMNS = 8
 """Columns that a composite key may have."""
@@ -61,6 +61,25 @@ def encode_rows(
     """
     if len(key_types) == 1:
         return encode_keys(key_types[0], columns[0])
+    return encode_composite(key_types, columns)
+
+
+def encode_composite(
+    key_types: Sequence[KeyType], columns: Sequence[pa.Array | pa.ChunkedArray]
+) -> pa.Array:
+    """Turn leading key columns into what all composite keys of their values begin with.
+
+    Args:
+        key_types: Type of each column.
+        columns: Their values, as for :func:`encode_rows`; one alone will do.
+
+    Returns:
+        A ``binary`` array without nulls. The keys lie between a prefix and the same with the end of
+        ``VALUES`` behind it.
+
+    Raises:
+        UnsupportedError: Values are not of their key type.
+    """
     parts = [_components(*both) for both in zip(key_types, columns, strict=True)]
     return _joined(*parts)
 

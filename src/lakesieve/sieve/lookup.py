@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from lakesieve.sieve.blocks import Blocks
     from lakesieve.sieve.range_set import RangeSet
 
-__all__ = ["distinct", "lookup_points", "lookup_ranges"]
+__all__ = ["distinct", "lookup_points", "lookup_ranges", "lookup_spans"]
 
 # what reading one key by its number costs, in keys read at once
 _SCALAR_COST = 16
@@ -147,6 +147,41 @@ def lookup_points(blocks: Blocks, keys: pa.Array) -> tuple[np.ndarray, np.ndarra
     starts = blocks.offsets[block]
     lengths = np.where(outside, 0, blocks.offsets[block + 1] - starts)
     offsets, at = spans(starts, lengths)
+    return offsets, blocks.ordinals[at]
+
+
+def lookup_spans(blocks: Blocks, lows: pa.Array, highs: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """The units that can hold a key of each of many ranges of byte strings.
+
+    A block is taken when any code it covers lies in the range, also if only absent keys do.
+
+    Args:
+        blocks: The blocks to search, of byte strings or their text codes.
+        lows: Where each range begins, ``binary``, without nulls.
+        highs: Where it ends; no key is equal to one.
+
+    Returns:
+        Offsets, int64, one more than ranges, and for each range the units of all its blocks one
+        after the other, int32, some of them several times.
+    """
+    if len(blocks) == 0 or len(lows) == 0:
+        return np.zeros(len(lows) + 1, np.int64), np.zeros(0, np.int32)
+    if blocks.text is not None:
+        # both rounded down: no key lies between a text and the code below it
+        keys, codes = blocks.keys.to_numpy(), blocks.text.encode(lows)[0]
+        first = np.searchsorted(keys, codes, side="right") - 1
+        last = np.searchsorted(keys, blocks.text.encode(highs)[0], side="right")
+        beyond = codes > blocks.max_key
+    else:
+        first = _search_bytes(blocks.keys, lows.to_pylist(), side="right") - 1
+        last = _search_bytes(blocks.keys, highs.to_pylist(), side="left")
+        beyond = pc.greater(lows, pa.scalar(blocks.max_key, lows.type)).to_numpy(
+            zero_copy_only=False
+        )
+    first = np.maximum(first, 0)
+    starts = blocks.offsets[first]
+    ends = blocks.offsets[np.where(beyond, first, np.maximum(first, last))]
+    offsets, at = spans(starts, ends - starts)
     return offsets, blocks.ordinals[at]
 
 

@@ -11,8 +11,16 @@ import numpy as np
 import pyarrow as pa
 
 from lakesieve.format import corrupt, decode_catalogue, decode_footer, decode_row_group
-from lakesieve.sieve import RangeSet, distinct, lookup_points, lookup_ranges, wide_code
+from lakesieve.sieve import (
+    RangeSet,
+    distinct,
+    lookup_points,
+    lookup_ranges,
+    lookup_spans,
+    wide_code,
+)
 from lakesieve.store.borrowers import root_storage
+from lakesieve.store.places import between, in_bytes, in_words, places
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -154,23 +162,52 @@ class IndexReader:
         for row in self._rows:
             if len(row.entries) == 0:
                 continue
-            own = _in_bytes(keys) if row.is_bytewise else keys
+            kept = None
+            own = in_bytes(keys) if row.is_bytewise else keys
+            if own.type == pa.binary() and not row.is_bytewise:
+                own, kept = in_words(keys)
             for entry in row.entries:
-                start, end = _between(own, entry.key_min, entry.key_max)
+                start, end = between(own, entry.key_min, entry.key_max)
                 for at, offsets, ordinals in self._segment_points(entry, own, start, end):
-                    which = np.repeat(at, np.diff(offsets))
+                    which = np.repeat(at if kept is None else kept[at], np.diff(offsets))
                     found.setdefault(entry.catalogue, []).append((which, ordinals))
-        told = {}
-        for catalogue, parts in found.items():
-            which = np.concatenate([part[0] for part in parts])
-            ordinals = np.concatenate([part[1] for part in parts])
-            packed = which << _ORDINAL_BITS | ordinals
-            if not (packed[1:] > packed[:-1]).all():
-                # segments that overlap answer for the same keys
-                packed = np.unique(packed)
-                which, ordinals = packed >> _ORDINAL_BITS, packed & ((1 << _ORDINAL_BITS) - 1)
-            told[catalogue] = (which, ordinals.astype(np.int32, copy=False))
-        return told
+        return _merged(found)
+
+    def spans(self, lows: pa.Array, highs: pa.Array) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """Ordinals, by catalogue, of the keys in each of many ranges.
+
+        Args:
+            lows: Where each range of keys begins, ``binary``, ascending, without nulls.
+            highs: Where it ends, ascending too; no key is equal to one.
+
+        Returns:
+            As :meth:`points`.
+
+        Raises:
+            NotFoundError: A file of the index is gone.
+            CorruptIndexError: A file of the index is damaged.
+            IndexFormatError: A file of the index is too new.
+        """
+        found: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
+        for entry in (entry for row in self._rows for entry in row.entries):
+            start = between(highs, entry.key_min, entry.key_max)[0]
+            end = between(lows, entry.key_min, entry.key_max)[1]
+            if start >= end:
+                continue
+            opened, own = self._opened(entry), slice(start, end)
+            firsts, ends = _groups_of(opened, lows[own], highs[own])
+            for number in range(int(firsts[0]), int(ends[-1])):
+                # both ascend, so the ranges that reach into a row group are neighbours
+                first = int(np.searchsorted(ends, number, side="right"))
+                last = int(np.searchsorted(firsts, number, side="right"))
+                if first >= last:
+                    continue
+                some = slice(start + first, start + last)
+                blocks = self._group(opened, number)
+                offsets, ordinals = lookup_spans(blocks, lows[some], highs[some])
+                which = np.repeat(np.arange(some.start, some.stop), np.diff(offsets))
+                found.setdefault(entry.catalogue, []).append((which, ordinals))
+        return _merged(found)
 
     def _segment_points(
         self, entry: SegmentEntry, keys: pa.Array, start: int, end: int
@@ -187,7 +224,7 @@ class IndexReader:
         else:
             at = np.arange(len(asked))
             firsts = pa.array(opened.firsts, keys.type)
-            groups = np.array(_places(asked, firsts), np.int64)
+            groups = np.array(places(asked, firsts), np.int64)
         groups = np.maximum(groups, 0)
         bounds = np.flatnonzero(np.diff(groups, prepend=-1))
         for first, last in itertools.pairwise([*bounds.tolist(), len(at)]):
@@ -259,6 +296,38 @@ class _Row:
         return [(entry, mine) for entry, mine in touched if mine]
 
 
+def _merged(
+    found: dict[str, list[tuple[np.ndarray, np.ndarray]]],
+) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Answers of several segments, each (key, ordinal) once."""
+    told = {}
+    for catalogue, parts in found.items():
+        which = np.concatenate([part[0] for part in parts])
+        ordinals = np.concatenate([part[1] for part in parts])
+        packed = which << _ORDINAL_BITS | ordinals
+        if not (packed[1:] > packed[:-1]).all():
+            # segments that overlap answer for the same keys
+            packed = np.unique(packed)
+            which, ordinals = packed >> _ORDINAL_BITS, packed & ((1 << _ORDINAL_BITS) - 1)
+        told[catalogue] = (which, ordinals.astype(np.int32, copy=False))
+    return told
+
+
+def _groups_of(opened: _Opened, lows: pa.Array, highs: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """First row group of each of ascending ranges of byte strings, and the one behind its last."""
+    text = opened.footer.text
+    if text is None:
+        known = pa.array(opened.firsts, pa.binary())
+        first, last = (np.asarray(places(keys, known)) for keys in (lows, highs))
+    else:
+        first, last = (
+            np.searchsorted(opened.firsts, text.encode(keys)[0], side="right") - 1
+            for keys in (lows, highs)
+        )
+    first = np.maximum(first, 0)
+    return first, np.maximum(first, last) + 1
+
+
 def _overlapping(intervals: Sequence[Interval], low: Code, high: Code) -> list[Interval]:
     """The sorted disjoint intervals that hold a code from low to high, both included."""
     # only the first interval can lack a start, only the last an end
@@ -279,34 +348,6 @@ def _end(interval: Interval) -> Code:
 
 def _wide(code: Code | None) -> Code | None:
     return wide_code(code) if isinstance(code, int) else code
-
-
-def _in_bytes(keys: pa.Array) -> pa.Array:
-    if keys.type == pa.binary():
-        return keys
-    return pa.array([wide_code(key) for key in keys.to_pylist()], pa.binary())
-
-
-def _between(keys: pa.Array, low: Code, high: Code) -> tuple[int, int]:
-    """Where the ascending keys from low to high lie, both included."""
-    if keys.type == pa.int64():
-        values = keys.to_numpy()
-        return int(np.searchsorted(values, low)), int(np.searchsorted(values, high, side="right"))
-    places = range(len(keys))
-    start = bisect.bisect_left(places, low, key=lambda at: keys[at].as_py())
-    return start, bisect.bisect_right(places, high, key=lambda at: keys[at].as_py())
-
-
-def _places(keys: pa.Array, firsts: pa.Array) -> np.ndarray:
-    """For each ascending key the last of some ascending codes that is not above it; -1 for none."""
-    if keys.type == pa.int64():
-        places: np.ndarray = np.searchsorted(firsts, keys.to_numpy(), side="right") - 1
-        return places
-    # few firsts, many keys: find where each first would stand among the keys
-    starts = [_between(keys, first, first)[0] for first in firsts.to_pylist()]
-    marks = np.zeros(len(keys) + 1, np.int64)
-    np.add.at(marks, starts, 1)
-    return np.cumsum(marks[:-1]) - 1
 
 
 def _extent(opened: _Opened, number: int) -> tuple[Code | None, Code | None]:

@@ -1,0 +1,52 @@
+"""Where ascending key codes lie among others, whatever physical type either has."""
+
+from __future__ import annotations
+
+import bisect
+
+import numpy as np
+import pyarrow as pa
+
+from lakesieve.sieve import wide_code
+
+__all__ = ["between", "in_bytes", "in_words", "places"]
+
+Code = int | bytes
+
+
+def in_bytes(keys: pa.Array) -> pa.Array:
+    """Codes as bytes, see :func:`lakesieve.sieve.wide_code`."""
+    if keys.type == pa.binary():
+        return keys
+    return pa.array([wide_code(key) for key in keys.to_pylist()], pa.binary())
+
+
+def in_words(keys: pa.Array) -> tuple[pa.Array, np.ndarray]:
+    """Wide codes as int64, those beyond it left out, and where each of them was."""
+    halves = np.frombuffer(b"".join(keys.to_pylist()), ">u8").reshape(-1, 2)
+    high = (halves[:, 0] ^ np.uint64(1 << 63)).astype(np.int64)
+    low = halves[:, 1].astype(np.uint64).view(np.int64)
+    at = np.flatnonzero(high == low >> 63)
+    return pa.array(low[at]), at
+
+
+def between(keys: pa.Array, low: Code, high: Code) -> tuple[int, int]:
+    """Where the ascending keys from low to high lie, both included."""
+    if keys.type == pa.int64():
+        values = keys.to_numpy()
+        return int(np.searchsorted(values, low)), int(np.searchsorted(values, high, side="right"))
+    rows = range(len(keys))
+    start = bisect.bisect_left(rows, low, key=lambda at: keys[at].as_py())
+    return start, bisect.bisect_right(rows, high, key=lambda at: keys[at].as_py())
+
+
+def places(keys: pa.Array, firsts: pa.Array) -> np.ndarray:
+    """For each ascending key the last of some ascending codes that is not above it; -1 for none."""
+    if keys.type == pa.int64():
+        at: np.ndarray = np.searchsorted(firsts, keys.to_numpy(), side="right") - 1
+        return at
+    # few firsts, many keys: find where each first would stand among the keys
+    starts = [between(keys, first, first)[0] for first in firsts.to_pylist()]
+    marks = np.zeros(len(keys) + 1, np.int64)
+    np.add.at(marks, starts, 1)
+    return np.cumsum(marks[:-1]) - 1
