@@ -23,8 +23,10 @@ if TYPE_CHECKING:
         Compacted,
         Found,
         IndexInfo,
+        KeyedChange,
         Refreshed,
         TablePruning,
+        TableStatus,
         TradeOffInfo,
         VerifiedRows,
     )
@@ -40,8 +42,11 @@ if TYPE_CHECKING:
         repair_index,
         trade_offs,
     )
+    from lakesieve.spark.by_key import delete, upsert
     from lakesieve.spark.index import SparkIndex
+    from lakesieve.spark.locate import Located
     from lakesieve.spark.session import local_session
+    from lakesieve.spark.status import status
 
 __all__ = [
     "BuildProgress",
@@ -51,13 +56,17 @@ __all__ = [
     "Found",
     "Index",
     "IndexInfo",
+    "KeyedChange",
+    "Located",
     "Refreshed",
     "SparkIndex",
     "TablePruning",
+    "TableStatus",
     "TradeOffInfo",
     "VerifiedRows",
     "clone_table",
     "create_index",
+    "delete",
     "deletes",
     "disable",
     "enable",
@@ -67,20 +76,26 @@ __all__ = [
     "local_session",
     "open_index",
     "repair_index",
+    "status",
     "trade_offs",
+    "upsert",
 ]
 
 __version__ = "0.1.0"
 
 _RESULTS = (
     *("BuildProgress", "Cloned", "CommitInfo", "Compacted", "Found", "IndexInfo", "Refreshed"),
-    *("TablePruning", "TradeOffInfo", "VerifiedRows"),
+    *("KeyedChange", "TablePruning", "TableStatus", "TradeOffInfo", "VerifiedRows"),
 )
 _HOMES = {
     **dict.fromkeys(_RESULTS, "lakesieve.index.result"),
     "Index": "lakesieve.index.index",
+    "Located": "lakesieve.spark.locate",
     "SparkIndex": "lakesieve.spark.index",
+    "delete": "lakesieve.spark.by_key",
     "local_session": "lakesieve.spark.session",
+    "status": "lakesieve.spark.status",
+    "upsert": "lakesieve.spark.by_key",
 }
 
 

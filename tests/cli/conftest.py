@@ -19,7 +19,9 @@ from lakesieve.index.result import (
     Compacted,
     Found,
     IndexInfo,
+    KeyedChange,
     Refreshed,
+    TableStatus,
     TradeOffInfo,
     VerifiedRows,
 )
@@ -102,6 +104,28 @@ CONVERSION = Conversion(
     conflicts=0,
     seconds=33.4,
 )
+
+
+def change(operation: str, given: dict[str, Any], reasons: tuple[Reason, ...]) -> KeyedChange:
+    upserts = operation == "upsert"
+    return KeyedChange(
+        table="lake.db.t",
+        operation=operation,
+        on=tuple(given["on"]),
+        keys=100,
+        inserted=40 if upserts else 0,
+        updated=60 if upserts else 0,
+        deleted=0 if upserts else 60,
+        files_read=3,
+        files_added=2,
+        files_removed=None,
+        version=None if given["dry_run"] else "78",
+        known=False,
+        refreshed=(),
+        reasons=reasons,
+        seconds=1.5,
+        dry_run=given["dry_run"],
+    )
 
 
 @dataclass
@@ -204,6 +228,7 @@ class FakeApi:
     paths: list[str] = field(default_factory=lambda: ["file:/t/a b.parquet", "file:/t/c.parquet"])
     failure: Exception | None = None
     is_damaged: bool = False
+    reasons: tuple[Reason, ...] = ()
 
     @property
     def deletes(self) -> FakeDeletes:
@@ -268,6 +293,28 @@ class FakeApi:
             table=table,
             predicate=predicate,
             indexes=("id",),
+        )
+
+    def upsert(self, rows: str, table: str, **rest: Any) -> KeyedChange:
+        self.calls.append(("upsert", {"rows": rows, "table": table, **rest}))
+        return change("upsert", rest, reasons=self.reasons)
+
+    def delete(self, keys: str, table: str, **rest: Any) -> KeyedChange:
+        self.calls.append(("delete", {"keys": keys, "table": table, **rest}))
+        return change("delete", rest, reasons=self.reasons)
+
+    def status(self, table: str, *, threshold: float, **rest: Any) -> TableStatus:
+        self.calls.append(("status", {"table": table, "threshold": threshold, **rest}))
+        return TableStatus(
+            table=table,
+            format="delta",
+            version="7",
+            files=40,
+            marked_files=12,
+            delete_files=0,
+            share=0.3,
+            threshold=threshold,
+            suggestions=("OPTIMIZE lake.db.t",) if threshold < 0.3 else (),
         )
 
     def arguments(self, function: str) -> dict[str, Any]:

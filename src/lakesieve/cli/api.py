@@ -16,7 +16,9 @@ if TYPE_CHECKING:
         Compacted,
         Found,
         IndexInfo,
+        KeyedChange,
         Refreshed,
+        TableStatus,
         TradeOffInfo,
         VerifiedRows,
     )
@@ -183,3 +185,41 @@ class Api(Protocol):
         location: str | None = None,
     ) -> Found:
         """Find the files that can hold a match."""
+
+    def upsert(
+        self,
+        rows: str,
+        table: str,
+        *,
+        on: Sequence[str],
+        spark: Session,
+        refresh: str | None = ...,
+        txn: tuple[str, int] | None = None,
+        location: str | None = None,
+        dry_run: bool = False,
+    ) -> KeyedChange:
+        """Update rows by key, and insert those that are not there."""
+
+    def delete(
+        self,
+        keys: str,
+        table: str,
+        *,
+        on: Sequence[str],
+        spark: Session,
+        refresh: str | None = ...,
+        txn: tuple[str, int] | None = None,
+        location: str | None = None,
+        dry_run: bool = False,
+    ) -> KeyedChange:
+        """Delete rows by key."""
+
+    def status(
+        self,
+        table: str,
+        *,
+        spark: Session,
+        version: str | int | None = None,
+        threshold: float = ...,
+    ) -> TableStatus:
+        """Tell how much of a table waits for upkeep."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import lakesieve
+from lakesieve.cli.by_key import BY_KEY
 from lakesieve.cli.commands import COMMANDS
 from lakesieve.cli.deletes import DELETES
 
@@ -45,7 +46,7 @@ def build_app(api: Api = lakesieve) -> typer.Typer:
     ) -> None:
         pass
 
-    for command in COMMANDS:
+    for command in (*COMMANDS, *BY_KEY):
         command.add_to(app, api)
     deletes = typer.Typer(
         name="deletes",

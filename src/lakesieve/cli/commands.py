@@ -25,7 +25,7 @@ from lakesieve.store import Repaired, Vacuumed
 if TYPE_CHECKING:
     from lakesieve.cli.api import OpenIndex
 
-__all__ = ["COMMANDS", "TableName", "Version"]
+__all__ = ["COMMANDS", "DryRun", "TableName", "Version"]
 
 TableName = Annotated[
     str,

@@ -25,6 +25,7 @@ class ReasonCode(StrEnum):
     DELETES_JOINED = "deletes-joined"
     DELETES_LEFT = "deletes-left"
     SCAN_UNSUPPORTED = "scan-unsupported"
+    REFRESH_FAILED = "refresh-failed"
     INTERNAL_ERROR = "internal-error"
 
 

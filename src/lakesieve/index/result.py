@@ -15,8 +15,10 @@ __all__ = [
     "Compacted",
     "Found",
     "IndexInfo",
+    "KeyedChange",
     "Refreshed",
     "TablePruning",
+    "TableStatus",
     "TradeOffInfo",
     "VerifiedRows",
 ]
@@ -189,6 +191,48 @@ class Refreshed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KeyedChange:
+    """What an upsert or a delete by key did, or would do.
+
+    Args:
+        table: The table's name.
+        operation: ``upsert`` or ``delete``.
+        on: The key columns.
+        keys: Keys that were given, each once.
+        inserted: Rows inserted; ``None`` here and below where the format does not tell.
+        updated: Rows updated.
+        deleted: Rows deleted.
+        files_read: Data files that were opened to find the keys, the most in one scan; of a dry
+            run those that hold some.
+        files_added: Data and delete files written.
+        files_removed: Data and delete files that are not in the new version.
+        version: The new version of the table; ``None`` if none was made.
+        known: The transaction had been committed before, and nothing was done.
+        refreshed: What was done to each index after the commit.
+        reasons: Coded reasons why an index was not refreshed; the commit stands.
+        seconds: How long it took.
+        dry_run: Nothing was done.
+    """
+
+    table: str
+    operation: str
+    on: tuple[str, ...]
+    keys: int
+    inserted: int | None
+    updated: int | None
+    deleted: int | None
+    files_read: int | None
+    files_added: int | None
+    files_removed: int | None
+    version: str | None
+    known: bool
+    refreshed: tuple[Refreshed, ...]
+    reasons: tuple[Reason, ...]
+    seconds: float
+    dry_run: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Compacted:
     """What a compaction did, or would do.
 
@@ -255,6 +299,34 @@ class VerifiedRows:
     files: int
     rows: int
     wrong: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableStatus:
+    """How much of a table waits for the upkeep of its row-level deletes.
+
+    Args:
+        table: The table's name.
+        format: Its format.
+        version: The version looked at, or ``None`` for a table without data.
+        files: Live data files; of Hudi, file slices.
+        marked_files: Those with position deletes, a deletion vector or log files, which every read
+            of them applies.
+        delete_files: Position delete files of Iceberg format version 2.
+        share: ``marked_files`` of ``files``, 0 to 1.
+        threshold: The share above which upkeep is suggested.
+        suggestions: Commands that remove them, best first; none below the threshold.
+    """
+
+    table: str
+    format: str
+    version: str | None
+    files: int
+    marked_files: int
+    delete_files: int
+    share: float
+    threshold: float
+    suggestions: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

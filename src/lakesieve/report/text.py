@@ -17,10 +17,13 @@ from lakesieve.index.result import (
     Compacted,
     Found,
     IndexInfo,
+    KeyedChange,
     Refreshed,
+    TableStatus,
     TradeOffInfo,
 )
 from lakesieve.report import units
+from lakesieve.report.by_key import change_facts, table_status_facts
 from lakesieve.report.deletes import conversion_facts, status_facts
 from lakesieve.report.demo import demo_text
 from lakesieve.report.result import Checked, Dropped, Explained
@@ -133,6 +136,16 @@ def _(result: Compacted) -> RenderableType:
         f"{verb} {units.plural(result.segments_before, 'segment')}, {size}, of the index "
         f"{result.index} of {result.table}{after}.{dropped}"
     )
+
+
+@to_text.register
+def _(result: KeyedChange) -> RenderableType:
+    return _facts(change_facts(result))
+
+
+@to_text.register
+def _(result: TableStatus) -> RenderableType:
+    return _facts(table_status_facts(result))
 
 
 @to_text.register

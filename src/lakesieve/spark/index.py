@@ -13,12 +13,14 @@ from lakesieve.index import (
     Cloned,
     Compacted,
     Index,
+    OpenedIndex,
     Refreshed,
     VerifiedRows,
     index_storage,
     roots_of,
 )
 from lakesieve.spark.build import build_segments, staged
+from lakesieve.spark.locate import Located, locate_keys
 from lakesieve.spark.progress import Watch
 from lakesieve.spark.rule import installed_rule
 from lakesieve.spark.source import Source, indexable
@@ -26,6 +28,7 @@ from lakesieve.spark.verify import check_rows
 from lakesieve.store import (
     CompactionPolicy,
     FilesUncovered,
+    IndexReader,
     clone,
     compaction_changes,
     wants_compaction,
@@ -36,7 +39,7 @@ from lakesieve.tables.hadoop import storage_options
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from lakesieve.index import BuildProgress
     from lakesieve.storage import Storage
@@ -323,6 +326,30 @@ class SparkIndex(Index):
             rows=source.rows,
             wrong=tuple(bad),
         )
+
+    def locate(self, keys: DataFrame, version: str | int | None = None) -> Located:
+        """Name the data files that can hold each of many keys, looked up by the executors.
+
+        Row-level deletes are ignored, and a key that is not there may be given a file, as in every
+        answer of an index. Nulls are keys like others: those of data files that hold one.
+
+        Args:
+            keys: Columns named like the index's key columns, or like the first few of them; all
+                else must be left out. Any number of rows, also some of them several times.
+            version: Snapshot id, time, tag or branch; ``None`` is the current version.
+
+        Raises:
+            InvalidInputError: A column is of another type or no key, or the index belongs to a
+                table that was here before.
+            NotFoundError: The frame lacks a key column, or there is no such version.
+            CorruptIndexError: The index cannot be read.
+        """
+        self._check_table()
+        asked = self._table.version(version)
+        columns = self._columns(asked, strict=True) or ()
+        state = self._store.snapshot()
+        index = OpenedIndex(state, IndexReader(self._store, state, self._cache))
+        return locate_keys(keys, index, table=self._table, version=asked, columns=columns)
 
     def _check_table(self) -> None:
         definition = self._store.snapshot().definition

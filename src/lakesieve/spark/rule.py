@@ -111,6 +111,10 @@ class InstalledRule:
         rows: list[dict[str, Any]] = json.loads(self._rule.report())
         return rows
 
+    def forget(self) -> None:
+        """Have nothing to report until the next query."""
+        self._rule.forget()
+
     def _hold(self) -> None:
         with self._lock:
             self._users += 1

@@ -136,6 +136,10 @@ class DeltaTable:
         rows = self._absolute(self._added(version), F.col("size"), records)
         return arrow_of(rows).cast(_FILES_SCHEMA)
 
+    def marked_files(self, version: TableVersion) -> int:
+        """How many data files of a version have a deletion vector."""
+        return self._added(version).where("deletionVector IS NOT NULL").count()
+
     def _absolute(self, logged: DataFrame, *more: SparkColumn) -> DataFrame:
         """Data files of the log as ``path``: the log has relative and absolute ones, encoded."""
         from pyspark.sql import functions as F

@@ -49,6 +49,7 @@ class HudiTable:
     def __init__(self, spark: SparkSession, name: str, *, is_path: bool) -> None:
         self._spark = spark
         self.name = name
+        self.is_named = not is_path
         with named_errors(name):
             rows = spark.read.format("hudi").load(name) if is_path else spark.read.table(name)
             leaf = self._call("leaf", rows._jdf.queryExecution().analyzed())
@@ -61,6 +62,30 @@ class HudiTable:
             )
         self.location = str(self._call("location", leaf))
         self.uuid = str(_SCANS.call(spark, "uuid", self.location))
+
+    def client(self) -> Any:
+        """Hudi's own view of the table as it is now, a ``HoodieTableMetaClient``."""
+        return self._call("index", self._leaf()).metaClient()
+
+    def commit_counts(self, version: str) -> dict[str, int]:
+        """What a commit says of itself: rows ``inserted``, ``updated``, ``deleted``, files written.
+
+        Args:
+            version: The time of the commit.
+        """
+        timeline = self.client().getCommitsTimeline().filterCompletedInstants()
+        instants = timeline.getInstants()
+        for at in range(instants.size()):
+            if str(instants.get(at).requestedTime()) == version:
+                told = timeline.readCommitMetadata(instants.get(at))
+                files = told.fetchTotalFilesInsert() + told.fetchTotalFilesUpdated()
+                return {
+                    "inserted": int(told.fetchTotalInsertRecordsWritten()),
+                    "updated": int(told.fetchTotalUpdateRecordsWritten()),
+                    "deleted": int(told.getTotalRecordsDeleted()),
+                    "files_added": int(files),
+                }
+        return {}
 
     def _call(self, method: str, *arguments: Any) -> Any:
         return _SOURCES.call(self._spark, method, *arguments)

@@ -20,6 +20,7 @@ __all__ = [
     "SparkLine",
     "arrow_of",
     "by_number",
+    "cached_of",
     "check_formats",
     "delta_commit_at",
     "delta_snapshot_at",
@@ -121,6 +122,18 @@ def arrow_of(frame: DataFrame) -> pa.Table:
 
     collected: Any = frame
     return pa.Table.from_batches(collected._collect_as_arrow(), to_arrow_schema(frame.schema))
+
+
+def cached_of(frame: DataFrame) -> DataFrame:
+    """What is kept of a persisted frame, as a leaf: however it was made, it is deterministic."""
+    from pyspark.sql import DataFrame
+
+    spark = frame.sparkSession
+    jvm: Any = spark._jvm
+    sql = jvm.org.apache.spark.sql
+    plan = frame._jdf.queryExecution().withCachedData()
+    classes = sql if line_of(spark.version).name == "3.5" else sql.classic
+    return DataFrame(classes.Dataset.ofRows(spark._jsparkSession, plan), spark)
 
 
 def frame_of(spark: SparkSession, name: str, texts: pa.ChunkedArray) -> DataFrame:

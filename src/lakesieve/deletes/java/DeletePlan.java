@@ -83,6 +83,7 @@ public final class DeletePlan {
   private long largest = 0;
   private long positionFiles = 0;
   private long vectors = 0;
+  private long marked = 0; // data files with position deletes or a deletion vector
 
   private static final class EqualityFile {
     DeleteFile file;
@@ -234,6 +235,7 @@ public final class DeletePlan {
       for (Iterator it = tasks.iterator(); it.hasNext(); ) {
         FileScanTask task = (FileScanTask) it.next();
         dataFiles++;
+        if (ScanView.withoutEquality(task.deletes()).length > 0) marked++;
         FileScanTask clear = residual == null ? cleared.of(task) : cleared.of(task, residual);
         if (clear != task) reach(task, clear);
       }
@@ -426,6 +428,7 @@ public final class DeletePlan {
     m.put("largest", new Long(largest));
     m.put("position_files", new Long(positionFiles));
     m.put("vectors", new Long(vectors));
+    m.put("marked_files", new Long(marked));
     m.put("units", new Integer(units.size()));
     m.put("columns", names(schema));
     long bytes = 0;

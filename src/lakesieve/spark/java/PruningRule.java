@@ -72,6 +72,11 @@ public final class PruningRule extends Rule {
     return this.report;
   }
 
+  /** Forget what the latest query did. */
+  public void forget() {
+    this.report = "[]";
+  }
+
   public TreeNode apply(TreeNode plan) {
     // a subquery is optimized on its own first; its scans are met again, whole, in the outer plan
     if (plan instanceof Subquery || this.inside.get() != null) return plan;

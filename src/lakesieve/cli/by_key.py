@@ -1,0 +1,132 @@
+"""The commands that change rows by key, and the one that tells what such changes leave behind."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from lakesieve.cli.command import ON_TABLES, Run, command
+from lakesieve.cli.commands import DryRun, TableName, Version
+from lakesieve.errors import ErrorKind, InvalidInputError
+from lakesieve.index.result import KeyedChange, TableStatus
+
+__all__ = ["BY_KEY"]
+
+On = Annotated[
+    list[str],
+    typer.Option("--on", metavar="COLUMN", help="A key column; may be given several times."),
+]
+Txn = Annotated[
+    str | None,
+    typer.Option(
+        metavar="APP:N",
+        help="A transaction: not done again where the table has one of this name and number.",
+    ),
+]
+NoRefresh = Annotated[
+    bool, typer.Option("--no-refresh", help="Leave the indexes as they are after the commit.")
+]
+
+
+@command("upsert", ON_TABLES)
+def upsert(
+    run: Run,
+    table: TableName,
+    *,
+    rows: Annotated[
+        str, typer.Option(metavar="FILE", help="All columns: Parquet, or CSV with a header line.")
+    ],
+    on: On,
+    txn: Txn = None,
+    no_refresh: NoRefresh = False,
+    dry_run: DryRun = False,
+) -> KeyedChange:
+    """Update the rows with the keys of a file, and insert those that are not there."""
+    asked = _transaction(txn)
+    return _told(
+        run,
+        run.api.upsert(
+            rows,
+            table,
+            on=on,
+            spark=run.session(),
+            refresh=None if no_refresh else "after-write",
+            txn=asked,
+            location=run.location,
+            dry_run=dry_run,
+        ),
+    )
+
+
+@command("delete", ON_TABLES)
+def delete(
+    run: Run,
+    table: TableName,
+    *,
+    keys: Annotated[
+        str, typer.Option(metavar="FILE", help="Keys: Parquet, or CSV with a header line.")
+    ],
+    on: On,
+    txn: Txn = None,
+    no_refresh: NoRefresh = False,
+    dry_run: DryRun = False,
+) -> KeyedChange:
+    """Delete the rows with the keys of a file, reading only the data files that hold them."""
+    asked = _transaction(txn)
+    return _told(
+        run,
+        run.api.delete(
+            keys,
+            table,
+            on=on,
+            spark=run.session(),
+            refresh=None if no_refresh else "after-write",
+            txn=asked,
+            location=run.location,
+            dry_run=dry_run,
+        ),
+    )
+
+
+@command("status", ON_TABLES)
+def status(
+    run: Run,
+    table: TableName,
+    version: Version = None,
+    threshold: Annotated[
+        float,
+        typer.Option(
+            min=0, max=1, help="Share of marked data files above which to suggest upkeep."
+        ),
+    ] = 0.2,
+) -> TableStatus:
+    """Tell how many data files carry row-level deletes, and what gets rid of them."""
+    return run.api.status(table, spark=run.session(), version=version, threshold=threshold)
+
+
+def _transaction(given: str | None) -> tuple[str, int] | None:
+    """Split ``APP:N``.
+
+    Raises:
+        InvalidInputError: It is nothing of the kind.
+    """
+    if given is None:
+        return None
+    app, _, number = given.rpartition(":")
+    if not app or not number.isascii() or not number.isdigit():
+        raise InvalidInputError(
+            f"The transaction {given!r} is not APP:N.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            hint="Give a name and a number: --txn erasures:17.",
+        )
+    return app, int(number)
+
+
+def _told(run: Run, change: KeyedChange) -> KeyedChange:
+    for reason in change.reasons:
+        run.output.error(f"The commit is made, but an index was not refreshed: {reason}")
+    return change
+
+
+BY_KEY = (upsert, delete, status)

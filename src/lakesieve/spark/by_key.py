@@ -1,0 +1,289 @@
+"""Rows changed by key: upsert and delete, one commit each, and the indexes refreshed after it."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Any
+
+from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError, UnsupportedError
+from lakesieve.index import KeyedChange, Reason, ReasonCode
+from lakesieve.spark.api import list_indexes, open_index
+from lakesieve.spark.definition import key_columns
+from lakesieve.spark.keys import given_keys, given_rows, quoted_name, rows_in
+from lakesieve.spark.rule import installed_rule
+from lakesieve.spark.targets import NOTHING, ChangeOutcome, target_of
+from lakesieve.tables import open_table
+from lakesieve.tables.hadoop import storage_options
+from lakesieve.tables.lines import cached_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from lakesieve.index import Refreshed
+    from lakesieve.spark.targets import Target
+
+__all__ = ["delete", "upsert"]
+
+AFTER_WRITE = "after-write"
+_REFRESHES = (AFTER_WRITE, "never", None)
+
+
+def upsert(
+    rows: DataFrame | str,
+    table: str,
+    *,
+    on: Sequence[str],
+    spark: SparkSession,
+    refresh: str | None = AFTER_WRITE,
+    txn: tuple[str, int] | None = None,
+    location: str | None = None,
+    dry_run: bool = False,
+) -> KeyedChange:
+    """Update the rows of a table that have given keys, and insert those that are not there.
+
+    One commit of the table's own format, with its own checks for conflicts: all or nothing. Doing
+    it again leaves the same content; with ``txn`` it is not done again.
+
+    Args:
+        rows: All columns of the table, in any order; evaluated once. Or the path of a Parquet file,
+            or of a CSV file with a header line.
+        table: ``catalog.database.table``, ``delta:PATH`` or ``hudi:PATH``.
+        on: The key columns: no nulls, and no key twice, in ``rows``. For Hudi the record key.
+        spark: The session; skipping is on for this call, and as it was afterwards.
+        refresh: ``"after-write"`` indexes the new files in this call; ``"never"`` or ``None`` not.
+        txn: Name and number of a transaction: where the table has one of that name with that number
+            or a higher, nothing is done. Iceberg keeps it with the snapshot, Delta in the log.
+        location: A further root to search for indexes.
+        dry_run: Only tell which rows and files there are to change.
+
+    Raises:
+        NotFoundError: No such table, or ``rows`` lacks a column.
+        InvalidInputError: Keys that are null or not unique, columns of other types or too many.
+        UnsupportedError: The table cannot be changed by these keys.
+    """
+    asked = _Asked(table=table, on=tuple(on), refresh=refresh, txn=txn, location=location)
+    return _change("upsert", rows, asked, spark, dry_run=dry_run)
+
+
+def delete(
+    keys: DataFrame | str,
+    table: str,
+    *,
+    on: Sequence[str],
+    spark: SparkSession,
+    refresh: str | None = AFTER_WRITE,
+    txn: tuple[str, int] | None = None,
+    location: str | None = None,
+    dry_run: bool = False,
+) -> KeyedChange:
+    """Delete all rows of a table that have given keys.
+
+    One commit, as for :func:`upsert`. The rows are gone for readers of the new version; older
+    versions keep them until their snapshots expire and their files are removed.
+
+    Args:
+        keys: The key columns, and others that are ignored; evaluated once, or a path as for
+            :func:`upsert`. A key may be there more than once, and need not be in the table.
+        table: ``catalog.database.table``, ``delta:PATH`` or ``hudi:PATH``.
+        on: The key columns, without nulls in ``keys``. For Hudi the record key.
+        spark: The session; skipping is on for this call, and as it was afterwards.
+        refresh: As for :func:`upsert`.
+        txn: As for :func:`upsert`.
+        location: A further root to search for indexes.
+        dry_run: Only tell which rows and files there are to change.
+
+    Raises:
+        NotFoundError: No such table, or ``keys`` lacks a column.
+        InvalidInputError: Keys that are null, or columns of other types.
+        UnsupportedError: The table cannot be changed by these keys.
+    """
+    asked = _Asked(table=table, on=tuple(on), refresh=refresh, txn=txn, location=location)
+    return _change("delete", keys, asked, spark, dry_run=dry_run)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """What both have in common; see :func:`upsert`."""
+
+    table: str
+    on: tuple[str, ...]
+    refresh: str | None
+    txn: tuple[str, int] | None
+    location: str | None
+
+
+def _change(
+    operation: str, source: DataFrame | str, asked: _Asked, spark: SparkSession, *, dry_run: bool
+) -> KeyedChange:
+    started = time.perf_counter()
+    if asked.refresh not in _REFRESHES:
+        raise InvalidInputError(
+            f"refresh={asked.refresh!r} is unknown.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            hint=f"Give {AFTER_WRITE!r}, or 'never'.",
+        )
+    opened = open_table(spark, asked.table)
+    target = target_of(spark, opened, asked.table)
+    columns = key_columns(opened, opened.version(), asked.on)
+    on = [_top_level(column.path) for column in columns]
+    target.check(on, asked.txn)
+    given = rows_in(source, spark, target.frame()) if isinstance(source, str) else source
+    # types of keys first: their error says more
+    given_keys(given, columns, asked.table)
+    rows = given_rows(given, target.frame(), on if operation == "delete" else None, asked.table)
+    if operation == "delete":
+        rows = rows.distinct()
+    with _evaluated_once(rows) as rows, _skipping(spark, asked.location) as rule:
+        count = _checked(rows, on)
+        files_read = None
+        if count == 0:
+            done = NOTHING
+        elif dry_run:
+            done, files_read = _touched(target, rows, on, operation, count)
+        else:
+            rule.forget()
+            done = getattr(target, operation)(rows, on, asked.txn)
+            told = [row["files_read"] for row in rule.report() if row.get("files_total")]
+            files_read = max(told, default=None) if not done.known else None
+    wanted = asked.refresh == AFTER_WRITE and not dry_run
+    refreshed, reasons = _refreshed(asked, spark) if wanted else ([], [])
+    return KeyedChange(
+        table=asked.table,
+        operation=operation,
+        on=tuple(on),
+        keys=count,
+        inserted=done.inserted,
+        updated=done.updated,
+        deleted=done.deleted,
+        files_read=files_read,
+        files_added=done.files_added,
+        files_removed=done.files_removed,
+        version=done.version,
+        known=done.known,
+        refreshed=tuple(refreshed),
+        reasons=tuple(reasons),
+        seconds=time.perf_counter() - started,
+        dry_run=dry_run,
+    )
+
+
+def _top_level(path: tuple[str, ...]) -> str:
+    if len(path) > 1:
+        raise UnsupportedError(
+            f"{'.'.join(path)} is a field of a struct, by which rows cannot be changed.",
+            kind=ErrorKind.UNSUPPORTED_TYPE,
+            hint="Give columns of the table's top level.",
+        )
+    return path[0]
+
+
+@contextmanager
+def _evaluated_once(rows: DataFrame) -> Iterator[DataFrame]:
+    """Keep rows as they are first evaluated, so that the checks and the commit see the same."""
+    from pyspark import StorageLevel
+
+    kept = rows.storageLevel != StorageLevel.NONE
+    if not kept:
+        rows.persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        yield cached_of(rows)
+    finally:
+        if not kept:
+            rows.unpersist()
+
+
+@contextmanager
+def _skipping(spark: SparkSession, location: str | None) -> Iterator[Any]:
+    """Have skipping on for a while, and further indexes known."""
+    rule = installed_rule(spark)
+    active, locations = rule.active, rule.pruner.locations
+    further = location is not None and location not in locations
+    if further:
+        rule.pruner.relocate((*locations, str(location)), storage_options(spark))
+    rule.activate(active=True)
+    try:
+        yield rule
+    finally:
+        rule.activate(active=active)
+        if further:
+            rule.pruner.relocate(locations, storage_options(spark))
+
+
+def _checked(rows: DataFrame, on: Sequence[str]) -> int:
+    """How many rows there are, all with keys, each once."""
+    from pyspark.sql import functions as F
+
+    keys = [F.col(quoted_name(name)) for name in on]
+    missing = reduce(or_, (key.isNull() for key in keys))
+    told = rows.agg(F.count("*"), F.count_if(missing)).collect()[0]
+    if told[1]:
+        raise InvalidInputError(
+            f"{told[1]} of {told[0]} given rows have a null in their key ({', '.join(on)}).",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            hint="A null equals no key: leave those rows out, or change them by SQL.",
+        )
+    twice = rows.groupBy(*keys).count().where("count > 1").limit(1).collect()
+    if twice:
+        named = ", ".join(f"{name}={twice[0][name]!r}" for name in on)
+        raise InvalidInputError(
+            f"The key {named} is given {twice[0][-1]} times, and the table can keep one row of it.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            hint="Keep one row of each key first, such as the newest by a window function.",
+        )
+    return int(told[0])
+
+
+def _touched(
+    target: Target, rows: DataFrame, on: Sequence[str], operation: str, count: int
+) -> tuple[ChangeOutcome, int]:
+    """Rows that would be changed, and the data files that hold them."""
+    from pyspark.sql import functions as F
+
+    file = "lakesieve file"
+    held = target.frame().select(
+        *(quoted_name(name) for name in on), F.input_file_name().alias(file)
+    )
+    keys = rows.select(*(quoted_name(name) for name in on))
+    found = held.join(keys, list(on), "left_semi")
+    told = found.agg(
+        F.count("*"),
+        F.count_distinct(F.col(quoted_name(file))),
+        F.count_distinct(F.struct(*(quoted_name(name) for name in on))),
+    ).collect()[0]
+    is_upsert = operation == "upsert"
+    outcome = ChangeOutcome(
+        inserted=count - told[2] if is_upsert else 0,
+        updated=told[0] if is_upsert else 0,
+        deleted=0 if is_upsert else told[0],
+    )
+    return outcome, int(told[1])
+
+
+def _refreshed(asked: _Asked, spark: SparkSession) -> tuple[list[Refreshed], list[Reason]]:
+    """Index what the commit wrote; what fails is told and leaves the commit as it is."""
+    done: list[Refreshed] = []
+    reasons: list[Reason] = []
+    name = ""
+    try:
+        infos = list_indexes(asked.table, spark=spark, location=asked.location)
+    except Exception as error:  # noqa: BLE001 - the commit is made, and must be told
+        return done, [_failed("the indexes could not be listed", error)]
+    for info in infos:
+        name = info.name
+        try:
+            index = open_index(asked.table, name, spark=spark, location=asked.location)
+            done.append(index.refresh())
+        except Exception as error:  # noqa: BLE001 - as above
+            reasons.append(_failed(name, error))
+    return done, reasons
+
+
+def _failed(what: str, error: Exception) -> Reason:
+    told = error.message if isinstance(error, LakesieveError) else str(error).partition("\n")[0]
+    return Reason(code=ReasonCode.REFRESH_FAILED, detail=f"{what}: {told}")

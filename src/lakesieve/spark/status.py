@@ -1,0 +1,97 @@
+"""How much of a table carries row-level deletes, and which command gets rid of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lakesieve.deletes.plan import plan_deletes
+from lakesieve.index import TableStatus
+from lakesieve.tables import open_table
+from lakesieve.tables.delta import DeltaTable
+from lakesieve.tables.hudi import HudiTable
+from lakesieve.tables.iceberg import IcebergTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from lakesieve.tables import Table, TableVersion
+
+__all__ = ["status"]
+
+THRESHOLD = 0.2
+
+
+def status(
+    table: str,
+    *,
+    spark: SparkSession,
+    version: str | int | None = None,
+    threshold: float = THRESHOLD,
+) -> TableStatus:
+    """Tell how many data files carry row-level deletes, and suggest what gets rid of them.
+
+    Metadata alone is read. Equality deletes of Iceberg are told by ``lakesieve.deletes.status``.
+
+    Args:
+        table: ``catalog.database.table``; or ``iceberg:PATH``, ``delta:PATH``, ``hudi:PATH``.
+        spark: The session.
+        version: Snapshot id, time, tag or branch; ``None`` is the current version.
+        threshold: Share of the data files, 0 to 1, above which upkeep is suggested.
+
+    Raises:
+        NotFoundError: There is no such table or version.
+        UnsupportedError: Spark cannot read the table.
+    """
+    opened = open_table(spark, table)
+    asked = opened.version(version)
+    files, marked, delete_files, ways = _counted(spark, opened, asked, table)
+    share = marked / files if files else 0.0
+    return TableStatus(
+        table=table,
+        format=opened.format,
+        version=asked.id,
+        files=files,
+        marked_files=marked,
+        delete_files=delete_files,
+        share=share,
+        threshold=threshold,
+        suggestions=tuple(ways) if share > threshold else (),
+    )
+
+
+def _counted(
+    spark: SparkSession, opened: Table, asked: TableVersion, table: str
+) -> tuple[int, int, int, list[str]]:
+    """Data files, those marked, position delete files, and what would remove them."""
+    scheme, _, path = table.partition(":")
+    if isinstance(opened, IcebergTable):
+        told = plan_deletes(spark, table, asked.id).summary
+        ways = _iceberg_ways(table, told["position_files"])
+        return told["data_files"], told["marked_files"], told["position_files"], ways
+    live = opened.live_files(asked)
+    if isinstance(opened, DeltaTable):
+        relation = f"delta.`{path}`" if scheme == "delta" and path else table
+        ways = [f"REORG TABLE {relation} APPLY (PURGE)", f"OPTIMIZE {relation}"]
+        return live.num_rows, opened.marked_files(asked), 0, ways
+    if isinstance(opened, HudiTable):
+        marked = live.num_rows - live.column("indexable").to_pylist().count(True)
+        named = f"path => '{path}'" if scheme == "hudi" and path else f"table => '{table}'"
+        return (
+            live.num_rows,
+            marked,
+            0,
+            [f"CALL run_compaction(op => 'scheduleAndExecute', {named})"],
+        )
+    return live.num_rows, 0, 0, []
+
+
+def _iceberg_ways(table: str, position_files: int) -> list[str]:
+    catalog, _, name = table.partition(".")
+    if not name or ":" in table:
+        catalog, name = "CATALOG", table
+    named = f"table => '{name}'"
+    rewrite = f"{named}, options => map('delete-file-threshold', '1')"
+    ways = [f"CALL {catalog}.system.rewrite_data_files({rewrite})"]
+    if position_files:
+        ways.append(f"CALL {catalog}.system.rewrite_position_delete_files({named})")
+    return ways
