@@ -12,10 +12,10 @@ STAMPS := .venv/.complete .venv-3.5/.complete
 ARGS ?=
 TESTS_3_5 := $(addprefix tests/spark/test_,$(addsuffix .py,contract differential build failures lines))
 
-.PHONY: help setup java demo test test-3.5 lint bench bench-core bench-formats clean
+.PHONY: help setup java demo test test-3.5 lint bench bench-core bench-formats bench-commands clean
 
 help: ## list these commands
-	@awk -F ':.*## ' '/^[a-z0-9.-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9.-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' Makefile
 
 setup: java $(STAMPS) ## create or update .venv and .venv-3.5 (needs Python 3.11+ and Java 17+)
 
@@ -54,6 +54,10 @@ bench-core: setup ## the index core beside its peers (ARGS="--rows 2e6 --plot cu
 
 bench-formats: setup ## the table formats beside each other (ARGS="--formats hudi --rows 1e6 --files 100")
 	$(BIN)/python -m bench.formats $(ARGS)
+
+bench-commands: setup ## commands, joins, bulk look-ups (ARGS="--rows 1e6 --files 100"), Hudi on 3.5
+	@status=0; $(BIN)/python -m bench.commands $(ARGS) || status=1; \
+	$(BIN_3_5)/python -m bench.commands hudi $(ARGS) || status=1; exit $$status
 
 clean: ## remove everything that was generated, .venv too
 	rm -rf .venv .venv-3.5 build dist demo-data bench-data warehouse spark-warehouse metastore_db derby.log

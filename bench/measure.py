@@ -52,13 +52,15 @@ class Measured:
         return asdict(self) | {"details": dict(self.details), "holds": self.holds}
 
 
-def in_turn(actions: Mapping[str, Callable[[], object]], *, rounds: int = 5) -> dict[str, float]:
+def in_turn(
+    actions: Mapping[str, Callable[[], object]], *, rounds: int = 5, warm_up: bool = True
+) -> dict[str, float]:
     """Time actions A B C A B C ... after one warm-up each; seconds, medians."""
     times: dict[str, list[float]] = {name: [] for name in actions}
-    for number in range(rounds + 1):
+    for number in range(rounds + warm_up):
         for name, action in actions.items():
             start = time.perf_counter()
             action()
-            if number:
+            if number >= warm_up:
                 times[name].append(time.perf_counter() - start)
     return {name: statistics.median(taken) for name, taken in times.items()}

@@ -1,0 +1,1 @@
+"""Row-level commands, joins and bulk look-ups: with skipping, without, and beside PyIceberg."""

@@ -1,0 +1,64 @@
+"""``python -m bench.commands``: row-level commands, joins and bulk look-ups, side by side."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyspark
+
+import lakesieve as ls
+from bench.commands.suite import run
+from bench.commands.table import KINDS, Facts
+from lakesieve.tables.lines import line_of
+
+if TYPE_CHECKING:
+    from bench.measure import Measured
+
+
+def main() -> int:
+    """Run the formats asked for; exit status 1 when a bound is missed."""
+    formats = line_of(pyspark.__version__).formats
+    kinds = [name for name, kind in KINDS.items() if kind.format in formats]
+    parser = argparse.ArgumentParser(prog="python -m bench.commands", description=__doc__)
+    parser.add_argument("kinds", nargs="*", choices=[[], *kinds], default=[])
+    parser.add_argument("--rows", type=float, default=20e6, help="rows of each table (20e6)")
+    parser.add_argument("--files", type=int, default=1000, help="data files of each table (1000)")
+    parser.add_argument("--rounds", type=int, default=3, help="timed rounds of each way (3)")
+    parser.add_argument("--dir", type=Path, help="where tables are written (default: temporary)")
+    parser.add_argument("--json", type=Path, help="write the figures as JSON to this file")
+    parser.add_argument("--limit", type=float, default=600, help="seconds PyIceberg has (600)")
+    parser.add_argument(
+        "--peer", default=sys.executable, help="a Python with pyiceberg[sql-sqlite] (this one)"
+    )
+    given = parser.parse_args()
+    facts = Facts(rows=int(given.rows), files=given.files, rounds=given.rounds)
+    results: list[Measured] = []
+    with tempfile.TemporaryDirectory(prefix="lakesieve-bench-") as scratch:
+        root = given.dir or Path(scratch)
+        asked = given.kinds or [name for name in kinds if KINDS[name].by_default]
+        spark = ls.local_session(
+            root / "warehouse",
+            formats=sorted({KINDS[name].format for name in asked}),
+            conf={"spark.master": "local[2]", "spark.sql.shuffle.partitions": "8"},
+        )
+        for name in asked:
+            print(f"\n{name}: {facts.rows:,} rows in {facts.files:,} files", file=sys.stderr)
+            for result in run(spark, root, KINDS[name], facts, peer=given.peer, limit=given.limit):
+                print(result.told(), flush=True)
+                results.append(result)
+        spark.stop()
+    machine = f"{platform.machine()}, Python {platform.python_version()}"
+    print(f"\n{machine}, Spark {pyspark.__version__}; medians; ratios are within this run")
+    if given.json:
+        given.json.write_text(json.dumps([r.as_json() for r in results], indent=2) + "\n")
+    return 0 if all(r.holds for r in results) else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,262 @@
+"""What is measured of one table, and what is held of it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import lakesieve as ls
+from bench.commands.table import ROW, Facts, Kind, build, keys_where
+from bench.measure import Measured, in_turn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["run"]
+
+WAYS = ("native", "skipping")
+_UPSERT = "ON t.k = s.k WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+GIGABYTE = 1 << 30
+_PATIENCE = 3600.0
+
+
+def run(
+    spark: SparkSession, root: Path, kind: Kind, facts: Facts, *, peer: str, limit: float
+) -> Iterator[Measured]:
+    """Measure one kind of table.
+
+    Args:
+        spark: The session.
+        root: Where the session's warehouse is.
+        kind: The kind of table.
+        facts: How large everything is.
+        peer: A Python interpreter that has PyIceberg.
+        limit: Seconds that PyIceberg has.
+    """
+    suite = _Suite(spark, build(spark, root, kind, facts), facts)
+    yield from suite.joins()
+    yield _located(root, suite.table, kind, facts)
+    yield suite.command("DELETE of 1 key", suite.delete_one, kind.faster)
+    yield suite.command("UPDATE of 1 key", suite.update_one, kind.faster)
+    if kind.format != "hudi":
+        # Hudi's writer looks keys up by its own index, with or without ours
+        yield suite.command("MERGE of 100 scattered rows", suite.merge, 3)
+        upsert = suite.command("upsert of keys in 2 % of the files", suite.upsert, 5)
+        yield upsert
+        if kind.format == "iceberg":
+            yield _peer(spark, suite, upsert, peer, limit)
+    suite.check()
+    spark.sql(f"DROP TABLE {suite.table}")
+
+
+class _Suite:
+    """The table while commands change it: each takes rows that no other touches."""
+
+    def __init__(self, spark: SparkSession, table: str, facts: Facts) -> None:
+        self.spark = spark
+        self.table = table
+        self.facts = facts
+        self._turn = 0
+        self._expected: list[tuple[str, int]] = []
+
+    def _switch(self, way: str) -> None:
+        (ls.enable if way == "skipping" else ls.disable)(self.spark)
+
+    def command(
+        self, name: str, change: Callable[[str], Callable[[], object]], bound: float
+    ) -> Measured:
+        """Time a command both ways in turn; indexes are refreshed in between, untimed."""
+        taken: dict[str, list[float]] = {way: [] for way in WAYS}
+        read: dict[str, int] = {}
+        for number in range(self.facts.rounds + 1):
+            for way in WAYS:
+                action = change(way)
+                self._switch(way)
+                seconds = in_turn({way: action}, rounds=1, warm_up=False)[way]
+                if number:
+                    taken[way].append(seconds)
+                told = [row.files_read for row in ls.last_pruning(self.spark) if row.files_total]
+                read[way] = max(told, default=0)
+                ls.open_index(self.table, "k", spark=self.spark).refresh()
+        native, skipping = (sorted(taken[way])[len(taken[way]) // 2] for way in WAYS)
+        return Measured(
+            name=name,
+            value=native / skipping,
+            unit="x",
+            at_least=bound,
+            details={
+                "native": f"{native:.2f} s",
+                "skipping": f"{skipping:.2f} s",
+                "files": f"{self.facts.files} -> {read['skipping']}",
+            },
+        )
+
+    def _stretch(self, size: int) -> int:
+        """First id of rows that no command before has touched, spread over the files."""
+        self._turn += 1
+        return (self._turn * 7919 * size) % (self.facts.rows - size)
+
+    def _one(self) -> int:
+        # not among those that MERGE and upsert take, and each another
+        at = self._stretch(1) | 1
+        return int(self.spark.sql(f"SELECT {ROW[1]} FROM range({at}, {at + 1})").first()[0])
+
+    def delete_one(self, _way: str) -> Callable[[], object]:
+        """A DELETE of a key of its own."""
+        key = self._one()
+        self._expected.append((f"k = {key}", 0))
+        return lambda: self.spark.sql(f"DELETE FROM {self.table} WHERE k = {key}")
+
+    def update_one(self, _way: str) -> Callable[[], object]:
+        """An UPDATE of a key of its own."""
+        key = self._one()
+        self._expected.append((f"k = {key} AND v = -1", 1))
+        return lambda: self.spark.sql(f"UPDATE {self.table} SET v = -1 WHERE k = {key}")
+
+    def _changed(self, ids: DataFrame) -> DataFrame:
+        rows = ids.selectExpr(*ROW).selectExpr("id", "k", "-2D AS v", "payload").persist()
+        rows.count()
+        return rows
+
+    def merge(self, _way: str) -> Callable[[], object]:
+        """A MERGE of rows all over the table."""
+        step = self.facts.rows // 100
+        self._turn += 1
+        rows = self._changed(self.spark.range(2 * self._turn, self.facts.rows, step, 1).limit(100))
+        rows.createOrReplaceTempView("changed")
+        return lambda: self.spark.sql(f"MERGE INTO {self.table} t USING changed s {_UPSERT}")
+
+    def upsert(self, way: str) -> Callable[[], object]:
+        """An upsert of rows in few files, half of a percent of the table's rows at most."""
+        size = max(1, self.facts.rows // 50)
+        self._turn += 1
+        first = (self._turn * size) % (self.facts.rows - size)
+        step = max(2, size // 10_000)
+        rows = self._changed(self.spark.range(first, first + size, step, 1))
+        rows.createOrReplaceTempView("changed")
+        if way == "native":
+            return lambda: self.spark.sql(f"MERGE INTO {self.table} t USING changed s {_UPSERT}")
+        return lambda: ls.upsert(rows, self.table, on=["k"], spark=self.spark, refresh=None)
+
+    def joins(self) -> Iterator[Measured]:
+        """A star join that needs 1 % of the files, and one that needs all of them."""
+        rows = self.facts.rows
+        one = max(rows // 100, 1)
+        few = keys_where(self.spark, one, 2 * one, max(1, one // 200)).selectExpr(
+            "k", "1 AS region"
+        )
+        all_ = keys_where(self.spark, 0, rows, max(1, rows // 20_000)).selectExpr(
+            "k", "2 AS region"
+        )
+        few.union(all_).dropDuplicates(["k"]).write.mode("overwrite").parquet(self.aside())
+        self.spark.read.parquet(self.aside()).createOrReplaceTempView("dimension")
+        yield self._join("star join, dimension filtered to 1 % of the files", 1, at_least=5)
+        yield self._join("join that needs every file, against without", 2, at_most=1.1)
+
+    def _aside(self) -> str:
+        return f"{self.spark.conf.get('spark.lakesieve.warehouse')}/../dimension"
+
+    def _join(
+        self, name: str, region: int, *, at_least: float | None = None, at_most: float | None = None
+    ) -> Measured:
+        query = (
+            f"SELECT count(*), sum(t.v) FROM {self.table} t JOIN dimension d ON t.k = d.k "
+            f"WHERE d.region = {region}"
+        )
+        answers: dict[str, Any] = {}
+        read: dict[str, int] = {}
+
+        def ask(way: str) -> None:
+            self._switch(way)
+            answers[way] = self.spark.sql(query).collect()
+            told = [row.files_read for row in ls.last_pruning(self.spark) if row.files_total]
+            read[way] = max(told, default=0)
+
+        times = in_turn({way: lambda way=way: ask(way) for way in WAYS}, rounds=self.facts.rounds)
+        if answers["native"] != answers["skipping"]:
+            raise AssertionError(f"the answers differ: {answers}")
+        native, skipping = times["native"], times["skipping"]
+        return Measured(
+            name=name,
+            value=skipping / native if at_most else native / skipping,
+            unit="x",
+            at_least=at_least,
+            at_most=at_most,
+            details={
+                "native": f"{native:.2f} s",
+                "skipping": f"{skipping:.2f} s",
+                "files": f"{self.facts.files} -> {read['skipping']}",
+            },
+        )
+
+    def check(self) -> None:
+        """All commands did what they say, looked at without skipping."""
+        ls.disable(self.spark)
+        for where, rows in self._expected:
+            found = self.spark.sql(f"SELECT count(*) FROM {self.table} WHERE {where}").first()
+            if found[0] != rows:
+                raise AssertionError(f"{where}: {found[0]} rows instead of {rows}")
+
+
+def _located(root: Path, table: str, kind: Kind, facts: Facts) -> Measured:
+    """Bulk location in a process of its own, whose memory is told."""
+    command = [sys.executable, "-m", "bench.commands.locate", str(root / "warehouse")]
+    keys = facts.rows // 4
+    location = table if kind.format == "iceberg" else f"{kind.format}:{root}/{kind.format}_rows"
+    done = subprocess.run(
+        [*command, kind.format, location, str(facts.rows), str(keys)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=_PATIENCE,
+    )
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    if done.returncode or not lines:
+        raise RuntimeError(f"locate failed: {(done.stderr + done.stdout)[-500:]}")
+    told = json.loads(lines[-1])
+    if told["keys"] != keys:
+        raise AssertionError(f"{told['keys']} of {keys} keys were located")
+    return Measured(
+        name=f"locate of {keys:,} keys, peak memory of JVM and Python workers",
+        value=(told["jvm"] + told["python"]) / GIGABYTE,
+        unit="GiB",
+        at_most=2,
+        details={
+            "time": f"{told['seconds']:.1f} s",
+            "pairs": told["pairs"],
+            "JVM": f"{told['jvm'] >> 20} MiB",
+            "Python": f"{told['python'] >> 20} MiB",
+        },
+    )
+
+
+def _peer(spark: SparkSession, suite: _Suite, ours: Measured, peer: str, limit: float) -> Measured:
+    """PyIceberg's upsert of as many rows in as many files, where it finishes in time."""
+    suite.upsert("native")
+    source = f"{suite.aside()}_changed"
+    spark.table("changed").coalesce(1).write.mode("overwrite").parquet(source)
+    jvm: Any = spark._jvm
+    java = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(
+        spark._jsparkSession, suite.table
+    )
+    metadata = str(java.operations().current().metadataFileLocation())
+    command = [peer, "-m", "bench.commands.pyiceberg_upsert", metadata, source]
+    name = "upsert by PyIceberg over ours, time"
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=limit)
+    except subprocess.TimeoutExpired:
+        failed = f"not done after {limit:g} s"
+    else:
+        lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+        if lines and not done.returncode:
+            seconds = json.loads(lines[-1])["seconds"]
+            mine = float(str(ours.details["skipping"]).split()[0])
+            details = {"PyIceberg": f"{seconds:.2f} s", "ours": f"{mine:.2f} s"}
+            return Measured(name=name, value=seconds / mine, unit="x", details=details)
+        failed = (done.stderr.strip().splitlines() or ["failed"])[-1][-200:]
+    return Measured(name=name, value=float("nan"), unit="x", details={"PyIceberg": failed})
