@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 __all__ = ["FILE", "LocatePlan", "Located", "locate_keys", "located"]
 
 FILE = "file"
-BATCH_ROWS = 1 << 17
-_OUT_ROWS = 1 << 15
 _CACHE_BYTES = 64 << 20
 
 
@@ -69,6 +67,8 @@ class LocatePlan:
         is_prefix: Whether the index has more columns than those.
         live: Bits of the covered files, in their numbering: whether a file is in the version.
         rewritable: Whether paths of covered files tell size and time after the path itself.
+        batch_rows: How many keys are looked up at once, at least.
+        told_rows: How many pairs are handed on at once, at most.
     """
 
     storage: Storage
@@ -78,6 +78,8 @@ class LocatePlan:
     is_prefix: bool
     live: bytes
     rewritable: bool
+    batch_rows: int = 1 << 17
+    told_rows: int = 1 << 15
 
 
 def locate_keys(
@@ -180,7 +182,7 @@ def located(plan: LocatePlan) -> Callable[[Iterable[pa.RecordBatch]], Iterable[p
     """Make the stage: batches of sorted keys to keys and paths of data files."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        gathered = _gathered(batches)
+        gathered = _gathered(batches, plan.batch_rows)
         first = next(gathered, None)
         if first is None:
             return
@@ -199,8 +201,8 @@ def located(plan: LocatePlan) -> Callable[[Iterable[pa.RecordBatch]], Iterable[p
             last = codes[values - 1] if values else last
             which, numbers = _files(index, plan, codes)
             kept = np.flatnonzero(live[numbers])
-            for start in range(0, len(kept), _OUT_ROWS):
-                some = kept[start : start + _OUT_ROWS]
+            for start in range(0, len(kept), plan.told_rows):
+                some = kept[start : start + plan.told_rows]
                 told = keys.take(pa.array(rows[which[some]]))
                 told = told.append_column(FILE, paths.take(pa.array(numbers[some])))
                 yield from told.combine_chunks().to_batches()
@@ -227,13 +229,13 @@ def _paths(index: OpenedIndex, plan: LocatePlan) -> pa.Array:
     return pa.concat_arrays([pa.array([], pa.string()), *paths.chunks])
 
 
-def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+def _gathered(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
     held: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
         held.append(batch)
         size += batch.num_rows
-        if size >= BATCH_ROWS:
+        if size >= rows:
             yield pa.Table.from_batches(held)
             held, size = [], 0
     if size:
