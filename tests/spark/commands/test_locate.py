@@ -13,7 +13,7 @@ from lakesieve.errors import InvalidInputError, NotFoundError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
 
 NAME = "lake.locate.events"
 # nulls, NUL bytes, NaN and both zeros, accents, and wide decimals
@@ -53,7 +53,12 @@ def joined(
     rows = spark.table(NAME).select(*columns, F.col("_file").alias("file")).alias("t")
     same = [F.col(f"t.{name}").eqNullSafe(F.col(f"k.{name}")) for name in columns]
     pairs = rows.join(keys.distinct().alias("k"), same).select("k.*", "file").distinct()
-    return {repr(row) for row in pairs.collect() if row["file"] not in uncovered}
+    return {told(row) for row in pairs.collect() if row["file"] not in uncovered}
+
+
+def told(row: Row) -> str:
+    """A pair as text, both zeros alike."""
+    return repr(row).replace("x=-0.0,", "x=0.0,")
 
 
 @pytest.mark.parametrize(
@@ -71,7 +76,7 @@ def test_locate_tells_what_a_join_tells(
     keys = some.union(some.limit(50)).repartition(3)
     located = index.locate(keys)
 
-    found = [repr(row) for row in located.pairs.collect()]
+    found = [told(row) for row in located.pairs.collect()]
     expected = joined(spark, keys, columns, located.uncovered)
     assert expected
     assert located.pairs.columns == [*columns, "file"]
@@ -94,7 +99,7 @@ def test_a_leading_column_alone_is_a_key(spark: SparkSession, events: str) -> No
     index = ls.open_index(events, "i_s_x", spark=spark)
     keys = spark.sql("SELECT * FROM VALUES (CAST(-500 AS INT)), (17), (NULL) AS k(i)")
     located = index.locate(keys)
-    found = {repr(row) for row in located.pairs.collect()}
+    found = {told(row) for row in located.pairs.collect()}
     assert joined(spark, keys, ["i"], located.uncovered) <= found
 
 
@@ -126,7 +131,7 @@ def test_paths_of_a_directory_are_plain(spark: SparkSession, tmp_path_factory) -
 
 
 @pytest.mark.parametrize(
-    ("keys", "error", "told"),
+    ("keys", "error", "words"),
     [
         ("SELECT 1 AS j", InvalidInputError, "no keys of the index: j"),
         ("SELECT 1L AS i, 'x' AS s, 2D AS x, 7 AS more", InvalidInputError, "more"),
@@ -138,9 +143,9 @@ def test_paths_of_a_directory_are_plain(spark: SparkSession, tmp_path_factory) -
     ids=["strange", "more", "gap", "type", "second_type", "twice"],
 )
 def test_frames_that_fit_no_index_are_refused(
-    spark: SparkSession, events: str, keys: str, error: type[Exception], told: str
+    spark: SparkSession, events: str, keys: str, error: type[Exception], words: str
 ) -> None:
     """The error names the column and what to do about it."""
     index = ls.open_index(events, "i_s_x", spark=spark)
-    with pytest.raises(error, match=told):
+    with pytest.raises(error, match=words):
         index.locate(spark.sql(keys))
