@@ -158,7 +158,7 @@ class _Suite:
         yield self._join("star join, dimension filtered to 1 % of the files", 1, at_least=5)
         yield self._join("join that needs every file, against without", 2, at_most=1.1)
 
-    def _aside(self) -> str:
+    def aside(self) -> str:
         return f"{self.spark.conf.get('spark.lakesieve.warehouse')}/../dimension"
 
     def _join(

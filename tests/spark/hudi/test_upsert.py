@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize("kind", list(DRIVERS))
 def test_changes_equal_a_model(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     """Rows are those of a dictionary treated alike, by path and by name, once or again."""
-    driver = DRIVERS[kind](spark, tmp_path / "ta ble", f"upsert_{kind}")
+    driver = DRIVERS[kind](spark, tmp_path / "t", f"upsert_{kind}")
     driver.append(spark.range(0, 120, 1, 4).selectExpr("id", "concat('ü', id) AS s", "0 AS v"))
     ls.create_index(driver.name, ["id"], spark=spark)
     model = {at: (f"ü{at}", 0) for at in range(120)}
