@@ -74,7 +74,7 @@ def disable(spark: SparkSession) -> None:
 
 
 def last_pruning(spark: SparkSession) -> list[TablePruning]:
-    """What the latest query of this session did, one entry a table scan."""
+    """What the latest query or command of this session did, one entry a table scan."""
     return pruning_rows(installed_rule(spark).report())
 
 

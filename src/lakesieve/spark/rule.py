@@ -29,10 +29,10 @@ _BASE = (
     *(f"spark/{n}" for n in ("KeepSet", "IdentitySet", "ScanAdapter", "FoundScan", "ScanJoins")),
 )
 # one class a compilation unit, each may use those before it
-_RULE = (*_BASE, "spark/CatalystJson", "spark/PruningRule")
+_RULE = (*_BASE, "spark/CatalystJson", "spark/ScanReport", "spark/PruningRule")
 _FILES = (*_RULE, "spark/FileRelations", "spark/KeptFileIndex")
 _ADAPTERS = {
-    "iceberg": ("IcebergScans", (*_BASE, "spark/IcebergScans")),
+    "iceberg": ("IcebergScans", (*_BASE, "spark/CatalystJson", "spark/IcebergScans")),
     "delta": ("DeltaScans", (*_FILES, "tables/DeltaFiles", "spark/DeltaScans")),
     "hudi": ("HudiScans", (*_FILES, "tables/HudiFiles", "spark/HudiScans")),
     "parquet": ("ParquetScans", (*_FILES, "spark/ParquetScans")),

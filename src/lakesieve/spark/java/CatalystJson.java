@@ -79,7 +79,7 @@ public final class CatalystJson {
       // a boolean column standing alone is "column = true"
       m = comparisonMap("=", e, "boolean", Boolean.TRUE, attributes);
     }
-    return m == null ? unknown(e) : m;
+    return m == null ? unknown(e.getClass().getSimpleName()) : m;
   }
 
   private static Map tree(String op, Expression left, Expression right, Map attributes) {
@@ -288,9 +288,10 @@ public final class CatalystJson {
     return null;
   }
 
-  private static Map unknown(Expression e) {
+  /** What matches every row. */
+  public static Map unknown(String text) {
     Map m = node("unknown");
-    m.put("text", e.getClass().getSimpleName());
+    m.put("text", text);
     return m;
   }
 

@@ -7,7 +7,6 @@ import java.util.List;
 import java.util.Map;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import org.apache.spark.sql.delta.Snapshot;
 import org.apache.spark.sql.delta.SnapshotDescriptor;
 import org.apache.spark.sql.delta.actions.AddFile;
 import org.apache.spark.sql.delta.files.TahoeBatchFileIndex;
@@ -20,8 +19,10 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
 /**
  * Delta scans: the files that Delta's own skipping left are filtered, and stand in a new file index.
  *
- * <p>Only reads have a PreparedDeltaFileIndex; the scans inside Delta's commands do not, and are left
- * alone. A raw read is a TahoeBatchFileIndex whose action type names it so.
+ * <p>Reads have a PreparedDeltaFileIndex. DELETE and UPDATE run queries of their own over a
+ * TahoeBatchFileIndex, whose action type is the command's name: one for the files that hold a match,
+ * another over these alone. What the command has read, for its conflict checks, is noted before. A
+ * raw read is such an index too, whose action type names it so.
  */
 public final class DeltaScans implements ScanAdapter {
 
@@ -29,7 +30,8 @@ public final class DeltaScans implements ScanAdapter {
     HadoopFsRelation relation = FileScans.relation(leaf);
     if (relation == null) return null;
     FileIndex index = relation.location();
-    return index instanceof PreparedDeltaFileIndex || rawRead(index) != null ? leaf : null;
+    boolean known = index instanceof PreparedDeltaFileIndex || isOfCommand(index);
+    return known || rawRead(index) != null ? leaf : null;
   }
 
   public boolean inPlace() {
@@ -40,9 +42,13 @@ public final class DeltaScans implements ScanAdapter {
     return null;
   }
 
+  public Map changedRows(LogicalPlan plan, LogicalPlan leaf) {
+    return null;
+  }
+
   public Map describe(LogicalPlan leaf) throws Exception {
-    PreparedDeltaFileIndex index = (PreparedDeltaFileIndex) index(leaf);
-    Snapshot snapshot = index.preparedScan().scannedSnapshot();
+    TahoeFileIndex index = (TahoeFileIndex) index(leaf);
+    SnapshotDescriptor snapshot = snapshot(index);
     scala.Option table = ((LogicalRelation) leaf).catalogTable();
     String location = index.deltaLog().dataPath().toString();
     Map m = new LinkedHashMap();
@@ -56,17 +62,15 @@ public final class DeltaScans implements ScanAdapter {
   }
 
   public int fileCount(LogicalPlan leaf) {
-    FileIndex index = index(leaf);
-    if (index instanceof TahoeBatchFileIndex) return ((TahoeBatchFileIndex) index).addFiles().size();
-    return ((PreparedDeltaFileIndex) index).preparedScan().files().size();
+    return files(index(leaf)).size();
   }
 
   public int prune(LogicalPlan leaf, KeepSet keep, Map replaced) throws Exception {
-    PreparedDeltaFileIndex index = (PreparedDeltaFileIndex) index(leaf);
+    TahoeFileIndex index = (TahoeFileIndex) index(leaf);
     Path root = index.path();
     List kept = new ArrayList();
     int uncovered = 0;
-    scala.collection.Iterator it = index.preparedScan().files().iterator();
+    scala.collection.Iterator it = files(index).iterator();
     while (it.hasNext()) {
       AddFile file = (AddFile) it.next();
       String path = DeltaFiles.absolute(root, file.path());
@@ -75,7 +79,7 @@ public final class DeltaScans implements ScanAdapter {
       kept.add(file);
     }
     if (kept.size() < fileCount(leaf)) {
-      replaced.put(leaf, with(leaf, kept, "batch", index.preparedScan().scannedSnapshot()));
+      replaced.put(leaf, with(leaf, kept, snapshot(index)));
     }
     return uncovered;
   }
@@ -94,7 +98,7 @@ public final class DeltaScans implements ScanAdapter {
       if (files != null && !files.containsKey(DeltaFiles.absolute(index.path(), file.path()))) continue;
       if (selected++ % stride == 0) raw.add(file);
     }
-    replaced.put(leaf, with(leaf, raw, "batch", index.snapshot()));
+    replaced.put(leaf, with(leaf, raw, index.snapshot()));
   }
 
   /** What a raw read asks for: the action type of its index, after the word that marks it. */
@@ -105,17 +109,34 @@ public final class DeltaScans implements ScanAdapter {
     return action.startsWith(mark) ? action.substring(mark.length()) : null;
   }
 
+  private static boolean isOfCommand(FileIndex index) {
+    // not a subclass, which reads the files in another way
+    if (index.getClass() != TahoeBatchFileIndex.class) return false;
+    String action = ((TahoeBatchFileIndex) index).actionType();
+    return "delete".equals(action) || "update".equals(action);
+  }
+
+  private static scala.collection.Seq files(FileIndex index) {
+    if (index instanceof TahoeBatchFileIndex) return ((TahoeBatchFileIndex) index).addFiles();
+    return ((PreparedDeltaFileIndex) index).preparedScan().files();
+  }
+
+  private static SnapshotDescriptor snapshot(FileIndex index) {
+    if (index instanceof TahoeBatchFileIndex) return ((TahoeBatchFileIndex) index).snapshot();
+    return ((PreparedDeltaFileIndex) index).preparedScan().scannedSnapshot();
+  }
+
   private static FileIndex index(LogicalPlan leaf) {
     return FileScans.relation(leaf).location();
   }
 
-  private static LogicalPlan with(LogicalPlan leaf, List files, String action, SnapshotDescriptor snapshot) {
+  private static LogicalPlan with(LogicalPlan leaf, List files, SnapshotDescriptor snapshot) {
     TahoeFileIndex old = (TahoeFileIndex) index(leaf);
     return FileRelations.with(
         leaf,
         new TahoeBatchFileIndex(
             FileScans.relation(leaf).sparkSession(),
-            action,
+            "batch",
             FileRelations.seq(files),
             old.deltaLog(),
             old.path(),

@@ -48,6 +48,10 @@ public final class HudiScans implements ScanAdapter {
     return reads ? null : query + " query";
   }
 
+  public Map changedRows(LogicalPlan plan, LogicalPlan leaf) {
+    return null;
+  }
+
   public Map describe(LogicalPlan leaf) throws Exception {
     String location = HudiFiles.location(leaf);
     scala.Option table = ((LogicalRelation) leaf).catalogTable();

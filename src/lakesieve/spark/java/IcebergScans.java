@@ -21,6 +21,8 @@ import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expressions;
 import org.apache.iceberg.expressions.ResidualEvaluator;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.ReplaceData;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 
 /**
@@ -31,14 +33,13 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
  */
 public final class IcebergScans implements ScanAdapter {
   private static final String PACKAGE = "org.apache.iceberg.spark.source.";
+  private static final String COPY_ON_WRITE = PACKAGE + "SparkCopyOnWriteScan";
 
   public Object scan(LogicalPlan leaf) {
     if (!(leaf instanceof DataSourceV2ScanRelation)) return null;
     Object scan = ((DataSourceV2ScanRelation) leaf).scan();
     String name = scan.getClass().getName();
-    if (!name.equals(PACKAGE + "SparkBatchQueryScan") && !name.equals(PACKAGE + "SparkCopyOnWriteScan")) {
-      return null;
-    }
+    if (!name.equals(PACKAGE + "SparkBatchQueryScan") && !name.equals(COPY_ON_WRITE)) return null;
     try {
       return call(scan, "table") instanceof BaseMetadataTable ? null : scan;
     } catch (Exception e) {
@@ -51,9 +52,34 @@ public final class IcebergScans implements ScanAdapter {
   }
 
   public String refusal(LogicalPlan leaf) {
-    // the filter above a copy-on-write scan picks the rows to keep, not the rows to find
-    String name = ((DataSourceV2ScanRelation) leaf).scan().getClass().getName();
-    return name.endsWith("SparkCopyOnWriteScan") ? "copy-on-write command" : null;
+    return null;
+  }
+
+  /**
+   * Those of the command's own condition when the leaf is a copy-on-write scan, which stands below
+   * filters that pick the rows to keep. The write replaces the files that the scan has when it
+   * commits, and every row of these is read.
+   */
+  public Map changedRows(LogicalPlan plan, LogicalPlan leaf) {
+    if (!((DataSourceV2ScanRelation) leaf).scan().getClass().getName().equals(COPY_ON_WRITE)) return null;
+    ReplaceData command = command(plan, ((DataSourceV2ScanRelation) leaf).relation().table());
+    if (command == null) return CatalystJson.unknown("copy-on-write scan without its command");
+    Map attributes = CatalystJson.attributes(((LogicalPlan) command.table()).output().iterator());
+    return CatalystJson.convert(command.condition(), attributes);
+  }
+
+  private static ReplaceData command(LogicalPlan plan, Object table) {
+    if (plan instanceof ReplaceData) {
+      Object changed = ((ReplaceData) plan).table();
+      if (!(changed instanceof DataSourceV2Relation)) return null;
+      return ((DataSourceV2Relation) changed).table() == table ? (ReplaceData) plan : null;
+    }
+    scala.collection.Iterator children = plan.children().iterator();
+    while (children.hasNext()) {
+      ReplaceData found = command((LogicalPlan) children.next(), table);
+      if (found != null) return found;
+    }
+    return null;
   }
 
   public Map describe(LogicalPlan leaf) throws Exception {

@@ -38,6 +38,10 @@ public final class ParquetScans implements ScanAdapter {
     return null;
   }
 
+  public Map changedRows(LogicalPlan plan, LogicalPlan leaf) {
+    return null;
+  }
+
   public Map describe(LogicalPlan leaf) throws Exception {
     String location = FileScans.location(leaf);
     scala.Option table = ((LogicalRelation) leaf).catalogTable();

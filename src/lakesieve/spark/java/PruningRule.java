@@ -13,6 +13,7 @@ import java.util.WeakHashMap;
 import java.util.function.Function;
 import org.apache.spark.sql.catalyst.QueryPlanningTracker;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
@@ -46,7 +47,7 @@ public final class PruningRule extends Rule {
   private final LinkedHashMap catalogs = new LinkedHashMap();
   private final HashMap selections = new HashMap();
   private volatile boolean active = false;
-  private volatile String report = "[]";
+  private final ScanReport report = new ScanReport();
 
   /**
    * Make the rule of a session.
@@ -69,7 +70,7 @@ public final class PruningRule extends Rule {
 
   /** What the latest query with a scan of a known format did, as JSON. */
   public String report() {
-    return this.report;
+    return this.report.text();
   }
 
   /** Forget what the latest query did. */
@@ -78,8 +79,11 @@ public final class PruningRule extends Rule {
   }
 
   public TreeNode apply(TreeNode plan) {
+    if (this.active) this.report.begin((LogicalPlan) plan);
     // a subquery is optimized on its own first; its scans are met again, whole, in the outer plan
     if (plan instanceof Subquery || this.inside.get() != null) return plan;
+    // only that of all rows is left; its relation is never read
+    if (plan instanceof DeleteFromTable) return plan;
     List scans = new ArrayList();
     Map replaced = new IdentityHashMap();
     Map rows = new IdentityHashMap(); // FoundScan to its row of the report
@@ -97,7 +101,7 @@ public final class PruningRule extends Rule {
         else if (this.active) open.add(f);
       }
       meet(met);
-      if (!open.isEmpty()) prune(open, replaced, rows);
+      if (!open.isEmpty()) prune(pruned, open, replaced, rows);
       if (!replaced.isEmpty()) {
         pruned = (LogicalPlan) pruned.transformDownWithSubqueries(new Replacement(replaced));
       }
@@ -134,12 +138,7 @@ public final class PruningRule extends Rule {
       row.put("deletes", told.get(f.scan));
       news = true;
     }
-    if (!news) return;
-    try {
-      this.report = this.json.writeValueAsString(report);
-    } catch (Exception e) {
-      fail(e);
-    }
+    if (news) this.report.tell(report);
   }
 
   /** Name some files, for raw reads of them alone. */
@@ -224,11 +223,7 @@ public final class PruningRule extends Rule {
     row.put("error", String.valueOf(t));
     List rows = new ArrayList();
     rows.add(row);
-    try {
-      this.report = this.json.writeValueAsString(rows);
-    } catch (Exception e) {
-      this.report = "[{\"error\": \"report failed\"}]";
-    }
+    this.report.tell(rows);
   }
 
   private void collect(
@@ -299,7 +294,7 @@ public final class PruningRule extends Rule {
     return m;
   }
 
-  private void prune(List scans, Map replaced, Map told) throws Exception {
+  private void prune(LogicalPlan plan, List scans, Map replaced, Map told) throws Exception {
     List asked = new ArrayList();
     List rows = new ArrayList();
     for (int i = 0; i < scans.size(); i++) {
@@ -319,10 +314,11 @@ public final class PruningRule extends Rule {
         continue;
       }
       scan.put("id", new Integer(i));
-      scan.put("filter", node("or", f.places));
+      Map changed = f.adapter.changedRows(plan, f.leaf);
+      scan.put("filter", changed == null ? node("or", f.places) : changed);
       asked.add(scan);
     }
-    this.report = this.json.writeValueAsString(rows);
+    this.report.tell(rows);
     if (asked.isEmpty()) return;
     try {
       // what is known now stays known for this request, whatever other queries push out
@@ -333,7 +329,7 @@ public final class PruningRule extends Rule {
         ((Map) it.next()).put("error", String.valueOf(t));
       }
     }
-    this.report = this.json.writeValueAsString(rows);
+    this.report.tell(rows);
   }
 
   private Map ask(List scans, Map known) throws Exception {

@@ -18,6 +18,12 @@ public interface ScanAdapter {
   /** Null when the scan may be pruned, else why it must stay as it is. */
   String refusal(LogicalPlan leaf);
 
+  /**
+   * The condition on the rows that a command changes, where the ones above the leaf pick others; null
+   * where they are the same.
+   */
+  Map changedRows(LogicalPlan plan, LogicalPlan leaf);
+
   /** Table name, uuid, location, snapshot and schema, as plain maps, strings and numbers. */
   Map describe(LogicalPlan leaf) throws Exception;
 

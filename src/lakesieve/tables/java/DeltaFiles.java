@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.Map;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.delta.Snapshot;
+import org.apache.spark.sql.delta.SnapshotDescriptor;
 import org.apache.spark.sql.delta.actions.Metadata;
 import org.apache.spark.sql.delta.actions.Protocol;
 
@@ -16,7 +16,7 @@ public final class DeltaFiles {
   private DeltaFiles() {}
 
   /** How the snapshot is read: its schema, column mapping, and what a reader must understand. */
-  public static String schema(SparkSession spark, Snapshot snapshot) throws Exception {
+  public static String schema(SparkSession spark, SnapshotDescriptor snapshot) throws Exception {
     Metadata metadata = snapshot.metadata();
     Protocol protocol = snapshot.protocol();
     List features = new ArrayList();
