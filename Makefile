@@ -10,7 +10,8 @@ BIN_3_5 := .venv-3.5/bin
 # written last by tools/setup.sh: a half-made environment is made again
 STAMPS := .venv/.complete .venv-3.5/.complete
 ARGS ?=
-TESTS_3_5 := $(addprefix tests/spark/test_,$(addsuffix .py,contract differential build failures lines))
+TESTS_3_5 := $(addprefix tests/spark/,$(addsuffix .py,commands/test_scans \
+  $(addprefix test_,contract differential build failures lines)))
 
 .PHONY: help setup java demo test test-3.5 lint bench bench-core bench-formats bench-commands clean
 

@@ -1,0 +1,141 @@
+"""Commits of others between the planning of a command and its own commit."""
+
+from __future__ import annotations
+
+import re
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from tests.spark.commands.kit import KINDS, SqlTable
+
+import lakesieve as ls
+from lakesieve.spark import pruning
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    Rows = set[tuple[int, int]]
+
+# an isolation level of Iceberg's, by kind of table
+CASES = [
+    *((kind, "serializable") for kind in KINDS),
+    ("iceberg_3_on_read", "snapshot"),
+    ("iceberg_2_on_write", "snapshot"),
+]
+REJECTED = re.compile("ValidationException|CommitFailed|(?i:concurrent)")
+
+
+@pytest.fixture(params=CASES, ids=" ".join)
+def case(
+    spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[tuple[SqlTable, str]]:
+    """Four files of scattered keys, with an index on them and skipping on, and the isolation."""
+    kind, level = request.param
+    table = SqlTable(spark, kind, f"conflicts_{kind}_{level}", tmp_path)
+    levels = ", ".join(f"'write.{c}.isolation-level'='{level}'" for c in ("delete", "update"))
+    table.create("k BIGINT, v BIGINT", f", {levels}" if table.kind.provider == "iceberg" else "")
+    spark.range(0, 40, 1, 4).selectExpr("(id * 7) % 41 AS k", "id AS v").writeTo(
+        table.name
+    ).append()
+    ls.create_index(table.name, ["k"], spark=spark)
+    ls.enable(spark)
+    yield table, level
+    ls.disable(spark)
+    table.drop()
+
+
+def content(spark: SparkSession, table: SqlTable) -> Rows:
+    """The rows."""
+    return {tuple(row) for row in spark.table(table.name).collect()}
+
+
+def run(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, command: str, other: str) -> bool:
+    """Run a command, and another when the first one's scan is planned; true if it was rejected."""
+    waiting, plan_files = [other], pruning.plan_files
+
+    def hear(*arguments: object) -> object:
+        if waiting:
+            # in a thread of its own, as Delta keeps the transaction of each
+            other_thread = threading.Thread(target=spark.sql, args=(waiting.pop(),))
+            other_thread.start()
+            other_thread.join()
+        return plan_files(*arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(pruning, "plan_files", hear)
+        try:
+            spark.sql(command)
+        except (PySparkException, Py4JJavaError) as error:
+            if not REJECTED.search(str(error)):
+                raise
+            return True
+        finally:
+            assert not waiting
+    return False
+
+
+def without(key: int) -> Callable[[Rows], Rows]:
+    """What a DELETE does."""
+    return lambda rows: {row for row in rows if row[0] != key}
+
+
+def raised(low: int, high: int, step: int) -> Callable[[Rows], Rows]:
+    """What an UPDATE does."""
+    return lambda rows: {(k, v + step if low <= k <= high else v) for k, v in rows}
+
+
+def test_commits_in_between(
+    spark: SparkSession, case: tuple[SqlTable, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A command is rejected, or its result is that of the two commands in one of both orders."""
+    table, level = case
+    name, iceberg = table.name, table.kind.provider == "iceberg"
+    # the command, the other one, what they do, and whether the first one must be rejected
+    steps = (
+        (
+            f"DELETE FROM {name} WHERE k = 7",
+            f"INSERT INTO {name} VALUES (7, -1)",
+            without(7),
+            lambda rows: rows | {(7, -1)},
+            iceberg and level == "serializable",
+        ),
+        (
+            f"UPDATE {name} SET v = v + 1000 WHERE k = 9",
+            f"UPDATE {name} SET v = v + 500 WHERE k BETWEEN 8 AND 10",
+            raised(9, 9, 1000),
+            raised(8, 10, 500),
+            True,
+        ),
+        (
+            f"DELETE FROM {name} WHERE k = 11",
+            f"DELETE FROM {name} WHERE k = 12",
+            without(11),
+            without(12),
+            None,
+        ),
+        (
+            f"UPDATE {name} SET v = v + 1000 WHERE k = 13",
+            table.compact(),
+            raised(13, 13, 1000),
+            lambda rows: rows,
+            True,
+        ),
+    )
+    for command, other, does, does_other, expected in steps:
+        before = content(spark, table)
+        ls.open_index(name, "k", spark=spark).refresh()
+
+        rejected = run(spark, monkeypatch, command, other)
+
+        after = content(spark, table)
+        if rejected:
+            assert after == does_other(before), command
+        else:
+            assert after in (does(does_other(before)), does_other(does(before))), command
+        assert expected is None or rejected == expected, command

@@ -1,0 +1,96 @@
+"""Random commands with skipping on leave what a model in memory says.
+
+``LAKESIEVE_COMMANDS=2000`` runs that many over all kinds of tables; by default it is 60.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.spark.commands.kit import KINDS, Model, SqlTable
+
+import lakesieve as ls
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+    from tests.spark.commands.kit import Row
+
+COMMANDS = math.ceil(int(os.environ.get("LAKESIEVE_COMMANDS", "60")) / len(KINDS))
+CHANGES = ("insert", "delete", "delete", "delete", "update", "update", "update", "merge", "merge")
+OTHERS = ("compact", "refresh", "refresh", "back")
+KEPT_VERSIONS = 4
+
+
+@pytest.fixture(params=KINDS)
+def table(
+    spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[SqlTable]:
+    """An empty table with columns ``id, k, s, v``."""
+    made = SqlTable(spark, request.param, f"model_{request.param}", tmp_path)
+    made.create("id BIGINT, k BIGINT, s STRING, v BIGINT")
+    yield made
+    ls.disable(spark)
+    made.drop()
+
+
+@pytest.mark.timeout(300 + 5 * COMMANDS)
+def test_the_table_is_what_the_model_says(
+    spark: SparkSession, table: SqlTable, record_property: Callable[[str, object], None]
+) -> None:
+    """After every command, with indexes that lag behind, the table holds the model's rows."""
+    model = Model(table=table.name, seed=table.name)
+    # Delta knows no subqueries there
+    changes = CHANGES + ("delete_by_query",) * (table.kind.provider == "iceberg")
+    told: list[str] = []
+
+    def run(command: str) -> None:
+        told.append(command)
+        spark.sql(command)
+
+    for _ in range(6):
+        run(model.insert())
+    indexes = [ls.create_index(table.name, [column], spark=spark) for column in ("k", "s")]
+    ls.enable(spark)
+    versions: list[tuple[int, dict[int, Row]]] = []
+    total = read = 0
+    for _ in range(COMMANDS):
+        chosen = model.drawn.choice(changes * 2 + OTHERS)
+        if chosen in changes:
+            versions = [*versions, (table.version(), dict(model.rows))][-KEPT_VERSIONS:]
+            # Delta knows no subqueries there
+            if (
+                chosen == "delete"
+                and table.kind.provider == "iceberg"
+                and model.drawn.random() < 0.2
+            ):
+                run(model.delete_by_query())
+            else:
+                run(getattr(model, chosen)())
+            pruned = ls.last_pruning(spark)
+            assert [r for p in pruned for r in p.reasons if r.code == "internal-error"] == [], told
+            if chosen in {"delete", "update"}:
+                total += sum(p.files_total for p in pruned)
+                read += sum(p.files_read for p in pruned)
+        elif chosen == "compact":
+            run(table.compact())
+        elif chosen == "refresh":
+            told.append("refresh")
+            for index in indexes:
+                index.refresh()
+        elif versions:
+            at = model.drawn.randrange(len(versions))
+            version, model.rows = versions[at]
+            versions = versions[:at]
+            run(table.back(version))
+        rows = sorted(tuple(row) for row in spark.table(table.name).collect())
+        assert rows == model.content(), "\n".join(told)
+    record_property("files read by commands on conditions", f"{read} of {total}")
+
+    # a few commands on a table that is small and often rewritten may all need every file
+    assert COMMANDS < 100 or read < total

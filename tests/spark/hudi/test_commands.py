@@ -1,0 +1,100 @@
+"""DELETE and UPDATE of Hudi tables with skipping on, beside a model in memory.
+
+``LAKESIEVE_COMMANDS=200`` runs that many; by default it is 12.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.spark.commands.kit import Model
+from tests.spark.hudi.driver import DRIVERS
+
+import lakesieve as ls
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+    from tests.spark.commands.kit import Row
+    from tests.spark.hudi.driver import HudiDriver
+
+COMMANDS = int(os.environ.get("LAKESIEVE_COMMANDS", "12")) // len(DRIVERS)
+CHANGES = ("insert", "delete", "delete", "update", "update", "refresh", "compact")
+
+
+@pytest.fixture(params=DRIVERS, ids=str)
+def table(
+    spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[HudiDriver]:
+    """An empty table."""
+    made = DRIVERS[request.param](spark, tmp_path / "t", f"commands_{request.param}")
+    yield made
+    ls.disable(spark)
+    made.drop()
+
+
+def append(table: HudiDriver, rows: list[Row]) -> None:
+    """Add rows in one file."""
+    frame = table.spark.createDataFrame(rows, "id BIGINT, k BIGINT, s STRING, v BIGINT")
+    table.append(frame.coalesce(1))
+
+
+@pytest.mark.timeout(300 + 10 * COMMANDS)
+def test_the_table_is_what_the_model_says(spark: SparkSession, table: HudiDriver) -> None:
+    """After every command, with an index that lags behind, the table holds the model's rows."""
+    model = Model(table=f"spark_catalog.default.{table.table}", seed=table.kind)
+    for _ in range(4):
+        _insert(table, model)
+    assert model.table == table.entry
+    index = ls.create_index(table.name, ["k"], spark=spark)
+    ls.enable(spark)
+    told = []
+    for _ in range(COMMANDS):
+        chosen = model.drawn.choice(CHANGES)
+        told.append(chosen)
+        if chosen == "insert":
+            _insert(table, model)
+        elif chosen == "refresh":
+            index.refresh()
+        elif chosen == "compact":
+            table.compact()
+        else:
+            told.append(getattr(model, chosen)())
+            spark.sql(told[-1])
+            reasons = [r for p in ls.last_pruning(spark) for r in p.reasons]
+            assert [r for r in reasons if r.code == "internal-error"] == []
+        columns = ("id", "k", "s", "v")
+        rows = sorted(tuple(row) for row in table.frame().select(*columns).collect())
+        assert rows == model.content(), "\n".join(told)
+
+
+def _insert(table: HudiDriver, model: Model) -> None:
+    rows = model.fresh(8)
+    model.rows |= {row.id: row for row in rows}
+    append(table, rows)
+
+
+def test_the_scan_of_a_command(spark: SparkSession, table: HudiDriver) -> None:
+    """A command on one key opens the file that holds it and those with log files."""
+    model = Model(table="", seed="scan")
+    for key in range(4):
+        append(table, [row._replace(k=100 + key) for row in model.fresh(3)])
+    ls.create_index(table.name, ["k"], spark=spark)
+    ls.enable(spark)
+
+    spark.sql(f"UPDATE {table.entry} SET v = -7 WHERE k = 101")
+
+    scan = ls.last_pruning(spark)[0]
+    assert (scan.files_read, scan.uncovered, scan.files_total) == (1, 0, 4)
+    assert table.frame().where("v = -7").count() == 3
+    spark.sql(f"DELETE FROM {table.entry} WHERE k = 103")
+
+    # what the update wrote is not covered: a new file, or a log file
+    scan = ls.last_pruning(spark)[0]
+    assert (scan.files_read, scan.uncovered, scan.files_total) == (2, 1, 4)
+    assert table.frame().where("k = 103").count() == 0
+    assert table.frame().count() == 9
