@@ -75,7 +75,7 @@ public final class PruningRule extends Rule {
 
   /** Forget what the latest query did. */
   public void forget() {
-    this.report = "[]";
+    this.report.clear();
   }
 
   public TreeNode apply(TreeNode plan) {

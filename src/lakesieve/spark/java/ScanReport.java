@@ -44,6 +44,12 @@ public final class ScanReport {
     this.text = "[]";
   }
 
+  public synchronized void clear() {
+    this.rows = new ArrayList();
+    this.command = null;
+    this.text = "[]";
+  }
+
   /** Tell of some scans, of which some may have been told of before. */
   public synchronized void tell(List told) {
     String now = running();
