@@ -14,6 +14,7 @@ from lakesieve.predicate.expression import (
     Expr,
     In,
     IsNull,
+    Keys,
     Literal,
     Not,
     NullSafeEqual,
@@ -143,7 +144,7 @@ class _Binder:
         )
 
     def _condition(
-        self, expr: Compare | In | IsNull | NullSafeEqual | StartsWith, column: ColumnType
+        self, expr: Compare | In | IsNull | Keys | NullSafeEqual | StartsWith, column: ColumnType
     ) -> BoundExpr:
         if isinstance(expr, IsNull):
             # true and false alike only need to know of nulls, whatever the type
@@ -158,6 +159,12 @@ class _Binder:
                 true = Ranges.points(p.code for p in points if p.exact)
                 false = Ranges() if expr.has_null else true.complement(nulls=False)
                 return Condition(field_id=column.field_id, true=true, false=false)
+            case Keys():
+                if (expr.kind, expr.scale) != (column.kind, column.scale):
+                    raise _UnclearError(f"keys of kind {expr.kind}")
+                # keys stand beside conditions, never below NOT: any superset of the others will do
+                others = Ranges.everything()
+                return Condition(field_id=column.field_id, true=expr.values, false=others)
             case NullSafeEqual():
                 if expr.value is None:
                     return _two_valued(column, Ranges(nulls=True))

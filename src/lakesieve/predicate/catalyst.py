@@ -7,6 +7,9 @@ import re
 import struct
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
 from lakesieve.predicate.expression import (
     And,
     Compare,
@@ -14,6 +17,7 @@ from lakesieve.predicate.expression import (
     Expr,
     In,
     IsNull,
+    Keys,
     Literal,
     Not,
     NullSafeEqual,
@@ -22,6 +26,8 @@ from lakesieve.predicate.expression import (
     Unknown,
 )
 from lakesieve.predicate.literals import float_code
+from lakesieve.predicate.ranges import Ranges
+from lakesieve.sieve import KeyType, encode_keys
 
 __all__ = ["from_catalyst"]
 
@@ -85,6 +91,8 @@ def _leaf(op: str, document: dict[str, Any]) -> Expr:
             if not isinstance(document["null"], bool):
                 raise _OddError
             return In(column=column, values=values, has_null=document["null"])
+        case "keys":
+            return _keys(column, document)
         case "<=>":
             raw = document["value"]
             value = None if raw is None else _literal(document["type"], raw)
@@ -94,6 +102,29 @@ def _leaf(op: str, document: dict[str, Any]) -> Expr:
                 column=column, op=op, value=_literal(document["type"], document["value"])
             )
     raise _OddError
+
+
+def _keys(column: tuple[str, ...], document: dict[str, Any]) -> Keys:
+    """Many values at once: 64-bit integers, the bits of doubles, or byte strings end to end."""
+    told, data = document["type"], _bytes(document["values"])
+    if told in {"string", "binary"}:
+        ends = np.cumsum(np.frombuffer(_bytes(document["lengths"]), "<i4"), dtype=np.int64).tolist()
+        if ends and ends[-1] != len(data):
+            raise _OddError
+        starts = [0, *ends[:-1]]
+        texts = {data[start:end] for start, end in zip(starts, ends, strict=bool(ends))}
+        return Keys(column=column, kind=told, values=Ranges.points(texts))
+    codes = np.frombuffer(data, "<i8")
+    decimal = _DECIMAL.fullmatch(told)
+    if decimal:
+        scale = int(decimal.group(2))
+        return Keys(column=column, kind="decimal", values=Ranges.of_codes(codes), scale=scale)
+    kind = "integer" if told in _INTEGERS else "float" if told in {"float", "double"} else told
+    if kind == "float":
+        codes = encode_keys(KeyType(kind=kind), pa.array(codes.view("<f8"))).to_numpy()
+    elif kind not in {"integer", "boolean", *_SAME}:
+        raise _OddError
+    return Keys(column=column, kind=kind, values=Ranges.of_codes(codes))
 
 
 def _literal(kind: str, value: Any) -> Literal:

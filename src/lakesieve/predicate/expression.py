@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from lakesieve.predicate.ranges import Ranges
 
 __all__ = [
     "And",
@@ -12,6 +15,7 @@ __all__ = [
     "Expr",
     "In",
     "IsNull",
+    "Keys",
     "Literal",
     "Not",
     "NullSafeEqual",
@@ -87,6 +91,23 @@ class StartsWith:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Keys:
+    """``column IN (values)`` with the values as key codes: what a join's other side holds.
+
+    Args:
+        column: The column.
+        kind: Key kind of the values.
+        values: Their codes, without null.
+        scale: Digits after the point, for decimals.
+    """
+
+    column: tuple[str, ...]
+    kind: str
+    values: Ranges
+    scale: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Constant:
     """TRUE, FALSE or NULL."""
 
@@ -128,6 +149,7 @@ Expr = (
     | Compare
     | In
     | IsNull
+    | Keys
     | NullSafeEqual
     | StartsWith
     | Constant

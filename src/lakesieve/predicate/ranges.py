@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -40,6 +42,19 @@ class Ranges:
     def points(cls, codes: Iterable[Code]) -> Ranges:
         """The set of some codes."""
         return cls.of((code, successor(code)) for code in codes)
+
+    @classmethod
+    def of_codes(cls, codes: np.ndarray) -> Ranges:
+        """The set of some int64 codes, in any order, with runs of neighbours joined."""
+        if len(codes) == 0:
+            return cls()
+        some = np.unique(codes)
+        # the distance of any two int64 fits into uint64
+        gaps = np.flatnonzero(np.diff(some.view(np.uint64)) != 1)
+        lows = some[np.concatenate([[0], gaps + 1])].tolist()
+        ends = some[np.concatenate([gaps, [len(some) - 1]])].tolist()
+        intervals = tuple((low, end + 1) for low, end in zip(lows, ends, strict=True))
+        return cls(intervals=intervals)
 
     @classmethod
     def everything(cls, *, nulls: bool = False) -> Ranges:

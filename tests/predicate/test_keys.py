@@ -1,0 +1,103 @@
+"""The keys of joins as conditions: many values at once."""
+
+from __future__ import annotations
+
+import base64
+import math
+import struct
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lakesieve.predicate import ColumnType, Ranges, bind, from_catalyst, truth
+from lakesieve.predicate.literals import float_code
+from lakesieve.predicate.truth import Everything, Leaf, Nothing
+
+LONGS = st.integers(-(2**63), 2**63 - 1)
+
+
+def _words(kind: str, values: list[int]) -> dict[str, object]:
+    data = base64.b64encode(np.array(values, "<i8").tobytes()).decode()
+    return {"op": "keys", "col": ["c"], "type": kind, "count": len(values), "values": data}
+
+
+def _texts(kind: str, values: list[bytes]) -> dict[str, object]:
+    lengths = base64.b64encode(np.array([len(v) for v in values], "<i4").tobytes()).decode()
+    told = _words(kind, [])
+    return told | {"lengths": lengths, "values": base64.b64encode(b"".join(values)).decode()}
+
+
+def _true(document: dict[str, object], kind: str, scale: int = 0) -> object:
+    columns = {("c",): ColumnType(field_id=1, kind=kind, scale=scale)}
+    return truth(bind(from_catalyst(document), columns, strict=False))
+
+
+def _ranges(document: dict[str, object], kind: str, scale: int = 0) -> Ranges:
+    told = _true(document, kind, scale)
+    if isinstance(told, Nothing):
+        return Ranges()
+    assert isinstance(told, Leaf)
+    return told.ranges
+
+
+@given(st.lists(LONGS))
+def test_codes_are_those_of_single_points(values: list[int]) -> None:
+    """Joining runs of neighbours gives the same set as one point for each."""
+    codes = np.array(values, np.int64)
+
+    assert Ranges.of_codes(codes) == Ranges.points(values)
+
+
+@pytest.mark.parametrize(
+    ("told", "kind"),
+    [("int", "integer"), ("bigint", "integer"), ("date", "date"), ("timestamp", "timestamp")],
+    ids=["int", "bigint", "date", "timestamp"],
+)
+def test_words(told: str, kind: str) -> None:
+    """Numbers, days and moments are their own codes."""
+    assert _ranges(_words(told, [7, 8, -3]), kind) == Ranges.points([7, 8, -3])
+
+
+def test_doubles_compare_as_spark_does() -> None:
+    """-0.0 is 0.0, and every NaN the same."""
+    numbers = [-0.0, 1.5, math.inf, struct.unpack("<d", b"\1\0\0\0\0\0\xf8\xff")[0]]
+    bits = [struct.unpack("<q", struct.pack("<d", number))[0] for number in numbers]
+    codes = [float_code(number) for number in (0.0, 1.5, math.inf, math.nan)]
+
+    assert _ranges(_words("double", bits), "float") == Ranges.points(codes)
+
+
+@given(st.lists(st.binary(max_size=4)))
+def test_byte_strings(values: list[bytes]) -> None:
+    """Byte strings are told end to end with their lengths."""
+    assert _ranges(_texts("string", values), "string") == Ranges.points(values)
+
+
+def test_decimals_need_the_same_scale() -> None:
+    """Unscaled values mean nothing under another scale."""
+    assert _ranges(_words("decimal(9,2)", [150]), "decimal", 2) == Ranges.points([150])
+    assert _true(_words("decimal(9,2)", [150]), "decimal", 3) == Everything()
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        _words("date", [1]),
+        _words("interval day", [1]),
+        _words("string collate UNICODE_CI", [1]),
+        _texts("string", [b"ab"]) | {"lengths": base64.b64encode(b"\1\0\0\0").decode()},
+        _words("int", [1]) | {"values": "AAA="},
+        _words("int", [1]) | {"values": 5},
+    ],
+    ids=["other kind", "unknown kind", "collation", "lengths", "half a word", "no text"],
+)
+def test_what_is_odd_may_be_anything(document: dict[str, object]) -> None:
+    """Keys of another kind than the column's, or of a broken form, keep every row."""
+    assert _true(document, "integer") == Everything()
+
+
+def test_no_keys_match_nothing() -> None:
+    """An empty side has no partner for any row."""
+    assert _true(_words("int", []), "integer") == Nothing()
