@@ -19,7 +19,7 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
 /**
  * Delta scans: the files that Delta's own skipping left are filtered, and stand in a new file index.
  *
- * <p>Reads have a PreparedDeltaFileIndex. DELETE and UPDATE run queries of their own over a
+ * <p>Reads have a PreparedDeltaFileIndex. DELETE, UPDATE and MERGE run queries of their own over a
  * TahoeBatchFileIndex, whose action type is the command's name: one for the files that hold a match,
  * another over these alone. What the command has read, for its conflict checks, is noted before. A
  * raw read is such an index too, whose action type names it so.
@@ -113,7 +113,7 @@ public final class DeltaScans implements ScanAdapter {
     // not a subclass, which reads the files in another way
     if (index.getClass() != TahoeBatchFileIndex.class) return false;
     String action = ((TahoeBatchFileIndex) index).actionType();
-    return "delete".equals(action) || "update".equals(action);
+    return "delete".equals(action) || "update".equals(action) || "merge".equals(action);
   }
 
   private static scala.collection.Seq files(FileIndex index) {
