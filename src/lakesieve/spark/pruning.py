@@ -19,12 +19,15 @@ from lakesieve.index import (
     uncovered_detail,
     usable_indexes,
 )
-from lakesieve.predicate import ColumnType, bind, from_catalyst, truth
+from lakesieve.predicate import ColumnType, all_of, bind, from_catalyst, truth
 from lakesieve.predicate import told as told_truth
 from lakesieve.tables.schemas import columns_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from lakesieve.index import UsableIndex
+    from lakesieve.tables import Column
 
 __all__ = ["Pruner", "pruning_rows"]
 
@@ -88,17 +91,40 @@ class Pruner:
             for path, c in columns.items()
         }
         bound = bind(from_catalyst(scan["filter"]), types, strict=False)
+        keys = [bind(from_catalyst(one), types, strict=False) for one in scan.get("keys", ())]
         kinds = {c.field_id: (c.kind, c.scale) for c in columns.values()}
         usable, unfit = usable_indexes(indexes, kinds, scan["uuid"])
         names = {c.field_id: ".".join(path) for path, c in columns.items()}
         true_rows = truth(bound)
-        plan = plan_files(true_rows, usable)
-        told = _untouched(scan["id"], [*reasons, *unfit, *plan.reasons])
+        plan = plan_files(all_of([true_rows, *map(truth, keys)]), usable)
+        of_joins = [_key_text(one) for one in scan.get("keys", ())]
+        joined = [Reason(code=ReasonCode.JOIN_KEYS, detail=text) for text in of_joins]
+        told = _untouched(scan["id"], [*reasons, *unfit, *plan.reasons, *joined])
         told["indexes"] = list(plan.used)
-        told["predicate"] = told_truth(true_rows, names)
+        told["predicate"] = _predicate_text(told_truth(true_rows, names), of_joins)
+        told["leading"] = _leading(usable, columns)
         if plan.universe is not None and not plan.keep.all():
             _attach(told, plan, known, catalogs)
         return told
+
+
+def _leading(
+    usable: Sequence[UsableIndex], columns: Mapping[tuple[str, ...], Column]
+) -> list[list[str]]:
+    """Columns whose values alone can tell something, by their names."""
+    firsts = {one.columns[0].field_id for one in usable}
+    return [list(path) for path, column in columns.items() if column.field_id in firsts]
+
+
+def _key_text(keys: dict[str, Any]) -> str:
+    count = int(keys["count"])
+    return f"{'.'.join(keys['col'])} IN ({count} key{'' if count == 1 else 's'} of a join)"
+
+
+def _predicate_text(conditions: str, of_joins: list[str]) -> str:
+    if not of_joins:
+        return conditions
+    return " AND ".join([conditions] * (conditions != "anything") + of_joins)
 
 
 def _attach(told: dict[str, Any], plan: Plan, known: set[str], catalogs: dict[str, str]) -> None:
@@ -117,7 +143,7 @@ def _attach(told: dict[str, Any], plan: Plan, known: set[str], catalogs: dict[st
 
 def _untouched(scan_id: int, reasons: list[Reason]) -> dict[str, Any]:
     told = [{"code": str(reason.code), "detail": reason.detail} for reason in reasons]
-    return {"id": scan_id, "indexes": [], "reasons": told, "predicate": ""}
+    return {"id": scan_id, "indexes": [], "leading": [], "reasons": told, "predicate": ""}
 
 
 def _internal(error: Exception) -> Reason:
@@ -137,7 +163,7 @@ def pruning_rows(report: list[dict[str, Any]]) -> list[TablePruning]:
     for row in report:
         reasons = [
             Reason(code=ReasonCode(told["code"]), detail=told["detail"])
-            for told in row.get("reasons") or ()
+            for told in (*(row.get("reasons") or ()), *(row.get("left") or ()))
         ]
         if row.get("refusal"):
             reasons.append(Reason(code=ReasonCode.SCAN_UNSUPPORTED, detail=row["refusal"]))

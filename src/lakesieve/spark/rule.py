@@ -29,7 +29,11 @@ _BASE = (
     *(f"spark/{n}" for n in ("KeepSet", "IdentitySet", "ScanAdapter", "FoundScan", "ScanJoins")),
 )
 # one class a compilation unit, each may use those before it
-_RULE = (*_BASE, "spark/CatalystJson", "spark/ScanReport", "spark/PruningRule")
+_RULE = (
+    *_BASE,
+    *(f"spark/{n}" for n in ("CatalystJson", "Replacement", "KeyValues", "JoinSide", "JoinKeys")),
+    *(f"spark/{n}" for n in ("FileOrdinals", "ScanReport", "PruningRule")),
+)
 _FILES = (*_RULE, "spark/FileRelations", "spark/KeptFileIndex")
 _ADAPTERS = {
     "iceberg": ("IcebergScans", (*_BASE, "spark/CatalystJson", "spark/IcebergScans")),

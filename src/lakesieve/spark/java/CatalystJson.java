@@ -223,7 +223,7 @@ public final class CatalystJson {
   }
 
   /** Names from the leaf's column down to the field, or null when it is not a plain column. */
-  private static List path(Expression e, Map attributes) {
+  public static List path(Expression e, Map attributes) {
     if (e instanceof AttributeReference) {
       AttributeReference a = (AttributeReference) e;
       Object name = attributes.get(a.exprId());

@@ -1,5 +1,6 @@
 package lakesieve;
 
+import java.lang.reflect.Field;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -29,7 +30,7 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
  * Iceberg batch scans: their planned tasks are filtered by data file and handed back.
  *
  * <p>Private names used: SparkPartitioningAwareScan.tasks, resetTasks; SparkScan.table, projection;
- * SparkBatchQueryScan.snapshotId.
+ * SparkBatchQueryScan.snapshotId, runtimeFilters (of its parent; runtimeFilterExpressions in 1.11).
  */
 public final class IcebergScans implements ScanAdapter {
   private static final String PACKAGE = "org.apache.iceberg.spark.source.";
@@ -61,7 +62,7 @@ public final class IcebergScans implements ScanAdapter {
    * commits, and every row of these is read.
    */
   public Map changedRows(LogicalPlan plan, LogicalPlan leaf) {
-    if (!((DataSourceV2ScanRelation) leaf).scan().getClass().getName().equals(COPY_ON_WRITE)) return null;
+    if (!isCopyOnWrite(((DataSourceV2ScanRelation) leaf).scan())) return null;
     ReplaceData command = command(plan, ((DataSourceV2ScanRelation) leaf).relation().table());
     if (command == null) return CatalystJson.unknown("copy-on-write scan without its command");
     Map attributes = CatalystJson.attributes(((LogicalPlan) command.table()).output().iterator());
@@ -111,7 +112,9 @@ public final class IcebergScans implements ScanAdapter {
       if (!keep.covers(path)) uncovered++;
       kept.add(task);
     }
-    if (kept.size() < tasks.size()) reset(scan, kept);
+    if (kept.size() == tasks.size()) return uncovered;
+    if (keep.mark() != null && !isCopyOnWrite(scan)) mark(scan, keep.mark());
+    reset(scan, kept);
     return uncovered;
   }
 
@@ -151,6 +154,24 @@ public final class IcebergScans implements ScanAdapter {
 
   private static void reset(Object scan, List tasks) throws Exception {
     find(scan.getClass(), "resetTasks", 1).invoke(scan, new Object[] {tasks});
+  }
+
+  private static boolean isCopyOnWrite(Object scan) {
+    return scan.getClass().getName().equals(COPY_ON_WRITE);
+  }
+
+  /** Make a scan unequal to those without the mark: filters that it was given at run time count. */
+  private static void mark(Object scan, String mark) throws Exception {
+    for (Class c = scan.getClass(); c != null; c = c.getSuperclass()) {
+      Field[] fields = c.getDeclaredFields();
+      for (int i = 0; i < fields.length; i++) {
+        if (!fields[i].getName().startsWith("runtimeFilter")) continue;
+        fields[i].setAccessible(true);
+        ((List) fields[i].get(scan)).add(Expressions.equal("lakesieve", mark));
+        return;
+      }
+    }
+    throw new NoSuchFieldException("runtime filters of " + scan.getClass().getName());
   }
 
   /** The result of a method without arguments, whatever its access. */

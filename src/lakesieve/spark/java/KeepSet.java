@@ -6,14 +6,28 @@ import java.util.HashMap;
 public final class KeepSet {
   private final HashMap ordinals;
   private final byte[] bits;
+  private final String mark;
 
-  /** ordinals: path to position in the bitmap; bits: little-endian bitmap of files to keep. */
-  public KeepSet(HashMap ordinals, byte[] bits) {
+  /**
+   * Make it of an answer.
+   *
+   * @param ordinals path to position in the bitmap
+   * @param bits little-endian bitmap of files to keep
+   * @param mark names the choice among others for the same table and conditions, null when it follows
+   *     from those alone
+   */
+  public KeepSet(HashMap ordinals, byte[] bits, String mark) {
     if (bits.length * 8 < ordinals.size()) {
       throw new IllegalArgumentException("bitmap shorter than the catalogue");
     }
     this.ordinals = ordinals;
     this.bits = bits;
+    this.mark = mark;
+  }
+
+  /** Null, or what must tell the scan from those that keep other files: equal scans run once. */
+  public String mark() {
+    return this.mark;
   }
 
   public boolean covers(String path) {

@@ -9,6 +9,7 @@ import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.UUID;
 import java.util.WeakHashMap;
 import java.util.function.Function;
 import org.apache.spark.sql.catalyst.QueryPlanningTracker;
@@ -20,21 +21,18 @@ import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Subquery;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
-import scala.Function1;
-import scala.runtime.AbstractPartialFunction;
 
 /**
  * The optimizer rule: finds scans in the finished plan, asks Python once which files can hold a
  * match, and takes the others out of the scan. On any failure the scan stays as it was.
  *
  * <p>Protocol, JSON both ways. Request: {"catalogs": [known ids], "scans": [{"id", "format",
- * "table", "uuid", "location", "snapshot", "schema", "filter"}]}. Answer: {"catalogs": {id: paths
- * joined by newlines}, "scans": [{"id", "catalog" and "keep" (base64 bitmap) or neither,
- * "indexes", "reasons"}]}.
+ * "table", "uuid", "location", "snapshot", "schema", "filter", and "keys" of joins}]}. Answer:
+ * {"catalogs": {id: paths joined by newlines}, "scans": [{"id", "catalog" and "keep" (base64 bitmap)
+ * or neither, "indexes", "leading" columns of those, "reasons"}]}.
  */
-public final class PruningRule extends Rule {
+public final class PruningRule extends Rule implements JoinKeys.Scans {
   public static final String RAW_READ = "lakesieve-raw-read";
-  private static final int CACHED_CATALOGS = 16;
   private static final int DEEPEST_PLAN = 500;
 
   private final Function python;
@@ -44,7 +42,7 @@ public final class PruningRule extends Rule {
   private final ObjectMapper json = new ObjectMapper();
   private final IdentitySet done = new IdentitySet();
   private final WeakHashMap runs = new WeakHashMap();
-  private final LinkedHashMap catalogs = new LinkedHashMap();
+  private final FileOrdinals catalogs = new FileOrdinals();
   private final HashMap selections = new HashMap();
   private volatile boolean active = false;
   private final ScanReport report = new ScanReport();
@@ -101,14 +99,64 @@ public final class PruningRule extends Rule {
         else if (this.active) open.add(f);
       }
       meet(met);
-      if (!open.isEmpty()) prune(pruned, open, replaced, rows);
-      if (!replaced.isEmpty()) {
-        pruned = (LogicalPlan) pruned.transformDownWithSubqueries(new Replacement(replaced));
+      if (!open.isEmpty()) {
+        prune(pruned, open, replaced, rows);
+        byKeys(pruned, scans, open, replaced);
       }
+    } catch (JoinSide.CancelledException e) {
+      throw e;
     } catch (Throwable t) {
       fail(t);
     }
+    // scans that lack files for the rows of a join must meet these rows: no failure is caught here
+    if (!replaced.isEmpty()) {
+      pruned = (LogicalPlan) pruned.transformDownWithSubqueries(new Replacement(replaced));
+    }
     return this.active && this.joins != null ? join(pruned, scans, rows) : pruned;
+  }
+
+  /** Take files out by the keys of joins. */
+  private void byKeys(LogicalPlan plan, List scans, List open, Map replaced) throws Exception {
+    if (this.inside.get() != null) return;
+    this.inside.set(scans);
+    try {
+      new JoinKeys(this, open, replaced).apply(plan);
+    } catch (JoinSide.CancelledException e) {
+      throw e;
+    } catch (Throwable t) {
+      for (Iterator it = open.iterator(); it.hasNext(); ) {
+        ((FoundScan) it.next()).left("internal-error", "keys of joins: " + t);
+      }
+    } finally {
+      this.inside.remove();
+    }
+    List rows = new ArrayList();
+    for (Iterator it = open.iterator(); it.hasNext(); ) rows.add(((FoundScan) it.next()).row);
+    this.report.tell(rows);
+  }
+
+  public LogicalPlan runnable(LogicalPlan plan) {
+    if (this.joins == null) return plan;
+    return this.joins.apply(plan, (List) this.inside.get(), new IdentityHashMap(), this.done);
+  }
+
+  public void open(FoundScan f) throws Exception {
+    if (f.leading == null) prune(f);
+  }
+
+  public LogicalPlan prune(FoundScan f) throws Exception {
+    Map known = this.catalogs.known();
+    Map scan = f.adapter.describe(f.leaf);
+    scan.put("id", new Integer(0));
+    scan.put("filter", f.filter);
+    scan.put("keys", f.keys);
+    List asked = new ArrayList();
+    asked.add(scan);
+    List scans = new ArrayList();
+    scans.add(f);
+    Map replaced = new IdentityHashMap();
+    answer(scans, ask(asked, known), known, replaced);
+    return (LogicalPlan) replaced.get(f.top);
   }
 
   /** Take sets of deletes that need too much memory out of the plan. */
@@ -144,7 +192,7 @@ public final class PruningRule extends Rule {
   /** Name some files, for raw reads of them alone. */
   public void select(String name, String joined) {
     synchronized (this.selections) {
-      this.selections.put(name, ordinals(joined));
+      this.selections.put(name, FileOrdinals.of(joined));
     }
   }
 
@@ -174,24 +222,6 @@ public final class PruningRule extends Rule {
     if (other == null) return f.leaf;
     replaced.put(f.top, f.top == f.leaf ? other : f.top.transformDown(new Replacement(leaves)));
     return other;
-  }
-
-  /** Other nodes for some of a plan's, told apart by identity: equal ones may keep other files. */
-  public static final class Replacement extends AbstractPartialFunction {
-    private final Map replaced;
-
-    public Replacement(Map replaced) {
-      this.replaced = replaced;
-    }
-
-    public boolean isDefinedAt(Object node) {
-      return this.replaced.containsKey(node);
-    }
-
-    public Object applyOrElse(Object node, Function1 otherwise) {
-      Object other = this.replaced.get(node);
-      return other == null ? otherwise.apply(node) : other;
-    }
   }
 
   /** Leaves seen in this run of the optimizer, which applies rules until the plan stays the same. */
@@ -246,6 +276,7 @@ public final class PruningRule extends Rule {
       } else if (this.adapters[i].inPlace()) {
         f.places.add(place(n, conditions));
       }
+      f.times++;
       return;
     }
     scala.collection.Iterator subqueries = n.subqueries().iterator();
@@ -308,22 +339,24 @@ public final class PruningRule extends Rule {
       row.put("uncovered", new Integer(0));
       rows.add(row);
       told.put(f, row);
+      f.row = row;
+      Map changed = f.adapter.changedRows(plan, f.leaf);
+      f.filter = changed == null ? node("or", f.places) : changed;
       String refusal = f.adapter.refusal(f.leaf);
       if (refusal != null) {
         row.put("refusal", refusal);
         continue;
       }
       scan.put("id", new Integer(i));
-      Map changed = f.adapter.changedRows(plan, f.leaf);
-      scan.put("filter", changed == null ? node("or", f.places) : changed);
+      scan.put("filter", f.filter);
       asked.add(scan);
     }
     this.report.tell(rows);
     if (asked.isEmpty()) return;
     try {
       // what is known now stays known for this request, whatever other queries push out
-      Map known = known();
-      answer(scans, rows, ask(asked, known), known, replaced);
+      Map known = this.catalogs.known();
+      answer(scans, ask(asked, known), known, replaced);
     } catch (Throwable t) {
       for (Iterator it = rows.iterator(); it.hasNext(); ) {
         ((Map) it.next()).put("error", String.valueOf(t));
@@ -341,19 +374,19 @@ public final class PruningRule extends Rule {
     return (Map) this.json.readValue(text, Map.class);
   }
 
-  private void answer(List scans, List rows, Map answer, Map known, Map replaced)
-      throws Exception {
+  private void answer(List scans, Map answer, Map known, Map replaced) throws Exception {
     Map sent = (Map) answer.get("catalogs");
     for (Iterator it = sent.entrySet().iterator(); it.hasNext(); ) {
       Map.Entry e = (Map.Entry) it.next();
-      known.put(e.getKey(), ordinals((String) e.getValue()));
+      known.put(e.getKey(), FileOrdinals.of((String) e.getValue()));
     }
-    remember(known, sent);
+    this.catalogs.remember(known, sent);
     for (Iterator it = ((List) answer.get("scans")).iterator(); it.hasNext(); ) {
       Map a = (Map) it.next();
       int id = ((Number) a.get("id")).intValue();
       FoundScan f = (FoundScan) scans.get(id);
-      Map row = (Map) rows.get(id);
+      Map row = f.row;
+      f.leading = (List) a.get("leading");
       row.put("indexes", a.get("indexes"));
       row.put("reasons", a.get("reasons"));
       row.put("predicate", a.get("predicate"));
@@ -362,39 +395,11 @@ public final class PruningRule extends Rule {
       if (ordinals == null) throw new IllegalStateException("a catalogue was not sent");
       byte[] bits = Base64.getDecoder().decode((String) a.get("keep"));
       Map leaves = new IdentityHashMap();
-      int uncovered = f.adapter.prune(f.leaf, new KeepSet(ordinals, bits), leaves);
+      String mark = f.keys.isEmpty() ? null : a.get("catalog") + " " + UUID.nameUUIDFromBytes(bits);
+      int uncovered = f.adapter.prune(f.leaf, new KeepSet(ordinals, bits, mark), leaves);
       LogicalPlan left = replace(f, leaves, replaced);
       row.put("uncovered", new Integer(uncovered));
       row.put("files_read", new Integer(f.adapter.fileCount(left)));
-    }
-  }
-
-  private Map known() {
-    synchronized (this.catalogs) {
-      return new HashMap(this.catalogs);
-    }
-  }
-
-  private static HashMap ordinals(String joined) {
-    HashMap ordinals = new HashMap();
-    if (joined.length() > 0) {
-      String[] paths = joined.split("\n", -1);
-      for (int i = 0; i < paths.length; i++) ordinals.put(paths[i], new Integer(i));
-    }
-    return ordinals;
-  }
-
-  private void remember(Map known, Map sent) {
-    synchronized (this.catalogs) {
-      for (Iterator it = sent.keySet().iterator(); it.hasNext(); ) {
-        Object id = it.next();
-        this.catalogs.put(id, known.get(id));
-      }
-      Iterator oldest = this.catalogs.keySet().iterator();
-      for (int excess = this.catalogs.size() - CACHED_CATALOGS; excess > 0; excess--) {
-        oldest.next();
-        oldest.remove();
-      }
     }
   }
 }

@@ -1,0 +1,454 @@
+package lakesieve;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.IdentityHashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.And;
+import org.apache.spark.sql.catalyst.expressions.DynamicPruningSubquery;
+import org.apache.spark.sql.catalyst.expressions.EqualTo;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.InputFileName;
+import org.apache.spark.sql.catalyst.expressions.MonotonicallyIncreasingID;
+import org.apache.spark.sql.catalyst.expressions.PlanExpression;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.Join;
+import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.MergeRows;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.trees.TreePattern$;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
+
+/**
+ * Takes files out of scans by the keys of the joins above them.
+ *
+ * <p>Where rows of a scan are of no use without a partner in the other side of an equi-join, and that
+ * side is small, the side is run once, its rows take its place in the plan, and the scan keeps the
+ * files that can hold one of its keys. Joins are taken from the bottom up, so that a side is as small
+ * as it can be before it is run. One object for each plan.
+ */
+public final class JoinKeys {
+  private static final int FEWEST_FILES = 4;
+
+  /** What the rule does for the joins. */
+  public interface Scans {
+    /** Prune a scan by all keys it has; returns what now stands for its topmost node, or null. */
+    LogicalPlan prune(FoundScan f) throws Exception;
+
+    /** Find out which columns its indexes begin with, where that is not known yet. */
+    void open(FoundScan f) throws Exception;
+
+    /** A plan as it can be run. */
+    LogicalPlan runnable(LogicalPlan plan);
+  }
+
+  private final Scans scans;
+  private final JoinSide limits;
+  private final Map found = new IdentityHashMap(); // scan, or topmost node of its chain, to FoundScan
+  private final Map replaced;
+  private final Map rows = new IdentityHashMap(); // sides that ran
+
+  /**
+   * Make it for a plan.
+   *
+   * @param open the {@link FoundScan}s that may be pruned
+   * @param replaced nodes that stand for others already; gets more of them
+   */
+  public JoinKeys(Scans scans, List open, Map replaced) {
+    this.scans = scans;
+    this.limits = new JoinSide();
+    this.replaced = replaced;
+    for (Iterator it = open.iterator(); it.hasNext(); ) {
+      FoundScan f = (FoundScan) it.next();
+      // keys of one place say nothing of the others that read the same scan
+      if (f.times == 1) this.found.put(f.adapter.inPlace() ? f.scan : f.top, f);
+    }
+  }
+
+  /** Go through the plan as it was found; false when there is nothing to replace. */
+  public boolean apply(LogicalPlan plan) {
+    if (this.limits.isOff() || this.found.isEmpty()) return false;
+    visit(plan, false);
+    if (this.rows.isEmpty()) return false;
+    samePruning(plan);
+    return true;
+  }
+
+  /** @param carries whether what is not matched below is carried over from one file to another */
+  private void visit(LogicalPlan n, boolean carries) {
+    scala.collection.Iterator expressions = n.expressions().iterator();
+    while (expressions.hasNext()) visitPlans((Expression) expressions.next());
+    boolean below = n instanceof MergeRows ? carriesOver((MergeRows) n) : carries && n instanceof Project;
+    scala.collection.Iterator children = n.children().iterator();
+    while (children.hasNext()) visit((LogicalPlan) children.next(), below);
+    if (n instanceof Join) join((Join) n, carries);
+  }
+
+  private void visitPlans(Expression e) {
+    // the copy of a join's side, for partition pruning, changes with the side itself
+    if (e instanceof DynamicPruningSubquery) return;
+    if (e instanceof PlanExpression) visit((LogicalPlan) ((PlanExpression) e).plan(), false);
+    scala.collection.Iterator children = e.children().iterator();
+    while (children.hasNext()) visitPlans((Expression) children.next());
+  }
+
+  /**
+   * Whether a MERGE leaves target rows without a partner as they are: of clauses about those there is
+   * none but the last, with which copy-on-write carries them over.
+   */
+  private static boolean carriesOver(MergeRows n) {
+    return n.notMatchedBySourceInstructions().size() == 1;
+  }
+
+  private void join(Join join, boolean carries) {
+    if (!join.condition().isDefined()) return;
+    LogicalPlan left = join.left();
+    LogicalPlan right = join.right();
+    List pairs = new ArrayList(); // of left and right
+    equalities((Expression) join.condition().get(), left, right, pairs);
+    List lefts = prunable(join, pairs, true, carries);
+    List rights = prunable(join, pairs, false, carries);
+    boolean both = !lefts.isEmpty() && !rights.isEmpty();
+    boolean leftIsSmall = both && JoinSide.size(left).$less(JoinSide.size(right));
+    if (!leftIsSmall && !lefts.isEmpty() && keys(right, lefts)) return;
+    if (!rights.isEmpty() && keys(left, rights)) return;
+    if (leftIsSmall) keys(right, lefts);
+  }
+
+  /** The scans of one side that the keys of the other may prune. */
+  private List prunable(Join join, List pairs, boolean left, boolean carries) {
+    List reached = new ArrayList();
+    reach(left ? join.left() : join.right(), pairs, left, null, reached);
+    List scans = new ArrayList();
+    for (Iterator it = reached.iterator(); it.hasNext(); ) {
+      Reached r = (Reached) it.next();
+      String refusal = refusal(joinType(join), left, carries, r);
+      if (refusal == null) scans.add(r);
+      else r.scan.left("join-unsupported", refusal);
+    }
+    return scans;
+  }
+
+  private static String joinType(Join join) {
+    String name = join.joinType().getClass().getSimpleName();
+    return name.endsWith("$") ? name.substring(0, name.length() - 1) : name;
+  }
+
+  /** Null when rows of a side without a partner are of no use. */
+  private String refusal(String type, boolean left, boolean carries, Reached r) {
+    if (r.isCopyOnWrite()) {
+      // whole files stay out of the command, whatever becomes of the rows in those that are read
+      return carries ? null : "the command asks for rows without a partner";
+    }
+    if (type.equals("Inner") || type.equals("Cross") || type.equals("LeftSemi")) return null;
+    if (type.equals("RightOuter")) return left ? null : unmatched(type);
+    if (type.equals("LeftOuter") || type.equals("LeftAnti") || type.equals("ExistenceJoin")) {
+      return left ? unmatched(type) : null;
+    }
+    return unmatched(type);
+  }
+
+  private static String unmatched(String type) {
+    return "rows without a partner count in a " + type + " join";
+  }
+
+  /** Pairs of expressions, one of each side, that are equal in rows that match. */
+  private static void equalities(Expression e, LogicalPlan left, LogicalPlan right, List out) {
+    if (e instanceof And) {
+      equalities(((And) e).left(), left, right, out);
+      equalities(((And) e).right(), left, right, out);
+    } else if (e instanceof EqualTo && e.deterministic()) {
+      Expression a = ((EqualTo) e).left();
+      Expression b = ((EqualTo) e).right();
+      if (isOf(a, left) && isOf(b, right)) out.add(new Expression[] {a, b});
+      else if (isOf(b, left) && isOf(a, right)) out.add(new Expression[] {b, a});
+    }
+  }
+
+  private static boolean isOf(Expression e, LogicalPlan side) {
+    return !e.references().isEmpty()
+        && e.references().subsetOf(side.outputSet())
+        && !e.containsPattern(TreePattern$.MODULE$.PLAN_EXPRESSION());
+  }
+
+  /** A scan below one side of a join, and what its columns equal on the other side. */
+  public static final class Reached {
+    public FoundScan scan;
+    public List columns = new ArrayList(); // paths of names
+    public List keys = new ArrayList(); // of the other side
+
+    public boolean isCopyOnWrite() {
+      return this.scan.scan.getClass().getName().endsWith(".SparkCopyOnWriteScan");
+    }
+  }
+
+  /**
+   * The scans of which each row above comes from one row of theirs at most.
+   *
+   * @param pairs expressions of both sides; those of the side gone through are told in its columns
+   * @param top the topmost of the filters and projections right above, or null
+   */
+  private void reach(LogicalPlan n, List pairs, boolean left, LogicalPlan top, List out) {
+    if (n.children().isEmpty()) {
+      Object key = n instanceof DataSourceV2ScanRelation ? ((DataSourceV2ScanRelation) n).scan() : null;
+      FoundScan f = (FoundScan) this.found.get(key != null ? key : top == null ? n : top);
+      if (f != null) reached(f, n, pairs, left, out);
+      return;
+    }
+    if (n instanceof Filter && ((Filter) n).condition().deterministic()) {
+      reach(((Filter) n).child(), pairs, left, top == null ? n : top, out);
+    } else if (n instanceof Project && (isDeterministic(n) || namesRows((Project) n))) {
+      LogicalPlan chain = isDeterministic(n) ? top == null ? n : top : null;
+      reach(((Project) n).child(), below((Project) n, pairs, left), left, chain, out);
+    } else if (n instanceof Join) {
+      String type = joinType((Join) n);
+      boolean both = type.equals("Inner") || type.equals("Cross");
+      if (both || type.startsWith("Left") || type.equals("ExistenceJoin")) {
+        reach(((Join) n).left(), pairs, left, null, out);
+      }
+      if (both || type.equals("RightOuter")) reach(((Join) n).right(), pairs, left, null, out);
+    }
+  }
+
+  private void reached(FoundScan f, LogicalPlan leaf, List pairs, boolean left, List out) {
+    Reached r = new Reached();
+    r.scan = f;
+    Map attributes = CatalystJson.attributes(leaf.output().iterator());
+    boolean told = false;
+    try {
+      this.scans.open(f);
+    } catch (Exception e) {
+      return;
+    }
+    if (f.leading == null || f.leading.isEmpty()) return;
+    for (Iterator it = pairs.iterator(); it.hasNext(); ) {
+      Expression[] pair = (Expression[]) it.next();
+      List path = CatalystJson.path(pair[left ? 0 : 1], attributes);
+      if (path == null) continue;
+      told = told || f.leading.contains(path);
+      r.columns.add(path);
+      r.keys.add(pair[left ? 1 : 0]);
+    }
+    if (told) out.add(r);
+    else f.left("join-unsupported", "no equality of the join that an index answers");
+  }
+
+  private static boolean isDeterministic(LogicalPlan n) {
+    scala.collection.Iterator it = n.expressions().iterator();
+    while (it.hasNext()) {
+      if (!((Expression) it.next()).deterministic()) return false;
+    }
+    return true;
+  }
+
+  /** True for what MERGE adds to the rows of its target: their number and their file. */
+  private static boolean namesRows(Project p) {
+    scala.collection.Iterator it = p.projectList().iterator();
+    while (it.hasNext()) {
+      Expression e = (Expression) it.next();
+      if (e.deterministic()) continue;
+      if (!(e instanceof Alias)) return false;
+      Expression value = (Expression) ((Alias) e).child();
+      String name = ((Alias) e).name();
+      boolean number = name.equals("__row_id") || name.equals("_row_id_");
+      if (value instanceof MonotonicallyIncreasingID ? !number : !(value instanceof InputFileName)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** True when a node asks which file its rows come from: rows that stand in the plan come from none. */
+  private static boolean namesFiles(LogicalPlan n) {
+    scala.collection.Iterator it = n.expressions().iterator();
+    while (it.hasNext()) {
+      if (namesFiles((Expression) it.next())) return true;
+    }
+    return false;
+  }
+
+  private static boolean namesFiles(Expression e) {
+    if (e.getClass().getSimpleName().startsWith("InputFile")) return true;
+    scala.collection.Iterator it = e.children().iterator();
+    while (it.hasNext()) {
+      if (namesFiles((Expression) it.next())) return true;
+    }
+    return false;
+  }
+
+  /** Pairs in the columns below a projection; those that it computes in another way are lost. */
+  private static List below(Project p, List pairs, boolean left) {
+    Map aliases = new HashMap();
+    scala.collection.Iterator it = p.projectList().iterator();
+    while (it.hasNext()) {
+      Object e = it.next();
+      if (e instanceof Alias) aliases.put(((Alias) e).exprId(), ((Alias) e).child());
+    }
+    if (aliases.isEmpty()) return pairs;
+    KeyValues.Substitution others = new KeyValues.Substitution(aliases);
+    int mine = left ? 0 : 1;
+    List told = new ArrayList();
+    for (Iterator in = pairs.iterator(); in.hasNext(); ) {
+      Expression[] pair = (Expression[]) ((Expression[]) in.next()).clone();
+      pair[mine] = (Expression) pair[mine].transform(others);
+      if (pair[mine].deterministic()) told.add(pair);
+    }
+    return told;
+  }
+
+  /** Run a side and prune scans by its keys; false when the scans are left. */
+  private boolean keys(LogicalPlan side, List reached) {
+    List some = new ArrayList();
+    for (Iterator it = reached.iterator(); it.hasNext(); ) {
+      Reached r = (Reached) it.next();
+      if (r.scan.files() >= FEWEST_FILES) some.add(r);
+    }
+    if (some.isEmpty()) return false;
+    String code = "join-too-large";
+    String refusal;
+    try {
+      Side small = new Side(side, some);
+      small.strip();
+      refusal = small.reached.isEmpty() ? "the keys of the join are not deterministic" : null;
+      if (refusal != null) code = "join-unsupported";
+      LogicalPlan now =
+          (LogicalPlan) small.plan.transformDownWithSubqueries(new Replacement(this.replaced));
+      if (refusal == null) refusal = this.limits.refusal(now);
+      if (refusal == null) {
+        prune(small, run(small.plan, now));
+        return true;
+      }
+    } catch (JoinSide.TooLargeException e) {
+      refusal = e.getMessage();
+    } catch (JoinSide.CancelledException e) {
+      throw e;
+    } catch (Throwable t) {
+      code = "internal-error";
+      refusal = "keys of a join: " + t;
+    }
+    for (Iterator it = some.iterator(); it.hasNext(); ) ((Reached) it.next()).scan.left(code, refusal);
+    return false;
+  }
+
+  private InternalRow[] run(LogicalPlan plan, LogicalPlan now) throws Exception {
+    InternalRow[] rows = known(plan);
+    if (rows == null) rows = this.limits.run(now instanceof LocalRelation ? now : this.scans.runnable(now));
+    this.rows.put(plan, rows);
+    if (!(now instanceof LocalRelation)) this.replaced.put(plan, JoinSide.relation(plan, rows));
+    return rows;
+  }
+
+  /** Rows of the same side in another place, as MERGE has its source twice. */
+  private InternalRow[] known(LogicalPlan plan) {
+    for (Iterator it = this.rows.keySet().iterator(); it.hasNext(); ) {
+      LogicalPlan side = (LogicalPlan) it.next();
+      if (side == plan || side.sameResult(plan)) return (InternalRow[]) this.rows.get(side);
+    }
+    return null;
+  }
+
+  private void prune(Side side, InternalRow[] rows) throws Exception {
+    for (Iterator it = side.reached.iterator(); it.hasNext(); ) {
+      Reached r = (Reached) it.next();
+      boolean told = false;
+      for (int i = 0; i < r.keys.size(); i++) {
+        Map keys = KeyValues.of((List) r.columns.get(i), (Expression) r.keys.get(i), side.plan.output(), rows);
+        if (keys == null) continue;
+        r.scan.keys.add(keys);
+        told = true;
+      }
+      if (!told) {
+        r.scan.left("join-unsupported", "keys of a type that cannot be told");
+        continue;
+      }
+      LogicalPlan top = this.scans.prune(r.scan);
+      if (top != null) this.replaced.put(r.scan.top, top);
+    }
+  }
+
+  /** The other side of a join. */
+  public static final class Side {
+    public LogicalPlan plan;
+    public final List reached;
+
+    public Side(LogicalPlan plan, List reached) {
+      this.plan = plan;
+      this.reached = new ArrayList(reached);
+    }
+
+    /**
+     * Leave what is not deterministic at its top, such as the counting of rows, to the query: its keys
+     * are among those below.
+     */
+    public void strip() {
+      LogicalPlan last = null;
+      LogicalPlan n = this.plan;
+      for (; n instanceof Filter || n instanceof Project; n = (LogicalPlan) n.children().apply(0)) {
+        if (isDeterministic(n)) continue;
+        last = n;
+        if (namesFiles(n)) {
+          this.reached.clear();
+          return;
+        }
+      }
+      while (last != null) {
+        n = this.plan;
+        this.plan = (LogicalPlan) n.children().apply(0);
+        if (n instanceof Project) throughProject((Project) n);
+        if (n == last) return;
+      }
+    }
+
+    private void throughProject(Project p) {
+      for (Iterator it = this.reached.iterator(); it.hasNext(); ) {
+        Reached r = (Reached) it.next();
+        List pairs = new ArrayList();
+        for (int i = 0; i < r.keys.size(); i++) {
+          pairs.add(new Expression[] {null, (Expression) r.keys.get(i)});
+        }
+        List columns = r.columns;
+        r.columns = new ArrayList();
+        r.keys = new ArrayList();
+        for (int i = 0; i < pairs.size(); i++) {
+          List told = below(p, pairs.subList(i, i + 1), false);
+          if (told.isEmpty()) continue;
+          r.columns.add(columns.get(i));
+          r.keys.add(((Expression[]) told.get(0))[1]);
+        }
+        if (r.keys.isEmpty()) it.remove();
+      }
+    }
+  }
+
+  /** Have partition pruning use the rows of the sides that ran. */
+  private void samePruning(LogicalPlan n) {
+    scala.collection.Iterator expressions = n.expressions().iterator();
+    while (expressions.hasNext()) samePruning((Expression) expressions.next());
+    scala.collection.Iterator children = n.children().iterator();
+    while (children.hasNext()) samePruning((LogicalPlan) children.next());
+  }
+
+  private void samePruning(Expression e) {
+    if (e instanceof DynamicPruningSubquery) {
+      LogicalPlan build = ((DynamicPruningSubquery) e).buildQuery();
+      for (Iterator it = this.rows.keySet().iterator(); it.hasNext(); ) {
+        LogicalPlan side = (LogicalPlan) it.next();
+        if (side == build || !side.sameResult(build)) continue;
+        try {
+          this.replaced.put(build, JoinSide.relation(build, (InternalRow[]) this.rows.get(side)));
+        } catch (Exception failed) {
+          return; // it runs the side on its own then
+        }
+      }
+    } else if (e instanceof PlanExpression) {
+      samePruning((LogicalPlan) ((PlanExpression) e).plan());
+    }
+    scala.collection.Iterator children = e.children().iterator();
+    while (children.hasNext()) samePruning((Expression) children.next());
+  }
+}
