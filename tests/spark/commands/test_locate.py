@@ -82,8 +82,10 @@ def test_locate_tells_what_a_join_tells(
     assert located.pairs.columns == [*columns, "file"]
     assert len(found) == len(set(found))
     assert expected <= set(found)
-    # the leading columns of a key may lie in the block of the key before
-    assert name != "_".join(columns) or set(found) == expected
+    # exact for keys that indexed files hold; prefixes, and keys of other files alone, may have more
+    present = {pair.rpartition(", file=")[0] for pair in expected}
+    known = {pair for pair in found if pair.rpartition(", file=")[0] in present}
+    assert name != "_".join(columns) or known == expected
     assert (located.files, len(located.uncovered)) == (18, 2)
 
 
