@@ -6,9 +6,9 @@ import random
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.spark.layouts import predicate
 
 import lakesieve as ls
+from lakesieve.testing.generated import predicate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -75,7 +75,7 @@ def _query(random_: random.Random, big: str) -> str:
         column = random_.choice(TYPED)
         plain = random_.random() < 0.65
         where = random_.random()
-        filters = f" WHERE {predicate(random_, 1)}" if where < 0.25 else ""
+        filters = f" WHERE {predicate(random_, depth=1)}" if where < 0.25 else ""
         # names in drawn predicates are those of the large table
         told = filters.replace(" WHERE ", "")
         table = f"(SELECT * FROM {big} WHERE {told})" if told else big
