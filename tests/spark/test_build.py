@@ -164,12 +164,16 @@ def test_a_table_that_spark_cannot_read(spark: SparkSession, table: str) -> None
         assert caught.value.kind is ErrorKind.UNSUPPORTED_TABLE
 
 
-def test_an_index_follows_the_time_zone_of_the_session(spark: SparkSession, table: str) -> None:
-    """Times without a zone are read by the zone of the moment, region or fixed offset."""
-    spark.sql(f"CREATE TABLE {table} (t TIMESTAMP) USING iceberg")
-    rows = spark.range(0, 96, 1, 8).selectExpr("timestamp_seconds(id * 3600) AS t")
+def test_an_index_follows_the_time_zone_of_the_session(
+    spark: SparkSession, table: str, both: Callable[[str], tuple[int, int]]
+) -> None:
+    """Times are read by the zone of the moment, and those without a zone by none."""
+    spark.sql(f"CREATE TABLE {table} (t TIMESTAMP, n TIMESTAMP_NTZ) USING iceberg")
+    rows = spark.range(0, 96, 1, 8).selectExpr(
+        "timestamp_seconds(id * 3600) AS t", "TIMESTAMP_NTZ'1970-01-01' + make_dt_interval(0, id) n"
+    )
     rows.writeTo(table).append()
-    index = ls.create_index(table, ["t"], spark=spark)
+    index, plain = (ls.create_index(table, [column], spark=spark) for column in ("t", "n"))
     where = "t = TIMESTAMP'1970-01-03 05:00:00'"
     zone = "spark.sql.session.timeZone"
     before = spark.conf.get(zone)
@@ -177,10 +181,15 @@ def test_an_index_follows_the_time_zone_of_the_session(spark: SparkSession, tabl
         answers = []
         for name in ("UTC", "+13:00", "America/New_York", "-08:00"):
             spark.conf.set(zone, name)
+            ls.disable(spark)
             found = set(index.files(where).paths)
             assert found == _true_files(spark, table, where)
-            answers.append(found)
-        assert answers[0] != answers[1]
+            answers.append((found, set(plain.files("n < '1970-01-02 03:00:00'").paths)))
+            assert both(f"SELECT * FROM {table} WHERE {where}")[1] == 1
+            assert both(f"SELECT * FROM {table} WHERE n = TIMESTAMP_NTZ'1970-01-03'")[1] == 1
+            both(f"SELECT * FROM {table} WHERE n = TIMESTAMP'1970-01-03 05:00:00'")
+        assert answers[0][0] != answers[1][0]
+        assert [len(wall) for _, wall in answers] == [3, 3, 3, 3]
         spark.conf.set(zone, "PST")
         with pytest.raises(InvalidInputError, match="time zone 'PST'"):
             index.files(where)
