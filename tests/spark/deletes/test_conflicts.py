@@ -167,25 +167,31 @@ time.sleep(60)
 """
 
 
-@pytest.mark.parametrize("moment", ["write", "commit"])
-def test_killed(spark: SparkSession, table: str, moment: str) -> None:
+def test_killed(spark: SparkSession, table: str) -> None:
     """A conversion killed somewhere in its second part leaves the rows; the next does the rest."""
-    build(spark, table, 3)
-    expected = stock_rows(spark, table)
     warehouse = str(spark.conf.get("spark.sql.catalog.lake.warehouse"))
-    died = subprocess.run(
-        [sys.executable, "-c", CONVERSION, warehouse, table, moment],
-        capture_output=True,
-        check=False,
-    )
-    spark.catalog.refreshTable(table)
+    tables = {moment: f"{table}_{moment}" for moment in ("write", "commit")}
+    started = {}
+    for moment, name in tables.items():
+        spark.sql(f"DROP TABLE IF EXISTS {name} PURGE")
+        build(spark, name, 3)
+        started[moment] = subprocess.Popen(
+            [sys.executable, "-c", CONVERSION, warehouse, name, moment],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+    for moment, name in tables.items():
+        expected = stock_rows(spark, name)
+        _, errors = started[moment].communicate()
+        spark.catalog.refreshTable(name)
 
-    assert died.returncode == -signal.SIGKILL, died.stderr
-    assert stock_rows(spark, table) == expected
-    left = ls.deletes.status(table, spark=spark, count_keys=False).equality_files
-    assert left in ({1} if moment == "write" else {0, 1})
+        assert started[moment].returncode == -signal.SIGKILL, errors
+        assert stock_rows(spark, name) == expected
+        left = ls.deletes.status(name, spark=spark, count_keys=False).equality_files
+        assert left in ({1} if moment == "write" else {0, 1})
 
-    done = ls.deletes.convert(table, spark=spark, partial_progress=True)
+        done = ls.deletes.convert(name, spark=spark, partial_progress=True)
 
-    assert (done.commits, done.removed_files) == (left, left)
-    assert stock_rows(spark, table) == expected
+        assert (done.commits, done.removed_files) == (left, left)
+        assert stock_rows(spark, name) == expected
+        spark.sql(f"DROP TABLE {name} PURGE")
