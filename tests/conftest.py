@@ -17,7 +17,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 # each JVM here lives for minutes: the second compiler would cost more than it saves. Hudi's
 # measuring of object sizes starts a JVM of its own where it may
 _JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djol.skipHotspotSAAttach=true"
-os.environ.setdefault("PYSPARK_SUBMIT_ARGS", f"--driver-java-options '{_JAVA}' pyspark-shell")
+_SUBMIT = f"--conf 'spark.driver.defaultJavaOptions={_JAVA}' pyspark-shell"
+os.environ.setdefault("PYSPARK_SUBMIT_ARGS", _SUBMIT)
 
 
 @pytest.hookimpl(trylast=True)  # when the folders have set their markers
