@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+import re
 from typing import TYPE_CHECKING
 
 import pytest
 from tests.spark.commands.kit import KINDS, SqlTable
 
 import lakesieve as ls
-from lakesieve.testing.contract import COLUMNS, predicate, rows_of
+from lakesieve.testing.generated import COLUMNS, predicate, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,7 +54,8 @@ def test_twins_stay_equal(spark: SparkSession, twins: tuple[SqlTable, SqlTable])
     for number in range(COMMANDS):
         where = predicate(drawn, (*INDEXED, "i"))
         if number % 2 == 0:
-            where = f"l = {COLUMNS['l'].replace('{id}', f'{drawn.randrange(ROWS)}L')} AND ({where})"
+            value = re.sub(r"\bid\b", f"{drawn.randrange(ROWS)}L", COLUMNS["l"])
+            where = f"l = {value} AND ({where})"
         change = drawn.choice(CHANGES)
         rows = []
         for table, switch in zip(twins, (ls.disable, ls.enable), strict=True):
