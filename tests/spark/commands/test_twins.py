@@ -61,8 +61,8 @@ def test_twins_stay_equal(spark: SparkSession, twins: tuple[SqlTable, SqlTable])
         for table, switch in zip(twins, (ls.disable, ls.enable), strict=True):
             switch(spark)
             spark.sql(change.format(t=table.name, where=where))
+            pruned = ls.last_pruning(spark)
             rows.append(sorted(map(repr, spark.table(table.name).collect())))
-        pruned = ls.last_pruning(spark)
         total += sum(p.files_total for p in pruned)
         read += sum(p.files_read for p in pruned)
 
