@@ -25,6 +25,8 @@ import scala.Tuple2;
 public final class HudiScans implements ScanAdapter {
   private static final String FROM_PATH = "hoodie.datasource.read.extract.partition.values.from.path";
   private static final String KEPT = "lakesieve-kept";
+  private static final String SKIPPING = "hoodie.enable.data.skipping";
+  private static final int FEW = 64;
 
   public Object scan(LogicalPlan leaf) {
     HoodieFileIndex index = HudiFiles.index(leaf);
@@ -66,10 +68,23 @@ public final class HudiScans implements ScanAdapter {
   }
 
   public int fileCount(LogicalPlan leaf) throws Exception {
+    return count(HudiFiles.slices(HudiFiles.index(leaf)));
+  }
+
+  private static int count(Map slices) {
     int count = 0;
-    Iterator it = HudiFiles.slices(HudiFiles.index(leaf)).values().iterator();
-    while (it.hasNext()) count += ((List) it.next()).size();
+    for (Iterator it = slices.values().iterator(); it.hasNext(); ) count += ((List) it.next()).size();
     return count;
+  }
+
+  /** True when the table has no index of Hudi's but statistics, which Parquet footers have too. */
+  private static boolean footersTell(HoodieFileIndex index) {
+    Iterator it = index.metaClient().getTableConfig().getMetadataPartitions().iterator();
+    while (it.hasNext()) {
+      String name = (String) it.next();
+      if (!name.equals("files") && !name.endsWith("_stats")) return false;
+    }
+    return true;
   }
 
   public int prune(LogicalPlan leaf, KeepSet keep, Map replaced) throws Exception {
@@ -129,12 +144,17 @@ public final class HudiScans implements ScanAdapter {
    */
   private static LogicalPlan with(LogicalPlan leaf, Map slices, String mark) throws Exception {
     HoodieFileIndex old = HudiFiles.index(leaf);
+    scala.collection.immutable.Map options = old.options().$plus(new Tuple2(KEPT, mark));
+    // looking some files up in the statistics of all takes longer than reading their footers
+    if (count(slices) <= FEW && footersTell(old)) {
+      options = options.$plus(new Tuple2(SKIPPING, "false"));
+    }
     HoodieFileIndex index =
         old.copy(
             old.spark(),
             old.metaClient(),
             old.schemaSpec(),
-            old.options().$plus(new Tuple2(KEPT, mark)),
+            options,
             old.fileStatusCache(),
             old.includeLogFiles(),
             old.shouldEmbedFileSlices());
