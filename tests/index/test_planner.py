@@ -224,6 +224,13 @@ def test_indexes_intersect() -> None:
     assert int(plan.keep.sum()) < int(plan_files(told, usable[1:]).keep.sum())
 
 
+def test_what_is_never_true_skips_all_that_is_known() -> None:
+    """Without a value to look for, every file that an index has seen is skipped."""
+    index = stored(GRID, ["a"], range(FILES))
+
+    assert planned(parse_sql("a = 1 AND a = 2"), [index]) == set()
+
+
 def test_a_type_that_changed_ends_what_is_answered() -> None:
     """Columns from the first whose kind changed on are not used, and a reason tells."""
     index = stored(GRID, ["a", "s", "c"], range(FILES))

@@ -131,7 +131,9 @@ def plan_files(truth: Truth, indexes: Sequence[UsableIndex]) -> Plan:
     reasons: list[Reason] = []
     masks: dict[Leaf, np.ndarray] = {}
     good: dict[int, OpenedIndex] = {}
-    for number in sorted(_fields(where)):
+    # where nothing can match, whatever an index has seen is skipped
+    fields = range(len(indexes)) if isinstance(where, Nothing) else sorted(_fields(where))
+    for number in fields:
         index = indexes[number].index
         try:
             index.paths()

@@ -56,8 +56,8 @@ FORMS = (
     ),
     "SELECT id AS x, (SELECT count(*) FROM {b} b JOIN {d} d ON {on}) AS y FROM {e}",
     (
-        "SELECT x, count(*) AS y FROM (SELECT b.{c} AS x, b.id FROM {b} b) q "
-        "JOIN {d} d ON q.x = d.{c} GROUP BY x"
+        "SELECT q.x AS x, count(*) AS y FROM (SELECT b.{c} AS x, b.id FROM {b} b) q "
+        "JOIN {d} d ON q.x = d.{c} GROUP BY q.x"
     ),
 )
 MEMBERS = (

@@ -134,7 +134,7 @@ def test_scans_with_other_keys_are_not_shared(
     part = (
         "SELECT b.id, b.l FROM {b} b JOIN (SELECT l FROM lake.joins.few WHERE id = {n}) d USING (l)"
     )
-    one, two = (part.format(b=big, n=n) for n in (97, 3000))
+    one, two = (part.format(b=big, n=n) for n in (97, 2300))
     total, read = both(f"SELECT x.id, y.id FROM ({one}) x FULL JOIN ({two}) y ON x.l = y.l")
     first, second = _pruned(spark, big)
 
