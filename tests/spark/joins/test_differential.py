@@ -15,58 +15,65 @@ if TYPE_CHECKING:
 
 TYPED = ("i", "l", "s", "d", "t", "n", "m", "b", "x", "f", "y", "w")
 # what is compared under a cast of either side, or in another way than by equality
+# aliases are no names of columns, which inner queries would find first
 CONVERTED = (
-    "b.i = d.wide",
-    "b.l = d.i",
-    "b.i = d.text",
-    "b.x = d.f",
-    "b.f = d.x",
-    "b.m = d.w",
-    "b.w = d.m",
-    "b.t = d.n",
-    "b.d = d.t",
-    "b.st.k = d.l",
-    "b.i + 1 = d.i",
-    "b.i <=> d.i",
-    "b.i = d.i OR b.s = d.s",
-    "b.i < d.i AND b.l = d.l",
-    "b.i = d.i AND b.s = d.s",
-    "b.i = d.i AND b.s = upper(d.s)",
-    "b.i = d.i AND b.id > d.id",
+    "bb.i = dd.wide",
+    "bb.l = dd.i",
+    "bb.i = dd.text",
+    "bb.x = dd.f",
+    "bb.f = dd.x",
+    "bb.m = dd.w",
+    "bb.w = dd.m",
+    "bb.t = dd.n",
+    "bb.d = dd.t",
+    "bb.st.k = dd.l",
+    "bb.i + 1 = dd.i",
+    "bb.i <=> dd.i",
+    "bb.i = dd.i OR bb.s = dd.s",
+    "bb.i < dd.i AND bb.l = dd.l",
+    "bb.i = dd.i AND bb.s = dd.s",
+    "bb.i = dd.i AND bb.s = upper(dd.s)",
+    "bb.i = dd.i AND bb.id > dd.id",
 )
 FORMS = (
-    "SELECT b.id AS x, d.id AS y FROM {b} b JOIN {d} d ON {on}{where}",
-    "SELECT b.id AS x, d.id AS y FROM {d} d JOIN {b} b ON {on}{where}",
-    "SELECT b.id AS x, d.id AS y FROM {d} d LEFT JOIN {b} b ON {on}{where}",
-    "SELECT b.id AS x, d.id AS y FROM {b} b LEFT JOIN {d} d ON {on}{where}",
-    "SELECT b.id AS x, d.id AS y FROM {b} b RIGHT JOIN {d} d ON {on}{where}",
-    "SELECT b.id AS x, d.id AS y FROM {b} b FULL JOIN {d} d ON {on}{where}",
-    "SELECT b.id AS x, 1 AS y FROM {b} b LEFT SEMI JOIN {d} d ON {on}",
-    "SELECT b.id AS x, 1 AS y FROM {b} b LEFT ANTI JOIN {d} d ON {on}",
-    "SELECT d.id AS x, 1 AS y FROM {d} d LEFT SEMI JOIN {b} b ON {on}",
-    "SELECT d.id AS x, 1 AS y FROM {d} d LEFT ANTI JOIN {b} b ON {on}",
-    "SELECT b.id AS x, 1 AS y FROM {b} b WHERE EXISTS (SELECT 1 FROM {d} d WHERE {on})",
-    "SELECT b.id AS x, 1 AS y FROM {b} b WHERE NOT EXISTS (SELECT 1 FROM {d} d WHERE {on})",
-    "SELECT d.id AS x, 1 AS y FROM {d} d WHERE EXISTS (SELECT 1 FROM {b} b WHERE {on}) OR d.id=7",
-    "SELECT b.id AS x, e.id AS y FROM {b} b JOIN {d} d ON {on} JOIN {e} e ON b.{c} = e.{c}",
-    "SELECT b.id AS x, c.id AS y FROM {b} b JOIN {b2} c ON b.{c} = c.{c} WHERE c.id IN (5, 901)",
+    "SELECT bb.id AS x, dd.id AS y FROM {b} bb JOIN {d} dd ON {on}{where}",
+    "SELECT bb.id AS x, dd.id AS y FROM {d} dd JOIN {b} bb ON {on}{where}",
+    "SELECT bb.id AS x, dd.id AS y FROM {d} dd LEFT JOIN {b} bb ON {on}{where}",
+    "SELECT bb.id AS x, dd.id AS y FROM {b} bb LEFT JOIN {d} dd ON {on}{where}",
+    "SELECT bb.id AS x, dd.id AS y FROM {b} bb RIGHT JOIN {d} dd ON {on}{where}",
+    "SELECT bb.id AS x, dd.id AS y FROM {b} bb FULL JOIN {d} dd ON {on}{where}",
+    "SELECT bb.id AS x, 1 AS y FROM {b} bb LEFT SEMI JOIN {d} dd ON {on}",
+    "SELECT bb.id AS x, 1 AS y FROM {b} bb LEFT ANTI JOIN {d} dd ON {on}",
+    "SELECT dd.id AS x, 1 AS y FROM {d} dd LEFT SEMI JOIN {b} bb ON {on}",
+    "SELECT dd.id AS x, 1 AS y FROM {d} dd LEFT ANTI JOIN {b} bb ON {on}",
+    "SELECT bb.id AS x, 1 AS y FROM {b} bb WHERE EXISTS (SELECT 1 FROM {d} dd WHERE {on})",
+    "SELECT bb.id AS x, 1 AS y FROM {b} bb WHERE NOT EXISTS (SELECT 1 FROM {d} dd WHERE {on})",
     (
-        "WITH c AS (SELECT * FROM {b}) SELECT b.id AS x, c.id AS y FROM c JOIN {d} d "
-        "ON c.{c} = d.{c} JOIN c b ON b.id = c.id JOIN {e} e ON b.{c} = e.{c}"
+        "SELECT dd.id AS x, 1 AS y FROM {d} dd "
+        "WHERE EXISTS (SELECT 1 FROM {b} bb WHERE {on}) OR dd.id = 7"
     ),
-    "SELECT id AS x, (SELECT count(*) FROM {b} b JOIN {d} d ON {on}) AS y FROM {e}",
+    "SELECT bb.id AS x, ee.id AS y FROM {b} bb JOIN {d} dd ON {on} JOIN {e} ee ON bb.{c} = ee.{c}",
     (
-        "SELECT q.x AS x, count(*) AS y FROM (SELECT b.{c} AS x, b.id FROM {b} b) q "
-        "JOIN {d} d ON q.x = d.{c} GROUP BY q.x"
+        "SELECT bb.id AS x, cc.id AS y FROM {b} bb JOIN {b2} cc ON bb.{c} = cc.{c} "
+        "WHERE cc.id IN (5, 901)"
+    ),
+    (
+        "WITH cc AS (SELECT * FROM {b}) SELECT bb.id AS x, cc.id AS y FROM cc JOIN {d} dd "
+        "ON cc.{c} = dd.{c} JOIN cc bb ON bb.id = cc.id JOIN {e} ee ON bb.{c} = ee.{c}"
+    ),
+    "SELECT id AS x, (SELECT count(*) FROM {b} bb JOIN {d} dd ON {on}) AS y FROM {e}",
+    (
+        "SELECT q.x AS x, count(*) AS y FROM (SELECT bb.{c} AS x, bb.id FROM {b} bb) q "
+        "JOIN {d} dd ON q.x = dd.{c} GROUP BY q.x"
     ),
 )
 MEMBERS = (
-    "SELECT b.id AS x, 1 AS y FROM {b} b WHERE {c} IN (SELECT {c} FROM {d})",
-    "SELECT b.id AS x, 1 AS y FROM {b} b WHERE {c} NOT IN (SELECT {c} FROM {d})",
-    "SELECT b.id AS x, 1 AS y FROM {b} b WHERE {c} NOT IN (SELECT {c} FROM {d} WHERE id > 10000)",
-    "SELECT b.id AS x, 1 AS y FROM {b} b WHERE ({c}, i) IN (SELECT {c}, i FROM {d})",
+    "SELECT bb.id AS x, 1 AS y FROM {b} bb WHERE {c} IN (SELECT {c} FROM {d})",
+    "SELECT bb.id AS x, 1 AS y FROM {b} bb WHERE {c} NOT IN (SELECT {c} FROM {d})",
+    "SELECT bb.id AS x, 1 AS y FROM {b} bb WHERE {c} NOT IN (SELECT {c} FROM {d} WHERE id > 10000)",
+    "SELECT bb.id AS x, 1 AS y FROM {b} bb WHERE ({c}, i) IN (SELECT {c}, i FROM {d})",
 )
-QUERIES, JOINS = 12, 6
+QUERIES, JOINS = 7, 6
 
 
 def _query(random_: random.Random, big: str) -> str:
@@ -85,8 +92,8 @@ def _query(random_: random.Random, big: str) -> str:
             d=random_.choice(("lake.joins.few", "few_rdd", "few_view")),
             e=random_.choice(("lake.joins.few", "few_rdd")),
             c=column,
-            on=f"b.{column} = d.{column}" if plain else random_.choice(CONVERTED),
-            where=random_.choice(("", "", " WHERE d.id % 2 = 1", " WHERE b.id % 2 = 1")),
+            on=f"bb.{column} = dd.{column}" if plain else random_.choice(CONVERTED),
+            where=random_.choice(("", "", " WHERE dd.id % 2 = 1", " WHERE bb.id % 2 = 1")),
         )
         parts.append(
             f"SELECT {number} AS q, count(*) AS n, bit_xor(xxhash64(CAST(x AS STRING), y)) AS h, "
