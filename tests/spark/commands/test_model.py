@@ -1,6 +1,6 @@
 """Random commands with skipping on leave what a model in memory says.
 
-``LAKESIEVE_COMMANDS=2000`` runs that many over all kinds of tables; by default it is 60.
+``LAKESIEVE_COMMANDS=2000`` runs that many over all kinds of tables; by default it is 40.
 """
 
 from __future__ import annotations

@@ -20,11 +20,12 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
  * Delta scans: the files that Delta's own skipping left are filtered, and stand in a new file index.
  *
  * <p>Reads have a PreparedDeltaFileIndex. DELETE, UPDATE and MERGE run queries of their own over a
- * TahoeBatchFileIndex, whose action type is the command's name: one for the files that hold a match,
+ * TahoeBatchFileIndex, whose action type names the command: one for the files that hold a match,
  * another over these alone. What the command has read, for its conflict checks, is noted before. A
  * raw read is such an index too, whose action type names it so.
  */
 public final class DeltaScans implements ScanAdapter {
+  private static final String PRUNED = "lakesieve-pruned";
 
   public Object scan(LogicalPlan leaf) {
     HadoopFsRelation relation = FileScans.relation(leaf);
@@ -113,7 +114,8 @@ public final class DeltaScans implements ScanAdapter {
     // not a subclass, which reads the files in another way
     if (index.getClass() != TahoeBatchFileIndex.class) return false;
     String action = ((TahoeBatchFileIndex) index).actionType();
-    return "delete".equals(action) || "update".equals(action) || "merge".equals(action);
+    // those of MERGE call themselves batch, as do other queries of Delta's own over some files
+    return "delete".equals(action) || "update".equals(action) || "batch".equals(action);
   }
 
   private static scala.collection.Seq files(FileIndex index) {
@@ -136,7 +138,7 @@ public final class DeltaScans implements ScanAdapter {
         leaf,
         new TahoeBatchFileIndex(
             FileScans.relation(leaf).sparkSession(),
-            "batch",
+            PRUNED,
             FileRelations.seq(files),
             old.deltaLog(),
             old.path(),
