@@ -107,7 +107,11 @@ def _narrow(plan: DeletePlan, kind: Kind, index: OpenedIndex, types: dict[int, K
         tuple(types[c.field_id] for c in definition.columns),
         wanted,
     )
-    masks = plan.deletes(kind).select(*keys).mapInArrow(stage, _HELD).collect()
+    names = [f"key_{n}" for n in range(len(keys))]
+    deleted = plan.deletes(kind).select(*keys)
+    # neighbours go to one task in order, which so reads every row group once
+    in_order = deleted.repartitionByRange(*names).sortWithinPartitions(*names)
+    masks = in_order.mapInArrow(stage, _HELD).collect()
     held = np.zeros(len(paths), bool)
     for row in masks:
         held |= np.unpackbits(np.frombuffer(row.held, np.uint8), count=len(paths)).astype(bool)
