@@ -48,12 +48,16 @@ class Pruner:
         options: Callable[[str], dict[str, str]] | None = None,
     ) -> None:
         self._registry = IndexRegistry(locations, options)
+        self._options = options
 
     def relocate(
         self, locations: Iterable[str], options: Callable[[str], dict[str, str]] | None = None
     ) -> None:
-        """Search other further roots from now on, reached by other settings, with empty caches."""
-        self._registry = IndexRegistry(locations, options)
+        """Search these further roots from now on; caches are kept where nothing changes."""
+        places = tuple(locations)
+        if places != self.locations or options != self._options:
+            self._registry = IndexRegistry(places, options)
+            self._options = options
 
     @property
     def locations(self) -> tuple[str, ...]:

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lakesieve.storage import hadoop_options
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Mapping
 
     from pyspark.sql import SparkSession
 
-__all__ = ["storage_options"]
+__all__ = ["SessionOptions", "storage_options"]
 
 
-def storage_options(spark: SparkSession) -> Callable[[str], dict[str, str]]:
+@dataclass(frozen=True, slots=True)
+class SessionOptions:
+    """Tells with which settings a location is reached; equal ones tell the same.
+
+    Args:
+        conf: Hadoop's settings.
+    """
+
+    conf: Mapping[str, str]
+
+    def __call__(self, location: str) -> dict[str, str]:
+        """Settings for one location."""
+        return hadoop_options(self.conf, location)
+
+
+def storage_options(spark: SparkSession) -> SessionOptions:
     """Tells with which settings a location is reached: those that Spark's Hadoop has for it.
 
     Args:
@@ -23,4 +38,4 @@ def storage_options(spark: SparkSession) -> Callable[[str], dict[str, str]]:
     """
     hadoop: Any = spark._jsparkSession.sessionState().newHadoopConf()
     conf = {f"fs.s3a.{name}": str(v) for name, v in hadoop.getPropsWithPrefix("fs.s3a.").items()}
-    return partial(hadoop_options, conf)
+    return SessionOptions(conf)
