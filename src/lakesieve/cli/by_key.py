@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,6 +11,9 @@ from lakesieve.cli.command import ON_TABLES, Run, command
 from lakesieve.cli.commands import DryRun, TableName, Version
 from lakesieve.errors import ErrorKind, InvalidInputError
 from lakesieve.index.result import KeyedChange, TableStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["BY_KEY"]
 
@@ -43,20 +47,8 @@ def upsert(
     dry_run: DryRun = False,
 ) -> KeyedChange:
     """Update the rows with the keys of a file, and insert those that are not there."""
-    asked = _transaction(txn)
-    return _told(
-        run,
-        run.api.upsert(
-            rows,
-            table,
-            on=on,
-            spark=run.session(),
-            refresh=None if no_refresh else "after-write",
-            txn=asked,
-            location=run.location,
-            dry_run=dry_run,
-        ),
-    )
+    change = partial(run.api.upsert, rows, table, on=on, location=run.location, dry_run=dry_run)
+    return _changed(run, change, txn, no_refresh=no_refresh)
 
 
 @command("delete", ON_TABLES)
@@ -73,20 +65,8 @@ def delete(
     dry_run: DryRun = False,
 ) -> KeyedChange:
     """Delete the rows with the keys of a file, reading only the data files that hold them."""
-    asked = _transaction(txn)
-    return _told(
-        run,
-        run.api.delete(
-            keys,
-            table,
-            on=on,
-            spark=run.session(),
-            refresh=None if no_refresh else "after-write",
-            txn=asked,
-            location=run.location,
-            dry_run=dry_run,
-        ),
-    )
+    change = partial(run.api.delete, keys, table, on=on, location=run.location, dry_run=dry_run)
+    return _changed(run, change, txn, no_refresh=no_refresh)
 
 
 @command("status", ON_TABLES)
@@ -123,10 +103,15 @@ def _transaction(given: str | None) -> tuple[str, int] | None:
     return app, int(number)
 
 
-def _told(run: Run, change: KeyedChange) -> KeyedChange:
-    for reason in change.reasons:
+def _changed(
+    run: Run, change: Callable[..., KeyedChange], txn: str | None, *, no_refresh: bool
+) -> KeyedChange:
+    asked = _transaction(txn)
+    refresh = None if no_refresh else "after-write"
+    done = change(spark=run.session(), refresh=refresh, txn=asked)
+    for reason in done.reasons:
         run.output.error(f"The commit is made, but an index was not refreshed: {reason}")
-    return change
+    return done
 
 
 BY_KEY = (upsert, delete, status)

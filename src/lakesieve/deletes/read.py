@@ -15,6 +15,7 @@ from lakesieve.deletes.plan import (
     Kind,
     plan_deletes,
 )
+from lakesieve.tables.reading import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -118,7 +119,7 @@ def column(path: Sequence[str]) -> Column:
     """A column by the names that lead to it, whatever characters they have."""
     from pyspark.sql import functions as F
 
-    return F.col(".".join("`" + part.replace("`", "``") + "`" for part in path))
+    return F.col(quoted(*path))
 
 
 def _comparable(path: Sequence[str], type_: str) -> Column:

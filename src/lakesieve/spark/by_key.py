@@ -13,12 +13,13 @@ from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError, Unsup
 from lakesieve.index import KeyedChange, Reason, ReasonCode
 from lakesieve.spark.api import list_indexes, open_index
 from lakesieve.spark.definition import key_columns
-from lakesieve.spark.keys import given_keys, given_rows, quoted_name, rows_in
+from lakesieve.spark.keys import given_keys, given_rows, rows_in
 from lakesieve.spark.rule import installed_rule
 from lakesieve.spark.targets import NOTHING, ChangeOutcome, target_of
 from lakesieve.tables import open_table
 from lakesieve.tables.hadoop import storage_options
 from lakesieve.tables.lines import cached_of
+from lakesieve.tables.reading import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -148,7 +149,7 @@ def _change(
             done, files_read = _touched(target, rows, on, operation, count)
         else:
             rule.forget()
-            done = getattr(target, operation)(rows, on, asked.txn)
+            done = target.change(operation, rows, on, asked.txn)
             told = [row["files_read"] for row in rule.report() if row.get("files_total")]
             files_read = max(told, default=None) if not done.known else None
     wanted = asked.refresh == AFTER_WRITE and not dry_run
@@ -219,7 +220,7 @@ def _checked(rows: DataFrame, on: Sequence[str]) -> int:
     """How many rows there are, all with keys, each once."""
     from pyspark.sql import functions as F
 
-    keys = [F.col(quoted_name(name)) for name in on]
+    keys = [F.col(quoted(name)) for name in on]
     missing = reduce(or_, (key.isNull() for key in keys))
     told = rows.agg(F.count("*"), F.count_if(missing)).collect()[0]
     if told[1]:
@@ -246,15 +247,13 @@ def _touched(
     from pyspark.sql import functions as F
 
     file = "lakesieve file"
-    held = target.frame().select(
-        *(quoted_name(name) for name in on), F.input_file_name().alias(file)
-    )
-    keys = rows.select(*(quoted_name(name) for name in on))
+    held = target.frame().select(*(quoted(name) for name in on), F.input_file_name().alias(file))
+    keys = rows.select(*(quoted(name) for name in on))
     found = held.join(keys, list(on), "left_semi")
     told = found.agg(
         F.count("*"),
-        F.count_distinct(F.col(quoted_name(file))),
-        F.count_distinct(F.struct(*(quoted_name(name) for name in on))),
+        F.count_distinct(F.col(quoted(file))),
+        F.count_distinct(F.struct(*(quoted(name) for name in on))),
     ).collect()[0]
     is_upsert = operation == "upsert"
     outcome = ChangeOutcome(

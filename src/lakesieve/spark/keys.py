@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError, UnsupportedError
 from lakesieve.sieve import KeyType
+from lakesieve.tables.reading import quoted
+from lakesieve.tables.struct_schema import SPARK_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,23 +17,7 @@ if TYPE_CHECKING:
 
     from lakesieve.tables import Column
 
-__all__ = ["GivenKey", "given_keys", "given_rows", "quoted_name", "rows_in"]
-
-_KINDS = {
-    "boolean": "boolean",
-    "byte": "integer",
-    "short": "integer",
-    "integer": "integer",
-    "long": "integer",
-    "float": "float",
-    "double": "float",
-    "decimal": "decimal",
-    "date": "date",
-    "timestamp": "timestamp",
-    "timestamp_ntz": "timestamp_ntz",
-    "string": "string",
-    "binary": "binary",
-}
+__all__ = ["GivenKey", "given_keys", "given_rows", "rows_in"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,11 +33,6 @@ class GivenKey:
     name: str
     type: str
     key_type: KeyType
-
-
-def quoted_name(name: str) -> str:
-    """A column's whole name for Spark, dots included."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def given_keys(keys: DataFrame, columns: Sequence[Column], table: str) -> list[GivenKey]:
@@ -96,11 +77,11 @@ def _given(keys: DataFrame, column: Column, table: str) -> GivenKey:
 
 
 def _key_type(found: Any) -> KeyType | None:
-    kind = _KINDS.get(found.typeName())
+    if found.typeName() == "decimal":
+        return KeyType(kind="decimal", scale=found.scale, precision=found.precision)
+    kind = SPARK_KINDS.get(found.typeName())
     if kind is None:
         return None
-    if kind == "decimal":
-        return KeyType(kind=kind, scale=found.scale, precision=found.precision)
     if found.simpleString().startswith("string collate"):
         raise UnsupportedError(
             f"Values of the type {found.simpleString()} do not compare by their bytes.",
@@ -165,7 +146,7 @@ def given_rows(
                 kind=ErrorKind.INVALID_ARGUMENT,
                 hint="Cast it to the table's type first.",
             )
-        taken.append(F.col(quoted_name(own.name)).cast(field.dataType).alias(field.name))
+        taken.append(F.col(quoted(own.name)).cast(field.dataType).alias(field.name))
     return rows.select(*taken)
 
 

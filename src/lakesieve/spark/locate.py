@@ -13,8 +13,9 @@ import pyarrow.compute as pc
 from lakesieve.errors import ErrorKind, InvalidInputError
 from lakesieve.index import OpenedIndex
 from lakesieve.sieve import encode_composite, encode_rows
-from lakesieve.spark.keys import given_keys, quoted_name
+from lakesieve.spark.keys import given_keys
 from lakesieve.store import BlockCache, IndexReader, IndexStore
+from lakesieve.tables.reading import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -161,7 +162,7 @@ def _pairs(keys: DataFrame, given: Sequence[GivenKey], plan: LocatePlan) -> Data
     names = [f"key_{at}" for at in range(len(given))]
     asked = keys.select(
         *(
-            F.col(quoted_name(key.name)).cast(kind).alias(name)
+            F.col(quoted(key.name)).cast(kind).alias(name)
             for key, kind, name in zip(given, passed, names, strict=True)
         )
     )

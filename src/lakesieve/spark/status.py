@@ -63,19 +63,18 @@ def _counted(
     spark: SparkSession, opened: Table, asked: TableVersion, table: str
 ) -> tuple[int, int, int, list[str]]:
     """Data files, those marked, position delete files, and what would remove them."""
-    scheme, _, path = table.partition(":")
     if isinstance(opened, IcebergTable):
         told = plan_deletes(spark, table, asked.id).summary
         ways = _iceberg_ways(table, told["position_files"])
         return told["data_files"], told["marked_files"], told["position_files"], ways
     live = opened.live_files(asked)
     if isinstance(opened, DeltaTable):
-        relation = f"delta.`{path}`" if scheme == "delta" and path else table
+        relation = opened.relation
         ways = [f"REORG TABLE {relation} APPLY (PURGE)", f"OPTIMIZE {relation}"]
         return live.num_rows, opened.marked_files(asked), 0, ways
     if isinstance(opened, HudiTable):
         marked = live.num_rows - live.column("indexable").to_pylist().count(True)
-        named = f"path => '{path}'" if scheme == "hudi" and path else f"table => '{table}'"
+        named = f"{'table' if opened.is_named else 'path'} => '{opened.name}'"
         return (
             live.num_rows,
             marked,

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from lakesieve.errors import ErrorKind, InvalidInputError, UnsupportedError
-from lakesieve.spark.keys import quoted_name
 from lakesieve.tables.delta import DeltaTable
 from lakesieve.tables.hudi import HudiTable
 from lakesieve.tables.iceberg import IcebergTable
+from lakesieve.tables.reading import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +24,10 @@ __all__ = ["NOTHING", "ChangeOutcome", "Target", "target_of"]
 
 _HUDI_META = "_hoodie_"
 _ANCESTORS = 50
+_CLAUSES = {
+    "upsert": "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
+    "delete": "WHEN MATCHED THEN DELETE",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,15 +70,18 @@ class Target(Protocol):
             UnsupportedError: It cannot.
         """
 
-    def upsert(
-        self, rows: DataFrame, on: Sequence[str], txn: tuple[str, int] | None
+    def change(
+        self, operation: str, rows: DataFrame, on: Sequence[str], txn: tuple[str, int] | None
     ) -> ChangeOutcome:
-        """Update the rows with some keys, and insert those that are not there."""
+        """Make one commit.
 
-    def delete(
-        self, keys: DataFrame, on: Sequence[str], txn: tuple[str, int] | None
-    ) -> ChangeOutcome:
-        """Delete the rows with some keys."""
+        Args:
+            operation: ``upsert`` updates the rows with some keys and inserts those that are not
+                there, ``delete`` deletes them.
+            rows: Whole rows, or of a delete the keys.
+            on: The key columns.
+            txn: Name and number of the transaction.
+        """
 
 
 def target_of(spark: SparkSession, table: Table, name: str) -> Target:
@@ -88,12 +95,10 @@ def target_of(spark: SparkSession, table: Table, name: str) -> Target:
     Raises:
         UnsupportedError: It cannot be changed by key.
     """
-    scheme, _, path = name.strip().partition(":")
     if isinstance(table, HudiTable):
         return _HudiTarget(spark, table)
     if isinstance(table, DeltaTable):
-        is_path = scheme == "delta" and bool(path)
-        return _DeltaTarget(spark, f"delta.{quoted_name(path)}" if is_path else name.strip())
+        return _DeltaTarget(spark, table.relation)
     if not isinstance(table, IcebergTable):
         raise UnsupportedError(
             f"{name} is a directory of {table.format} files, which no commit can change.",
@@ -101,7 +106,7 @@ def target_of(spark: SparkSession, table: Table, name: str) -> Target:
             hint="Convert it to a table first, such as with CONVERT TO DELTA or Iceberg's snapshot "
             "procedure.",
         )
-    if (scheme == "iceberg" and path) or name.strip().startswith("/") or ":/" in name:
+    if not table.is_named:
         raise UnsupportedError(
             f"{name} is the path of an Iceberg table, by which SQL cannot change it.",
             kind=ErrorKind.UNSUPPORTED_TABLE,
@@ -131,20 +136,18 @@ def _set(spark: SparkSession, settings: Mapping[str, str | None]) -> None:
 
 
 def _merge(
-    spark: SparkSession, relation: str, rows: DataFrame, on: Sequence[str], clauses: str
+    spark: SparkSession, relation: str, rows: DataFrame, on: Sequence[str], operation: str
 ) -> DataFrame:
     """Run one MERGE."""
     view = f"lakesieve_{uuid.uuid4().hex}"
-    same = " AND ".join(f"t.{quoted_name(name)} = s.{quoted_name(name)}" for name in on)
+    same = " AND ".join(f"t.{quoted(name)} = s.{quoted(name)}" for name in on)
     rows.createOrReplaceTempView(view)
     try:
-        return spark.sql(f"MERGE INTO {relation} AS t USING {view} AS s ON {same} {clauses}")
+        return spark.sql(
+            f"MERGE INTO {relation} AS t USING {view} AS s ON {same} {_CLAUSES[operation]}"
+        )
     finally:
         spark.catalog.dropTempView(view)
-
-
-_UPSERT = "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
-_DELETE = "WHEN MATCHED THEN DELETE"
 
 
 class _IcebergTarget:
@@ -163,18 +166,8 @@ class _IcebergTarget:
     def check(self, on: Sequence[str], txn: tuple[str, int] | None) -> None:
         """All is possible."""
 
-    def upsert(
-        self, rows: DataFrame, on: Sequence[str], txn: tuple[str, int] | None
-    ) -> ChangeOutcome:
-        return self._change(rows, on, txn, _UPSERT)
-
-    def delete(
-        self, keys: DataFrame, on: Sequence[str], txn: tuple[str, int] | None
-    ) -> ChangeOutcome:
-        return self._change(keys, on, txn, _DELETE)
-
-    def _change(
-        self, rows: DataFrame, on: Sequence[str], txn: tuple[str, int] | None, clauses: str
+    def change(
+        self, operation: str, rows: DataFrame, on: Sequence[str], txn: tuple[str, int] | None
     ) -> ChangeOutcome:
         if txn is not None and self._is_known(*txn):
             return ChangeOutcome(known=True)
@@ -184,7 +177,7 @@ class _IcebergTarget:
             settings[self._PROPERTY + self._APP] = txn[0]
             settings[self._PROPERTY + self._NUMBER] = str(txn[1])
         with _settings(self._spark, settings):
-            _merge(self._spark, self._table.name, rows, on, clauses)
+            _merge(self._spark, self._table.name, rows, on, operation)
         return self._outcome(write)
 
     def _is_known(self, app: str, number: int) -> bool:
@@ -248,18 +241,8 @@ class _DeltaTarget:
     def check(self, on: Sequence[str], txn: tuple[str, int] | None) -> None:
         """All is possible."""
 
-    def upsert(
-        self, rows: DataFrame, on: Sequence[str], txn: tuple[str, int] | None
-    ) -> ChangeOutcome:
-        return self._change(rows, on, txn, _UPSERT)
-
-    def delete(
-        self, keys: DataFrame, on: Sequence[str], txn: tuple[str, int] | None
-    ) -> ChangeOutcome:
-        return self._change(keys, on, txn, _DELETE)
-
-    def _change(
-        self, rows: DataFrame, on: Sequence[str], txn: tuple[str, int] | None, clauses: str
+    def change(
+        self, operation: str, rows: DataFrame, on: Sequence[str], txn: tuple[str, int] | None
     ) -> ChangeOutcome:
         app, number = txn or (None, None)
         settings = {
@@ -268,7 +251,7 @@ class _DeltaTarget:
             self._NUMBER: None if number is None else str(number),
         }
         with _settings(self._spark, settings):
-            told = _merge(self._spark, self._relation, rows, on, clauses).collect()
+            told = _merge(self._spark, self._relation, rows, on, operation).collect()
             version = self._spark.conf.get(self._LAST, None)
         if not told:
             return ChangeOutcome(known=True)
@@ -332,29 +315,21 @@ class _HudiTarget:
                 hint="Leave txn out: the same change made twice is the same as once.",
             )
 
-    def upsert(
+    def change(
         self,
+        operation: str,
         rows: DataFrame,
-        on: Sequence[str],  # noqa: ARG002 - the record key
-        txn: tuple[str, int] | None,  # noqa: ARG002 - refused before
-    ) -> ChangeOutcome:
-        return self._write(rows, "upsert")
-
-    def delete(
-        self,
-        keys: DataFrame,
         on: Sequence[str],
         txn: tuple[str, int] | None,  # noqa: ARG002 - refused before
     ) -> ChangeOutcome:
+        if operation == "upsert":
+            return self._write(rows, operation)
         # Hudi must be told the partition of each row, and which value is newer
-        rows = self.frame().join(keys, list(on), "left_semi").persist()
+        held = self.frame().join(rows, list(on), "left_semi").persist()
         try:
-            found = rows.count()
-            if not found:
-                return NOTHING
-            return self._write(rows, "delete")
+            return self._write(held, operation) if held.count() else NOTHING
         finally:
-            rows.unpersist()
+            held.unpersist()
 
     def _write(self, rows: DataFrame, operation: str) -> ChangeOutcome:
         before = self._table.version().id

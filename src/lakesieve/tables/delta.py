@@ -13,7 +13,7 @@ from lakesieve.tables.catalogs import named_errors
 from lakesieve.tables.contract import RAW_READ, Column, TableVersion
 from lakesieve.tables.janino import JavaSources
 from lakesieve.tables.lines import arrow_of, delta_commit_at, delta_snapshot_at
-from lakesieve.tables.reading import hadoop_path, in_larger_tasks, keys_of
+from lakesieve.tables.reading import hadoop_path, in_larger_tasks, keys_of, quoted, raw_read
 from lakesieve.tables.struct_schema import delta_columns
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ class DeltaTable:
         name: As the user called it.
         log: Its ``DeltaLog``.
         entry: What the catalog has of it, an ``Option[CatalogTable]``.
+        is_named: Whether the name is one that SQL knows, and no path.
 
     Raises:
         NotFoundError: There is no table.
@@ -45,7 +46,10 @@ class DeltaTable:
 
     format = "delta"
 
-    def __init__(self, spark: SparkSession, name: str, log: Any, entry: Any) -> None:
+    def __init__(
+        self, spark: SparkSession, name: str, log: Any, entry: Any, *, is_named: bool = True
+    ) -> None:
+        self.is_named = is_named
         self._spark = spark
         self._log = log
         self._entry = entry
@@ -67,13 +71,18 @@ class DeltaTable:
         jvm: Any = spark._jvm
         with named_errors(path):
             log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, path)
-        return cls(spark, path, log, _none(spark))
+        return cls(spark, path, log, _none(spark), is_named=False)
 
     @classmethod
     def named(cls, spark: SparkSession, name: str, java: Any) -> DeltaTable:
         """Open what the catalog has under a name, a ``DeltaTableV2``."""
         with named_errors(name):
             return cls(spark, name, java.deltaLog(), java.catalogTable())
+
+    @property
+    def relation(self) -> str:
+        """How SQL names it."""
+        return self.name if self.is_named else f"delta.{quoted(self.name)}"
 
     def version(self, asked: str | int | None = None) -> TableVersion:
         """Resolve a version number or an ISO timestamp.
@@ -206,7 +215,7 @@ class DeltaTable:
         vector = added.schema["deletionVector"].dataType
         bare = added.withColumn("deletionVector", F.lit(None).cast(vector))
         files = getattr(bare._jdf, "as")(snapshot.allFiles().encoder()).collectAsList()
-        action = jvm.scala.Option.apply(f"{RAW_READ} {stride} {selection}".strip())
+        action = jvm.scala.Option.apply(f"{RAW_READ} {raw_read(stride, selection)}")
         java = self._log.createDataFrame(snapshot, jvm.PythonUtils.toSeq(files), False, action)
         rows = DataFrame(java, self._spark).select(
             *keys_of(columns), hadoop_path(F.col("_metadata.file_path")).alias("file")

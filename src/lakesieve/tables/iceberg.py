@@ -15,7 +15,7 @@ from lakesieve.tables.contract import RAW_READ, Column, TableVersion
 from lakesieve.tables.iceberg_copy import copy_table
 from lakesieve.tables.iceberg_schema import columns_of_schema, fields_of_type
 from lakesieve.tables.lines import arrow_of
-from lakesieve.tables.reading import keys_of
+from lakesieve.tables.reading import keys_of, raw_read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ class IcebergTable:
 
     def __init__(self, spark: SparkSession, name: str, *, path: bool = False) -> None:
         self._spark = spark
-        self._path = path
+        self.is_named = not path
         self.name = name
         self._java = _load_path(spark, name) if path else _load_identifier(spark, name)
         self.uuid = str(self._java.uuid())
@@ -115,7 +115,7 @@ class IcebergTable:
         """Data files of that version, from the ``files`` metadata table."""
         if version.id is None:
             return _FILES_SCHEMA.empty_table()
-        suffix = "#files" if self._path else ".files"
+        suffix = ".files" if self.is_named else "#files"
         with self._readable(version):
             loaded = (
                 self._spark.read.format("iceberg")
@@ -129,7 +129,7 @@ class IcebergTable:
 
     def copy_to(self, name: str, version: TableVersion) -> None:
         """Register new metadata that lists one snapshot, under a location of its own."""
-        if self._path or version.id is None:
+        if not self.is_named or version.id is None:
             raise UnsupportedError(
                 f"{self.name} has no catalog to register a copy in, or no data.",
                 kind=ErrorKind.UNSUPPORTED_TABLE,
@@ -150,7 +150,7 @@ class IcebergTable:
         """Data files of all snapshots that metadata still lists."""
         if self._java.currentSnapshot() is None and not self._java.refs().size():
             return _FILES_SCHEMA.empty_table().column("path")
-        suffix = "#all_data_files" if self._path else ".all_data_files"
+        suffix = ".all_data_files" if self.is_named else "#all_data_files"
         loaded = self._spark.read.format("iceberg").load(self.name + suffix)
         return arrow_of(loaded.selectExpr("file_path AS path").distinct()).column("path")
 
@@ -172,7 +172,7 @@ class IcebergTable:
 
         reader = (
             self._spark.read.format("iceberg")
-            .option(RAW_READ, f"{stride} {selection}".strip())
+            .option(RAW_READ, raw_read(stride, selection))
             # a few columns of a small file cost next to nothing to open, a task does
             .option("split-size", str(split_bytes))
             .option("file-open-cost", str(_OPEN_COST))

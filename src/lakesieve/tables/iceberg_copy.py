@@ -6,6 +6,7 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from lakesieve.errors import ErrorKind, InvalidInputError, UnsupportedError
+from lakesieve.tables.reading import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,7 +51,7 @@ def copy_table(spark: SparkSession, java: Any, source: str, target: str, snapsho
     jvm: Any = spark._jvm
     jvm.org.apache.iceberg.TableMetadataParser.write(metadata, java.io().newOutputFile(file))
     namespace, name = ".".join(path[:-1]), path[-1]
-    spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {_quoted([catalog, *path[:-1]])}")
+    spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {quoted(catalog, *path[:-1])}")
     _register(spark, catalog, f"{namespace}.{name}", file, java)
 
 
@@ -109,7 +110,3 @@ def _location(original: str, source: list[str], target: list[str]) -> str:
     if plain.endswith(f"/{usual}"):
         return plain[: -len(usual)] + "/".join(target)
     return f"{plain}-{target[-1]}"
-
-
-def _quoted(parts: list[str]) -> str:
-    return ".".join("`" + part.replace("`", "``") + "`" for part in parts)

@@ -13,7 +13,7 @@ from lakesieve.errors import ErrorKind, NotFoundError, UnsupportedError
 from lakesieve.tables.catalogs import named_errors
 from lakesieve.tables.contract import RAW_READ, Column, TableVersion
 from lakesieve.tables.janino import JavaSources
-from lakesieve.tables.reading import hadoop_path, in_larger_tasks, keys_of
+from lakesieve.tables.reading import hadoop_path, in_larger_tasks, keys_of, raw_read
 from lakesieve.tables.struct_schema import parquet_columns
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ class ParquetTable:
             F.lit("@"),
             F.unix_millis(told["file_modification_time"]).cast("string"),
         )
-        rows = self._read(**{RAW_READ: f"{stride} {selection}".strip()}).select(
+        rows = self._read(**{RAW_READ: raw_read(stride, selection)}).select(
             *keys_of(columns), identity.alias("file")
         )
         total = pc.sum(files.column("size")).as_py() or 0

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from lakesieve.tables.contract import Column as KeyColumn
 
-__all__ = ["hadoop_path", "in_larger_tasks", "keys_of", "quoted"]
+__all__ = ["hadoop_path", "in_larger_tasks", "keys_of", "quoted", "raw_read"]
 
 
 def hadoop_path(encoded: Column) -> Column:
@@ -28,16 +28,30 @@ def hadoop_path(encoded: Column) -> Column:
     return F.regexp_replace(decoded, r"^([A-Za-z][A-Za-z0-9+.\-]*):///", "$1:/")
 
 
-def quoted(path: tuple[str, ...]) -> str:
-    """The name of a column, or of a field of a struct, for Spark."""
-    return ".".join("`" + part.replace("`", "``") + "`" for part in path)
+def quoted(*parts: str) -> str:
+    """The name of a column, of a field of a struct or of a table for Spark, whatever is in it.
+
+    Args:
+        parts: The names that lead to it, one after the other.
+    """
+    return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
+
+
+def raw_read(stride: int, selection: str) -> str:
+    """What a raw read says to the rule, as the value of ``RAW_READ``.
+
+    Args:
+        stride: Every how manieth file is read.
+        selection: Name of the rule's selection of files, or nothing for all.
+    """
+    return f"{stride} {selection}".strip()
 
 
 def keys_of(columns: Sequence[KeyColumn]) -> list[Column]:
     """The columns of raw rows that hold the keys: ``key_0``, ``key_1`` and so on."""
     from pyspark.sql import functions as F
 
-    return [F.col(quoted(column.path)).alias(f"key_{at}") for at, column in enumerate(columns)]
+    return [F.col(quoted(*column.path)).alias(f"key_{at}") for at, column in enumerate(columns)]
 
 
 def in_larger_tasks(rows: DataFrame, *, total_bytes: float, split_bytes: int) -> DataFrame:

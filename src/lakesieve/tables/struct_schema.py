@@ -11,7 +11,7 @@ from typing import Any
 from lakesieve.errors import ErrorKind, UnsupportedError
 from lakesieve.tables.contract import Column
 
-__all__ = ["DELTA_FEATURES", "delta_columns", "hudi_columns", "parquet_columns"]
+__all__ = ["DELTA_FEATURES", "SPARK_KINDS", "delta_columns", "hudi_columns", "parquet_columns"]
 
 DELTA_FEATURES = frozenset(
     {
@@ -30,7 +30,7 @@ DELTA_FEATURES = frozenset(
 
 _NEWEST_READER = 3
 _NEWEST_HUDI = 9
-_KINDS = {
+SPARK_KINDS = {
     "boolean": "boolean",
     "byte": "integer",
     "short": "integer",
@@ -44,6 +44,8 @@ _KINDS = {
     "string": "string",
     "binary": "binary",
 }
+"""Key kinds of Spark's types by their names; decimals are told by theirs."""
+
 # a schema given by hand may make larger numbers into such ones by cutting bits off
 _NARROW = frozenset({"byte", "short"})
 _TIMES = frozenset({"date", "timestamp", "timestamp_ntz"})
@@ -139,7 +141,7 @@ def _column(
     written = field["type"]
     name = written["type"] if isinstance(written, dict) else written
     decimal = _DECIMAL.fullmatch(name)
-    kind = "decimal" if decimal else _KINDS.get(name, "other")
+    kind = "decimal" if decimal else SPARK_KINDS.get(name, "other")
     in_folder = len(path) == 1 and field["name"] in told["partitioning"]
     if _COLLATIONS in (field.get("metadata") or {}) or (in_folder and kind == "timestamp"):
         # a folder's time is text without a zone: what it says depends on who reads it
