@@ -83,6 +83,11 @@ def test_reads_that_are_left_alone(spark: SparkSession, tmp_path: Path) -> None:
         (pruned,) = ls.last_pruning(spark)
         assert pruned.files_read == pruned.files_total
         assert [str(reason.code) for reason in pruned.reasons] == ["scan-unsupported"]
+        # nor do the keys of a join take files out
+        frame.join(spark.range(397, 398).toDF("k"), "k").where("k >= 0").collect()
+        (pruned,) = ls.last_pruning(spark)
+        assert pruned.files_read == pruned.files_total
+        assert "join-keys" not in {str(reason.code) for reason in pruned.reasons}
     spark.conf.unset("spark.sql.parquet.fieldId.read.ignoreMissing")
     assert spark.read.schema("k LONG").parquet(str(folder)).where("k = 397").count() == 1
     assert [p.files_read for p in ls.last_pruning(spark)] == [1]

@@ -18,6 +18,7 @@ public final class FoundScan {
   public ScanAdapter adapter;
   public List places = new ArrayList();
   public Map filter; // its rows of use
+  public boolean rewrites; // a command replaces the files that it reads
   public int times = 0; // that it stands in the plan
   public List keys = new ArrayList(); // of joins above its only place
   public List leading; // paths of the columns that indexes begin with, null while unknown

@@ -40,9 +40,6 @@ public final class JoinKeys {
     /** Prune a scan by all keys it has; returns what now stands for its topmost node, or null. */
     LogicalPlan prune(FoundScan f) throws Exception;
 
-    /** Find out which columns its indexes begin with, where that is not known yet. */
-    void open(FoundScan f) throws Exception;
-
     /** A plan as it can be run. */
     LogicalPlan runnable(LogicalPlan plan);
   }
@@ -56,7 +53,7 @@ public final class JoinKeys {
   /**
    * Make it for a plan.
    *
-   * @param open the {@link FoundScan}s that may be pruned
+   * @param open the {@link FoundScan}s that were asked about; those refused are left
    * @param replaced nodes that stand for others already; gets more of them
    */
   public JoinKeys(Scans scans, List open, Map replaced) {
@@ -66,7 +63,7 @@ public final class JoinKeys {
     for (Iterator it = open.iterator(); it.hasNext(); ) {
       FoundScan f = (FoundScan) it.next();
       // keys of one place say nothing of the others that read the same scan
-      if (f.times == 1) this.found.put(f.adapter.inPlace() ? f.scan : f.top, f);
+      if (f.times == 1 && !f.row.containsKey("refusal")) this.found.put(f.adapter.inPlace() ? f.scan : f.top, f);
     }
   }
 
@@ -141,7 +138,7 @@ public final class JoinKeys {
 
   /** Null when rows of a side without a partner are of no use. */
   private String refusal(String type, boolean left, boolean carries, Reached r) {
-    if (r.isCopyOnWrite()) {
+    if (r.scan.rewrites) {
       // whole files stay out of the command, whatever becomes of the rows in those that are read
       return carries ? null : "the command asks for rows without a partner";
     }
@@ -181,10 +178,6 @@ public final class JoinKeys {
     public FoundScan scan;
     public List columns = new ArrayList(); // paths of names
     public List keys = new ArrayList(); // of the other side
-
-    public boolean isCopyOnWrite() {
-      return this.scan.scan.getClass().getName().endsWith(".SparkCopyOnWriteScan");
-    }
   }
 
   /**
@@ -220,11 +213,6 @@ public final class JoinKeys {
     r.scan = f;
     Map attributes = CatalystJson.attributes(leaf.output().iterator());
     boolean told = false;
-    try {
-      this.scans.open(f);
-    } catch (Exception e) {
-      return;
-    }
     if (f.leading == null || f.leading.isEmpty()) return;
     for (Iterator it = pairs.iterator(); it.hasNext(); ) {
       Expression[] pair = (Expression[]) it.next();

@@ -84,7 +84,6 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
     if (plan instanceof DeleteFromTable) return plan;
     List scans = new ArrayList();
     Map replaced = new IdentityHashMap();
-    Map rows = new IdentityHashMap(); // FoundScan to its row of the report
     LogicalPlan pruned = (LogicalPlan) plan;
     try {
       collect(pruned, new ArrayList(), null, new IdentityHashMap(), scans, 0);
@@ -100,7 +99,7 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
       }
       meet(met);
       if (!open.isEmpty()) {
-        prune(pruned, open, replaced, rows);
+        prune(pruned, open, replaced);
         byKeys(pruned, scans, open, replaced);
       }
     } catch (JoinSide.CancelledException e) {
@@ -112,12 +111,11 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
     if (!replaced.isEmpty()) {
       pruned = (LogicalPlan) pruned.transformDownWithSubqueries(new Replacement(replaced));
     }
-    return this.active && this.joins != null ? join(pruned, scans, rows) : pruned;
+    return this.active && this.joins != null ? join(pruned, scans) : pruned;
   }
 
-  /** Take files out by the keys of joins. */
+  /** Take files out by the keys of joins, and tell what became of all scans. */
   private void byKeys(LogicalPlan plan, List scans, List open, Map replaced) throws Exception {
-    if (this.inside.get() != null) return;
     this.inside.set(scans);
     try {
       new JoinKeys(this, open, replaced).apply(plan);
@@ -140,10 +138,6 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
     return this.joins.apply(plan, (List) this.inside.get(), new IdentityHashMap(), this.done);
   }
 
-  public void open(FoundScan f) throws Exception {
-    if (f.leading == null) prune(f);
-  }
-
   public LogicalPlan prune(FoundScan f) throws Exception {
     Map known = this.catalogs.known();
     Map scan = f.adapter.describe(f.leaf);
@@ -160,7 +154,7 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
   }
 
   /** Take sets of deletes that need too much memory out of the plan. */
-  private LogicalPlan join(LogicalPlan plan, List scans, Map rows) {
+  private LogicalPlan join(LogicalPlan plan, List scans) {
     Map told = new IdentityHashMap();
     this.inside.set(Boolean.TRUE);
     try {
@@ -170,20 +164,19 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
       return plan;
     } finally {
       this.inside.remove();
-      tell(scans, rows, told);
+      tell(scans, told);
     }
   }
 
-  private void tell(List scans, Map rows, Map told) {
+  private void tell(List scans, Map told) {
     List report = new ArrayList();
     boolean news = false;
     for (Iterator it = scans.iterator(); it.hasNext(); ) {
       FoundScan f = (FoundScan) it.next();
-      Map row = (Map) rows.get(f);
-      if (row == null) continue;
-      report.add(row);
+      if (f.row == null) continue;
+      report.add(f.row);
       if (!told.containsKey(f.scan)) continue;
-      row.put("deletes", told.get(f.scan));
+      f.row.put("deletes", told.get(f.scan));
       news = true;
     }
     if (news) this.report.tell(report);
@@ -325,7 +318,7 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
     return m;
   }
 
-  private void prune(LogicalPlan plan, List scans, Map replaced, Map told) throws Exception {
+  private void prune(LogicalPlan plan, List scans, Map replaced) throws Exception {
     List asked = new ArrayList();
     List rows = new ArrayList();
     for (int i = 0; i < scans.size(); i++) {
@@ -338,10 +331,10 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
       row.put("files_read", new Integer(files));
       row.put("uncovered", new Integer(0));
       rows.add(row);
-      told.put(f, row);
       f.row = row;
       Map changed = f.adapter.changedRows(plan, f.leaf);
-      f.filter = changed == null ? node("or", f.places) : changed;
+      f.rewrites = changed != null;
+      f.filter = f.rewrites ? changed : node("or", f.places);
       String refusal = f.adapter.refusal(f.leaf);
       if (refusal != null) {
         row.put("refusal", refusal);
@@ -351,7 +344,6 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
       scan.put("filter", f.filter);
       asked.add(scan);
     }
-    this.report.tell(rows);
     if (asked.isEmpty()) return;
     try {
       // what is known now stays known for this request, whatever other queries push out
@@ -362,7 +354,6 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
         ((Map) it.next()).put("error", String.valueOf(t));
       }
     }
-    this.report.tell(rows);
   }
 
   private Map ask(List scans, Map known) throws Exception {

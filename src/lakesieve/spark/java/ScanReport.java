@@ -39,9 +39,8 @@ public final class ScanReport {
     String now = running();
     if (now == null || now.equals(this.command)) return;
     if (!CHANGES.contains(plan.getClass().getSimpleName())) return;
-    this.rows = new ArrayList();
+    clear();
     this.command = now;
-    this.text = "[]";
   }
 
   public synchronized void clear() {
