@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
-import platform
 import sys
 import tempfile
 from functools import partial
@@ -14,6 +12,7 @@ from typing import TYPE_CHECKING
 import lakesieve as ls
 from bench import build, many_files, refresh
 from bench.deletes import suite as deletes
+from bench.measure import finish
 
 if TYPE_CHECKING:
     from bench.measure import Measured
@@ -31,7 +30,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("suites", nargs="*", choices=[[], *SUITES], default=[])
     parser.add_argument("--dir", type=Path, help="where tables are written (default: temporary)")
-    parser.add_argument("--out", type=Path, help="write the figures as JSON to this file")
+    parser.add_argument("--json", type=Path, help="write the figures as JSON to this file")
     parser.add_argument(
         "--full", action="store_true", help="deletes: every table, way and heap; most of a day"
     )
@@ -47,11 +46,7 @@ def main() -> int:
                 print(result.told(), flush=True)
                 results.append(result)
         spark.stop()
-    machine = f"{platform.machine()}, Python {platform.python_version()}"
-    print(f"\n{machine}; medians; a ratio is measured within this run")
-    if arguments.out:
-        arguments.out.write_text(json.dumps([r.as_json() for r in results], indent=2) + "\n")
-    return 0 if all(r.holds for r in results) else 1
+    return finish(results, arguments.json)
 
 
 if __name__ == "__main__":

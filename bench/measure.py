@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import platform
 import statistics
 import time
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
-__all__ = ["Measured", "in_turn"]
+__all__ = ["Measured", "finish", "in_turn"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +35,11 @@ class Measured:
     at_least: float | None = None
     at_most: float | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_bound(self) -> bool:
+        """True when something is held of the figure."""
+        return self.at_least is not None or self.at_most is not None
 
     @property
     def holds(self) -> bool:
@@ -64,3 +72,25 @@ def in_turn(
             if number >= warm_up:
                 times[name].append(time.perf_counter() - start)
     return {name: statistics.median(taken) for name, taken in times.items()}
+
+
+def finish(results: Sequence[Measured], record: Path | None, **more: object) -> int:
+    """Tell which bounds hold.
+
+    Args:
+        results: All that was measured.
+        record: Where the figures are written as JSON, if at all.
+        more: What else goes there.
+
+    Returns:
+        The exit status: 1 when a bound is missed.
+    """
+    machine = f"{platform.machine()}, Python {platform.python_version()}"
+    print(f"\n{machine}; medians; ratios are within this run")
+    if record:
+        document = {"machine": machine, "results": [r.as_json() for r in results], **more}
+        record.write_text(json.dumps(document, indent=1) + "\n")
+    bounds = [r for r in results if r.is_bound]
+    missed = [bound.name for bound in bounds if not bound.holds]
+    print(f"{len(bounds) - len(missed)} of {len(bounds)} bounds hold", *missed, sep="\n  missed: ")
+    return 1 if missed else 0

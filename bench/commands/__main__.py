@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
-import platform
 import sys
 import tempfile
 from pathlib import Path
@@ -15,6 +13,7 @@ import pyspark
 import lakesieve as ls
 from bench.commands.suite import run
 from bench.commands.table import KINDS, Facts
+from bench.measure import finish
 from lakesieve.tables.lines import line_of
 
 if TYPE_CHECKING:
@@ -33,9 +32,6 @@ def main() -> int:
     parser.add_argument("--dir", type=Path, help="where tables are written (default: temporary)")
     parser.add_argument("--json", type=Path, help="write the figures as JSON to this file")
     parser.add_argument("--limit", type=float, default=600, help="seconds PyIceberg has (600)")
-    parser.add_argument(
-        "--peer", default=sys.executable, help="a Python with pyiceberg[sql-sqlite] (this one)"
-    )
     given = parser.parse_args()
     facts = Facts(rows=int(given.rows), files=given.files, rounds=given.rounds)
     results: list[Measured] = []
@@ -49,15 +45,11 @@ def main() -> int:
         )
         for name in asked:
             print(f"\n{name}: {facts.rows:,} rows in {facts.files:,} files", file=sys.stderr)
-            for result in run(spark, root, KINDS[name], facts, peer=given.peer, limit=given.limit):
+            for result in run(spark, root, KINDS[name], facts, given.limit):
                 print(result.told(), flush=True)
                 results.append(result)
         spark.stop()
-    machine = f"{platform.machine()}, Python {platform.python_version()}"
-    print(f"\n{machine}, Spark {pyspark.__version__}; medians; ratios are within this run")
-    if given.json:
-        given.json.write_text(json.dumps([r.as_json() for r in results], indent=2) + "\n")
-    return 0 if all(r.holds for r in results) else 1
+    return finish(results, given.json, spark=pyspark.__version__)
 
 
 if __name__ == "__main__":

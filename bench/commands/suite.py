@@ -26,7 +26,7 @@ _PATIENCE = 3600.0
 
 
 def run(
-    spark: SparkSession, root: Path, kind: Kind, facts: Facts, *, peer: str, limit: float
+    spark: SparkSession, root: Path, kind: Kind, facts: Facts, limit: float
 ) -> Iterator[Measured]:
     """Measure one kind of table.
 
@@ -35,7 +35,6 @@ def run(
         root: Where the session's warehouse is.
         kind: The kind of table.
         facts: How large everything is.
-        peer: A Python interpreter that has PyIceberg.
         limit: Seconds that PyIceberg has.
     """
     suite = _Suite(spark, build(spark, root, kind, facts), facts)
@@ -49,7 +48,7 @@ def run(
         upsert = suite.command("upsert of keys in 2 % of the files", suite.upsert, 5)
         yield upsert
         if kind.format == "iceberg":
-            yield _peer(spark, suite, upsert, peer, limit)
+            yield _peer(spark, suite, upsert, limit)
     suite.check()
     spark.sql(f"DROP TABLE {suite.table}")
 
@@ -235,7 +234,7 @@ def _located(root: Path, table: str, kind: Kind, facts: Facts) -> Measured:
     )
 
 
-def _peer(spark: SparkSession, suite: _Suite, ours: Measured, peer: str, limit: float) -> Measured:
+def _peer(spark: SparkSession, suite: _Suite, ours: Measured, limit: float) -> Measured:
     """PyIceberg's upsert of as many rows in as many files, where it finishes in time."""
     suite.upsert("native")
     source = f"{suite.aside()}_changed"
@@ -245,7 +244,7 @@ def _peer(spark: SparkSession, suite: _Suite, ours: Measured, peer: str, limit: 
         spark._jsparkSession, suite.table
     )
     metadata = str(java.operations().current().metadataFileLocation())
-    command = [peer, "-m", "bench.commands.pyiceberg_upsert", metadata, source]
+    command = [sys.executable, "-m", "bench.commands.pyiceberg_upsert", metadata, source]
     name = "upsert by PyIceberg over ours, time"
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=limit)

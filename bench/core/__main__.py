@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
-import platform
 import sys
 import tempfile
 import time
@@ -21,6 +19,7 @@ from bench.core.measures import measured, probes_of
 from bench.core.ours import Lakesieve
 from bench.core.peers import PEERS
 from bench.core.plot import plot
+from bench.measure import finish
 
 if TYPE_CHECKING:
     from bench.core.layouts import Layout
@@ -37,7 +36,7 @@ def main() -> int:
     parser.add_argument("--rows", type=float, default=20e6, help="rows a layout (20e6)")
     parser.add_argument("--stream", type=float, default=200e6, help="pairs of the streaming build")
     parser.add_argument("--dir", type=Path, help="where data is kept (default: temporary)")
-    parser.add_argument("--out", type=Path, help="write the figures as JSON to this file")
+    parser.add_argument("--json", type=Path, help="write the figures as JSON to this file")
     parser.add_argument("--plot", type=Path, help="draw bytes against false files to this SVG")
     arguments = parser.parse_args()
     figures: list[Figures] = []
@@ -61,18 +60,9 @@ def main() -> int:
         if arguments.stream:
             bounds.append(stream_bound(int(arguments.stream)))
             print("\n" + bounds[-1].told())
-    print(f"\n{platform.machine()}, Python {platform.python_version()}; ratios within this run")
-    if arguments.out:
-        document = {
-            "figures": [figure.as_json() for figure in figures],
-            "bounds": [bound.as_json() for bound in bounds],
-        }
-        arguments.out.write_text(json.dumps(document, indent=1) + "\n")
     if arguments.plot:
         plot(figures, rows, arguments.plot)
-    missed = [bound.name for bound in bounds if not bound.holds]
-    print(f"{len(bounds) - len(missed)} of {len(bounds)} bounds hold", *missed, sep="\n  missed: ")
-    return 1 if missed else 0
+    return finish(bounds, arguments.json, figures=[figure.as_json() for figure in figures])
 
 
 def _of_layout(layout: Layout, probes: Probes, scratch: Path) -> list[Figures]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import shutil
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.formats.bounds import bounds_of, table_of
+from bench.measure import finish
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -47,7 +47,7 @@ def main() -> int:
     parser.add_argument("--rows", type=float, default=20e6, help="rows of the table (20e6)")
     parser.add_argument("--files", type=int, default=1000, help="its data files (1000)")
     parser.add_argument("--dir", type=Path, help="where tables are written (default: temporary)")
-    parser.add_argument("--json", type=Path, help="write the figures to this file")
+    parser.add_argument("--json", type=Path, help="write the figures as JSON to this file")
     arguments = parser.parse_args()
     figures: list[dict[str, Any]] = []
     bounds: list[Measured] = []
@@ -65,13 +65,7 @@ def main() -> int:
             print("\n".join(bound.told() for bound in held), flush=True)
             figures.append(told)
             bounds += held
-    print(f"\n{platform.machine()}; medians; a ratio is measured within one process")
-    if arguments.json:
-        document = {"figures": figures, "bounds": [bound.as_json() for bound in bounds]}
-        arguments.json.write_text(json.dumps(document, indent=1) + "\n")
-    missed = [bound.name for bound in bounds if not bound.holds]
-    print(f"{len(bounds) - len(missed)} of {len(bounds)} bounds hold", *missed, sep="\n  missed: ")
-    return 1 if missed else 0
+    return finish(bounds, arguments.json, figures=figures)
 
 
 def _run(python: Path, name: str, folder: Path, rows: int, files: int) -> dict[str, Any]:
