@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -12,8 +13,9 @@ from tests.store.samples import DEFINITION
 
 from lakesieve.format import catalogue_id, encode_segment
 from lakesieve.sieve import build_blocks, sort_pairs, wide_code
-from lakesieve.storage import open_storage
+from lakesieve.storage import Storage, open_storage
 from lakesieve.store import BlockCache, Changes, IndexReader, IndexStore, stage_catalogue
+from lakesieve.store.reader import FEW_ROW_GROUPS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,16 +28,22 @@ strings = st.binary(max_size=2)
 _numbers = iter(range(10**9))
 
 
-def _index(pairs: list[tuple[Any, int]], kind: pa.DataType, segments: int) -> IndexReader:
+def _index(
+    pairs: list[tuple[Any, int]],
+    kind: pa.DataType,
+    segments: int,
+    files: int = FILES,
+    held: int = 300,
+) -> IndexReader:
     """Store pairs as several segments of tiny row groups."""
     store = IndexStore(open_storage(f"memory://reader-{next(_numbers)}"))
     table = pa.table(
         {
-            "path": [str(n) for n in range(FILES)],
-            "size": [1] * FILES,
-            "records": [1] * FILES,
-            "has_null": [False] * FILES,
-            "has_value": [True] * FILES,
+            "path": [str(n) for n in range(files)],
+            "size": [1] * files,
+            "records": [1] * files,
+            "has_null": [False] * files,
+            "has_value": [True] * files,
         }
     )
     catalogue = catalogue_id(table.column("path"))
@@ -50,7 +58,7 @@ def _index(pairs: list[tuple[Any, int]], kind: pa.DataType, segments: int) -> In
                 np.array([unit for _, unit in mine], np.int32),
             )
         )
-        data, entry = encode_segment(blocks, unit_count=FILES, catalogue=catalogue, group_blocks=2)
+        data, entry = encode_segment(blocks, unit_count=files, catalogue=catalogue, group_blocks=2)
         store.storage.replace(entry.path, data)
         entries[entry.path] = entry
     told = tuple(entries.values())
@@ -59,7 +67,7 @@ def _index(pairs: list[tuple[Any, int]], kind: pa.DataType, segments: int) -> In
         DEFINITION,
         Changes(operation="create", add_catalogues=(files,), add_segments=told),
     )
-    return IndexReader(store, snapshot, BlockCache(limit=300))
+    return IndexReader(store, snapshot, BlockCache(limit=held))
 
 
 def _found(reader: IndexReader, intervals: Iterable[tuple[Any, Any]]) -> set[int]:
@@ -119,6 +127,41 @@ def test_a_look_up_that_reads_too_much_is_declined() -> None:
     assert reader.lookup([(k, k + 1) for k in range(20)], most_row_groups=9) is None
     assert reader.lookup([(None, None)], most_row_groups=10) is not None
     assert reader.lookup([(10, 11)], most_row_groups=1) is not None
+
+
+def test_large_tables_make_large_look_ups_worth_it() -> None:
+    """What may be read by default grows with the number of data files, within limits."""
+    keys = range(4 * FEW_ROW_GROUPS)
+    pairs = [(key, key % FILES) for key in keys]
+    asked = [(key, key + 1) for key in keys[::2]]
+
+    assert _index(pairs, pa.int64(), segments=1).lookup(asked) is None
+    found = _index(pairs, pa.int64(), segments=1, files=FEW_ROW_GROUPS).lookup(asked)
+    assert found is not None
+    assert [units.tolist() for units in found.values()] == [list(range(FILES))]
+
+
+def test_many_row_groups_are_fetched_at_once() -> None:
+    """Far fewer requests are made than row groups are read, and held ones are not fetched again."""
+    pairs = [(key, key % FILES) for key in range(400)]
+    reader = _index(pairs, pa.int64(), segments=1, held=1 << 20)
+    asked = [(key, key + 1) for key in range(0, 400, 2)]
+    counted = {
+        name: mock.patch.object(Storage, name, autospec=True, side_effect=getattr(Storage, name))
+        for name in ("get_range", "get_ranges")
+    }
+    with counted["get_range"] as one, counted["get_ranges"] as many:
+        first = reader.lookup(asked)
+        # the footer is one
+        assert (one.call_count, 1 < many.call_count <= 5) == (1, True)
+        many.reset_mock()
+        second = reader.lookup(asked)
+        assert (one.call_count, many.call_count) == (1, 0)
+
+    assert first is not None
+    assert second is not None
+    for catalogue, units in first.items():
+        assert set(units) == set(second[catalogue]) == set(range(FILES))
 
 
 @given(

@@ -31,8 +31,9 @@ _WIDTHS = {2: 8, 4: 4, 6: 2}
 _WORD = np.dtype("<u8")
 
 _SAMPLE = 4096
-# values whose bits are packed at once, a multiple of 8
-_PART = 1 << 14
+# so many values end at a whole byte, whatever their bits
+_OCTET = 8
+_IN_WORD = 57
 _COMPRESSIBLE = 0.9
 _RISEN = 0.25
 _ESCAPE_BITS = 32
@@ -60,7 +61,7 @@ def encode_stream(values: np.ndarray) -> bytes:
         return _HEADER.pack(_CONSTANT, 0, least, 0, 0, 0)
     # in as few bytes as will do there is less memory to go through
     values = (values - values.dtype.type(least)).astype(np.min_scalar_type(most - least))
-    estimates = {width: _low_bits(values, width) for width in _WIDTHS.values()}
+    estimates = _estimates(values)
     worth = 1.02 * min(cost for _, cost in estimates.values()) + 0.02
     return min(
         (
@@ -78,7 +79,7 @@ def bits_a_value(values: np.ndarray) -> float:
         return 0.0
     sample = values[:: max(1, len(values) // _SAMPLE)].astype(np.uint64)
     sample -= sample.min()
-    return min(_low_bits(sample, width)[1] for width in _WIDTHS.values())
+    return min(cost for _, cost in _estimates(sample).values())
 
 
 class _Coded:
@@ -109,7 +110,7 @@ class _Coded:
     def joined(self) -> bytes:
         """The stream."""
         low = self._values & self._values.dtype.type((1 << self._bits) - 1)
-        packed = _pack_bits(low, self._bits) if self._bits else b""
+        packed = _pack_bits(low, self._bits)
         return b"".join((self._header, self._packed, packed, self._rest))
 
 
@@ -201,11 +202,17 @@ def decompressed(data: bytes | memoryview, size: int) -> bytes:
     return bytes(unpacked)
 
 
-def _low_bits(values: np.ndarray, width: int) -> tuple[int, float]:
-    """The number of low bits that is cheapest by the entropy of a sample's symbols; its cost."""
-    sample = values[:: max(1, len(values) // _SAMPLE)]
+def _estimates(values: np.ndarray) -> dict[int, tuple[int, float]]:
+    """By the width of symbols: how many low bits are cheapest, and what a value takes then."""
+    sample = np.sort(values[:: max(1, len(values) // _SAMPLE)])
     highest = int(values.max()).bit_length()
-    lowest = max(0, int(np.median(sample)).bit_length() - width)
+    usual = int(sample[len(sample) // 2]).bit_length()
+    return {width: _low_bits(sample, width, usual, highest) for width in _WIDTHS.values()}
+
+
+def _low_bits(sample: np.ndarray, width: int, usual: int, highest: int) -> tuple[int, float]:
+    """The number of low bits that is cheapest by the entropy of a sample's symbols; its cost."""
+    lowest = max(0, usual - width)
     best = (_cost(sample, lowest, width), lowest)
     for bits in range(lowest + 1, max(lowest, highest - width) + 2):
         cost = _cost(sample, bits, width)
@@ -230,36 +237,46 @@ def _cost(sample: np.ndarray, bits: int, width: int) -> float:
     return bits + coded + _ESCAPE_BITS * float(share[escape])
 
 
-def _word(bits: int) -> np.dtype[np.unsignedinteger]:
-    """The least word of so many bits, its highest byte first."""
-    return np.dtype(f">u{next(size for size in (1, 2, 4, 8) if bits <= 8 * size)}")
-
-
 def _pack_bits(values: np.ndarray, bits: int) -> bytes:
-    word = _word(bits)
-    unused = 8 * word.itemsize - bits
-    parts = []
-    for start in range(0, len(values), _PART):
-        words = values[start : start + _PART].astype(word).view(np.uint8)
-        every = np.unpackbits(words.reshape(-1, word.itemsize), axis=1)
-        parts.append(np.packbits(every[:, unused:]).tobytes())
-    return b"".join(parts)
+    """Values one after the other, highest bits first: eight of them fill as many bytes as bits."""
+    size = (len(values) * bits + 7) // 8
+    if len(values) % _OCTET:
+        values = np.append(values, np.zeros(-len(values) % _OCTET, values.dtype))
+    packed = np.zeros((len(values) // _OCTET, bits), np.uint8)
+    for at in range(_OCTET):
+        own = values[at::_OCTET]
+        first, skipped = divmod(at * bits, 8)
+        for byte in range(first, (at * bits + bits + 7) // 8):
+            # how far the value's lowest bit lies below that of the byte
+            below = skipped + bits - 8 * (byte - first + 1)
+            part = own >> below if below >= 0 else own << -below
+            packed[:, byte] |= part.astype(np.uint8)
+    return packed.tobytes()[:size]
 
 
 def _unpack_bits(data: memoryview, count: int, bits: int) -> np.ndarray:
     if len(data) != (count * bits + 7) // 8:
         raise StreamError("a stream has low bits of another length")
-    if bits == 0:
-        return np.zeros(count, np.uint64)
-    word = _word(bits)
-    width = 8 * word.itemsize
-    packed = np.frombuffer(data, np.uint8)
-    values = np.empty(count, np.uint64)
-    # a bit takes a byte on the way; every part begins at a whole byte
-    for start in range(0, count, _PART):
-        size = min(_PART, count - start)
-        own = packed[start * bits // 8 :]
-        every = np.zeros((size, width), np.uint8)
-        every[:, width - bits :] = np.unpackbits(own, count=size * bits).reshape(size, bits)
-        values[start : start + size] = np.packbits(every, axis=1).view(word).ravel()
-    return values
+    values = np.zeros(-(-count // _OCTET) * _OCTET, np.uint64)
+    if bits:
+        # a word can be read from any byte of the last octet
+        padded = np.zeros(len(values) // _OCTET * bits + _WORD.itemsize, np.uint8)
+        padded[: len(data)] = np.frombuffer(data, np.uint8)
+        # a word that begins at any bit of a byte holds so many bits for certain
+        high = max(0, bits - _IN_WORD)
+        for at in range(_OCTET):
+            own = _field(padded, bits, at * bits + high, bits - high)
+            if high:
+                own |= _field(padded, bits, at * bits, high) << np.uint64(bits - high)
+            values[at::_OCTET] = own
+    return values[:count]
+
+
+def _field(padded: np.ndarray, stride: int, start: int, bits: int) -> np.ndarray:
+    """The bits from ``start`` on of each ``stride`` bytes."""
+    first, skipped = divmod(start, 8)
+    octets = (len(padded) - _WORD.itemsize) // stride
+    words = np.ndarray((octets,), ">u8", padded, first, (stride,)).astype(np.uint64)
+    words >>= np.uint64(64 - skipped - bits)
+    words &= np.uint64((1 << bits) - 1)
+    return words

@@ -245,6 +245,8 @@ class BlockBuilder:
             self._held += len(keys)
 
     def _take(self) -> tuple[pa.Array, np.ndarray]:
-        keys, ordinals = pa.concat_arrays(self._keys), np.concatenate(self._ordinals)
+        keys, ordinals = self._keys[0], self._ordinals[0]
+        if len(self._keys) > 1:
+            keys, ordinals = pa.concat_arrays(self._keys), np.concatenate(self._ordinals)
         self._keys, self._ordinals, self._held = [], [], 0
         return keys, ordinals

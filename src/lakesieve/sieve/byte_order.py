@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakesieve.sieve.order import ascending_order
 from lakesieve.sieve.spans import spans
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ def symbols_at(data: np.ndarray, starts: np.ndarray, lengths: np.ndarray, at: in
 
 def _sorted_within(groups: np.ndarray, keys: np.ndarray) -> np.ndarray:
     """The order by group, then key; the groups are ascending already."""
-    order = np.argsort(keys)
+    order, _ = ascending_order(keys)
     if groups[0] == groups[-1]:
         return order
     # group and place by key in one word: both count rows, which fit into 32 bits

@@ -13,6 +13,7 @@ import pyarrow as pa
 from lakesieve.sieve.blocks import Blocks
 from lakesieve.sieve.build import differing_sets
 from lakesieve.sieve.byte_order import byte_views, bytewise_order
+from lakesieve.sieve.order import ascending_order
 from lakesieve.sieve.pairs import sort_pairs
 from lakesieve.sieve.spans import spans
 from lakesieve.sieve.text import TextCode
@@ -197,8 +198,8 @@ def _merged(parts: Sequence[tuple[_Part, np.ndarray]], *, bytewise: bool) -> _Pa
     if bytewise:
         order, differs = bytewise_order(everything)
     else:
-        order = np.argsort(everything.to_numpy())
-        differs = np.diff(everything.to_numpy()[order], prepend=0) != 0
+        order, ascending = ascending_order(everything.to_numpy())
+        differs = np.diff(ascending, prepend=0) != 0
         differs[0] = True
     # ranks of codes merge like the codes
     ranks = np.empty(len(order), np.int64)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from lakesieve.sieve.byte_order import (
-    bytewise_order,
-)
+from lakesieve.sieve.byte_order import bytewise_order
+from lakesieve.sieve.order import ascending_order
 from lakesieve.sieve.text import TextCode
 
 __all__ = ["code_pairs", "sort_pairs"]
@@ -61,18 +60,15 @@ def code_pairs(
     if whole:
         codes, units = _sort_ints(codes, ordinals)
         return pa.array(codes), units, text
-    order = np.argsort(codes)
-    codes = codes[order]
-    first = _firsts(codes)
+    order, ascending = ascending_order(codes)
+    first = _firsts(ascending)
     tied = np.flatnonzero(~first)
     if _are_equal(keys, order[tied], order[tied - 1]):
-        codes, units = _ranked_ints(codes, ordinals[order], first)
+        codes, units = _ranked_ints(ascending, ordinals[order], first)
         return pa.array(codes), units, text
     if _is_repetitive(keys):
         return *sort_pairs(keys, ordinals), None
-    unsorted = np.empty_like(codes)
-    unsorted[order] = codes
-    told = bytewise_order(keys, (unsorted, len(text.prefix) + len(text.alphabets)))
+    told = bytewise_order(keys, (codes, len(text.prefix) + len(text.alphabets)))
     return *_ranked(keys, ordinals, *told), None
 
 
@@ -102,8 +98,7 @@ def _sort_ints(keys: np.ndarray, ordinals: np.ndarray) -> tuple[np.ndarray, np.n
     if spread.bit_length() + int(ordinals.max()).bit_length() <= 64:
         return _sort_packed(keys, ordinals)
     # too wide to share a word with the ordinal: their ranks are not
-    order = np.argsort(keys)
-    ascending = keys[order]
+    order, ascending = ascending_order(keys)
     return _ranked_ints(ascending, ordinals[order], _firsts(ascending))
 
 
@@ -122,12 +117,20 @@ def _sort_packed(keys: np.ndarray, ordinals: np.ndarray) -> tuple[np.ndarray, np
     low = np.uint64(int(keys.min()) % 2**64)
     bits = int(ordinals.max()).bit_length()
     # unsigned arithmetic wraps, so the distance from the lowest key is right for any sign
-    packed = (keys.view(np.uint64) - low) << np.uint64(bits)
-    packed |= ordinals.astype(np.uint64)
+    packed = keys.view(np.uint64) - low
+    # in place from here on: fresh memory costs more than what is done with it
+    packed <<= np.uint64(bits)
+    np.bitwise_or(packed, ordinals, out=packed, dtype=np.uint64, casting="unsafe")
     packed.sort()
-    packed = packed[_firsts(packed)]
-    units = (packed & np.uint64((1 << bits) - 1)).astype(np.int32)
-    return ((packed >> np.uint64(bits)) + low).view(np.int64), units
+    first = _firsts(packed)
+    if not first.all():
+        packed = packed[first]
+    units = np.empty(len(packed), np.int32)
+    mask = np.uint64((1 << bits) - 1)
+    np.bitwise_and(packed, mask, out=units, dtype=np.uint64, casting="unsafe")
+    packed >>= np.uint64(bits)
+    packed += low
+    return packed.view(np.int64), units
 
 
 def _firsts(values: np.ndarray) -> np.ndarray:

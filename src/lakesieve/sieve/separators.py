@@ -27,8 +27,6 @@ _CROWDED = 1 / 64
 # every key is a block of its own where so many gaps are cut
 _TORN = 1 / 3
 _SAMPLE = 1 << 16
-# blocks that are put together at once
-_PART = 1 << 15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -206,32 +204,17 @@ def with_gaps(
     Returns:
         Separators and set offsets of all blocks.
     """
-    count = len(separators)
     if not len(gaps):
         return separators, np.append(0, np.cumsum(lengths))
-    offsets = np.empty(count + len(gaps) + 1, np.int64)
-    offsets[0] = 0
-    behind = offsets[1:]
-    is_int = separators.type == pa.int64()
-    own = separators.to_numpy() if is_int else np.arange(count)
-    others = ends.to_numpy() if is_int else np.arange(len(gaps)) + count
-    merged = np.empty(count + len(gaps), np.int64)
-    total = 0
-    # a part at a time, which stays in the cache
-    for start in range(0, count, _PART):
-        end = min(start + _PART, count)
-        first, last = np.searchsorted(gaps, (start, end))
-        here = slice(start + first, end + last)
-        places = np.arange(end - start)
-        gap = np.zeros(end - start, np.int64)
-        gap[gaps[first:last] - start] = 1
-        # each block moves up by the gaps before it
-        places[1:] += np.cumsum(gap[:-1])
-        after = places[gaps[first:last] - start] + 1
-        sums = np.cumsum(lengths[start:end]) + total
-        merged[here][places], merged[here][after] = own[start:end], others[first:last]
-        behind[here][places], behind[here][after] = sums, sums[gaps[first:last] - start]
-        total = int(sums[-1])
-    if is_int:
+    rows = np.ones(len(separators), np.int64)
+    rows[gaps] = 2
+    # where nothing is in a block, its set ends where it begins
+    offsets = np.append(0, np.repeat(np.cumsum(lengths), rows))
+    after = gaps + np.arange(1, len(gaps) + 1)
+    if separators.type == pa.int64():
+        merged = np.repeat(separators.to_numpy(), rows)
+        merged[after] = ends.to_numpy()
         return pa.array(merged), offsets
-    return pa.concat_arrays([separators, ends]).take(pa.array(merged)), offsets
+    places = np.repeat(np.arange(len(separators)), rows)
+    places[after] = np.arange(len(gaps)) + len(separators)
+    return pa.concat_arrays([separators, ends]).take(pa.array(places)), offsets

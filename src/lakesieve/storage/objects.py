@@ -149,6 +149,17 @@ class Storage:
         with self._typed(path):
             return bytes(self._store().get_range(key, start=start, length=length))
 
+    def get_ranges(self, path: str, starts: Sequence[int], lengths: Sequence[int]) -> list[bytes]:
+        """Read parts of an object at once, those that lie close together in one request.
+
+        Raises:
+            NotFoundError: There is no such object.
+        """
+        key = _inside(path)
+        with self._typed(path):
+            told = self._store().get_ranges(key, starts=starts, lengths=lengths)
+            return [bytes(part) for part in told]
+
     def head(self, path: str) -> ObjectInfo:
         """Size and version of an object.
 

@@ -27,6 +27,10 @@ class BlockCache:
         self._parts: OrderedDict[tuple[str, ...], tuple[Any, int]] = OrderedDict()
         self._lock = threading.Lock()
 
+    def __contains__(self, key: tuple[str, ...]) -> bool:
+        with self._lock:
+            return key in self._parts
+
     def get(self, key: tuple[str, ...], make: Callable[[], tuple[Any, int]]) -> Any:
         """The part under a key, made (with its size in bytes) where it is not held."""
         with self._lock:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import itertools
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from lakesieve.format import CatalogueEntry, SegmentEntry, SegmentFooter
     from lakesieve.sieve import Blocks
+    from lakesieve.storage import Storage
     from lakesieve.store.cache import BlockCache
     from lakesieve.store.index_store import IndexStore
     from lakesieve.store.snapshot import Snapshot
@@ -36,8 +38,13 @@ __all__ = ["IndexReader"]
 Code = int | bytes
 Interval = tuple[Code | None, Code | None]
 
-MOST_ROW_GROUPS = 512
-"""Row groups that one look-up may read: beyond that, scanning the table is the better plan."""
+FEW_ROW_GROUPS, MANY_ROW_GROUPS = 512, 4096
+"""Row groups that one look-up may read, between these two twice as many as there are data files:
+to read one takes a few milliseconds, as part of a data file does, and beyond that scanning the
+table is the better plan."""
+
+# row groups that are fetched at once
+_AHEAD = 64
 
 # ordinals are int32 and not negative
 _ORDINAL_BITS = 31
@@ -103,13 +110,13 @@ class IndexReader:
         return table
 
     def lookup(
-        self, intervals: Sequence[Interval], *, most_row_groups: int = MOST_ROW_GROUPS
+        self, intervals: Sequence[Interval], *, most_row_groups: int | None = None
     ) -> dict[str, np.ndarray] | None:
         """Ordinals, by catalogue, that can hold a key of any of the intervals.
 
         Args:
             intervals: Half-open, sorted, disjoint; ``None`` is no bound.
-            most_row_groups: How much may be read.
+            most_row_groups: How many may be read; by default what the table's size makes worth it.
 
         Returns:
             The ordinals, or ``None`` when more would have to be read than is worth it.
@@ -119,6 +126,9 @@ class IndexReader:
             CorruptIndexError: A file of the index is damaged.
             IndexFormatError: A file of the index is too new.
         """
+        if most_row_groups is None:
+            doubled = 2 * sum(self._files.values())
+            most_row_groups = min(max(doubled, FEW_ROW_GROUPS), MANY_ROW_GROUPS)
         wanted = [touched for row in self._rows for touched in row.touching(intervals)]
         if sum(_least_groups(entry, mine) for entry, mine in wanted) > most_row_groups:
             return None
@@ -135,9 +145,9 @@ class IndexReader:
             return None
         found: dict[str, list[np.ndarray]] = {}
         for opened, ranges, groups in plans:
-            for number in groups:
+            for number, blocks in self._groups(opened, groups):
                 here = ranges if len(ranges) == 1 else ranges.between(*_extent(opened, number))
-                units = lookup_ranges(self._group(opened, number), here)
+                units = lookup_ranges(blocks, here)
                 found.setdefault(opened.entry.catalogue, []).append(units)
         return {
             catalogue: parts[0] if len(parts) == 1 else distinct(np.concatenate(parts))
@@ -196,14 +206,14 @@ class IndexReader:
                 continue
             opened, own = self._opened(entry), slice(start, end)
             firsts, ends = _groups_of(opened, lows[own], highs[own])
-            for number in range(int(firsts[0]), int(ends[-1])):
-                # both ascend, so the ranges that reach into a row group are neighbours
-                first = int(np.searchsorted(ends, number, side="right"))
-                last = int(np.searchsorted(firsts, number, side="right"))
-                if first >= last:
-                    continue
-                some = slice(start + first, start + last)
-                blocks = self._group(opened, number)
+            numbers = np.arange(int(firsts[0]), int(ends[-1]))
+            # both ascend, so the ranges that reach into a row group are neighbours
+            first = np.searchsorted(ends, numbers, side="right")
+            last = np.searchsorted(firsts, numbers, side="right")
+            reached = numbers[first < last].tolist()
+            for number, blocks in self._groups(opened, reached):
+                at = number - int(numbers[0])
+                some = slice(start + int(first[at]), start + int(last[at]))
                 offsets, ordinals = lookup_spans(blocks, lows[some], highs[some])
                 which = np.repeat(np.arange(some.start, some.stop), np.diff(offsets))
                 found.setdefault(entry.catalogue, []).append((which, ordinals))
@@ -227,9 +237,10 @@ class IndexReader:
             groups = np.array(places(asked, firsts), np.int64)
         groups = np.maximum(groups, 0)
         bounds = np.flatnonzero(np.diff(groups, prepend=-1))
-        for first, last in itertools.pairwise([*bounds.tolist(), len(at)]):
+        stretches = itertools.pairwise([*bounds.tolist(), len(at)])
+        told = self._groups(opened, groups[bounds].tolist())
+        for (first, last), (_, blocks) in zip(stretches, told, strict=True):
             some = at[first:last]
-            blocks = self._group(opened, int(groups[first]))
             offsets, ordinals = lookup_points(blocks, asked.take(pa.array(some)))
             yield some + start, offsets, ordinals
 
@@ -251,19 +262,18 @@ class IndexReader:
         opened: _Opened = self._cache.get((storage.location, entry.path, version, ""), make)
         return opened
 
-    def _group(self, opened: _Opened, number: int) -> Blocks:
-        path = opened.entry.path
-        storage = self._roots[opened.entry.root]
-
-        def make() -> tuple[Blocks, int]:
-            group = opened.footer.groups[number]
-            data = storage.get_range(path, group.start, group.length)
-            blocks = decode_row_group(opened.footer, number, data)
-            return blocks, blocks.keys.nbytes + blocks.offsets.nbytes + blocks.ordinals.nbytes
-
-        key = (storage.location, path, opened.version, str(number))
-        blocks: Blocks = self._cache.get(key, make)
-        return blocks
+    def _groups(self, opened: _Opened, numbers: Sequence[int]) -> Iterator[tuple[int, Blocks]]:
+        """Some row groups of a segment, those that are not held fetched many at once."""
+        entry = opened.entry
+        storage = self._roots[entry.root]
+        keys = [(storage.location, entry.path, opened.version, str(number)) for number in numbers]
+        for start in range(0, len(numbers), _AHEAD):
+            some = range(start, min(start + _AHEAD, len(numbers)))
+            missing = [numbers[at] for at in some if keys[at] not in self._cache]
+            fetched = dict(zip(missing, _fetched(storage, opened, missing), strict=True))
+            for at in some:
+                make = partial(_decoded, storage, opened, numbers[at], fetched)
+                yield numbers[at], self._cache.get(keys[at], make)
 
 
 class _Row:
@@ -326,6 +336,26 @@ def _groups_of(opened: _Opened, lows: pa.Array, highs: pa.Array) -> tuple[np.nda
         )
     first = np.maximum(first, 0)
     return first, np.maximum(first, last) + 1
+
+
+def _decoded(
+    storage: Storage, opened: _Opened, number: int, fetched: dict[int, bytes]
+) -> tuple[Blocks, int]:
+    """A row group and how much memory it takes."""
+    # what was held a moment ago may be gone
+    data = fetched.get(number) or _fetched(storage, opened, [number])[0]
+    blocks = decode_row_group(opened.footer, number, data)
+    return blocks, blocks.keys.nbytes + blocks.offsets.nbytes + blocks.ordinals.nbytes
+
+
+def _fetched(storage: Storage, opened: _Opened, numbers: Sequence[int]) -> list[bytes]:
+    """Encoded row groups."""
+    path, groups = opened.entry.path, [opened.footer.groups[number] for number in numbers]
+    if len(groups) == 1:
+        return [storage.get_range(path, groups[0].start, groups[0].length)]
+    if not groups:
+        return []
+    return storage.get_ranges(path, [g.start for g in groups], [g.length for g in groups])
 
 
 def _overlapping(intervals: Sequence[Interval], low: Code, high: Code) -> list[Interval]:
