@@ -258,3 +258,24 @@ def test_a_broken_index_leaves_the_others() -> None:
         ReasonCode.INDEX_MISSING_FILE,
         ReasonCode.INDEX_USED,
     ]
+
+
+def test_what_reads_too_much_of_an_index_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such a condition skips nothing and is told of; the others of the predicate still skip."""
+    large, small = (stored(GRID, [name], range(FILES)) for name in ("a", "c"))
+    whole = large._reader.lookup
+    monkeypatch.setattr(
+        large._reader, "lookup", lambda ranges: None if len(ranges) > 1 else whole(ranges)
+    )
+    kinds = {c.field_id: (c.kind, c.scale) for c in COLUMNS.values()}
+    usable, _ = usable_indexes([large, small], kinds, "t")
+
+    def plan(text: str) -> tuple[list[str], int]:
+        told = plan_files(truth(bind(parse_sql(text), COLUMNS, strict=True)), usable)
+        return [str(reason) for reason in told.reasons], int(told.keep.sum())
+
+    alone = "look-up-too-large: 2 ranges of keys in a"
+    assert plan("a IN (2, 4)") == ([alone], 0)
+    assert plan("a IN (2, 4) AND c = 20")[0] == [alone, "index-used: c"]
+    assert plan("a IN (2, 4) AND c = 20")[1] == plan("c = 20")[1]
+    assert plan("a IN (2, 4) AND a = 2")[1] == plan("a = 2")[1]

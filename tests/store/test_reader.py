@@ -164,6 +164,22 @@ def test_many_row_groups_are_fetched_at_once() -> None:
         assert set(units) == set(second[catalogue]) == set(range(FILES))
 
 
+def test_keys_of_every_file_are_not_looked_up_to_the_end() -> None:
+    """A sample of the row groups tells that nothing would be skipped; few files stay exact."""
+    files, keys = FEW_ROW_GROUPS // 8, FEW_ROW_GROUPS - 99
+    pairs = [(key, key * 7919 % files) for key in range(keys)]
+    reader = _index(pairs, pa.int64(), segments=3, files=files, held=1 << 20)
+    units = mock.Mock(side_effect=reader._units)
+
+    with mock.patch.object(reader, "_units", units):
+        assert len(_found(reader, [(key, key + 1) for key in range(keys)])) == files
+        assert units.call_count == 1
+        few = [key for key, unit in pairs if unit < FILES]
+        around = sorted({key + step for key in few for step in range(-9, 9)} & set(range(keys)))
+        asked = [(key, key + 1) for key in around]
+        assert _found(reader, asked) == {dict(pairs)[key] for key in around}
+
+
 @given(
     pairs=st.lists(st.tuples(strings, st.integers(0, FILES - 1)), min_size=1),
     probes=st.lists(strings, min_size=1),

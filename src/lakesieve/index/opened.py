@@ -70,14 +70,15 @@ class OpenedIndex:
         """Paths of the covered files, in their numbering."""
         return self._catalogues().column("path")
 
-    def may_match(self, ranges: Ranges) -> np.ndarray:
+    def may_match(self, ranges: Ranges) -> np.ndarray | None:
         """Tell for each covered file whether it can hold a value of the ranges.
 
         Args:
             ranges: Key code intervals, and whether null counts as a match.
 
         Returns:
-            A boolean array, one element a covered file.
+            A boolean array, one element a covered file; ``None`` where more of the index would have
+            to be read than is worth it.
 
         Raises:
             CorruptIndexError: Stored bytes fail a check.
@@ -95,7 +96,7 @@ class OpenedIndex:
         if ranges.intervals:
             found = self._reader.lookup(ranges.intervals)
             if found is None:
-                return np.ones(len(mask), dtype=bool)
+                return None
             for catalogue, ordinals in found.items():
                 mask[self._offsets[catalogue] + ordinals.astype(np.int64)] = True
         return mask

@@ -26,7 +26,7 @@ from lakesieve.index.reasons import Reason, ReasonCode
 from lakesieve.predicate import AllOf, AnyOf, Everything, Leaf, Nothing
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from lakesieve.format import KeyColumn
     from lakesieve.index.opened import OpenedIndex
@@ -137,11 +137,15 @@ def plan_files(truth: Truth, indexes: Sequence[UsableIndex]) -> Plan:
         index = indexes[number].index
         try:
             index.paths()
-            for leaf in _leaves(where, number):
-                masks[leaf] = index.may_match(leaf.ranges)
+            told = {leaf: index.may_match(leaf.ranges) for leaf in _leaves(where, number)}
         except READ_FAILURES as error:
             reasons.append(broken_index(index.definition.name, error))
-        else:
+            continue
+        small = {leaf: mask for leaf, mask in told.items() if mask is not None}
+        masks |= small
+        if len(small) < len(told):
+            reasons.append(_too_large(index, told.keys() - small.keys()))
+        if small or not told:
             good[number] = index
     if not good:
         if not reasons:
@@ -153,6 +157,14 @@ def plan_files(truth: Truth, indexes: Sequence[UsableIndex]) -> Plan:
     code = ReasonCode.NOT_SELECTIVE if bool(keep.all()) else ReasonCode.INDEX_USED
     reasons.append(Reason(code=code, detail=", ".join(used)))
     return Plan(universe=universe, keep=keep, used=used, reasons=tuple(reasons))
+
+
+def _too_large(index: OpenedIndex, leaves: Iterable[Leaf]) -> Reason:
+    ranges = sum(len(leaf.ranges.intervals) for leaf in leaves)
+    return Reason(
+        code=ReasonCode.LOOK_UP_TOO_LARGE,
+        detail=f"{ranges} range{'' if ranges == 1 else 's'} of keys in {index.definition.name}",
+    )
 
 
 def _no_predicate(indexes: Sequence[UsableIndex]) -> Reason:

@@ -16,6 +16,7 @@ class ReasonCode(StrEnum):
     NO_INDEX = "no-index"
     NO_USABLE_PREDICATE = "no-usable-predicate"
     NOT_SELECTIVE = "not-selective"
+    LOOK_UP_TOO_LARGE = "look-up-too-large"
     TYPE_CHANGED = "type-changed"
     OTHER_TABLE = "other-table"
     INDEX_CORRUPT = "index-corrupt"

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import bisect
 import itertools
-from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from lakesieve.format import corrupt, decode_catalogue, decode_footer, decode_row_group
 from lakesieve.sieve import (
     RangeSet,
     distinct,
@@ -21,14 +18,13 @@ from lakesieve.sieve import (
     wide_code,
 )
 from lakesieve.store.borrowers import root_storage
+from lakesieve.store.parts import IndexParts, OpenedSegment
 from lakesieve.store.places import between, in_bytes, in_words, places
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from lakesieve.format import CatalogueEntry, SegmentEntry, SegmentFooter
-    from lakesieve.sieve import Blocks
-    from lakesieve.storage import Storage
+    from lakesieve.format import CatalogueEntry, SegmentEntry
     from lakesieve.store.cache import BlockCache
     from lakesieve.store.index_store import IndexStore
     from lakesieve.store.snapshot import Snapshot
@@ -43,28 +39,16 @@ FEW_ROW_GROUPS, MANY_ROW_GROUPS = 512, 4096
 to read one takes a few milliseconds, as part of a data file does, and beyond that scanning the
 table is the better plan."""
 
-# row groups that are fetched at once
-_AHEAD = 64
+# of more row groups than twice that, so many tell whether the others are worth reading
+_SAMPLE = 32
+_NEARLY = 0.95
 
 # ordinals are int32 and not negative
 _ORDINAL_BITS = 31
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Opened:
-    """A segment with its footer at hand.
-
-    Args:
-        entry: What the commit says of it.
-        version: Which object it was read from.
-        footer: Its footer.
-        firsts: First codes of its row groups, as an int64 array or a list of bytes.
-    """
-
-    entry: SegmentEntry
-    version: str
-    footer: SegmentFooter
-    firsts: Any
+_Plan = tuple[OpenedSegment, RangeSet, list[int]]
+"""A segment, the ranges asked of it, and its row groups that hold codes of them."""
 
 
 class IndexReader:
@@ -83,9 +67,9 @@ class IndexReader:
     def __init__(self, store: IndexStore, snapshot: Snapshot, cache: BlockCache) -> None:
         roots = range(len(snapshot.definition.borrowed_roots) + 1)
         self.storage = store.storage
-        self._roots = [root_storage(store.storage, snapshot.definition, root) for root in roots]
-        self._cache = cache
         self._files = {entry.id: entry.files for entry in snapshot.catalogues}
+        places = [root_storage(store.storage, snapshot.definition, root) for root in roots]
+        self._parts = IndexParts(places, cache, self._files)
         kinds = (int, bytes)
         self._rows = [
             _Row([entry for entry in snapshot.segments if isinstance(entry.key_min, kind)])
@@ -99,15 +83,7 @@ class IndexReader:
             NotFoundError: It is gone.
             CorruptIndexError: It is damaged.
         """
-        storage = self._roots[entry.root]
-
-        def make() -> tuple[pa.Table, int]:
-            table = decode_catalogue(storage.get(entry.path), entry)
-            return table, table.nbytes
-
-        key = (storage.location, entry.path, storage.stamp(entry.path), "catalogue")
-        table: pa.Table = self._cache.get(key, make)
-        return table
+        return self._parts.catalogue(entry)
 
     def lookup(
         self, intervals: Sequence[Interval], *, most_row_groups: int | None = None
@@ -132,20 +108,24 @@ class IndexReader:
         wanted = [touched for row in self._rows for touched in row.touching(intervals)]
         if sum(_least_groups(entry, mine) for entry, mine in wanted) > most_row_groups:
             return None
-        plans: list[tuple[_Opened, RangeSet, list[int]]] = []
-        left = most_row_groups
+        plans: list[_Plan] = []
         for entry, mine in wanted:
-            opened = self._opened(entry)
+            opened = self._parts.segment(entry)
             physical = "bytes" if isinstance(entry.key_min, bytes) else "int64"
             ranges = RangeSet.from_intervals(mine, physical, opened.footer.text)
             if len(ranges):
                 plans.append((opened, ranges, ranges.parts(opened.firsts)))
-                left -= len(plans[-1][2])
-        if left < 0:
+        total = sum(len(groups) for _, _, groups in plans)
+        if total > most_row_groups:
             return None
+        if total > 2 * _SAMPLE and self._needs_all(plans, total):
+            return {catalogue: np.arange(files) for catalogue, files in self._files.items()}
+        return self._units(plans)
+
+    def _units(self, plans: Sequence[_Plan]) -> dict[str, np.ndarray]:
         found: dict[str, list[np.ndarray]] = {}
         for opened, ranges, groups in plans:
-            for number, blocks in self._groups(opened, groups):
+            for number, blocks in self._parts.row_groups(opened, groups):
                 here = ranges if len(ranges) == 1 else ranges.between(*_extent(opened, number))
                 units = lookup_ranges(blocks, here)
                 found.setdefault(opened.entry.catalogue, []).append(units)
@@ -153,6 +133,17 @@ class IndexReader:
             catalogue: parts[0] if len(parts) == 1 else distinct(np.concatenate(parts))
             for catalogue, parts in found.items()
         }
+
+    def _needs_all(self, plans: Sequence[_Plan], total: int) -> bool:
+        """Whether so many row groups like a sample of them name nearly every file."""
+        sample: list[_Plan] = []
+        step, passed = total // _SAMPLE, 0
+        for opened, ranges, groups in plans:
+            sample.append((opened, ranges, groups[-passed % step :: step]))
+            passed += len(groups)
+        share = sum(map(len, self._units(sample).values())) / sum(self._files.values())
+        times = total / sum(len(groups) for _, _, groups in sample)
+        return bool(1 - (1 - share) ** times > _NEARLY)
 
     def points(self, keys: pa.Array) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """Ordinals, by catalogue, of each of many keys.
@@ -204,14 +195,14 @@ class IndexReader:
             end = between(lows, entry.key_min, entry.key_max)[1]
             if start >= end:
                 continue
-            opened, own = self._opened(entry), slice(start, end)
+            opened, own = self._parts.segment(entry), slice(start, end)
             firsts, ends = _groups_of(opened, lows[own], highs[own])
             numbers = np.arange(int(firsts[0]), int(ends[-1]))
             # both ascend, so the ranges that reach into a row group are neighbours
             first = np.searchsorted(ends, numbers, side="right")
             last = np.searchsorted(firsts, numbers, side="right")
             reached = numbers[first < last].tolist()
-            for number, blocks in self._groups(opened, reached):
+            for number, blocks in self._parts.row_groups(opened, reached):
                 at = number - int(numbers[0])
                 some = slice(start + int(first[at]), start + int(last[at]))
                 offsets, ordinals = lookup_spans(blocks, lows[some], highs[some])
@@ -225,7 +216,7 @@ class IndexReader:
         """Answers of one segment, row group by row group: which keys, and their sets."""
         if start == end:
             return
-        opened = self._opened(entry)
+        opened = self._parts.segment(entry)
         asked = keys.slice(start, end - start)
         if opened.footer.text is not None:
             codes, known, _ = opened.footer.text.encode(asked)
@@ -238,42 +229,11 @@ class IndexReader:
         groups = np.maximum(groups, 0)
         bounds = np.flatnonzero(np.diff(groups, prepend=-1))
         stretches = itertools.pairwise([*bounds.tolist(), len(at)])
-        told = self._groups(opened, groups[bounds].tolist())
+        told = self._parts.row_groups(opened, groups[bounds].tolist())
         for (first, last), (_, blocks) in zip(stretches, told, strict=True):
             some = at[first:last]
             offsets, ordinals = lookup_points(blocks, asked.take(pa.array(some)))
             yield some + start, offsets, ordinals
-
-    def _opened(self, entry: SegmentEntry) -> _Opened:
-        storage = self._roots[entry.root]
-        version = storage.stamp(entry.path)
-
-        def make() -> tuple[_Opened, int]:
-            start = entry.size - entry.footer_length
-            data = storage.get_range(entry.path, start, entry.footer_length)
-            footer = decode_footer(data, entry)
-            if footer.unit_count > self._files[entry.catalogue]:
-                raise corrupt(entry.path, "it counts more files than its catalogue has")
-            firsts = [group.first_key for group in footer.groups]
-            array = firsts if footer.bytewise else np.array(firsts, np.int64)
-            opened = _Opened(entry=entry, version=version, footer=footer, firsts=array)
-            return opened, 4 * len(data)
-
-        opened: _Opened = self._cache.get((storage.location, entry.path, version, ""), make)
-        return opened
-
-    def _groups(self, opened: _Opened, numbers: Sequence[int]) -> Iterator[tuple[int, Blocks]]:
-        """Some row groups of a segment, those that are not held fetched many at once."""
-        entry = opened.entry
-        storage = self._roots[entry.root]
-        keys = [(storage.location, entry.path, opened.version, str(number)) for number in numbers]
-        for start in range(0, len(numbers), _AHEAD):
-            some = range(start, min(start + _AHEAD, len(numbers)))
-            missing = [numbers[at] for at in some if keys[at] not in self._cache]
-            fetched = dict(zip(missing, _fetched(storage, opened, missing), strict=True))
-            for at in some:
-                make = partial(_decoded, storage, opened, numbers[at], fetched)
-                yield numbers[at], self._cache.get(keys[at], make)
 
 
 class _Row:
@@ -323,7 +283,9 @@ def _merged(
     return told
 
 
-def _groups_of(opened: _Opened, lows: pa.Array, highs: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+def _groups_of(
+    opened: OpenedSegment, lows: pa.Array, highs: pa.Array
+) -> tuple[np.ndarray, np.ndarray]:
     """First row group of each of ascending ranges of byte strings, and the one behind its last."""
     text = opened.footer.text
     if text is None:
@@ -336,26 +298,6 @@ def _groups_of(opened: _Opened, lows: pa.Array, highs: pa.Array) -> tuple[np.nda
         )
     first = np.maximum(first, 0)
     return first, np.maximum(first, last) + 1
-
-
-def _decoded(
-    storage: Storage, opened: _Opened, number: int, fetched: dict[int, bytes]
-) -> tuple[Blocks, int]:
-    """A row group and how much memory it takes."""
-    # what was held a moment ago may be gone
-    data = fetched.get(number) or _fetched(storage, opened, [number])[0]
-    blocks = decode_row_group(opened.footer, number, data)
-    return blocks, blocks.keys.nbytes + blocks.offsets.nbytes + blocks.ordinals.nbytes
-
-
-def _fetched(storage: Storage, opened: _Opened, numbers: Sequence[int]) -> list[bytes]:
-    """Encoded row groups."""
-    path, groups = opened.entry.path, [opened.footer.groups[number] for number in numbers]
-    if len(groups) == 1:
-        return [storage.get_range(path, groups[0].start, groups[0].length)]
-    if not groups:
-        return []
-    return storage.get_ranges(path, [g.start for g in groups], [g.length for g in groups])
 
 
 def _overlapping(intervals: Sequence[Interval], low: Code, high: Code) -> list[Interval]:
@@ -380,7 +322,7 @@ def _wide(code: Code | None) -> Code | None:
     return wide_code(code) if isinstance(code, int) else code
 
 
-def _extent(opened: _Opened, number: int) -> tuple[Code | None, Code | None]:
+def _extent(opened: OpenedSegment, number: int) -> tuple[Code | None, Code | None]:
     """Codes that a row group answers for; the outer ones without a bound."""
     low = opened.firsts[number] if number else None
     high = opened.firsts[number + 1] if number + 1 < len(opened.firsts) else None
