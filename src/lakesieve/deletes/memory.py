@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["RECORD_BYTES", "ROOM", "executor"]
-
-RECORD_BYTES = 132
-"""Heap that Iceberg's reader takes for one delete record with one number as its key, measured."""
+__all__ = ["ROOM", "executor"]
 
 ROOM = 0.5
 """Share of the heap that delete sets may take: beside them there must be room for the query."""

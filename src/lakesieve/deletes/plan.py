@@ -46,7 +46,8 @@ SEQUENCE = "__lakesieve_sequence"
 DELETE_SEQUENCE = "__lakesieve_delete_sequence"
 
 _SOURCES = JavaSources(
-    *(f"deletes/{name}" for name in ("ScanView", "TableView", "DeletePlan", "DeleteCommit"))
+    *(f"deletes/{name}" for name in ("DeleteMemory", "ScanView", "TableView")),
+    *(f"deletes/{name}" for name in ("DeletePlan", "DeleteCommit")),
 )
 _PLAN = "lakesieve.deletes.DeletePlan"
 _FILES_TYPE = f"{PLANNED_FILE} string, {GROUP} int, {SEQUENCE} bigint"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lakesieve.deletes.memory import RECORD_BYTES, ROOM, executor
+from lakesieve.deletes.memory import ROOM, executor
 from lakesieve.deletes.plan import EVERY_FILE, DeletePlan, Kind, plan_deletes
 from lakesieve.deletes.read import newest_deletes
 from lakesieve.deletes.result import DeleteStatus, FieldSet
@@ -53,7 +53,7 @@ def status(
         position_files=told["position_files"],
         vectors=told["vectors"],
         task_records=told["largest"],
-        task_bytes=told["largest"] * RECORD_BYTES,
+        task_bytes=told["largest_bytes"],
         executor_tasks=tasks,
         executor_bytes=heap,
         field_sets=sets,
@@ -76,7 +76,7 @@ def _verdict(told: dict[str, Any], tasks: int, heap: int) -> str:
         if told["dangling"]:
             return "No equality delete reaches a data file any more: convert removes their files."
         return "The table has no equality deletes."
-    needed = told["largest"] * RECORD_BYTES * min(tasks, told["reached_files"])
+    needed = told["largest_bytes"] * min(tasks, told["reached_files"])
     share = f"{needed / heap:.0%} of an executor's heap" if needed >= heap / 100 else "little heap"
     if needed > heap:
         return f"Iceberg's own reader would run out of memory ({share}): read or convert here."

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from lakesieve.deletes.memory import RECORD_BYTES, ROOM, executor
+from lakesieve.deletes.memory import ROOM, executor
 from lakesieve.deletes.scan import join_scan
 from lakesieve.spark.pruning import Pruner
 from lakesieve.spark.session import check_session
@@ -41,7 +41,7 @@ _ADAPTERS = {
     "hudi": ("HudiScans", (*_FILES, "tables/HudiFiles", "spark/HudiScans")),
     "parquet": ("ParquetScans", (*_FILES, "spark/ParquetScans")),
 }
-_JOINS = (*_ADAPTERS["iceberg"][1], "spark/DeleteJoins")
+_JOINS = (*_ADAPTERS["iceberg"][1], "deletes/DeleteMemory", "spark/DeleteJoins")
 _RULES: dict[str, InstalledRule] = {}
 _LOCK = threading.Lock()
 
@@ -177,7 +177,7 @@ def _instantiate(spark: SparkSession, answer: _Callback, join: _Callback) -> Any
     if has_format(spark, "iceberg") and line_of(spark.version) == LINES[0]:
         tasks, heap = executor(spark)
         limit = int(ROOM * heap)
-        given = (spark._jsparkSession, join, RECORD_BYTES, tasks, limit)
+        given = (spark._jsparkSession, join, tasks, limit)
         joins = JavaSources(*_JOINS).new(spark, "lakesieve.DeleteJoins", *given)
     rule = JavaSources(*_RULE)
     interface = rule.type(spark, "lakesieve.ScanAdapter")

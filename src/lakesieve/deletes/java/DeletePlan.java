@@ -81,6 +81,7 @@ public final class DeletePlan {
   private long dataFiles = 0;
   private long pairs = 0;
   private long largest = 0;
+  private long largestBytes = 0;
   private long positionFiles = 0;
   private long vectors = 0;
   private long marked = 0; // data files with position deletes or a deletion vector
@@ -256,6 +257,7 @@ public final class DeletePlan {
     reachedByPath.put(file.location(), r);
     reachedPaths.add(file.location());
     long records = 0;
+    long bytes = 0;
     for (int i = 0; i < deletes.size(); i++) {
       DeleteFile delete = (DeleteFile) deletes.get(i);
       if (delete.content() != FileContent.EQUALITY_DELETES) continue;
@@ -266,9 +268,11 @@ public final class DeletePlan {
       r.kinds.set(e.kind);
       pairs++;
       records += delete.recordCount();
+      bytes += DeleteMemory.of(delete, schema);
       join(r.group, e.node);
     }
     largest = Math.max(largest, records);
+    largestBytes = Math.max(largestBytes, bytes);
   }
 
   private int group(ContentFile file) {
@@ -426,6 +430,7 @@ public final class DeletePlan {
     m.put("reached_files", new Integer(reached.size()));
     m.put("pairs", new Long(pairs));
     m.put("largest", new Long(largest));
+    m.put("largest_bytes", new Long(largestBytes));
     m.put("position_files", new Long(positionFiles));
     m.put("vectors", new Long(vectors));
     m.put("marked_files", new Long(marked));

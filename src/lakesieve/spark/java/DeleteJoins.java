@@ -6,6 +6,7 @@ import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
+import lakesieve.deletes.DeleteMemory;
 import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.FileContent;
 import org.apache.iceberg.FileScanTask;
@@ -40,7 +41,6 @@ public final class DeleteJoins implements ScanJoins {
 
   private final SparkSession spark;
   private final Function python;
-  private final long recordBytes;
   private final int slots;
   private final long ownLimit;
 
@@ -48,14 +48,12 @@ public final class DeleteJoins implements ScanJoins {
    * Make it for a session.
    *
    * @param python makes the joins of a scan, told as a map
-   * @param recordBytes heap for one delete record
    * @param slots tasks that an executor runs at once
    * @param limit bytes that their delete records may take together, unless the setting says another
    */
-  public DeleteJoins(SparkSession spark, Function python, Number recordBytes, Number slots, Number limit) {
+  public DeleteJoins(SparkSession spark, Function python, Number slots, Number limit) {
     this.spark = spark;
     this.python = python;
-    this.recordBytes = recordBytes.longValue();
     this.slots = slots.intValue();
     this.ownLimit = limit.longValue();
   }
@@ -92,16 +90,18 @@ public final class DeleteJoins implements ScanJoins {
     int reached = 0;
     for (int i = 0; i < tasks.size(); i++) {
       if (!(tasks.get(i) instanceof FileScanTask)) continue;
-      List deletes = ((FileScanTask) tasks.get(i)).deletes();
-      long records = 0;
+      FileScanTask task = (FileScanTask) tasks.get(i);
+      List deletes = task.deletes();
+      long bytes = 0;
       for (int d = 0; d < deletes.size(); d++) {
         DeleteFile file = (DeleteFile) deletes.get(d);
-        if (file.content() == FileContent.EQUALITY_DELETES) records += file.recordCount();
+        if (file.content() != FileContent.EQUALITY_DELETES) continue;
+        bytes += DeleteMemory.of(file, task.schema());
       }
-      if (records > 0) reached++;
-      largest = Math.max(largest, records);
+      if (bytes > 0) reached++;
+      largest = Math.max(largest, bytes);
     }
-    return largest * this.recordBytes * Math.min(reached, this.slots);
+    return largest * Math.min(reached, this.slots);
   }
 
   private static String bytes(long n) {
