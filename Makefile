@@ -32,10 +32,10 @@ java:
 demo: java .venv/.complete ## TPC-H on Iceberg, skipping off and on (ARGS="--scale 1 --dir demo-data")
 	@$(BIN)/lakesieve demo $(ARGS)
 
-# the linters first: they take seconds; conftest.py puts the Spark tests last
+# the linters first: they take seconds
 test: lint ## lint, then every test (ARGS="-m 'not spark'" for the fast ones)
-	$(BIN)/pytest $(ARGS)
-	@$(if $(ARGS),echo "Spark 3.5 is left out where ARGS are given; make test-3.5 runs its tests.",$(MAKE) test-3.5)
+	@$(if $(ARGS),$(BIN)/pytest $(ARGS),tools/test.sh)
+	@$(if $(ARGS),echo "Spark 3.5 is left out where ARGS are given; make test-3.5 runs its tests.")
 
 test-3.5: setup ## what differs between the lines of Spark, on Spark 3.5
 	$(BIN_3_5)/pytest $(TESTS_3_5) -k "not TestColumnIds"

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Driver", "TableContract", "interpreted"]
 
-QUERIES = 3
+QUERIES = 2
 PREDICATES = 8
-STEPS = 5
+STEPS = 3
 
 
 class Driver(Protocol):

@@ -1,6 +1,6 @@
 """Random commands with skipping on leave what a model in memory says.
 
-``LAKESIEVE_COMMANDS=2000`` runs that many over all kinds of tables; by default it is 40.
+``LAKESIEVE_COMMANDS=2000`` runs that many over all kinds of tables; by default it is 24.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from tests.spark.commands.kit import Row
 
-COMMANDS = math.ceil(int(os.environ.get("LAKESIEVE_COMMANDS", "40")) / len(KINDS))
+COMMANDS = math.ceil(int(os.environ.get("LAKESIEVE_COMMANDS", "24")) / len(KINDS))
 CHANGES = ("insert", "delete", "delete", "delete", "update", "update", "update", "merge", "merge")
 OTHERS = ("compact", "refresh", "refresh", "back")
 KEPT_VERSIONS = 4

@@ -25,7 +25,7 @@ KINDS = {
     "delta_vectors": "USING delta TBLPROPERTIES ('delta.enableDeletionVectors'='true')",
     "delta": "USING delta TBLPROPERTIES ('delta.enableDeletionVectors'='false')",
 }
-ROUNDS = 3
+ROUNDS = 2
 
 
 @pytest.fixture(params=list(KINDS), ids=list(KINDS))

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Every test: those that need no JVM, then those of both lines of Spark side by side.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+.venv/bin/pytest -m "not spark"
+
+# one line after the other would leave half of two cores idle
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+echo "Spark 3.5 runs meanwhile; its output follows that of Spark 4.1." >&2
+make --no-print-directory test-3.5 >"$log" 2>&1 &
+older=$!
+status=0
+.venv/bin/pytest -m spark || status=1
+wait "$older" || status=1
+cat "$log"
+exit "$status"
