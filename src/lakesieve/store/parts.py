@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -99,33 +98,35 @@ class IndexParts:
         self, opened: OpenedSegment, numbers: Sequence[int]
     ) -> Iterator[tuple[int, Blocks]]:
         """Some row groups of a segment, those that are not held fetched many at once."""
+        for start in range(0, len(numbers), _AHEAD):
+            some = numbers[start : start + _AHEAD]
+            fetched = self._fetched(opened, some) if len(some) > 1 else {}
+            for number in some:
+                yield number, self.row_group(opened, number, fetched)
+
+    def row_group(self, opened: OpenedSegment, number: int, fetched: Mapping[int, bytes]) -> Blocks:
+        """A row group of a segment, of which the bytes may be at hand."""
         entry = opened.entry
         storage = self._roots[entry.root]
-        keys = [(storage.location, entry.path, opened.version, str(number)) for number in numbers]
-        for start in range(0, len(numbers), _AHEAD):
-            some = range(start, min(start + _AHEAD, len(numbers)))
-            missing = [numbers[at] for at in some if keys[at] not in self._cache]
-            fetched = dict(zip(missing, _fetched(storage, opened, missing), strict=True))
-            for at in some:
-                make = partial(_decoded, storage, opened, numbers[at], fetched)
-                yield numbers[at], self._cache.get(keys[at], make)
 
+        def make() -> tuple[Blocks, int]:
+            group = opened.footer.groups[number]
+            data = fetched.get(number) or storage.get_range(entry.path, group.start, group.length)
+            blocks = decode_row_group(opened.footer, number, data)
+            return blocks, blocks.keys.nbytes + blocks.offsets.nbytes + blocks.ordinals.nbytes
 
-def _decoded(
-    storage: Storage, opened: OpenedSegment, number: int, fetched: dict[int, bytes]
-) -> tuple[Blocks, int]:
-    """A row group and how much memory it takes."""
-    # what was held a moment ago may be gone
-    data = fetched.get(number) or _fetched(storage, opened, [number])[0]
-    blocks = decode_row_group(opened.footer, number, data)
-    return blocks, blocks.keys.nbytes + blocks.offsets.nbytes + blocks.ordinals.nbytes
+        key = (storage.location, entry.path, opened.version, str(number))
+        blocks: Blocks = self._cache.get(key, make)
+        return blocks
 
-
-def _fetched(storage: Storage, opened: OpenedSegment, numbers: Sequence[int]) -> list[bytes]:
-    """Encoded row groups."""
-    path, groups = opened.entry.path, [opened.footer.groups[number] for number in numbers]
-    if len(groups) == 1:
-        return [storage.get_range(path, groups[0].start, groups[0].length)]
-    if not groups:
-        return []
-    return storage.get_ranges(path, [g.start for g in groups], [g.length for g in groups])
+    def _fetched(self, opened: OpenedSegment, numbers: Sequence[int]) -> dict[int, bytes]:
+        """The bytes of those row groups that are not held."""
+        entry = opened.entry
+        storage = self._roots[entry.root]
+        place = (storage.location, entry.path, opened.version)
+        missing = [number for number in numbers if (*place, str(number)) not in self._cache]
+        if not missing:
+            return {}
+        groups = [opened.footer.groups[number] for number in missing]
+        starts, lengths = [g.start for g in groups], [g.length for g in groups]
+        return dict(zip(missing, storage.get_ranges(entry.path, starts, lengths), strict=True))

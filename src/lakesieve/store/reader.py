@@ -70,6 +70,8 @@ class IndexReader:
         self._files = {entry.id: entry.files for entry in snapshot.catalogues}
         places = [root_storage(store.storage, snapshot.definition, root) for root in roots]
         self._parts = IndexParts(places, cache, self._files)
+        doubled = 2 * sum(self._files.values())
+        self._worth = min(max(doubled, FEW_ROW_GROUPS), MANY_ROW_GROUPS)
         kinds = (int, bytes)
         self._rows = [
             _Row([entry for entry in snapshot.segments if isinstance(entry.key_min, kind)])
@@ -103,8 +105,7 @@ class IndexReader:
             IndexFormatError: A file of the index is too new.
         """
         if most_row_groups is None:
-            doubled = 2 * sum(self._files.values())
-            most_row_groups = min(max(doubled, FEW_ROW_GROUPS), MANY_ROW_GROUPS)
+            most_row_groups = self._worth
         wanted = [touched for row in self._rows for touched in row.touching(intervals)]
         if sum(_least_groups(entry, mine) for entry, mine in wanted) > most_row_groups:
             return None
@@ -125,7 +126,13 @@ class IndexReader:
     def _units(self, plans: Sequence[_Plan]) -> dict[str, np.ndarray]:
         found: dict[str, list[np.ndarray]] = {}
         for opened, ranges, groups in plans:
-            for number, blocks in self._parts.row_groups(opened, groups):
+            # the usual one is looked up without more ado
+            told = (
+                [(groups[0], self._parts.row_group(opened, groups[0], {}))]
+                if len(groups) == 1
+                else self._parts.row_groups(opened, groups)
+            )
+            for number, blocks in told:
                 here = ranges if len(ranges) == 1 else ranges.between(*_extent(opened, number))
                 units = lookup_ranges(blocks, here)
                 found.setdefault(opened.entry.catalogue, []).append(units)
