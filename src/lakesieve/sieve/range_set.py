@@ -106,7 +106,7 @@ class RangeSet:
             firsts: First code of each part, ascending, as an int64 array or a list of bytes; the
                 first part has no lower bound, the last no upper.
         """
-        if len(self) == 1:
+        if len(self.lows) == 1:
             first = max(bisect.bisect_right(firsts, self.lows[0]) - 1, 0)
             return list(range(first, max(self._end_of(firsts, self.highs[0]), first + 1)))
         starts: Any

@@ -72,11 +72,12 @@ class IndexReader:
         self._parts = IndexParts(places, cache, self._files)
         doubled = 2 * sum(self._files.values())
         self._worth = min(max(doubled, FEW_ROW_GROUPS), MANY_ROW_GROUPS)
-        kinds = (int, bytes)
-        self._rows = [
+        self._row_groups = sum(entry.row_groups for entry in snapshot.segments)
+        rows = (
             _Row([entry for entry in snapshot.segments if isinstance(entry.key_min, kind)])
-            for kind in kinds
-        ]
+            for kind in (int, bytes)
+        )
+        self._rows = [row for row in rows if row.entries]
 
     def catalogue(self, entry: CatalogueEntry) -> pa.Table:
         """The data files of a catalogue, row ``i`` that of ordinal ``i``.
@@ -107,8 +108,11 @@ class IndexReader:
         if most_row_groups is None:
             most_row_groups = self._worth
         wanted = [touched for row in self._rows for touched in row.touching(intervals)]
-        if sum(_least_groups(entry, mine) for entry, mine in wanted) > most_row_groups:
-            return None
+        if self._row_groups > most_row_groups:
+            # before any footer is read
+            least = sum(_least_groups(entry, mine) for entry, mine in wanted)
+            if least > most_row_groups:
+                return None
         plans: list[_Plan] = []
         for entry, mine in wanted:
             opened = self._parts.segment(entry)
@@ -168,8 +172,6 @@ class IndexReader:
         """
         found: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
         for row in self._rows:
-            if len(row.entries) == 0:
-                continue
             kept = None
             own = in_bytes(keys) if row.is_bytewise else keys
             if own.type == pa.binary() and not row.is_bytewise:
@@ -252,14 +254,14 @@ class _Row:
 
     def __init__(self, entries: list[SegmentEntry]) -> None:
         self.entries = sorted(entries, key=lambda entry: (entry.key_min, entry.catalogue))
-        self.is_bytewise = bool(entries) and isinstance(entries[0].key_min, bytes)
+        self.is_bytewise = any(isinstance(entry.key_min, bytes) for entry in entries)
         self._firsts = [entry.key_min for entry in self.entries]
         # ascending, as the ends of overlapping segments are not
         self._ends = list(itertools.accumulate((e.key_max for e in self.entries), max))
 
     def touching(self, intervals: Sequence[Interval]) -> list[tuple[SegmentEntry, list[Interval]]]:
         """The segments that hold codes of any interval, found by binary search, and which those."""
-        if not self.entries or not intervals:
+        if not intervals:
             return []
         if self.is_bytewise:
             intervals = [(_wide(low), _wide(high)) for low, high in intervals]
