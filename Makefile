@@ -34,8 +34,7 @@ demo: java .venv/.complete ## TPC-H on Iceberg, skipping off and on (ARGS="--sca
 
 # the linters first: they take seconds
 test: lint ## lint, then every test (ARGS="-m 'not spark'" for the fast ones)
-	@$(if $(ARGS),$(BIN)/pytest $(ARGS),tools/test.sh)
-	@$(if $(ARGS),echo "Spark 3.5 is left out where ARGS are given; make test-3.5 runs its tests.")
+	@$(if $(ARGS),$(BIN)/pytest $(ARGS) && echo "ARGS leave out Spark 3.5: make test-3.5.",tools/test.sh)
 
 test-3.5: setup ## what differs between the lines of Spark, on Spark 3.5
 	$(BIN_3_5)/pytest $(TESTS_3_5) -k "not TestColumnIds"

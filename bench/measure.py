@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["Measured", "finish", "in_turn"]
+__all__ = ["BUILDS", "Measured", "finish", "in_turn"]
+
+BUILDS = 3
+"""How often an index is built where ours and another are compared; the median counts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from unittest import mock
 import numpy as np
 import pyarrow as pa
 
+from bench.measure import BUILDS, in_turn
 from lakesieve.format import IndexDefinition, KeyColumn, catalogue_id, encode_segment
 from lakesieve.sieve import blocks_of_pairs, build_budgeted, sort_pairs
 from lakesieve.storage import Storage, open_storage
@@ -29,13 +30,11 @@ if TYPE_CHECKING:
     from bench.core.layouts import Layout
     from lakesieve.sieve import Blocks
 
-__all__ = ["BUILDS", "Lakesieve", "half_open"]
+__all__ = ["Lakesieve", "half_open"]
 
 # arrays of that length come from the heap, not fresh from the system
 SEGMENT_PAIRS = 2_000_000
 CACHE_BYTES = 2 << 30
-BUILDS = 3
-"""How often an index is built where the time counts, its median: ours and Lance's."""
 
 
 class Lakesieve:
@@ -71,19 +70,21 @@ class Lakesieve:
         """Index the keys as they lie in the files, in at most so many bytes if that is told."""
         keys = layout.keys if layout.keys.type == pa.int64() else layout.keys.cast(pa.binary())
         built: list[Blocks] = []
-        times = []
-        # the first time does not count: a fresh process has no memory pages yet
-        for _ in range(1 + BUILDS if budget is None else 1):
-            start = time.perf_counter()
-            if budget is None:
-                built = list(_exact(keys, layout.ordinals))
-            else:
-                built = [_budgeted(keys, layout, budget)]
-            blocks_done = time.perf_counter()
+
+        def cut() -> None:
+            built[:] = (
+                _exact(keys, layout.ordinals)
+                if budget is None
+                else [_budgeted(keys, layout, budget)]
+            )
+
+        def code() -> None:
             for blocks in built:
                 encode_segment(blocks, unit_count=layout.unit_count)
-            times.append((time.perf_counter() - start, blocks_done - start))
-        seconds, block_seconds = sorted(times[1:] or times)[len(times[1:]) // 2]
+
+        # the first time does not count: a fresh process has no memory pages yet
+        rounds = BUILDS if budget is None else 1
+        times = in_turn({"cut": cut, "code": code}, rounds=rounds, warm_up=budget is None)
         store = IndexStore(open_storage(str(scratch / f"index-{time.time_ns()}")))
         files = _files(layout.unit_count)
         entries = [
@@ -101,7 +102,7 @@ class Lakesieve:
             Changes(operation="create", add_catalogues=(catalogue,), add_segments=tuple(entries)),
         )
         size = sum(entry.size for entry in entries)
-        return cls(store, size, seconds, block_seconds)
+        return cls(store, size, sum(times.values()), times["cut"])
 
     @property
     def size(self) -> int:

@@ -18,6 +18,7 @@ def _check(values: np.ndarray) -> None:
     assert np.array_equal(np.sort(order), np.arange(len(values)))
     assert np.array_equal(ascending, np.sort(values))
     assert np.array_equal(values[order], ascending)
+    assert np.array_equal(order, np.argsort(values, kind="stable"))
 
 
 @given(

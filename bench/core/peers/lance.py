@@ -13,8 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bench.core.arrays import offsets_of
-from bench.core.ours import BUILDS
-from bench.measure import in_turn
+from bench.measure import BUILDS, in_turn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -173,11 +173,7 @@ def _sorted_within(groups: np.ndarray, keys: np.ndarray) -> np.ndarray:
     order, _ = ascending_order(keys)
     if groups[0] == groups[-1]:
         return order
-    # group and place by key in one word: both count rows, which fit into 32 bits
-    place = np.uint64(len(keys).bit_length())
-    packed = (groups[order].astype(np.uint64) << place) | np.arange(len(keys), dtype=np.uint64)
-    packed.sort()
-    within: np.ndarray = order[packed & ((np.uint64(1) << place) - np.uint64(1))]
+    within: np.ndarray = order[ascending_order(groups[order])[0]]
     return within
 
 

@@ -22,7 +22,7 @@ def ascending_order(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         values: int64.
 
     Returns:
-        Where each stood, int64, equal values in any order; and the values, ascending.
+        Where each stood, int64, equal values in that order; and the values, ascending.
     """
     count = len(values)
     if count == 0:
@@ -41,7 +41,7 @@ def ascending_order(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     packed.sort()
     alike = _alike(packed, places) if dropped else np.zeros(0, np.int64)
     if len(alike) > _MOST_ALIKE * count:
-        order = np.argsort(values)
+        order = np.argsort(values, kind="stable")
         return order, values[order]
     packed &= np.uint64((1 << places) - 1)
     order = packed.view(np.int64)

@@ -102,9 +102,11 @@ class IndexParts:
             some = numbers[start : start + _AHEAD]
             fetched = self._fetched(opened, some) if len(some) > 1 else {}
             for number in some:
-                yield number, self.row_group(opened, number, fetched)
+                yield number, self._row_group(opened, number, fetched)
 
-    def row_group(self, opened: OpenedSegment, number: int, fetched: Mapping[int, bytes]) -> Blocks:
+    def _row_group(
+        self, opened: OpenedSegment, number: int, fetched: Mapping[int, bytes]
+    ) -> Blocks:
         """A row group of a segment, of which the bytes may be at hand."""
         entry = opened.entry
         storage = self._roots[entry.root]

@@ -130,13 +130,7 @@ class IndexReader:
     def _units(self, plans: Sequence[_Plan]) -> dict[str, np.ndarray]:
         found: dict[str, list[np.ndarray]] = {}
         for opened, ranges, groups in plans:
-            # the usual one is looked up without more ado
-            told = (
-                [(groups[0], self._parts.row_group(opened, groups[0], {}))]
-                if len(groups) == 1
-                else self._parts.row_groups(opened, groups)
-            )
-            for number, blocks in told:
+            for number, blocks in self._parts.row_groups(opened, groups):
                 here = ranges if len(ranges) == 1 else ranges.between(*_extent(opened, number))
                 units = lookup_ranges(blocks, here)
                 found.setdefault(opened.entry.catalogue, []).append(units)
