@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING
 
 from lakesieve.errors import (
     CommitConflictError,
+    CorruptIndexError,
     ErrorKind,
+    IndexFormatError,
     InvalidInputError,
-    LakesieveError,
     NotFoundError,
     StorageError,
 )
 from lakesieve.format import Commit, decode_catalogue
 from lakesieve.store.borrowers import borrowers, release_borrowed, root_storage
-from lakesieve.store.log import CHECKPOINT_INTERVAL, CommitLog, commit_path
+from lakesieve.store.log import CHECKPOINT_INTERVAL, CommitLog, checkpoint_path, commit_path
 from lakesieve.store.requirements import HeadIs, Retained, conflicts, implied
 from lakesieve.store.snapshot import Changes, Replay, Snapshot
 
@@ -193,10 +194,9 @@ class IndexStore:
         raise AssertionError("unreachable")
 
     def drop(self, *, force: bool = False) -> None:
-        """Delete every object of the index, the log first, newest commit first.
+        """Delete every object of the index, the log first.
 
-        Without its log nobody finds the rest, and at any moment in between the index is either a
-        shorter one or none.
+        Without its log nobody finds the rest; until that is gone the last state can be read.
 
         Args:
             force: Also when clones of the index still use its objects, and become unusable.
@@ -214,20 +214,26 @@ class IndexStore:
                 kind=ErrorKind.INDEX_BORROWED,
                 hint="Drop those clones first, or compact and vacuum them until they need none.",
             )
-        definition = None
-        with contextlib.suppress(LakesieveError):
-            definition = self.log.latest().definition
-        log = self.storage.objects("log/")
-        for info in reversed(log[1:]):
-            self.storage.delete(info.path)
-        if definition is not None:
-            release_borrowed(self.storage, definition)
-        for info in log[:1]:
-            self.storage.delete(info.path)
+        last = None
+        with contextlib.suppress(CorruptIndexError, IndexFormatError, NotFoundError):
+            last = self.log.latest()
+        if last is not None:
+            self._drop_log(last)
         for prefix in ("log/", "segments/", "files/", "borrowers/"):
-            for info in reversed(self.storage.objects(prefix)):
+            for info in self.storage.objects(prefix):
                 self.storage.delete(info.path)
         self.storage.sweep(datetime.now(UTC))
+
+    def _drop_log(self, last: Snapshot) -> None:
+        """Delete the log, its last state at last: earlier ones may lack what a vacuum took."""
+        self.log.write_checkpoint(replace(last, retained_from=last.number), hint=False)
+        ends = (commit_path(last.number), checkpoint_path(last.number))
+        for info in self.storage.objects("log/"):
+            if info.path not in ends:
+                self.storage.delete(info.path)
+        release_borrowed(self.storage, last.definition)
+        for path in ends:
+            self.storage.delete(path)
 
     def covered_by(self, snapshot: Snapshot) -> Callable[[CatalogueEntry], pa.ChunkedArray]:
         """Reads the paths of the data files that a catalogue of a snapshot covers."""

@@ -198,23 +198,27 @@ class CommitLog:
             return following.number == commit.number + 1 and following.parent_id == commit.write_id
         return self.holds(commit.number - 1, commit.parent_id)
 
-    def write_checkpoint(self, snapshot: Snapshot, *, hint: bool = True) -> None:
+    def write_checkpoint(self, snapshot: Snapshot, *, hint: bool = True) -> bool:
         """Spare later readers the replay; what fails here is done again by a later commit.
 
         Args:
             snapshot: The state.
             hint: Whether readers should begin looking here.
 
+        Returns:
+            Whether it was written: a state may be larger than any document.
+
         Raises:
             StorageError: The storage failed.
         """
         data = pack(snapshot.to_checkpoint().to_json())
         if len(data) > LARGEST_DOCUMENT:
-            return
+            return False
         # every writer writes the same, so that one that was damaged is mended
         self._storage.replace(checkpoint_path(snapshot.number), data)
         if hint:
             self._storage.replace(HINT, pack({"number": snapshot.number}))
+        return True
 
     def listing(self, first: int = 0) -> Listing:
         """What the log holds from a number on."""
@@ -237,7 +241,7 @@ class CommitLog:
             if near is not None:
                 return near
         told = self.listing()
-        if not told.commits and not told.checkpoints:
+        if not told.commits:
             raise NotFoundError(
                 f"There is no index at {self._storage.location}.",
                 kind=ErrorKind.INDEX_NOT_FOUND,

@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from lakesieve.errors import CommitConflictError, ErrorKind, InvalidInputError, NotFoundError
+from lakesieve.errors import (
+    CommitConflictError,
+    ErrorKind,
+    InvalidInputError,
+    NotFoundError,
+    StorageError,
+)
 from lakesieve.store.borrowers import borrowers, return_unused
 from lakesieve.store.log import CHECKPOINT_INTERVAL, commit_path
 from lakesieve.store.requirements import HeadIs
@@ -144,7 +150,12 @@ def _announced(store: IndexStore, plan: _Plan, retain_commits: int, before: date
             break
         try:
             # until this checkpoint is there the log cannot begin here
-            store.log.write_checkpoint(store.snapshot(plan.retained_from), hint=False)
+            if not store.log.write_checkpoint(store.snapshot(plan.retained_from), hint=False):
+                raise StorageError(
+                    f"Commit {plan.retained_from} has too many segments for a checkpoint.",
+                    kind=ErrorKind.STORAGE_FAILED,
+                    hint="Compact the index first.",
+                )
             head = store.commit(
                 plan.head,
                 Changes(operation="vacuum", retained_from=plan.retained_from),
