@@ -73,9 +73,9 @@ def encode_group(keys: pa.Array, offsets: np.ndarray, ordinals: np.ndarray, unit
         steps = np.diff(keys.to_numpy().view(np.uint64))
         gap[1:] &= steps < np.uint64(2**64 - 1)  # whose span is one more
         streams = _int_streams(keys.to_numpy(), gap)
-    sets = ordinals[offsets[0] : offsets[-1]]
-    kind, coded = _set_streams(lengths[~gap], sets, units)
-    return b"".join((_HEADER.pack(kind, int((~gap).sum())), *streams, *coded))
+    own = lengths[~gap]
+    kind, coded = _set_streams(own, ordinals[offsets[0] : offsets[-1]], units)
+    return b"".join((_HEADER.pack(kind, len(own)), *streams, *coded))
 
 
 def decode_group(
@@ -157,12 +157,12 @@ class _Reader:
 
 def _int_streams(keys: np.ndarray, gap: np.ndarray) -> list[bytes]:
     words = keys.view(np.uint64)
-    own = words[~gap]
+    own = words.take(np.flatnonzero(~gap))
     ended = np.flatnonzero(gap) - 1
     base, cell = _grid(own)
     cells, rest = _divided(own - base, cell)
     end_cells, end_rest = _divided(words[ended + 1] - base, cell)
-    place = np.cumsum(~gap)[ended] - 1
+    place = ended - np.arange(len(ended))
     spans = np.zeros(len(own), np.uint64)
     spans[place] = end_cells - cells[place] + np.uint64(1)
     if len(place) and not rest.any() and not end_rest.any():
@@ -182,15 +182,16 @@ def _grid(words: np.ndarray) -> tuple[np.uint64, np.uint64]:
     if len(steps):
         sizes, counts = np.unique(steps, return_counts=True)
         usual = sizes[np.argmax(counts)]
-        crowded = np.count_nonzero((words - words[0]) % usual) > _CROWDED * len(words)
-        if usual > 1 and 2 * counts.max() > len(steps) and not crowded:
-            return words[0], usual
+        if usual > 1 and 2 * counts.max() > len(steps):
+            apart = np.count_nonzero((words - words[0]) % usual)
+            if apart <= _CROWDED * len(words):
+                return words[0], usual
     # the most low bits that hardly any separator uses
-    most = _CROWDED * len(words)
+    sample = words[:: max(1, len(words) // _SAMPLE)]
     bits = bisect.bisect_right(
         range(1, 63),
-        most,
-        key=lambda bits: float(np.count_nonzero(words & np.uint64((1 << bits) - 1))),
+        _CROWDED * len(sample),
+        key=lambda bits: float(np.count_nonzero(sample & np.uint64((1 << bits) - 1))),
     )
     cell = np.uint64(1 << bits)
     return words[0] & ~(cell - np.uint64(1)), cell
@@ -251,7 +252,10 @@ def _byte_keys(reader: _Reader, rows: int) -> tuple[pa.Array, np.ndarray, pa.Arr
 
 
 def _set_streams(lengths: np.ndarray, sets: np.ndarray, units: int) -> tuple[int, list[bytes]]:
-    if len(sets) < _MANY * len(lengths):
+    if len(sets) == np.count_nonzero(lengths):
+        # each key is in one file
+        plain, kind, parts = False, _LISTS, [lengths, sets, sets[:0]]
+    elif len(sets) < _MANY * len(lengths):
         heads = (np.cumsum(lengths) - lengths)[lengths > 0]
         inner = np.ones(len(sets), bool)
         inner[heads] = False
@@ -325,24 +329,35 @@ def _lists(reader: _Reader, rows: int, units: int, kind: int) -> tuple[np.ndarra
     total = int(lengths.sum())
     if total > MOST_ORDINALS:
         raise StreamError("sets are too large")
-    steps = np.empty(total, np.int64)
-    heads = (np.cumsum(lengths) - lengths)[filled]
-    inner = np.ones(total, bool)
-    inner[heads] = False
+    sets = int(np.count_nonzero(filled))
     read = _returning if kind & ~_AS_THEY_ARE == _RETURNING else _Reader.small
-    steps[heads] = read(reader, len(heads), units)
-    steps[inner] = reader.small(total - len(heads), units)
-    if kind & _AS_THEY_ARE:
-        ordinals = steps
-    else:
-        steps[inner] += 1
-        sums = np.cumsum(steps)
-        # each set starts anew: take off what had been summed before its head
-        before = sums[heads] - steps[heads]
-        ordinals = sums - np.repeat(before, lengths[filled])
+    firsts, others = read(reader, sets, units), reader.small(total - sets, units)
+    # where each key is in one file, that is all
+    ordinals = firsts
+    if len(others):
+        ordinals = _joined(firsts, others, lengths[filled], as_they_are=bool(kind & _AS_THEY_ARE))
     if total and int(ordinals.max()) >= units:
         raise StreamError("it names a file that is not there")
     return lengths, ordinals.astype(np.int32)
+
+
+def _joined(
+    firsts: np.ndarray, others: np.ndarray, lengths: np.ndarray, *, as_they_are: bool
+) -> np.ndarray:
+    """Sets of their first units and of the others, or of the steps to these."""
+    heads = np.cumsum(lengths) - lengths
+    inner = np.ones(len(firsts) + len(others), bool)
+    inner[heads] = False
+    steps = np.empty(len(inner), np.int64)
+    steps[heads] = firsts
+    if as_they_are:
+        steps[inner] = others
+        return steps
+    steps[inner] = others + 1
+    sums = np.cumsum(steps)
+    # each set starts anew: take off what had been summed before its head
+    ordinals: np.ndarray = sums - np.repeat(sums[heads] - firsts, lengths)
+    return ordinals
 
 
 def _steps(reader: _Reader, rows: int, units: int) -> tuple[np.ndarray, np.ndarray]:

@@ -61,6 +61,11 @@ def encode_stream(values: np.ndarray) -> bytes:
         return _HEADER.pack(_CONSTANT, 0, least, 0, 0, 0)
     # in as few bytes as will do there is less memory to go through
     values = (values - values.dtype.type(least)).astype(np.min_scalar_type(most - least))
+    if count <= _OCTET:
+        # nothing is gained by a choice
+        codec, width = next(iter(_WIDTHS.items()))
+        bits = max(0, (most - least).bit_length() - width)
+        return _Coded(values, least, codec, bits, bits + width).joined()
     estimates = _estimates(values)
     worth = 1.02 * min(cost for _, cost in estimates.values()) + 0.02
     return min(

@@ -16,7 +16,13 @@ from lakesieve.sieve.composite import (
 from lakesieve.sieve.heads import MOST_HEAD_BYTES, Heads
 from lakesieve.sieve.keys import KINDS, KeyType, encode_keys, wide_code
 from lakesieve.sieve.ladder import TradeOff
-from lakesieve.sieve.lookup import distinct, lookup_points, lookup_ranges, lookup_spans
+from lakesieve.sieve.lookup import (
+    distinct,
+    lookup_codes,
+    lookup_points,
+    lookup_ranges,
+    lookup_spans,
+)
 from lakesieve.sieve.merge import merge_blocks, merge_streams
 from lakesieve.sieve.pairs import sort_pairs
 from lakesieve.sieve.range_set import RangeSet
@@ -47,6 +53,7 @@ __all__ = [
     "encode_rows",
     "front_coded",
     "front_decoded",
+    "lookup_codes",
     "lookup_points",
     "lookup_ranges",
     "lookup_spans",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Blocks", "key_steps"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Blocks:
     """An ordered list of blocks, each a separator and the set of units of its keys.
 
@@ -47,6 +48,11 @@ class Blocks:
 
     def __len__(self) -> int:
         return len(self.keys)
+
+    @cached_property
+    def codes(self) -> np.ndarray | None:
+        """The separators as an int64 array; ``None`` where they are byte strings."""
+        return self.keys.to_numpy() if self.keys.type == pa.int64() else None
 
     def validate(self) -> None:
         """Check everything that a look-up relies on; counts are not needed for one.

@@ -20,6 +20,7 @@ __all__ = [
     "bytewise_order",
     "front_coded",
     "front_decoded",
+    "parts",
     "position_codes",
     "prefix_ends",
     "prefixes",
@@ -127,7 +128,7 @@ def position_codes(
             steps[list(alphabet)] = np.arange(len(alphabet)) * weight
             if column.dtype == np.uint8:
                 steps = steps[1:]
-            for rows in _parts(len(column)):
+            for rows in parts(len(column)):
                 codes[rows] += steps.take(column[rows])
         weight *= len(alphabet)
     return codes, tuple(alphabets), len(alphabets) > longest
@@ -140,20 +141,20 @@ def _column(
     if lengths is None:
         column = np.empty(len(starts), np.uint8)
         known = b""
-        for rows in _parts(len(starts)):
+        for rows in parts(len(starts)):
             part = data.take(starts[rows] + at, mode="clip", out=column[rows])
             # nearly all are known after the first part
             known += bytes(set(part.tobytes().translate(None, known)))
         return column, np.array(sorted(known)) + 1
     column = np.empty(len(starts), np.int16)
     marks = np.zeros(SYMBOLS, bool)
-    for rows in _parts(len(starts)):
+    for rows in parts(len(starts)):
         column[rows] = symbols_at(data, starts[rows], lengths[rows], at)
         marks[column[rows]] = True
     return column, np.flatnonzero(marks)
 
 
-def _parts(count: int) -> Iterator[slice]:
+def parts(count: int) -> Iterator[slice]:
     """Rows whose symbols and places fit into a processor's cache."""
     return (slice(start, start + _CACHED) for start in range(0, count, _CACHED))
 

@@ -9,13 +9,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakesieve.sieve.byte_order import CODE_LIMIT
 from lakesieve.sieve.spans import spans
 
 if TYPE_CHECKING:
     from lakesieve.sieve.blocks import Blocks
     from lakesieve.sieve.range_set import RangeSet
 
-__all__ = ["distinct", "lookup_points", "lookup_ranges", "lookup_spans"]
+__all__ = ["distinct", "lookup_codes", "lookup_points", "lookup_ranges", "lookup_spans"]
 
 # what reading one key by its number costs, in keys read at once
 _SCALAR_COST = 16
@@ -39,7 +40,7 @@ def lookup_ranges(blocks: Blocks, ranges: RangeSet) -> np.ndarray:
     if len(blocks) == 0 or len(ranges.lows) == 0:
         return np.zeros(0, np.int32)
     if len(ranges.lows) == 1:
-        one = _one_range if blocks.keys.type == pa.int64() else _one_range_of_bytes
+        one = _one_range_of_bytes if blocks.codes is None else _one_range
         return one(blocks, ranges.lows[0], ranges.highs[0])
     first, last = _touched(blocks, ranges)
     some = first < last
@@ -54,9 +55,10 @@ def lookup_ranges(blocks: Blocks, ranges: RangeSet) -> np.ndarray:
 
 def _one_range(blocks: Blocks, low: int, high: int) -> np.ndarray:
     """The same for a single range of integers, without what many of them need."""
-    keys = blocks.keys.to_numpy()
-    first = max(int(keys.searchsorted(low, side="right")) - 1, 0)
-    last = int(keys.searchsorted(high, side="right"))
+    keys: np.ndarray = blocks.codes  # type: ignore[assignment]
+    behind = int(keys.searchsorted(low, side="right"))
+    first = max(behind - 1, 0)
+    last = behind if high == low else int(keys.searchsorted(high, side="right"))
     if low > blocks.max_key or last <= first:  # type: ignore[operator]
         return blocks.ordinals[:0]
     units = blocks.ordinals[blocks.offsets[first] : blocks.offsets[last]]
@@ -98,10 +100,9 @@ def distinct(ordinals: np.ndarray) -> np.ndarray:
 
 def _touched(blocks: Blocks, ranges: RangeSet) -> tuple[np.ndarray, np.ndarray]:
     """Half-open block slices that overlap each range."""
-    if blocks.keys.type == pa.int64():
-        keys = blocks.keys.to_numpy()
-        first = np.searchsorted(keys, ranges.lows, side="right") - 1
-        last = np.searchsorted(keys, ranges.highs, side="right")
+    if blocks.codes is not None:
+        first = np.searchsorted(blocks.codes, ranges.lows, side="right") - 1
+        last = np.searchsorted(blocks.codes, ranges.highs, side="right")
         beyond = ranges.lows > blocks.max_key
     else:
         count = len(blocks)
@@ -129,20 +130,32 @@ def lookup_points(blocks: Blocks, keys: pa.Array) -> tuple[np.ndarray, np.ndarra
     """
     if len(blocks) == 0 or len(keys) == 0:
         return np.zeros(len(keys) + 1, np.int64), np.zeros(0, np.int32)
-    strange: np.ndarray | np.bool = np.False_
     if blocks.text is not None:
         codes, known, _ = blocks.text.encode(keys)
-        keys, strange = pa.array(codes), ~known
-    if keys.type == pa.int64():
-        values = keys.to_numpy()
-        block = np.searchsorted(blocks.keys.to_numpy(), values, side="right") - 1
-        beyond = values > blocks.max_key
-    else:
-        block = _search_bytes(blocks.keys, keys.to_pylist(), side="right") - 1
-        beyond = pc.greater(keys, pa.scalar(blocks.max_key, keys.type)).to_numpy(
-            zero_copy_only=False
-        )
-    outside = (block < 0) | beyond | strange
+        # no key has that code
+        return lookup_codes(blocks, np.where(known, codes, CODE_LIMIT - 1))
+    if blocks.codes is not None:
+        return lookup_codes(blocks, keys.to_numpy())
+    block = _search_bytes(blocks.keys, keys.to_pylist(), side="right") - 1
+    beyond = pc.greater(keys, pa.scalar(blocks.max_key, keys.type)).to_numpy(zero_copy_only=False)
+    return _sets(blocks, block, beyond)
+
+
+def lookup_codes(blocks: Blocks, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """:func:`lookup_points` for codes of blocks whose separators are integers.
+
+    Args:
+        blocks: The blocks to search.
+        codes: Key codes, int64, of byte strings the text codes of such as can be keys.
+    """
+    separators: np.ndarray = blocks.codes  # type: ignore[assignment]
+    block = np.searchsorted(separators, codes, side="right") - 1
+    return _sets(blocks, block, codes > blocks.max_key)
+
+
+def _sets(blocks: Blocks, block: np.ndarray, beyond: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The sets of some blocks, empty below the first one and where it is beyond the last key."""
+    outside = (block < 0) | beyond
     block = np.where(outside, 0, block)
     starts = blocks.offsets[block]
     lengths = np.where(outside, 0, blocks.offsets[block + 1] - starts)
@@ -166,11 +179,11 @@ def lookup_spans(blocks: Blocks, lows: pa.Array, highs: pa.Array) -> tuple[np.nd
     """
     if len(blocks) == 0 or len(lows) == 0:
         return np.zeros(len(lows) + 1, np.int64), np.zeros(0, np.int32)
-    if blocks.text is not None:
+    if blocks.codes is not None and blocks.text is not None:
         # both rounded down: no key lies between a text and the code below it
-        keys, codes = blocks.keys.to_numpy(), blocks.text.encode(lows)[0]
-        first = np.searchsorted(keys, codes, side="right") - 1
-        last = np.searchsorted(keys, blocks.text.encode(highs)[0], side="right")
+        codes = blocks.text.encode(lows)[0]
+        first = np.searchsorted(blocks.codes, codes, side="right") - 1
+        last = np.searchsorted(blocks.codes, blocks.text.encode(highs)[0], side="right")
         beyond = codes > blocks.max_key
     else:
         first = _search_bytes(blocks.keys, lows.to_pylist(), side="right") - 1

@@ -99,12 +99,12 @@ class RangeSet:
             end = len(self) if high is None else int(np.searchsorted(self.lows, high))
         return RangeSet(lows=self.lows[start:end], highs=self.highs[start:end])
 
-    def parts(self, firsts: Any) -> list[int]:
+    def parts(self, firsts: Sequence[Code]) -> list[int]:
         """Which of adjacent parts of the code space hold codes of the ranges.
 
         Args:
-            firsts: First code of each part, ascending, as an int64 array or a list of bytes; the
-                first part has no lower bound, the last no upper.
+            firsts: First code of each part, ascending; the first part has no lower bound, the last
+                no upper.
         """
         if len(self.lows) == 1:
             first = max(bisect.bisect_right(firsts, self.lows[0]) - 1, 0)
@@ -124,7 +124,7 @@ class RangeSet:
         return np.flatnonzero(np.cumsum(touched[:-1])).tolist()
 
     @staticmethod
-    def _end_of(firsts: Any, high: Any) -> int:
+    def _end_of(firsts: Sequence[Code], high: Any) -> int:
         """First part behind a range's end."""
         if high is None:
             return len(firsts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import itertools
 import math
+import operator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from lakesieve.sieve.byte_order import (
     SYMBOLS,
     binary_array,
     byte_views,
+    parts,
     position_codes,
     prefixes,
     shared_prefix,
@@ -172,17 +174,32 @@ class TextCode:
         starts, lengths = starts + skipped, lengths - skipped
         known = active.copy()
         whole = np.zeros(len(strings), bool)
-        for at, (alphabet, weight) in enumerate(zip(self.alphabets, self.weights, strict=True)):
-            symbols = symbols_at(data, starts, lengths, at)
-            below = np.searchsorted(alphabet, symbols)
-            strange = np.array(alphabet)[np.minimum(below, len(alphabet) - 1)] != symbols
-            codes += np.where(active, below * weight, 0)
-            # all codes counted so far lie below the strange string
-            codes -= active & strange
-            known &= ~(active & strange)
-            whole |= active & ~strange & (symbols == END)
-            active &= ~strange & (symbols != END)
+        for rows in parts(len(strings)):
+            going = active[rows]
+            for at, (steps, strange, stops) in enumerate(self._symbols):
+                symbols = symbols_at(data, starts[rows], lengths[rows], at)
+                codes[rows] += steps.take(symbols) * going
+                ended = stops.take(symbols) & going
+                if ended.any():
+                    unknown = strange.take(symbols) & ended
+                    known[rows] &= ~unknown
+                    whole[rows] |= ended & ~unknown
+                    going &= ~ended
         return codes, known, whole
+
+    @cached_property
+    def _symbols(self) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray], ...]:
+        """For each position what a symbol adds, if it is strange, and if nothing follows it."""
+        told = []
+        for alphabet, weight in zip(self.alphabets, self.weights, strict=True):
+            strange = np.ones(SYMBOLS, bool)
+            strange[list(alphabet)] = False
+            # all codes counted so far lie below a strange string
+            steps = np.searchsorted(alphabet, np.arange(SYMBOLS)) * weight - strange
+            stops = strange.copy()
+            stops[END] = True
+            told.append((steps, strange, stops))
+        return tuple(told)
 
     def reach(self, strings: pa.Array) -> np.ndarray:
         """How many bytes of each string its code looks at."""
@@ -197,7 +214,8 @@ class TextCode:
         data, starts, lengths = byte_views(strings)
         codes = np.zeros(len(starts), np.int64)
         active = np.ones(len(starts), bool)
-        for at, byte in enumerate(self.prefix):
+        alike = pc.all(pc.starts_with(strings, self.prefix)).as_py()
+        for at, byte in enumerate(b"" if alike else self.prefix):
             symbols = symbols_at(data, starts, lengths, at)
             codes[active & (symbols < byte + 1)] = -1
             codes[active & (symbols > byte + 1)] = CODE_LIMIT - 1
@@ -256,9 +274,16 @@ class TextCode:
             code, at = 0, len(self.prefix)
         else:
             return -1 if text < self.prefix else CODE_LIMIT - 1, False, False
+        looked_at = text[at : at + len(self._steps)]
+        if len(looked_at) == len(self._steps):
+            # as nearly all keys do, it goes on to the last place; if it is known, that is all
+            try:
+                return code + sum(map(operator.getitem, self._steps, looked_at)), True, False
+            except KeyError:
+                pass
         for place, steps in enumerate(self._steps):
             symbol = text[at] + 1 if at < end else END
-            step = steps.get(symbol)
+            step = steps.get(symbol - 1)
             if step is None:
                 below = bisect.bisect_left(self.alphabets[place], symbol)
                 return code + below * self.weights[place] - 1, False, False
@@ -270,9 +295,9 @@ class TextCode:
 
     @cached_property
     def _steps(self) -> tuple[dict[int, int], ...]:
-        """For each position what a symbol adds to the code."""
+        """For each position what a byte, or -1 for the end, adds to the code."""
         return tuple(
-            {symbol: digit * weight for digit, symbol in enumerate(alphabet)}
+            {symbol - 1: digit * weight for digit, symbol in enumerate(alphabet)}
             for alphabet, weight in zip(self.alphabets, self.weights, strict=True)
         )
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from lakesieve.format import corrupt, decode_catalogue, decode_footer, decode_row_group
 
@@ -33,13 +31,13 @@ class OpenedSegment:
         entry: What the commit says of it.
         version: Which object it was read from.
         footer: Its footer.
-        firsts: First codes of its row groups, as an int64 array or a list of bytes.
+        firsts: First codes of its row groups.
     """
 
     entry: SegmentEntry
     version: str
     footer: SegmentFooter
-    firsts: Any
+    firsts: Sequence[int | bytes]
 
 
 class IndexParts:
@@ -87,8 +85,7 @@ class IndexParts:
             if footer.unit_count > self._files[entry.catalogue]:
                 raise corrupt(entry.path, "it counts more files than its catalogue has")
             firsts = [group.first_key for group in footer.groups]
-            array = firsts if footer.bytewise else np.array(firsts, np.int64)
-            opened = OpenedSegment(entry=entry, version=version, footer=footer, firsts=array)
+            opened = OpenedSegment(entry=entry, version=version, footer=footer, firsts=firsts)
             return opened, 4 * len(data)
 
         opened: OpenedSegment = self._cache.get((storage.location, entry.path, version, ""), make)

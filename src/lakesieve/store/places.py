@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import bisect
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from lakesieve.sieve import wide_code
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["between", "in_bytes", "in_words", "places"]
 
@@ -40,13 +44,10 @@ def between(keys: pa.Array, low: Code, high: Code) -> tuple[int, int]:
     return start, bisect.bisect_right(rows, high, key=lambda at: keys[at].as_py())
 
 
-def places(keys: pa.Array, firsts: pa.Array) -> np.ndarray:
-    """For each ascending key the last of some ascending codes that is not above it; -1 for none."""
-    if keys.type == pa.int64():
-        at: np.ndarray = np.searchsorted(firsts, keys.to_numpy(), side="right") - 1
-        return at
+def places(keys: pa.Array, firsts: Sequence[Code]) -> np.ndarray:
+    """For each of ascending byte strings the last of others not above it, int64; -1 for none."""
     # few firsts, many keys: find where each first would stand among the keys
-    starts = [between(keys, first, first)[0] for first in firsts.to_pylist()]
+    starts = [between(keys, first, first)[0] for first in firsts]
     marks = np.zeros(len(keys) + 1, np.int64)
     np.add.at(marks, starts, 1)
     return np.cumsum(marks[:-1]) - 1

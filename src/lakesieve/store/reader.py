@@ -12,6 +12,7 @@ import pyarrow as pa
 from lakesieve.sieve import (
     RangeSet,
     distinct,
+    lookup_codes,
     lookup_points,
     lookup_ranges,
     lookup_spans,
@@ -221,22 +222,27 @@ class IndexReader:
             return
         opened = self._parts.segment(entry)
         asked = keys.slice(start, end - start)
-        if opened.footer.text is not None:
-            codes, known, _ = opened.footer.text.encode(asked)
-            at = np.flatnonzero(known)
-            groups = np.searchsorted(opened.firsts, codes[at], side="right") - 1
+        at, codes = np.arange(len(asked)), None
+        if opened.footer.bytewise:
+            groups = places(asked, opened.firsts)
         else:
-            at = np.arange(len(asked))
-            firsts = pa.array(opened.firsts, keys.type)
-            groups = np.array(places(asked, firsts), np.int64)
+            if opened.footer.text is None:
+                codes = asked.to_numpy()
+            else:
+                codes, known, _ = opened.footer.text.encode(asked)
+                at = np.flatnonzero(known)
+                codes = codes[at]
+            groups = np.searchsorted(opened.firsts, codes, side="right") - 1
         groups = np.maximum(groups, 0)
         bounds = np.flatnonzero(np.diff(groups, prepend=-1))
         stretches = itertools.pairwise([*bounds.tolist(), len(at)])
         told = self._parts.row_groups(opened, groups[bounds].tolist())
         for (first, last), (_, blocks) in zip(stretches, told, strict=True):
-            some = at[first:last]
-            offsets, ordinals = lookup_points(blocks, asked.take(pa.array(some)))
-            yield some + start, offsets, ordinals
+            if codes is None:
+                offsets, ordinals = lookup_points(blocks, asked.slice(first, last - first))
+            else:
+                offsets, ordinals = lookup_codes(blocks, codes[first:last])
+            yield at[first:last] + start, offsets, ordinals
 
 
 class _Row:
@@ -292,8 +298,7 @@ def _groups_of(
     """First row group of each of ascending ranges of byte strings, and the one behind its last."""
     text = opened.footer.text
     if text is None:
-        known = pa.array(opened.firsts, pa.binary())
-        first, last = (np.asarray(places(keys, known)) for keys in (lows, highs))
+        first, last = (places(keys, opened.firsts) for keys in (lows, highs))
     else:
         first, last = (
             np.searchsorted(opened.firsts, text.encode(keys)[0], side="right") - 1
@@ -305,6 +310,11 @@ def _groups_of(
 
 def _overlapping(intervals: Sequence[Interval], low: Code, high: Code) -> list[Interval]:
     """The sorted disjoint intervals that hold a code from low to high, both included."""
+    if len(intervals) == 1:
+        first, behind = intervals[0]
+        below = first is None or first <= high  # type: ignore[operator]
+        above = behind is None or behind > low  # type: ignore[operator]
+        return list(intervals) if below and above else []
     # only the first interval can lack a start, only the last an end
     start = bisect.bisect_right(
         intervals, low, hi=len(intervals) - (intervals[-1][1] is None), key=_end
