@@ -38,6 +38,10 @@ __all__ = ["holders", "narrow"]
 _BATCH_ROWS = 500_000
 _FIRST_ROWS = 20_000
 _HELD = "held binary"
+# keys come in order, so nothing is needed twice; memory that is used again costs less than fresh
+_CACHE_BYTES = 32 << 20
+# so many keys are worth a task of their own
+_TASK_ROWS = 50_000
 
 
 def narrow(spark: SparkSession, plan: DeletePlan, locations: Iterable[str] = ()) -> list[Reason]:
@@ -68,7 +72,7 @@ def narrow(spark: SparkSession, plan: DeletePlan, locations: Iterable[str] = ())
         if found is None:
             continue
         try:
-            reasons.append(_narrow(plan, kind, found, types))
+            reasons.append(_narrow(spark, plan, kind, found, types))
         except Exception as error:  # noqa: BLE001 - without the index all data files are read
             # an error of a worker brings the worker's whole stack
             short = error if isinstance(error, LakesieveError) else OSError(_first_line(error))
@@ -92,7 +96,13 @@ def _best(kind: Kind, usable: Sequence[UsableIndex]) -> OpenedIndex | None:
     return max(fitting, key=lambda index: len(index.definition.columns), default=None)
 
 
-def _narrow(plan: DeletePlan, kind: Kind, index: OpenedIndex, types: dict[int, KeyType]) -> Reason:
+def _narrow(
+    spark: SparkSession,
+    plan: DeletePlan,
+    kind: Kind,
+    index: OpenedIndex,
+    types: dict[int, KeyType],
+) -> Reason:
     definition = index.definition
     paths = index.paths().combine_chunks()
     if pc.any(pc.match_substring(paths, "\n")).as_py():
@@ -109,8 +119,11 @@ def _narrow(plan: DeletePlan, kind: Kind, index: OpenedIndex, types: dict[int, K
     )
     names = [f"key_{n}" for n in range(len(keys))]
     deleted = plan.deletes(kind).select(*keys)
-    # neighbours go to one task in order, which so reads every row group once
-    in_order = deleted.repartitionByRange(*names).sortWithinPartitions(*names)
+    # neighbours go to one task in order, which so reads every row group once. The number is told,
+    # or Spark would join the small partitions to one
+    most = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+    tasks = max(1, min(most, kind.records // _TASK_ROWS))
+    in_order = deleted.repartitionByRange(tasks, *names).sortWithinPartitions(*names)
     masks = in_order.mapInArrow(stage, _HELD).collect()
     held = np.zeros(len(paths), bool)
     for row in masks:
@@ -134,7 +147,8 @@ def holders(
     """
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        index = OpenedIndex(state, IndexReader(IndexStore(storage), state, BlockCache()))
+        reader = IndexReader(IndexStore(storage), state, BlockCache(_CACHE_BYTES))
+        index = OpenedIndex(state, reader)
         held = np.zeros(len(wanted), bool)
         for keys in _gathered(batches):
             # deletes that are everywhere need not be looked up to the end

@@ -51,6 +51,8 @@ _SOURCES = JavaSources(
 )
 _PLAN = "lakesieve.deletes.DeletePlan"
 _FILES_TYPE = f"{PLANNED_FILE} string, {GROUP} int, {SEQUENCE} bigint"
+# about 30 MB in each process
+_BROADCAST_RECORDS = 250_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,6 +167,11 @@ class DeletePlan:
         if unit == ALL:
             return tuple(kind for kind in self.kinds if kind.reaching)
         return tuple(k for k in self.kinds if k.reaching and self.java.reaching(k.number, unit))
+
+    def is_small(self, kind: Kind) -> bool:
+        """Whether a kind's deletes may be broadcast, in a session that broadcasts at all."""
+        threshold = self._spark.conf.get("spark.sql.autoBroadcastJoinThreshold") or ""
+        return kind.records <= _BROADCAST_RECORDS and not threshold.startswith("-")
 
     def commit(self) -> Any:
         """The Java object that commits the work on this plan."""

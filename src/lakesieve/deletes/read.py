@@ -98,11 +98,13 @@ def newest_deletes(plan: DeletePlan, kind: Kind, unit: int = ALL) -> DataFrame:
     by = [f"{_KEY}{n}" for n in range(len(keys))]
     if not kind.everywhere:
         by.append(_DELETE_GROUP)
-    return (
+    newest = (
         rows.select(*keys, F.col(GROUP).alias(_DELETE_GROUP), SEQUENCE)
         .groupBy(*by)
         .agg(F.max(SEQUENCE).alias(DELETE_SEQUENCE))
     )
+    # the rows of data files are then joined where they are read
+    return F.broadcast(newest) if plan.is_small(kind) else newest
 
 
 def deleted_by(kind: Kind) -> Column:
