@@ -67,13 +67,11 @@ public final class JoinKeys {
     }
   }
 
-  /** Go through the plan as it was found; false when there is nothing to replace. */
-  public boolean apply(LogicalPlan plan) {
-    if (this.limits.isOff() || this.found.isEmpty()) return false;
+  /** Go through the plan as it was found. */
+  public void apply(LogicalPlan plan) {
+    if (this.limits.isOff() || this.found.isEmpty()) return;
     visit(plan, false);
-    if (this.rows.isEmpty()) return false;
-    samePruning(plan);
-    return true;
+    if (!this.rows.isEmpty()) samePruning(plan);
   }
 
   /** @param carries whether what is not matched below is carried over from one file to another */
