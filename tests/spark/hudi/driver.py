@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["DRIVERS", "HudiDriver"]
+__all__ = ["DRIVERS", "HudiDriver", "MergeOnReadDriver", "OlderDriver"]
 
 
 class HudiDriver:
@@ -126,6 +126,15 @@ class MergeOnReadDriver(HudiDriver):
             "op => 'scheduleAndExecute'",
             "options => 'hoodie.compact.inline.max.delta.commits=1'",
         )
+
+
+class OlderDriver(MergeOnReadDriver):
+    """The same as Hudi 0.14 writes it: log files are named by their base file's commit."""
+
+    settings = MergeOnReadDriver.settings | {
+        "hoodie.write.table.version": "6",
+        "hoodie.write.auto.upgrade": "false",
+    }
 
 
 DRIVERS = {"copy_on_write": HudiDriver, "merge_on_read": MergeOnReadDriver}

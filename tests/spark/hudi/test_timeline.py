@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.spark.hudi.driver import DRIVERS, HudiDriver, MergeOnReadDriver
+from tests.spark.hudi.driver import DRIVERS, HudiDriver, MergeOnReadDriver, OlderDriver
 
 import lakesieve as ls
-from lakesieve.errors import NotFoundError
+from lakesieve.errors import NotFoundError, UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -107,6 +107,41 @@ def test_log_files_are_read(spark: SparkSession, merged: HudiDriver, both: Both)
     assert (pruned.files_read, pruned.uncovered) == (1, 0)
     assert both(lambda: merged.frame().where("k = 4999")).files_read == 0
     assert index.verify_rows(files=None).wrong == ()
+
+
+def test_tables_of_older_versions(spark: SparkSession, tmp_path: Path, both: Both) -> None:
+    """Where a log file's name does not tell its commits, its slice is read at any instant."""
+    table = OlderDriver(spark, tmp_path / "t", "timeline_older")
+    table.append(_rows(spark, 0, 600, FILES))
+    index = ls.create_index(table.name, ["k"], spark=spark)
+    first = str(ls.find_files(table.name, "k = 856", spark=spark).version)
+    assert both(lambda: table.frame().where("k = 856")).files_read == 1
+
+    table.write(_rows(spark, 17, 18, 1).selectExpr("id", "5000L AS k", "x"), "upsert")
+
+    assert both(lambda: table.frame().where("k = 5000")).uncovered == 1
+    then = {"as.of.instant": first}
+    pruned = both(lambda: table.frame(**then).where(f"k = {17 * 7919 % 1009}"))
+    assert (pruned.files_total, pruned.files_read, pruned.uncovered) == (FILES, 1, 1)
+    index.refresh()
+    assert both(lambda: table.frame().where("k = 4999")).files_read == 1
+    config = (table.folder / ".hoodie" / "hoodie.properties").read_text()
+    assert "hoodie.table.version=6" in config
+
+
+def test_columns_changed_under_a_table(spark: SparkSession, plain: HudiDriver, both: Both) -> None:
+    """A table of which Hudi keeps the schemas is left alone: its files may have other columns."""
+    spark.conf.set("hoodie.schema.on.read.enable", "true")
+    try:
+        spark.sql(f"ALTER TABLE {plain.entry} ALTER COLUMN x TYPE DOUBLE")
+        pruned = both(lambda: spark.table(plain.entry).where("k = 856"))
+        with pytest.raises(UnsupportedError, match="evolution"):
+            ls.create_index(plain.entry, ["id"], spark=spark)
+    finally:
+        spark.conf.unset("hoodie.schema.on.read.enable")
+
+    assert pruned.files_read == pruned.files_total == FILES
+    assert [str(reason.code) for reason in pruned.reasons] == ["scan-unsupported"]
 
 
 def test_clustering_makes_new_files(spark: SparkSession, plain: HudiDriver, both: Both) -> None:
