@@ -25,7 +25,9 @@ def main() -> int:
     formats = line_of(pyspark.__version__).formats
     kinds = [name for name, kind in KINDS.items() if kind.format in formats]
     parser = argparse.ArgumentParser(prog="python -m bench.commands", description=__doc__)
-    parser.add_argument("kinds", nargs="*", choices=[[], *kinds], default=[])
+    known = f"one of {', '.join(kinds)}"
+    choices = [[], *kinds]  # argparse looks up the default, too
+    parser.add_argument("kinds", nargs="*", metavar="KIND", choices=choices, default=[], help=known)
     parser.add_argument("--rows", type=float, default=20e6, help="rows of each table (20e6)")
     parser.add_argument("--files", type=int, default=1000, help="data files of each table (1000)")
     parser.add_argument("--rounds", type=int, default=3, help="timed rounds of each way (3)")

@@ -32,7 +32,11 @@ SLOW = {"Lance BTREE"}
 def main() -> int:
     """Run the layouts asked for; exit status 1 when a bound is missed."""
     parser = argparse.ArgumentParser(prog="python -m bench.core", description=__doc__)
-    parser.add_argument("layouts", nargs="*", choices=[[], *LAYOUTS], default=[])
+    known = f"one of {', '.join(map(repr, LAYOUTS))} (default: all)".replace("%", "%%")
+    choices = [[], *LAYOUTS]  # argparse looks up the default, too
+    parser.add_argument(
+        "layouts", nargs="*", metavar="LAYOUT", choices=choices, default=[], help=known
+    )
     parser.add_argument("--rows", type=float, default=20e6, help="rows a layout (20e6)")
     parser.add_argument("--stream", type=float, default=200e6, help="pairs of the streaming build")
     parser.add_argument("--dir", type=Path, help="where data is kept (default: temporary)")
