@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-.venv/bin/pytest -m "not spark"
+.venv/bin/pytest -m "not spark" --numprocesses auto
 
 # one line after the other would leave half of two cores idle
 log=$(mktemp)
