@@ -129,6 +129,33 @@ def test_tables_of_older_versions(spark: SparkSession, tmp_path: Path, both: Bot
     assert "hoodie.table.version=6" in config
 
 
+def test_bootstrapped_files_are_read(spark: SparkSession, tmp_path: Path, both: Both) -> None:
+    """Files whose rows lie in those of another table are read, also as part of a table."""
+    source = tmp_path / "source"
+    _rows(spark, 0, 600, FILES).write.parquet(str(source))
+    table = HudiDriver(spark, tmp_path / "t", "timeline_bootstrapped")
+    table.write(
+        _rows(spark, 0, 0, 1),
+        "bootstrap",
+        **{
+            "hoodie.bootstrap.base.path": str(source),
+            "hoodie.metadata.index.column.stats.enable": "false",
+            "hoodie.bootstrap.mode.selector": "org.apache.hudi.client.bootstrap.selector."
+            "MetadataOnlyBootstrapModeSelector",
+            "hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen."
+            "NonpartitionedKeyGenerator",
+        },
+    )
+    ls.create_index(table.name, ["k"], spark=spark)
+
+    pruned = both(lambda: table.frame().where("k = 856"))
+    assert (pruned.files_total, pruned.files_read) == (FILES, FILES)
+    table.append(_rows(spark, 600, 700, 2))
+    ls.open_index(table.name, "k", spark=spark).refresh()
+    pruned = both(lambda: table.frame().where("k = 856"))
+    assert (pruned.files_total, pruned.files_read) == (FILES + 2, FILES)
+
+
 def test_columns_changed_under_a_table(spark: SparkSession, plain: HudiDriver, both: Both) -> None:
     """A table of which Hudi keeps the schemas is left alone: its files may have other columns."""
     spark.conf.set("hoodie.schema.on.read.enable", "true")
