@@ -37,7 +37,10 @@ _RULE = (
 _FILES = (*_RULE, "spark/FileRelations", "spark/KeptFileIndex")
 _ADAPTERS = {
     "iceberg": ("IcebergScans", (*_BASE, "spark/CatalystJson", "spark/IcebergScans")),
-    "delta": ("DeltaScans", (*_FILES, "tables/DeltaFiles", "spark/DeltaScans")),
+    "delta": (
+        "DeltaScans",
+        (*_FILES, "tables/DeltaFiles", "spark/KeptDeltaFiles", "spark/DeltaScans"),
+    ),
     "hudi": ("HudiScans", (*_FILES, "tables/HudiFiles", "spark/HudiScans")),
     "parquet": ("ParquetScans", (*_FILES, "spark/ParquetScans")),
 }

@@ -136,13 +136,12 @@ public final class DeltaScans implements ScanAdapter {
     TahoeFileIndex old = (TahoeFileIndex) index(leaf);
     return FileRelations.with(
         leaf,
-        new TahoeBatchFileIndex(
+        new KeptDeltaFiles(
             FileScans.relation(leaf).sparkSession(),
             PRUNED,
             FileRelations.seq(files),
             old.deltaLog(),
             old.path(),
-            snapshot,
-            false));
+            snapshot));
   }
 }
