@@ -5,13 +5,10 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-import pyspark
 import pytest
 from tests.spark.drivers import DRIVERS, DeltaIdDriver
 
-from lakesieve.tables.lines import LINES, line_of
 from lakesieve.testing.contract import TableContract
-from lakesieve.testing.generated import KEYS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -42,9 +39,7 @@ def _tables(
 
 
 class TestTables(TableContract):
-    """Every format passes; what differs between the lines of Spark takes fewer keys to find."""
-
-    keys = KEYS if line_of(pyspark.__version__) == LINES[0] else KEYS[::2]
+    """Every format passes."""
 
     @pytest.fixture(params=DRIVERS, ids=str)
     def make_table(

@@ -49,7 +49,7 @@ def versions(spark: SparkSession, layout: Layout) -> Iterator[list[str]]:
     rows.writeTo(name).append()
     if layout.deletes:
         spark.sql(f"DELETE FROM {name} WHERE id % 10 = 3")
-    for column in layout.indexed if NEWEST else layout.indexed[::2]:
+    for column in layout.indexed:
         ls.create_index(name, [column], spark=spark)
     snapshots = [f"{name} VERSION AS OF {_head(spark, name)}"]
     spark.sql(f"ALTER TABLE {name} CREATE TAG old")
