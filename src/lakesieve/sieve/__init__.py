@@ -20,12 +20,13 @@ from lakesieve.sieve.lookup import (
     distinct,
     lookup_codes,
     lookup_points,
+    lookup_range,
     lookup_ranges,
     lookup_spans,
 )
 from lakesieve.sieve.merge import merge_blocks, merge_streams
 from lakesieve.sieve.pairs import sort_pairs
-from lakesieve.sieve.range_set import RangeSet
+from lakesieve.sieve.range_set import RangeSet, one_range
 from lakesieve.sieve.separators import ABSENT_HITS, with_gaps
 from lakesieve.sieve.text import TextCode
 
@@ -55,10 +56,12 @@ __all__ = [
     "front_decoded",
     "lookup_codes",
     "lookup_points",
+    "lookup_range",
     "lookup_ranges",
     "lookup_spans",
     "merge_blocks",
     "merge_streams",
+    "one_range",
     "prefix_ends",
     "sort_pairs",
     "trade_offs",

@@ -13,6 +13,8 @@ import pyarrow.compute as pc
 from lakesieve.errors import ErrorKind, InvalidInputError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from lakesieve.sieve.text import TextCode
 
 __all__ = ["Blocks", "key_steps"]
@@ -53,6 +55,19 @@ class Blocks:
     def codes(self) -> np.ndarray | None:
         """The separators as an int64 array; ``None`` where they are byte strings."""
         return self.keys.to_numpy() if self.keys.type == pa.int64() else None
+
+    @cached_property
+    def text_at(self) -> Callable[[int], bytes]:
+        """Reads the separator of a block where they are byte strings, without an Arrow scalar."""
+        _, offsets, data = self.keys.buffers()
+        start = self.keys.offset
+        bounds = memoryview(offsets).cast("b").cast("i")[start : start + len(self.keys) + 1]
+        held = memoryview(data or b"")
+
+        def text(at: int) -> bytes:
+            return held[bounds[at] : bounds[at + 1]].tobytes()
+
+        return text
 
     def validate(self) -> None:
         """Check everything that a look-up relies on; counts are not needed for one.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import bisect
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,14 @@ if TYPE_CHECKING:
     from lakesieve.sieve.blocks import Blocks
     from lakesieve.sieve.range_set import RangeSet
 
-__all__ = ["distinct", "lookup_codes", "lookup_points", "lookup_ranges", "lookup_spans"]
+__all__ = [
+    "distinct",
+    "lookup_codes",
+    "lookup_points",
+    "lookup_range",
+    "lookup_ranges",
+    "lookup_spans",
+]
 
 # what reading one key by its number costs, in keys read at once
 _SCALAR_COST = 16
@@ -40,8 +47,7 @@ def lookup_ranges(blocks: Blocks, ranges: RangeSet) -> np.ndarray:
     if len(blocks) == 0 or len(ranges.lows) == 0:
         return np.zeros(0, np.int32)
     if len(ranges.lows) == 1:
-        one = _one_range_of_bytes if blocks.codes is None else _one_range
-        return one(blocks, ranges.lows[0], ranges.highs[0])
+        return lookup_range(blocks, ranges.lows[0], ranges.highs[0])
     first, last = _touched(blocks, ranges)
     some = first < last
     first, last = first[some], last[some]
@@ -53,13 +59,21 @@ def lookup_ranges(blocks: Blocks, ranges: RangeSet) -> np.ndarray:
     return distinct(blocks.ordinals[at])
 
 
-def _one_range(blocks: Blocks, low: int, high: int) -> np.ndarray:
-    """The same for a single range of integers, without what many of them need."""
-    keys: np.ndarray = blocks.codes  # type: ignore[assignment]
-    behind = int(keys.searchsorted(low, side="right"))
-    first = max(behind - 1, 0)
-    last = behind if high == low else int(keys.searchsorted(high, side="right"))
-    if low > blocks.max_key or last <= first:  # type: ignore[operator]
+def lookup_range(blocks: Blocks, low: Any, high: Any) -> np.ndarray:
+    """:func:`lookup_ranges` for a single range, without what many of them need.
+
+    Args:
+        blocks: The blocks to search, at least one.
+        low: First code of the range.
+        high: Its last code, included; for bytes its excluded end, ``None`` for no end.
+    """
+    codes = blocks.codes
+    if codes is None:
+        return _one_range_of_bytes(blocks, low, high)
+    behind = int(codes.searchsorted(low, "right"))
+    last = behind if high == low else int(codes.searchsorted(high, "right"))
+    first = behind - 1 if behind else 0
+    if last <= first or low > blocks.max_key:
         return blocks.ordinals[:0]
     units = blocks.ordinals[blocks.offsets[first] : blocks.offsets[last]]
     return units if last - first == 1 else distinct(units)
@@ -67,12 +81,7 @@ def _one_range(blocks: Blocks, low: int, high: int) -> np.ndarray:
 
 def _one_range_of_bytes(blocks: Blocks, low: bytes, high: bytes | None) -> np.ndarray:
     """The same for a single range of byte strings."""
-    keys, count = blocks.keys, len(blocks)
-
-    def key(at: int) -> bytes:
-        text: bytes = keys[at].as_py()
-        return text
-
+    key, count = blocks.text_at, len(blocks)
     first = max(bisect.bisect_right(range(count), low, key=key) - 1, 0)
     last = count
     if high is not None:
@@ -106,11 +115,11 @@ def _touched(blocks: Blocks, ranges: RangeSet) -> tuple[np.ndarray, np.ndarray]:
         beyond = ranges.lows > blocks.max_key
     else:
         count = len(blocks)
-        first = _search_bytes(blocks.keys, ranges.lows, side="right") - 1
+        first = _search_bytes(blocks, ranges.lows, side="right") - 1
         ended = [high for high in ranges.highs if high is not None]
         last = np.full(len(first), count)
         endless = np.array([high is None for high in ranges.highs], bool)
-        last[~endless] = _search_bytes(blocks.keys, ended, side="left")
+        last[~endless] = _search_bytes(blocks, ended, side="left")
         beyond = np.array([low > blocks.max_key for low in ranges.lows], bool)
     first = np.maximum(first, 0)
     return first, np.where(beyond, first, last)
@@ -136,7 +145,7 @@ def lookup_points(blocks: Blocks, keys: pa.Array) -> tuple[np.ndarray, np.ndarra
         return lookup_codes(blocks, np.where(known, codes, CODE_LIMIT - 1))
     if blocks.codes is not None:
         return lookup_codes(blocks, keys.to_numpy())
-    block = _search_bytes(blocks.keys, keys.to_pylist(), side="right") - 1
+    block = _search_bytes(blocks, keys.to_pylist(), side="right") - 1
     beyond = pc.greater(keys, pa.scalar(blocks.max_key, keys.type)).to_numpy(zero_copy_only=False)
     return _sets(blocks, block, beyond)
 
@@ -186,8 +195,8 @@ def lookup_spans(blocks: Blocks, lows: pa.Array, highs: pa.Array) -> tuple[np.nd
         last = np.searchsorted(blocks.codes, blocks.text.encode(highs)[0], side="right")
         beyond = codes > blocks.max_key
     else:
-        first = _search_bytes(blocks.keys, lows.to_pylist(), side="right") - 1
-        last = _search_bytes(blocks.keys, highs.to_pylist(), side="left")
+        first = _search_bytes(blocks, lows.to_pylist(), side="right") - 1
+        last = _search_bytes(blocks, highs.to_pylist(), side="left")
         beyond = pc.greater(lows, pa.scalar(blocks.max_key, lows.type)).to_numpy(
             zero_copy_only=False
         )
@@ -199,15 +208,15 @@ def lookup_spans(blocks: Blocks, lows: pa.Array, highs: pa.Array) -> tuple[np.nd
 
 
 def _search_bytes(
-    keys: pa.Array, wanted: list[bytes], *, side: Literal["left", "right"]
+    blocks: Blocks, wanted: list[bytes], *, side: Literal["left", "right"]
 ) -> np.ndarray:
-    """``numpy.searchsorted`` for binary keys."""
-    count = len(keys)
+    """``numpy.searchsorted`` for separators that are byte strings."""
+    count = len(blocks)
     if len(wanted) * count.bit_length() * _SCALAR_COST < count:
         # few: read only the keys that the search passes
         search = bisect.bisect_right if side == "right" else bisect.bisect_left
-        places = [search(range(count), text, key=lambda at: keys[at].as_py()) for text in wanted]
+        places = [search(range(count), text, key=blocks.text_at) for text in wanted]
         return np.array(places, np.int64)
     asked = np.empty(len(wanted), object)
     asked[:] = wanted
-    return np.searchsorted(keys.to_numpy(zero_copy_only=False), asked, side=side)
+    return np.searchsorted(blocks.keys.to_numpy(zero_copy_only=False), asked, side=side)

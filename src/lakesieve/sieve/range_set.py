@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from lakesieve.sieve.text import TextCode
 
-__all__ = ["RangeSet"]
+__all__ = ["RangeSet", "one_range"]
 
 Code = int | bytes
 Interval = tuple[Code | None, Code | None]
@@ -54,7 +54,8 @@ class RangeSet:
             text: The text code of the blocks, if they have one.
         """
         if len(intervals) == 1:
-            return cls._of_one(*intervals[0], physical, text)
+            one = one_range(*intervals[0], physical, text)
+            return cls(lows=[], highs=[]) if one is None else cls(lows=[one[0]], highs=[one[1]])
         if physical == "bytes":
             texts: list[tuple[Any, Any]] = [
                 (_as_bytes(low) or b"", _as_bytes(high)) for low, high in intervals
@@ -70,22 +71,6 @@ class RangeSet:
             order = np.lexsort((highs, lows))
             lows, highs = lows[order], highs[order]
         return cls(lows=lows, highs=highs)
-
-    @classmethod
-    def _of_one(
-        cls, low: Code | None, high: Code | None, physical: str, text: TextCode | None
-    ) -> RangeSet:
-        """The same for one interval, without what arrays take."""
-        if physical == "bytes":
-            start, end = _as_bytes(low) or b"", _as_bytes(high)
-            some = end is None or start < end
-            if text is None:
-                return cls(lows=[start] * some, highs=[end] * some)
-            first, behind = text.interval(start, end) if some else (0, 0)
-        else:
-            first, behind = _clamp(low, _LOWEST), _clamp(high, _HIGHEST + 1)
-        some = first < behind
-        return cls(lows=[first] * some, highs=[behind - 1] * some)
 
     def between(self, low: Code | None, high: Code | None) -> RangeSet:
         """Those of disjoint ranges that hold a code of ``[low, high)``."""
@@ -132,6 +117,34 @@ class RangeSet:
         return search(firsts, high)
 
 
+def one_range(
+    low: Code | None, high: Code | None, physical: str, text: TextCode | None = None
+) -> tuple[Any, Any] | None:
+    """The only range of :meth:`RangeSet.from_intervals` for one interval, without arrays.
+
+    Args:
+        low: Its first code, ``None`` meaning unbounded.
+        high: What ends it, not included, in the same way.
+        physical: ``int64`` or ``bytes``: what the blocks hold, or their text codes stand for.
+        text: The text code of the blocks, if they have one.
+
+    Returns:
+        First and last code, for bytes first code and excluded end; ``None`` where it is empty.
+    """
+    first: int
+    behind: int
+    if physical == "bytes":
+        start, end = _as_bytes(low) or b"", _as_bytes(high)
+        if end is not None and start >= end:
+            return None
+        if text is None:
+            return start, end
+        first, behind = text.interval(start, end)
+    else:
+        first, behind = _clamp(low, _LOWEST), _clamp(high, _HIGHEST + 1)
+    return (first, behind - 1) if first < behind else None
+
+
 def _int_bounds(intervals: Sequence[Interval]) -> tuple[np.ndarray, np.ndarray]:
     pairs = [(_clamp(low, _LOWEST), _clamp(high, _HIGHEST + 1) - 1) for low, high in intervals]
     kept = [pair for pair in pairs if pair[0] <= pair[1]]
@@ -142,7 +155,9 @@ def _int_bounds(intervals: Sequence[Interval]) -> tuple[np.ndarray, np.ndarray]:
 def _clamp(code: Code | None, absent: int) -> int:
     if not isinstance(code, int):
         return absent
-    return max(_LOWEST, min(code, _HIGHEST + 1))
+    if _LOWEST <= code <= _HIGHEST:
+        return code
+    return _LOWEST if code < _LOWEST else _HIGHEST + 1
 
 
 def _as_bytes(code: Code | None) -> bytes | None:

@@ -24,20 +24,27 @@ class BlockCache:
     def __init__(self, limit: int = CACHE_BYTES) -> None:
         self._limit = limit
         self._held = 0
-        self._parts: OrderedDict[tuple[str, ...], tuple[Any, int]] = OrderedDict()
+        self._parts: OrderedDict[tuple[object, ...], tuple[Any, int]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def __contains__(self, key: tuple[str, ...]) -> bool:
+    def __contains__(self, key: tuple[object, ...]) -> bool:
         with self._lock:
             return key in self._parts
 
-    def get(self, key: tuple[str, ...], make: Callable[[], tuple[Any, int]]) -> Any:
-        """The part under a key, made (with its size in bytes) where it is not held."""
+    def held(self, key: tuple[object, ...]) -> Any:
+        """The part under a key, ``None`` where it is not held."""
         with self._lock:
             known = self._parts.get(key)
-            if known is not None:
-                self._parts.move_to_end(key)
-                return known[0]
+            if known is None:
+                return None
+            self._parts.move_to_end(key)
+            return known[0]
+
+    def get(self, key: tuple[object, ...], make: Callable[[], tuple[Any, int]]) -> Any:
+        """The part under a key, made (with its size in bytes) where it is not held."""
+        known = self.held(key)
+        if known is not None:
+            return known
         part, size = make()
         with self._lock:
             if key not in self._parts:

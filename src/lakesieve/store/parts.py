@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from lakesieve.format import corrupt, decode_catalogue, decode_footer, decode_row_group
@@ -32,12 +33,14 @@ class OpenedSegment:
         version: Which object it was read from.
         footer: Its footer.
         firsts: First codes of its row groups.
+        physical: ``int64`` or ``bytes``: what its keys are.
     """
 
     entry: SegmentEntry
     version: str
     footer: SegmentFooter
     firsts: Sequence[int | bytes]
+    physical: str
 
 
 class IndexParts:
@@ -77,19 +80,28 @@ class IndexParts:
         """A segment with its footer."""
         storage = self._roots[entry.root]
         version = storage.stamp(entry.path)
-
-        def make() -> tuple[OpenedSegment, int]:
-            start = entry.size - entry.footer_length
-            data = storage.get_range(entry.path, start, entry.footer_length)
-            footer = decode_footer(data, entry)
-            if footer.unit_count > self._files[entry.catalogue]:
-                raise corrupt(entry.path, "it counts more files than its catalogue has")
-            firsts = [group.first_key for group in footer.groups]
-            opened = OpenedSegment(entry=entry, version=version, footer=footer, firsts=firsts)
-            return opened, 4 * len(data)
-
-        opened: OpenedSegment = self._cache.get((storage.location, entry.path, version, ""), make)
+        key = (storage.location, entry.path, version, "")
+        opened: OpenedSegment | None = self._cache.held(key)
+        if opened is None:
+            opened = self._cache.get(key, partial(self._open, storage, entry, version))
         return opened
+
+    def _open(
+        self, storage: Storage, entry: SegmentEntry, version: str
+    ) -> tuple[OpenedSegment, int]:
+        start = entry.size - entry.footer_length
+        data = storage.get_range(entry.path, start, entry.footer_length)
+        footer = decode_footer(data, entry)
+        if footer.unit_count > self._files[entry.catalogue]:
+            raise corrupt(entry.path, "it counts more files than its catalogue has")
+        opened = OpenedSegment(
+            entry=entry,
+            version=version,
+            footer=footer,
+            firsts=[group.first_key for group in footer.groups],
+            physical="bytes" if isinstance(entry.key_min, bytes) else "int64",
+        )
+        return opened, 4 * len(data)
 
     def row_groups(
         self, opened: OpenedSegment, numbers: Sequence[int]
@@ -99,31 +111,29 @@ class IndexParts:
             some = numbers[start : start + _AHEAD]
             fetched = self._fetched(opened, some) if len(some) > 1 else {}
             for number in some:
-                yield number, self._row_group(opened, number, fetched)
+                yield number, self.row_group(opened, number, fetched.get(number))
 
-    def _row_group(
-        self, opened: OpenedSegment, number: int, fetched: Mapping[int, bytes]
-    ) -> Blocks:
+    def row_group(self, opened: OpenedSegment, number: int, data: bytes | None = None) -> Blocks:
         """A row group of a segment, of which the bytes may be at hand."""
-        entry = opened.entry
-        storage = self._roots[entry.root]
-
-        def make() -> tuple[Blocks, int]:
-            group = opened.footer.groups[number]
-            data = fetched.get(number) or storage.get_range(entry.path, group.start, group.length)
-            blocks = decode_row_group(opened.footer, number, data)
-            return blocks, blocks.keys.nbytes + blocks.offsets.nbytes + blocks.ordinals.nbytes
-
-        key = (storage.location, entry.path, opened.version, str(number))
-        blocks: Blocks = self._cache.get(key, make)
+        key = (self._roots[opened.entry.root].location, opened.entry.path, opened.version, number)
+        blocks: Blocks | None = self._cache.held(key)
+        if blocks is None:
+            blocks = self._cache.get(key, partial(self._decode, opened, number, data))
         return blocks
+
+    def _decode(self, opened: OpenedSegment, number: int, data: bytes | None) -> tuple[Blocks, int]:
+        entry, group = opened.entry, opened.footer.groups[number]
+        if data is None:
+            data = self._roots[entry.root].get_range(entry.path, group.start, group.length)
+        blocks = decode_row_group(opened.footer, number, data)
+        return blocks, blocks.keys.nbytes + blocks.offsets.nbytes + blocks.ordinals.nbytes
 
     def _fetched(self, opened: OpenedSegment, numbers: Sequence[int]) -> dict[int, bytes]:
         """The bytes of those row groups that are not held."""
         entry = opened.entry
         storage = self._roots[entry.root]
         place = (storage.location, entry.path, opened.version)
-        missing = [number for number in numbers if (*place, str(number)) not in self._cache]
+        missing = [number for number in numbers if (*place, number) not in self._cache]
         if not missing:
             return {}
         groups = [opened.footer.groups[number] for number in missing]

@@ -14,13 +14,15 @@ from lakesieve.sieve import (
     distinct,
     lookup_codes,
     lookup_points,
+    lookup_range,
     lookup_ranges,
     lookup_spans,
-    wide_code,
+    one_range,
 )
 from lakesieve.store.borrowers import root_storage
 from lakesieve.store.parts import IndexParts, OpenedSegment
 from lakesieve.store.places import between, in_bytes, in_words, places
+from lakesieve.store.segment_row import SegmentRow, least_groups
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,17 +30,18 @@ if TYPE_CHECKING:
     from lakesieve.format import CatalogueEntry, SegmentEntry
     from lakesieve.store.cache import BlockCache
     from lakesieve.store.index_store import IndexStore
+    from lakesieve.store.segment_row import Code, Interval
     from lakesieve.store.snapshot import Snapshot
 
 __all__ = ["IndexReader"]
-
-Code = int | bytes
-Interval = tuple[Code | None, Code | None]
 
 FEW_ROW_GROUPS, MANY_ROW_GROUPS = 512, 4096
 """Row groups that one look-up may read, between these two twice as many as there are data files:
 to read one takes a few milliseconds, as part of a data file does, and beyond that scanning the
 table is the better plan."""
+
+# of an index with more segments than that around a key, a plan costs little beside reading them
+_FEW_SEGMENTS = 16
 
 # of more row groups than twice that, so many tell whether the others are worth reading
 _SAMPLE = 32
@@ -75,7 +78,7 @@ class IndexReader:
         self._worth = min(max(doubled, FEW_ROW_GROUPS), MANY_ROW_GROUPS)
         self._row_groups = sum(entry.row_groups for entry in snapshot.segments)
         rows = (
-            _Row([entry for entry in snapshot.segments if isinstance(entry.key_min, kind)])
+            SegmentRow([entry for entry in snapshot.segments if isinstance(entry.key_min, kind)])
             for kind in (int, bytes)
         )
         self._rows = [row for row in rows if row.entries]
@@ -107,18 +110,21 @@ class IndexReader:
             IndexFormatError: A file of the index is too new.
         """
         if most_row_groups is None:
+            if len(intervals) == 1:
+                found = self._in_one_row_group(*intervals[0])
+                if found is not None:
+                    return found
             most_row_groups = self._worth
         wanted = [touched for row in self._rows for touched in row.touching(intervals)]
         if self._row_groups > most_row_groups:
             # before any footer is read
-            least = sum(_least_groups(entry, mine) for entry, mine in wanted)
+            least = sum(least_groups(entry, mine) for entry, mine in wanted)
             if least > most_row_groups:
                 return None
         plans: list[_Plan] = []
         for entry, mine in wanted:
             opened = self._parts.segment(entry)
-            physical = "bytes" if isinstance(entry.key_min, bytes) else "int64"
-            ranges = RangeSet.from_intervals(mine, physical, opened.footer.text)
+            ranges = RangeSet.from_intervals(mine, opened.physical, opened.footer.text)
             if len(ranges):
                 plans.append((opened, ranges, ranges.parts(opened.firsts)))
         total = sum(len(groups) for _, _, groups in plans)
@@ -127,6 +133,35 @@ class IndexReader:
         if total > 2 * _SAMPLE and self._needs_all(plans, total):
             return {catalogue: np.arange(files) for catalogue, files in self._files.items()}
         return self._units(plans)
+
+    def _in_one_row_group(
+        self, low: Code | None, high: Code | None
+    ) -> dict[str, np.ndarray] | None:
+        """The answer for an interval that lies in one row group of each segment, as points do.
+
+        Without plans, which would take longer than all the rest; ``None`` where there is more to
+        read.
+        """
+        found: dict[str, np.ndarray] = {}
+        for row in self._rows:
+            low, high = row.own(low), row.own(high)
+            entries = row.meeting(low, high)
+            if len(entries) > _FEW_SEGMENTS:
+                return None
+            for entry in entries:
+                opened = self._parts.segment(entry)
+                codes = one_range(low, high, opened.physical, opened.footer.text)
+                if codes is None:
+                    continue
+                number = _only_group(opened.firsts, *codes)
+                if number is None:
+                    return None
+                units = lookup_range(self._parts.row_group(opened, number), *codes)
+                held = found.get(entry.catalogue)
+                if held is not None:
+                    units = distinct(np.concatenate([held, units]))
+                found[entry.catalogue] = units
+        return found
 
     def _units(self, plans: Sequence[_Plan]) -> dict[str, np.ndarray]:
         found: dict[str, list[np.ndarray]] = {}
@@ -245,36 +280,6 @@ class IndexReader:
             yield at[first:last] + start, offsets, ordinals
 
 
-class _Row:
-    """Segments whose keys are of one physical type, by their first key.
-
-    Args:
-        entries: The segments; their key ranges may overlap.
-    """
-
-    def __init__(self, entries: list[SegmentEntry]) -> None:
-        self.entries = sorted(entries, key=lambda entry: (entry.key_min, entry.catalogue))
-        self.is_bytewise = any(isinstance(entry.key_min, bytes) for entry in entries)
-        self._firsts = [entry.key_min for entry in self.entries]
-        # ascending, as the ends of overlapping segments are not
-        self._ends = list(itertools.accumulate((e.key_max for e in self.entries), max))
-
-    def touching(self, intervals: Sequence[Interval]) -> list[tuple[SegmentEntry, list[Interval]]]:
-        """The segments that hold codes of any interval, found by binary search, and which those."""
-        if not intervals:
-            return []
-        if self.is_bytewise:
-            intervals = [(_wide(low), _wide(high)) for low, high in intervals]
-        low, high = intervals[0][0], intervals[-1][1]
-        start = 0 if low is None else bisect.bisect_left(self._ends, low)
-        end = len(self.entries) if high is None else bisect.bisect_left(self._firsts, high)
-        touched = [
-            (entry, _overlapping(intervals, entry.key_min, entry.key_max))
-            for entry in self.entries[start:end]
-        ]
-        return [(entry, mine) for entry, mine in touched if mine]
-
-
 def _merged(
     found: dict[str, list[tuple[np.ndarray, np.ndarray]]],
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -308,33 +313,6 @@ def _groups_of(
     return first, np.maximum(first, last) + 1
 
 
-def _overlapping(intervals: Sequence[Interval], low: Code, high: Code) -> list[Interval]:
-    """The sorted disjoint intervals that hold a code from low to high, both included."""
-    if len(intervals) == 1:
-        first, behind = intervals[0]
-        below = first is None or first <= high  # type: ignore[operator]
-        above = behind is None or behind > low  # type: ignore[operator]
-        return list(intervals) if below and above else []
-    # only the first interval can lack a start, only the last an end
-    start = bisect.bisect_right(
-        intervals, low, hi=len(intervals) - (intervals[-1][1] is None), key=_end
-    )
-    end = bisect.bisect_right(intervals, high, lo=int(intervals[0][0] is None), key=_start)
-    return list(intervals[start:end])
-
-
-def _start(interval: Interval) -> Code:
-    return interval[0]  # type: ignore[return-value]
-
-
-def _end(interval: Interval) -> Code:
-    return interval[1]  # type: ignore[return-value]
-
-
-def _wide(code: Code | None) -> Code | None:
-    return wide_code(code) if isinstance(code, int) else code
-
-
 def _extent(opened: OpenedSegment, number: int) -> tuple[Code | None, Code | None]:
     """Codes that a row group answers for; the outer ones without a bound."""
     low = opened.firsts[number] if number else None
@@ -342,9 +320,14 @@ def _extent(opened: OpenedSegment, number: int) -> tuple[Code | None, Code | Non
     return low, high
 
 
-def _least_groups(entry: SegmentEntry, intervals: Sequence[Interval]) -> int:
-    """Row groups that must be read for sure, told without the footer."""
-    low, high = intervals[0]
-    below = low is None or low <= entry.key_min  # type: ignore[operator]
-    above = high is None or high > entry.key_max  # type: ignore[operator]
-    return entry.row_groups if below and above else 1
+def _only_group(firsts: Sequence[Code], low: Code, high: Code | None) -> int | None:
+    """The row group that holds a range of codes, ``None`` where there are several."""
+    group = max(bisect.bisect_right(firsts, low) - 1, 0)
+    if group + 1 == len(firsts):
+        return group
+    behind = firsts[group + 1]
+    if high is None:
+        return None
+    # an end of bytes is not included
+    inside = high <= behind if isinstance(high, bytes) else high < behind  # type: ignore[operator]
+    return group if inside else None
