@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakesieve.format.streams import StreamError, decode_stream, encode_stream
+from lakesieve.format.streams import StreamError, StreamWriter, decode_stream
+
+
+def encode_stream(values: np.ndarray) -> bytes:
+    """Write one stream alone."""
+    return StreamWriter().write("", values)
+
 
 words = (
     st.integers(0, 3)
@@ -79,3 +85,26 @@ def test_long_streams_are_read_back(bits: int) -> None:
         values = random.integers(0, 2**bits, count, dtype=np.uint64, endpoint=True)
         found, _ = decode_stream(memoryview(encode_stream(values)), 0, count)
         assert np.array_equal(found, values)
+
+
+@given(st.lists(st.lists(words, max_size=40), max_size=20))
+def test_streams_of_one_name_are_read_back(streams: list[list[int]]) -> None:
+    """What is kept of a stream for those that follow harms none of them."""
+    writer = StreamWriter()
+    for values in streams:
+        data = writer.write("one", np.array(values, np.uint64))
+        assert decode_stream(memoryview(data), 0, len(values))[0].tolist() == values
+
+
+def test_streams_of_one_name_stay_small() -> None:
+    """Streams that change take hardly more than if each was written alone."""
+    random = np.random.default_rng(3)
+    writer = StreamWriter()
+    streams = [
+        random.geometric(0.5 ** (1 + turn // 5), 5_000)
+        if turn % 7
+        else np.tile([3, 1, 9, 4], 1_000)
+        for turn in range(40)
+    ]
+    together = sum(len(writer.write("one", values)) for values in streams)
+    assert together < 1.03 * sum(len(encode_stream(values)) for values in streams)

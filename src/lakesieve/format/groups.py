@@ -11,10 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakesieve.errors import InvalidInputError
-from lakesieve.format.streams import StreamError, bits_a_value, decode_stream, encode_stream
+from lakesieve.format.streams import StreamError, StreamWriter, bits_a_value, decode_stream
 from lakesieve.sieve import Blocks, front_coded, front_decoded, prefix_ends, with_gaps
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lakesieve.sieve import TextCode
 
 __all__ = [
@@ -52,10 +54,17 @@ _MANY = 8
 _SAMPLE = 4096
 
 
-def encode_group(keys: pa.Array, offsets: np.ndarray, ordinals: np.ndarray, units: int) -> bytes:
+def encode_group(
+    writer: StreamWriter,
+    keys: pa.Array,
+    offsets: np.ndarray,
+    ordinals: np.ndarray,
+    units: int,
+) -> bytes:
     """Write some blocks.
 
     Args:
+        writer: Writes the streams of all row groups of a segment.
         keys: Separators, ``int64`` or ``binary``.
         offsets: Where each set starts in ``ordinals``, one more than keys.
         ordinals: The sets.
@@ -68,13 +77,13 @@ def encode_group(keys: pa.Array, offsets: np.ndarray, ordinals: np.ndarray, unit
     if keys.type == pa.binary():
         ended = np.flatnonzero(gap)
         gap[ended] = _end_prefixes(keys.take(pa.array(ended - 1)), keys.take(pa.array(ended)))
-        streams = _byte_streams(keys, gap)
+        streams = _byte_streams(writer, keys, gap)
     else:
         steps = np.diff(keys.to_numpy().view(np.uint64))
         gap[1:] &= steps < np.uint64(2**64 - 1)  # whose span is one more
-        streams = _int_streams(keys.to_numpy(), gap)
+        streams = _int_streams(writer, keys.to_numpy(), gap)
     own = lengths[~gap]
-    kind, coded = _set_streams(own, ordinals[offsets[0] : offsets[-1]], units)
+    kind, coded = _set_streams(writer, own, ordinals[offsets[0] : offsets[-1]], units)
     return b"".join((_HEADER.pack(kind, len(own)), *streams, *coded))
 
 
@@ -155,7 +164,7 @@ class _Reader:
         return values.astype(np.int64)
 
 
-def _int_streams(keys: np.ndarray, gap: np.ndarray) -> list[bytes]:
+def _int_streams(writer: StreamWriter, keys: np.ndarray, gap: np.ndarray) -> list[bytes]:
     words = keys.view(np.uint64)
     own = words.take(np.flatnonzero(~gap))
     ended = np.flatnonzero(gap) - 1
@@ -172,7 +181,7 @@ def _int_streams(keys: np.ndarray, gap: np.ndarray) -> list[bytes]:
         spans[alike] = usual
         end_rest = np.zeros(len(place) + len(alike), np.uint64)
     streams = [np.array([base, cell]), np.diff(cells), rest, spans, end_rest]
-    return [encode_stream(values) for values in streams]
+    return _written(writer, "keys", streams)
 
 
 def _grid(words: np.ndarray) -> tuple[np.uint64, np.uint64]:
@@ -226,12 +235,16 @@ def _end_prefixes(keys: pa.Array, following: pa.Array) -> np.ndarray:
     return ended
 
 
-def _byte_streams(keys: pa.Array, gap: np.ndarray) -> list[bytes]:
+def _byte_streams(writer: StreamWriter, keys: pa.Array, gap: np.ndarray) -> list[bytes]:
     shared, rest, data = front_coded(keys.filter(pa.array(~gap)))
     spans = np.zeros(len(keys), np.uint64)
     spans[np.flatnonzero(gap) - 1] = 1
     streams = [shared, rest, data, spans[~gap]]
-    return [encode_stream(values) for values in streams]
+    return _written(writer, "texts", streams)
+
+
+def _written(writer: StreamWriter, name: str, streams: Sequence[np.ndarray]) -> list[bytes]:
+    return [writer.write(f"{name} {at}", values) for at, values in enumerate(streams)]
 
 
 def _byte_keys(reader: _Reader, rows: int) -> tuple[pa.Array, np.ndarray, pa.Array]:
@@ -251,7 +264,9 @@ def _byte_keys(reader: _Reader, rows: int) -> tuple[pa.Array, np.ndarray, pa.Arr
     return keys, gaps, ends
 
 
-def _set_streams(lengths: np.ndarray, sets: np.ndarray, units: int) -> tuple[int, list[bytes]]:
+def _set_streams(
+    writer: StreamWriter, lengths: np.ndarray, sets: np.ndarray, units: int
+) -> tuple[int, list[bytes]]:
     if len(sets) == np.count_nonzero(lengths):
         # each key is in one file
         plain, kind, parts = False, _LISTS, [lengths, sets, sets[:0]]
@@ -268,23 +283,24 @@ def _set_streams(lengths: np.ndarray, sets: np.ndarray, units: int) -> tuple[int
         numbers = np.repeat(np.arange(len(lengths)) * units, lengths) + sets
         kind, parts = _STEPS, [np.array([len(sets)]), np.diff(numbers, prepend=-1) - 1]
     if kind == _LISTS:
-        returns = _return_streams(parts[1])
+        returns = _return_streams(writer, parts[1])
         kind = (_RETURNING if len(returns) > 1 else _LISTS) | _AS_THEY_ARE * plain
-        lists = [encode_stream(parts[0]), *returns, encode_stream(parts[2])]
+        lengths_told, others = writer.write("lengths", parts[0]), writer.write("others", parts[2])
+        lists = [lengths_told, *returns, others]
     else:
-        lists = [encode_stream(values) for values in parts]
+        lists = _written(writer, "steps", parts)
     if len(sets) * _SPARSE < len(lengths) * units:
         return kind, lists
     width = (units + 7) // 8
     bits = np.zeros((len(lengths), 8 * width), bool)
     bits[np.repeat(np.arange(len(lengths)), lengths), sets] = True
-    bitmaps = [encode_stream(np.packbits(bits, axis=1).ravel())]
+    bitmaps = [writer.write("bitmaps", np.packbits(bits, axis=1).ravel())]
     if sum(map(len, bitmaps)) < sum(map(len, lists)):
         return _BITMAPS, bitmaps
     return kind, lists
 
 
-def _return_streams(heads: np.ndarray) -> list[bytes]:
+def _return_streams(writer: StreamWriter, heads: np.ndarray) -> list[bytes]:
     """First units told by those of the sets before: in late data, every other set is of one file.
 
     Returns:
@@ -295,13 +311,13 @@ def _return_streams(heads: np.ndarray) -> list[bytes]:
     codes[1:][heads[1:] == heads[:-1]] = _SAME
     other = codes == _OTHER
     if np.count_nonzero(other) > (1 - _EXPECTED) * len(heads):
-        return [encode_stream(heads)]
-    told = [encode_stream(codes), encode_stream(heads[other])]
+        return [writer.write("heads", heads)]
+    told = [writer.write("returns", codes), writer.write("new heads", heads[other])]
     size = sum(map(len, told))
     # an estimate tells where it need not be tried
     if 8 * size < _CLEARLY * bits_a_value(heads) * len(heads):
         return told
-    return min(told, [encode_stream(heads)], key=lambda streams: sum(map(len, streams)))
+    return min(told, [writer.write("heads", heads)], key=lambda streams: sum(map(len, streams)))
 
 
 def _returning(reader: _Reader, count: int, limit: int) -> np.ndarray:

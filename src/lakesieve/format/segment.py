@@ -25,7 +25,7 @@ from lakesieve.format.groups import (
     decode_group,
     encode_group,
 )
-from lakesieve.format.streams import StreamError, compressed, decompressed
+from lakesieve.format.streams import StreamError, StreamWriter, compressed, decompressed
 from lakesieve.sieve import MOST_HEAD_BYTES, Heads, TextCode
 
 if TYPE_CHECKING:
@@ -107,10 +107,12 @@ def encode_segment(
     """
     parts = [_MAGIC]
     at = len(_MAGIC)
+    writer = StreamWriter()
     groups: list[list[Any]] = []
     for start, end in _slices(blocks, group_blocks, group_bytes, unit_count):
         keys = blocks.keys.slice(start, end - start)
-        data = encode_group(keys, blocks.offsets[start : end + 1], blocks.ordinals, unit_count)
+        offsets = blocks.offsets[start : end + 1]
+        data = encode_group(writer, keys, offsets, blocks.ordinals, unit_count)
         first = code_to_json(keys[0].as_py())
         groups.append([first, at, len(data), zlib.crc32(data), end - start])
         parts.append(data)

@@ -10,17 +10,21 @@ from __future__ import annotations
 
 import struct
 from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 __all__ = [
     "StreamError",
+    "StreamWriter",
     "bits_a_value",
     "compressed",
     "decode_stream",
     "decompressed",
-    "encode_stream",
 ]
 
 # codec, low bits, least value, bytes of symbols, of low bits and of escapes
@@ -41,41 +45,80 @@ _ESCAPE_BITS = 32
 # it falls below their entropy there are repetitions, which level 9 is better at
 _LEVELS = (1, 9)
 _REPETITIVE = 1.0
+# streams of a name that are coded alike before all ways are tried again
+_ALIKE = 8
 
 
 class StreamError(ValueError):
     """Bytes that are no stream of the expected length."""
 
 
-def encode_stream(values: np.ndarray) -> bytes:
-    """Write a stream.
+class StreamWriter:
+    """Writes streams, of which those under one name are alike, as those of row groups are.
 
-    Args:
-        values: Integers of any type; negative ones are read back with 2**64 added.
+    The way that was best for one is the only one tried for some that follow it, as long as a sample
+    says that a value takes the same in it.
     """
-    count = len(values)
-    least, most = (int(values.min()), int(values.max())) if count else (0, 0)
-    if least < 0:
-        return encode_stream(values.astype(np.uint64))
-    if most == least:
-        return _HEADER.pack(_CONSTANT, 0, least, 0, 0, 0)
-    # in as few bytes as will do there is less memory to go through
-    values = (values - values.dtype.type(least)).astype(np.min_scalar_type(most - least))
-    if count <= _OCTET:
-        # nothing is gained by a choice
-        codec, width = next(iter(_WIDTHS.items()))
-        bits = max(0, (most - least).bit_length() - width)
-        return _Coded(values, least, codec, bits, bits + width).joined()
-    estimates = _estimates(values)
-    worth = 1.02 * min(cost for _, cost in estimates.values()) + 0.02
-    return min(
-        (
-            _Coded(values, least, codec, *estimates[width])
-            for codec, width in _WIDTHS.items()
-            if estimates[width][1] <= worth
-        ),
-        key=lambda coded: coded.size,
-    ).joined()
+
+    def __init__(self) -> None:
+        self._ways: dict[str, _Way] = {}
+
+    def write(self, name: str, values: np.ndarray) -> bytes:
+        """Write a stream.
+
+        Args:
+            name: Told by the streams that are like it.
+            values: Integers of any type; negative ones are read back with 2**64 added.
+        """
+        count = len(values)
+        least, most = (int(values.min()), int(values.max())) if count else (0, 0)
+        if least < 0:
+            return self.write(name, values.astype(np.uint64))
+        if most == least:
+            return _HEADER.pack(_CONSTANT, 0, least, 0, 0, 0)
+        # in as few bytes as will do there is less memory to go through
+        values = (values - values.dtype.type(least)).astype(np.min_scalar_type(most - least))
+        if count <= _OCTET:
+            # nothing is gained by a choice
+            codec, width = next(iter(_WIDTHS.items()))
+            bits = max(0, (most - least).bit_length() - width)
+            return _Coded(values, least, codec, bits, bits + width).joined()
+        return self._coded(name, values, least).joined()
+
+    def _coded(self, name: str, values: np.ndarray, least: int) -> _Coded:
+        known = self._ways.get(name)
+        if known is not None and known.left:
+            width = _WIDTHS[known.codec]
+            bits, cost = _estimates(values, [width])[width]
+            if known.cost <= _worth(cost) and cost <= _worth(known.cost):
+                self._ways[name] = known._replace(left=known.left - 1)
+                return _Coded(values, least, known.codec, bits, cost)
+        estimates = _estimates(values)
+        worth = _worth(min(cost for _, cost in estimates.values()))
+        best = min(
+            (
+                _Coded(values, least, codec, *estimates[width])
+                for codec, width in _WIDTHS.items()
+                if estimates[width][1] <= worth
+            ),
+            key=lambda coded: coded.size,
+        )
+        cost = estimates[_WIDTHS[best.codec]][1]
+        self._ways[name] = _Way(codec=best.codec, cost=cost, left=_ALIKE)
+        return best
+
+
+class _Way(NamedTuple):
+    """How a stream was coded, what a value takes in it, and how many more are coded alike."""
+
+    codec: int
+    cost: float
+    left: int
+
+
+def _worth(cost: float) -> float:
+    """What estimates may tell of a way that turns out to be as good as one of that cost."""
+    return 1.02 * cost + 0.02
 
 
 def bits_a_value(values: np.ndarray) -> float:
@@ -97,6 +140,7 @@ class _Coded:
         # without an escape the highest symbol is itself
         escaped = np.flatnonzero(above >= escape) if above.max() > escape else np.zeros(0, np.int64)
         symbols = (np.minimum(above, escape) if len(escaped) else above).astype(np.uint8)
+        self.codec = codec
         joined = _together(symbols, width).tobytes()
         packed = _codec(_LEVELS[0]).compress(joined, asbytes=True)
         if 8 * len(packed) < _REPETITIVE * (cost - bits) * len(values):
@@ -124,11 +168,10 @@ def _together(symbols: np.ndarray, width: int) -> np.ndarray:
     together = 8 // width
     if together == 1:
         return symbols
-    if len(symbols) % together:
-        symbols = np.append(symbols, np.zeros(-len(symbols) % together, np.uint8))
     parts = symbols[::together].copy()
     for at in range(1, together):
-        parts |= symbols[at::together] << (width * at)
+        own = symbols[at::together]
+        parts[: len(own)] |= own << (width * at)
     return parts
 
 
@@ -207,12 +250,14 @@ def decompressed(data: bytes | memoryview, size: int) -> bytes:
     return bytes(unpacked)
 
 
-def _estimates(values: np.ndarray) -> dict[int, tuple[int, float]]:
+def _estimates(
+    values: np.ndarray, widths: Iterable[int] = tuple(_WIDTHS.values())
+) -> dict[int, tuple[int, float]]:
     """By the width of symbols: how many low bits are cheapest, and what a value takes then."""
     sample = np.sort(values[:: max(1, len(values) // _SAMPLE)])
     highest = int(values.max()).bit_length()
     usual = int(sample[len(sample) // 2]).bit_length()
-    return {width: _low_bits(sample, width, usual, highest) for width in _WIDTHS.values()}
+    return {width: _low_bits(sample, width, usual, highest) for width in widths}
 
 
 def _low_bits(sample: np.ndarray, width: int, usual: int, highest: int) -> tuple[int, float]:
@@ -245,9 +290,7 @@ def _cost(sample: np.ndarray, bits: int, width: int) -> float:
 def _pack_bits(values: np.ndarray, bits: int) -> bytes:
     """Values one after the other, highest bits first: eight of them fill as many bytes as bits."""
     size = (len(values) * bits + 7) // 8
-    if len(values) % _OCTET:
-        values = np.append(values, np.zeros(-len(values) % _OCTET, values.dtype))
-    packed = np.zeros((len(values) // _OCTET, bits), np.uint8)
+    packed = np.zeros((-(-len(values) // _OCTET), bits), np.uint8)
     for at in range(_OCTET):
         own = values[at::_OCTET]
         first, skipped = divmod(at * bits, 8)
@@ -255,7 +298,7 @@ def _pack_bits(values: np.ndarray, bits: int) -> bytes:
             # how far the value's lowest bit lies below that of the byte
             below = skipped + bits - 8 * (byte - first + 1)
             part = own >> below if below >= 0 else own << -below
-            packed[:, byte] |= part.astype(np.uint8)
+            packed[: len(own), byte] |= part.astype(np.uint8)
     return packed.tobytes()[:size]
 
 
