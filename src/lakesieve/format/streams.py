@@ -254,9 +254,10 @@ def _estimates(
     values: np.ndarray, widths: Iterable[int] = tuple(_WIDTHS.values())
 ) -> dict[int, tuple[int, float]]:
     """By the width of symbols: how many low bits are cheapest, and what a value takes then."""
-    sample = np.sort(values[:: max(1, len(values) // _SAMPLE)])
+    sample = values[:: max(1, len(values) // _SAMPLE)]
     highest = int(values.max()).bit_length()
-    usual = int(sample[len(sample) // 2]).bit_length()
+    middle = len(sample) // 2
+    usual = int(np.partition(sample, middle)[middle]).bit_length()
     return {width: _low_bits(sample, width, usual, highest) for width in widths}
 
 
