@@ -5,7 +5,6 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.delta.SnapshotDescriptor;
 import org.apache.spark.sql.delta.actions.AddFile;
@@ -68,7 +67,7 @@ public final class DeltaScans implements ScanAdapter {
 
   public int prune(LogicalPlan leaf, KeepSet keep, Map replaced) throws Exception {
     TahoeFileIndex index = (TahoeFileIndex) index(leaf);
-    Path root = index.path();
+    String root = index.path().toString();
     List kept = new ArrayList();
     int uncovered = 0;
     scala.collection.Iterator it = files(index).iterator();
@@ -93,10 +92,11 @@ public final class DeltaScans implements ScanAdapter {
     TahoeBatchFileIndex index = (TahoeBatchFileIndex) index(leaf);
     List raw = new ArrayList();
     int selected = 0;
+    String root = index.path().toString();
     scala.collection.Iterator it = index.addFiles().iterator();
     while (it.hasNext()) {
       AddFile file = (AddFile) it.next();
-      if (files != null && !files.containsKey(DeltaFiles.absolute(index.path(), file.path()))) continue;
+      if (files != null && !files.containsKey(DeltaFiles.absolute(root, file.path()))) continue;
       if (selected++ % stride == 0) raw.add(file);
     }
     replaced.put(leaf, with(leaf, raw, index.snapshot()));

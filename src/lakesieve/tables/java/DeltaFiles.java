@@ -33,9 +33,29 @@ public final class DeltaFiles {
         spark, metadata.schemaString(), metadata.partitionSchema().fieldNames(), more);
   }
 
-  /** Absolute path of a data file as the log writes it: relative or absolute, percent-encoded. */
-  public static String absolute(Path root, String logged) throws Exception {
+  /**
+   * Absolute path of a data file as the log writes it: relative or absolute, percent-encoded.
+   *
+   * @param root the table's, as text
+   */
+  public static String absolute(String root, String logged) throws Exception {
+    // as nearly all are, and a table may have many
+    if (isPlain(logged)) return root.endsWith("/") ? root + logged : root + "/" + logged;
     Path path = new Path(new URI(logged));
-    return path.isAbsolute() ? path.toString() : new Path(root, path).toString();
+    return path.isAbsolute() ? path.toString() : new Path(new Path(root), path).toString();
+  }
+
+  /** True for a relative path that means itself: nothing to decode, nothing to leave out. */
+  private static boolean isPlain(String logged) {
+    char before = '/';
+    for (int i = 0; i < logged.length(); i++) {
+      char c = logged.charAt(i);
+      boolean word = c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9';
+      // what begins with a dot may be a step, an empty name is left out
+      boolean inside = before != '/' && (c == '/' || c == '.');
+      if (!word && !inside && c != '-' && c != '_' && c != '=') return false;
+      before = c;
+    }
+    return before != '/';
   }
 }

@@ -27,6 +27,8 @@ public final class FileScans {
   private static final String PARQUET =
       "org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat";
 
+  private static final ObjectMapper JSON = new ObjectMapper();
+
   private FileScans() {}
 
   /** The relation of a leaf that reads files in batch, or null. */
@@ -102,9 +104,8 @@ public final class FileScans {
         modes.replace("EXCEPTION", "CORRECTED")
             + (shifted ? " " + conf.get("spark.sql.session.timeZone") : ""));
     m.put("partitioning", Arrays.asList((Object[]) partitioning));
-    ObjectMapper json = new ObjectMapper();
-    m.put("schema", json.readValue(schema, Map.class));
-    return json.writeValueAsString(m);
+    m.put("schema", JSON.readValue(schema, Map.class));
+    return JSON.writeValueAsString(m);
   }
 
   /** All files of an index, before partition pruning, as it listed them. */
