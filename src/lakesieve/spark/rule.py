@@ -170,11 +170,11 @@ def _joined(spark: SparkSession, scan: Any) -> Any:
 
 def _instantiate(spark: SparkSession, answer: _Callback, join: _Callback) -> Any:
     jvm: Any = spark._jvm
-    adapters = [
-        JavaSources(*sources).new(spark, f"lakesieve.{name}")
+    adapters = {
+        table_format: JavaSources(*sources).new(spark, f"lakesieve.{name}")
         for table_format, (name, sources) in _ADAPTERS.items()
         if has_format(spark, table_format)
-    ]
+    }
     joins = None
     # equality deletes are planned on the newest line alone
     if has_format(spark, "iceberg") and line_of(spark.version) == LINES[0]:
@@ -185,6 +185,10 @@ def _instantiate(spark: SparkSession, answer: _Callback, join: _Callback) -> Any
     rule = JavaSources(*_RULE)
     interface = rule.type(spark, "lakesieve.ScanAdapter")
     listed = jvm.java.lang.reflect.Array.newInstance(interface, len(adapters))
-    for number, adapter in enumerate(adapters):
+    for number, adapter in enumerate(adapters.values()):
         listed[number] = adapter
-    return rule.new(spark, "lakesieve.PruningRule", answer, listed, joins)
+    installed = rule.new(spark, "lakesieve.PruningRule", answer, listed, joins)
+    if "delta" in adapters:
+        listing = JavaSources(*_ADAPTERS["delta"][1], "spark/DeltaListing")
+        listing.call(spark, "install", spark._jsparkSession, installed, adapters["delta"])
+    return installed

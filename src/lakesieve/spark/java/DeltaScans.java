@@ -2,14 +2,23 @@ package lakesieve;
 
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
+import java.util.IdentityHashMap;
+import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.WeakHashMap;
+import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.delta.DeltaLog;
+import org.apache.spark.sql.delta.Snapshot;
 import org.apache.spark.sql.delta.SnapshotDescriptor;
 import org.apache.spark.sql.delta.actions.AddFile;
 import org.apache.spark.sql.delta.files.TahoeBatchFileIndex;
 import org.apache.spark.sql.delta.files.TahoeFileIndex;
+import org.apache.spark.sql.delta.stats.PrepareDeltaScan;
 import org.apache.spark.sql.delta.stats.PreparedDeltaFileIndex;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
@@ -25,6 +34,14 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
  */
 public final class DeltaScans implements ScanAdapter {
   private static final String PRUNED = "lakesieve-pruned";
+  private static final String LISTED = "lakesieve-listed";
+  // of larger tables Delta lists what its own skipping leaves
+  private static final int MOST_LISTED = 20000;
+  private static final int MOST_SNAPSHOTS = 16;
+
+  private final Set fewKept = new HashSet(); // tables of which few files were kept
+  private final Set tooLarge = new HashSet(); // ... and those with too many to be listed
+  private final WeakHashMap files = new WeakHashMap(); // by snapshot
 
   public Object scan(LogicalPlan leaf) {
     HadoopFsRelation relation = FileScans.relation(leaf);
@@ -78,10 +95,77 @@ public final class DeltaScans implements ScanAdapter {
       if (!keep.covers(path)) uncovered++;
       kept.add(file);
     }
-    if (kept.size() < fileCount(leaf)) {
+    int total = fileCount(leaf);
+    if (kept.size() < total) {
+      if (KeepSet.isFew(kept.size(), total) && total <= MOST_LISTED) note(index.deltaLog());
       replaced.put(leaf, with(leaf, kept, snapshot(index)));
     }
     return uncovered;
+  }
+
+  public boolean isDeferred(LogicalPlan leaf) {
+    FileIndex index = index(leaf);
+    return index instanceof KeptDeltaFiles && ((KeptDeltaFiles) index).original != null;
+  }
+
+  public LogicalPlan restored(LogicalPlan plan, List leaves) {
+    Map originals = new IdentityHashMap();
+    for (Iterator it = leaves.iterator(); it.hasNext(); ) {
+      LogicalPlan leaf = (LogicalPlan) it.next();
+      originals.put(leaf, ((KeptDeltaFiles) index(leaf)).original);
+    }
+    SparkSession spark = FileScans.relation((LogicalPlan) leaves.get(0)).sparkSession();
+    LogicalPlan before =
+        (LogicalPlan) plan.transformDownWithSubqueries(new Replacement(originals));
+    return (LogicalPlan) new PrepareDeltaScan(spark).apply(before);
+  }
+
+  /** Whether there is any table of which few files were kept before. */
+  public boolean hasListed() {
+    synchronized (this.fewKept) {
+      return !this.fewKept.isEmpty();
+    }
+  }
+
+  public boolean isListed(DeltaLog log) {
+    synchronized (this.fewKept) {
+      return this.fewKept.contains(log.dataPath().toString());
+    }
+  }
+
+  private void note(DeltaLog log) {
+    String table = log.dataPath().toString();
+    synchronized (this.fewKept) {
+      if (!this.tooLarge.contains(table)) this.fewKept.add(table);
+    }
+  }
+
+  private void refuse(DeltaLog log) {
+    String table = log.dataPath().toString();
+    synchronized (this.fewKept) {
+      this.tooLarge.add(table);
+      this.fewKept.remove(table);
+    }
+  }
+
+  /** The leaf with all files of a snapshot, which are listed once. */
+  public LogicalPlan listed(LogicalPlan leaf, Snapshot snapshot) {
+    scala.collection.immutable.Seq all;
+    synchronized (this.files) {
+      all = (scala.collection.immutable.Seq) this.files.get(snapshot);
+    }
+    if (all == null) {
+      all = snapshot.filesForScan(FileRelations.seq(new ArrayList()), false).files();
+      if (all.size() > MOST_LISTED) {
+        refuse(snapshot.deltaLog());
+        throw new IllegalStateException("too many files");
+      }
+      synchronized (this.files) {
+        if (this.files.size() >= MOST_SNAPSHOTS) this.files.clear();
+        this.files.put(snapshot, all);
+      }
+    }
+    return with(leaf, LISTED, all, snapshot, leaf);
   }
 
   public String option(LogicalPlan leaf, String name) {
@@ -112,6 +196,7 @@ public final class DeltaScans implements ScanAdapter {
 
   private static boolean isOfCommand(FileIndex index) {
     // not a subclass, which reads the files in another way
+    if (index instanceof KeptDeltaFiles) return ((KeptDeltaFiles) index).original != null;
     if (index.getClass() != TahoeBatchFileIndex.class) return false;
     String action = ((TahoeBatchFileIndex) index).actionType();
     // those of MERGE call themselves batch, as do other queries of Delta's own over some files
@@ -133,15 +218,25 @@ public final class DeltaScans implements ScanAdapter {
   }
 
   private static LogicalPlan with(LogicalPlan leaf, List files, SnapshotDescriptor snapshot) {
+    return with(leaf, PRUNED, FileRelations.seq(files), snapshot, null);
+  }
+
+  private static LogicalPlan with(
+      LogicalPlan leaf,
+      String action,
+      scala.collection.immutable.Seq files,
+      SnapshotDescriptor snapshot,
+      LogicalPlan original) {
     TahoeFileIndex old = (TahoeFileIndex) index(leaf);
     return FileRelations.with(
         leaf,
         new KeptDeltaFiles(
             FileScans.relation(leaf).sparkSession(),
-            PRUNED,
-            FileRelations.seq(files),
+            action,
+            files,
             old.deltaLog(),
             old.path(),
-            snapshot));
+            snapshot,
+            original));
   }
 }

@@ -112,6 +112,14 @@ public final class HudiScans implements ScanAdapter {
     return uncovered;
   }
 
+  public boolean isDeferred(LogicalPlan leaf) {
+    return false;
+  }
+
+  public LogicalPlan restored(LogicalPlan plan, List leaves) {
+    return plan;
+  }
+
   public String option(LogicalPlan leaf, String name) {
     scala.Option found = FileScans.relation(leaf).options().get(name);
     return found.isDefined() ? (String) found.get() : null;

@@ -118,6 +118,14 @@ public final class IcebergScans implements ScanAdapter {
     return uncovered;
   }
 
+  public boolean isDeferred(LogicalPlan leaf) {
+    return false;
+  }
+
+  public LogicalPlan restored(LogicalPlan plan, List leaves) {
+    return plan;
+  }
+
   public String option(LogicalPlan leaf, String name) {
     return ((DataSourceV2ScanRelation) leaf).relation().options().get(name);
   }

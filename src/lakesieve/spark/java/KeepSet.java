@@ -4,6 +4,8 @@ import java.util.HashMap;
 
 /** Which files to keep: those the index does not cover, and those of its answer. */
 public final class KeepSet {
+  private static final int FEW = 20;
+
   private final HashMap ordinals;
   private final byte[] bits;
   private final String mark;
@@ -28,6 +30,11 @@ public final class KeepSet {
   /** Null, or what must tell the scan from those that keep other files: equal scans run once. */
   public String mark() {
     return this.mark;
+  }
+
+  /** Few of a scan's files: what a format knows of each would hardly take out more. */
+  public static boolean isFew(int kept, int total) {
+    return kept <= 1 || kept * FEW <= total;
   }
 
   public boolean covers(String path) {

@@ -2,20 +2,26 @@ package lakesieve;
 
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.delta.DeltaLog;
 import org.apache.spark.sql.delta.SnapshotDescriptor;
 import org.apache.spark.sql.delta.files.TahoeBatchFileIndex;
 
 /** Some files of a Delta snapshot, told without the query that Delta runs over such a list. */
 public final class KeptDeltaFiles extends TahoeBatchFileIndex {
+  /** The leaf whose files these all are, before Delta has skipped any; null once some are taken out. */
+  public final LogicalPlan original;
+
   public KeptDeltaFiles(
       SparkSession spark,
       String action,
       scala.collection.immutable.Seq files,
       DeltaLog log,
       Path path,
-      SnapshotDescriptor snapshot) {
+      SnapshotDescriptor snapshot,
+      LogicalPlan original) {
     super(spark, action, files, log, path, snapshot, false);
+    this.original = original;
   }
 
   public scala.collection.immutable.Seq matchingFiles(

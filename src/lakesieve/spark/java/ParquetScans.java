@@ -3,6 +3,7 @@ package lakesieve;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.apache.hadoop.fs.FileStatus;
@@ -86,6 +87,14 @@ public final class ParquetScans implements ScanAdapter {
       replaced.put(leaf, FileRelations.with(leaf, new KeptFileIndex(index(leaf), skipped, kept)));
     }
     return uncovered;
+  }
+
+  public boolean isDeferred(LogicalPlan leaf) {
+    return false;
+  }
+
+  public LogicalPlan restored(LogicalPlan plan, List leaves) {
+    return plan;
   }
 
   public String option(LogicalPlan leaf, String name) {

@@ -86,6 +86,7 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
     Map replaced = new IdentityHashMap();
     LogicalPlan pruned = (LogicalPlan) plan;
     try {
+      pruned = settled(pruned);
       collect(pruned, new ArrayList(), null, new IdentityHashMap(), scans, 0);
       List open = new ArrayList();
       List met = new ArrayList();
@@ -112,6 +113,33 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
       pruned = (LogicalPlan) pruned.transformDownWithSubqueries(new Replacement(replaced));
     }
     return this.active && this.joins != null ? join(pruned, scans) : pruned;
+  }
+
+  /** True where scans of a plan are pruned, not in plans of this rule's own. */
+  public boolean prunes() {
+    return this.active && this.inside.get() == null;
+  }
+
+  /** The plan without deferred scans, unless an index leaves few files of each. */
+  private LogicalPlan settled(LogicalPlan plan) throws Exception {
+    List found = new ArrayList();
+    collect(plan, new ArrayList(), null, new IdentityHashMap(), found, 0);
+    List deferred = new ArrayList();
+    List leaves = new ArrayList();
+    for (Iterator it = found.iterator(); it.hasNext(); ) {
+      FoundScan f = (FoundScan) it.next();
+      if (!f.adapter.isDeferred(f.leaf) || wasMet(f.leaf)) continue;
+      deferred.add(f);
+      leaves.add(f.leaf);
+    }
+    if (deferred.isEmpty()) return plan;
+    if (this.active) prune(plan, deferred, new IdentityHashMap());
+    for (Iterator it = deferred.iterator(); it.hasNext(); ) {
+      FoundScan f = (FoundScan) it.next();
+      boolean few = f.row != null && KeepSet.isFew(f.files(), f.adapter.fileCount(f.leaf));
+      if (!few) return f.adapter.restored(plan, leaves);
+    }
+    return plan;
   }
 
   /** Take files out by the keys of joins, and tell what became of all scans. */

@@ -1,6 +1,7 @@
 package lakesieve;
 
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
@@ -35,6 +36,12 @@ public interface ScanAdapter {
    * place of this one goes into the map.
    */
   int prune(LogicalPlan leaf, KeepSet keep, Map replaced) throws Exception;
+
+  /** True for a leaf with all files of its table, which the format has not looked at yet. */
+  boolean isDeferred(LogicalPlan leaf);
+
+  /** The plan as the format makes it, without some deferred leaves. */
+  LogicalPlan restored(LogicalPlan plan, List leaves);
 
   /** Options given to this read by the caller. */
   String option(LogicalPlan leaf, String name);
