@@ -55,7 +55,7 @@ public final class DeltaListing extends Rule {
           field.setAccessible(true);
           scala.collection.mutable.Buffer rules =
               (scala.collection.mutable.Buffer) field.get(extensions);
-          rules.insert(0, new Builder());
+          rules.$plus$eq$colon(new Builder());
           EXTENDED.put(extensions, Boolean.TRUE);
         }
         SESSIONS.put(spark, new DeltaListing(rule, scans));

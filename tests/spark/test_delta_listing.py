@@ -1,0 +1,118 @@
+"""Delta's files are listed once a snapshot where an index leaves few of them."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+import pytest
+
+import lakesieve as ls
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    Both = Callable[[str], tuple[int, int]]
+
+FILES = 24
+QUERIES = (
+    "SELECT * FROM {t} WHERE k IN (397, 5000)",
+    "SELECT * FROM {t} WHERE k = 397 UNION ALL SELECT * FROM {t} WHERE v < 300",
+    "SELECT * FROM {t} WHERE k = 397 UNION ALL SELECT * FROM {t}",
+    "SELECT * FROM {t} a JOIN {t} b ON a.v = b.v WHERE a.k = 397 AND b.k = 397",
+    "SELECT * FROM {t} a JOIN {t} b ON a.k = b.v WHERE a.k = 20",
+    "SELECT * FROM {t} WHERE k = (SELECT max(k) FROM {t} WHERE k = 397)",
+    "SELECT * FROM {t} VERSION AS OF 1 WHERE k = 13 UNION ALL SELECT * FROM {t} WHERE k = 13",
+    "SELECT count(*), max(v) FROM {t} WHERE k = 397",
+    "SELECT * FROM {t} WHERE k = 11 LIMIT 1",
+)
+_NUMBERS = itertools.count()
+
+
+@pytest.fixture
+def table(spark: SparkSession, tmp_path: Path) -> Iterator[str]:
+    """Keys all over the files, values that ascend, an index on the keys, and one query done."""
+    name = f"spark_catalog.default.listed_{next(_NUMBERS)}"
+    folder = tmp_path / "t"
+    spark.sql(
+        f"CREATE TABLE {name} (k BIGINT, v BIGINT) USING delta LOCATION '{folder}' "
+        "TBLPROPERTIES ('delta.enableDeletionVectors'='true')"
+    )
+    rows = spark.range(0, 4000, 1, FILES).selectExpr("id * 7919 % 4001 AS k", "id AS v")
+    rows.writeTo(name).append()
+    ls.create_index(name, ["k"], spark=spark)
+    ls.enable(spark)
+    try:
+        spark.table(name).where("k = 397").collect()
+        yield name
+    finally:
+        ls.disable(spark)
+        spark.sql(f"DROP TABLE {name}")
+
+
+def _jobs_to_plan(spark: SparkSession, frame: DataFrame) -> int:
+    """Jobs that Spark runs before the query itself."""
+    context = spark.sparkContext
+    group = f"plan-{next(_NUMBERS)}"
+    context.setJobGroup(group, "planning")
+    try:
+        frame._jdf.queryExecution().executedPlan()
+    finally:
+        context.setLocalProperty("spark.jobGroup.id", None)
+    return len(context.statusTracker().getJobIdsForGroup(group))
+
+
+def _files_read(frame: DataFrame) -> int:
+    frame.collect()
+    scan = frame._jdf.queryExecution().executedPlan().collectLeaves().apply(0)
+    return int(scan.metrics().apply("numFiles").value())
+
+
+def test_selective_queries_run_no_query_over_the_log(spark: SparkSession, table: str) -> None:
+    """Once listed, a point query is planned without a job; a new version is listed once."""
+    spark.table(table).where("k = 11").collect()
+    assert _jobs_to_plan(spark, spark.table(table).where("k = 12")) == 0
+
+    spark.sql(f"DELETE FROM {table} WHERE k = 13")
+    assert _jobs_to_plan(spark, spark.table(table).where("k = 14")) > 0
+    assert _jobs_to_plan(spark, spark.table(table).where("k = 15")) == 0
+    assert spark.table(table).where("k = 13").count() == 0
+    assert _files_read(spark.table(table).where("k = 12")) == 1
+
+
+def test_other_queries_keep_the_skipping_of_delta(spark: SparkSession, table: str) -> None:
+    """Conditions that the index cannot answer leave no more files than Delta alone does."""
+    for where in ("v = 1234", "v < 300", "k >= 0 AND v = 7", "k + 1 = 12 AND v < 200"):
+        assert _files_read(spark.table(table).where(where)) <= 3
+    assert spark.table(table).count() == 4000
+    assert spark.sql(f"SELECT max(v) FROM {table}").first()[0] == 3999
+
+
+def test_answers_stay_the_same(spark: SparkSession, table: str, both: Both) -> None:
+    """With rows deleted and added since, queries tell what they do without an index."""
+    spark.sql(f"DELETE FROM {table} WHERE k IN (13, 14)")
+    for query in QUERIES:
+        both(query.format(t=table))
+    spark.sql(f"INSERT INTO {table} VALUES (13, -1), (397, -2), (12, NULL), (NULL, 5)")
+    for query in QUERIES:
+        both(query.format(t=table))
+
+
+def test_commands_read_their_own_version(spark: SparkSession, table: str) -> None:
+    """Commands, which note what they read, are not planned from the list."""
+    spark.sql(f"UPDATE {table} SET v = -5 WHERE k = 397")
+    spark.sql(f"INSERT INTO {table} SELECT k, v - 1 FROM {table} WHERE k = 397")
+    spark.sql(
+        f"MERGE INTO {table} t USING (SELECT * FROM {table} WHERE k = 12) s ON t.k = s.k "
+        "WHEN MATCHED THEN UPDATE SET v = -s.v"
+    )
+    rows = spark.sql(f"SELECT k, v FROM {table} WHERE k IN (12, 397) ORDER BY k, v").collect()
+
+    assert [tuple(row) for row in rows] == [(12, rows[0]["v"]), (397, -6), (397, -5)]
+    assert rows[0]["v"] < 0
+    ls.disable(spark)
+    again = spark.sql(f"SELECT k, v FROM {table} WHERE k IN (12, 397) ORDER BY k, v").collect()
+    assert again == rows
