@@ -83,7 +83,7 @@ public final class DeltaListing extends Rule {
     if (OptimisticTransaction$.MODULE$.getActive().isDefined()) return plan;
     try {
       Map leaves = new IdentityHashMap();
-      collect((LogicalPlan) plan, false, leaves);
+      collect((LogicalPlan) plan, false, leaves, 0);
       Map replaced = replaced(leaves);
       if (replaced.isEmpty()) return plan;
       return ((LogicalPlan) plan).transformDownWithSubqueries(new Replacement(replaced));
@@ -93,7 +93,8 @@ public final class DeltaListing extends Rule {
   }
 
   /** Leaves of Delta's log, and whether some condition stands right above each of them. */
-  private static void collect(LogicalPlan n, boolean filtered, Map leaves) {
+  private static void collect(LogicalPlan n, boolean filtered, Map leaves, int depth) {
+    if (depth > PruningRule.DEEPEST_PLAN) throw new IllegalStateException("plan too deep");
     HadoopFsRelation relation = FileScans.relation(n);
     if (relation != null && relation.location() instanceof TahoeLogFileIndex) {
       boolean before = !Boolean.FALSE.equals(leaves.get(n));
@@ -101,10 +102,14 @@ public final class DeltaListing extends Rule {
       return;
     }
     scala.collection.Iterator subqueries = n.subqueries().iterator();
-    while (subqueries.hasNext()) collect((LogicalPlan) subqueries.next(), false, leaves);
+    while (subqueries.hasNext()) {
+      collect((LogicalPlan) subqueries.next(), false, leaves, depth + 1);
+    }
     boolean below = n instanceof Filter || (filtered && n instanceof Project);
     scala.collection.Iterator children = n.children().iterator();
-    while (children.hasNext()) collect((LogicalPlan) children.next(), below, leaves);
+    while (children.hasNext()) {
+      collect((LogicalPlan) children.next(), below, leaves, depth + 1);
+    }
   }
 
   private Map replaced(Map leaves) {

@@ -33,7 +33,7 @@ import org.apache.spark.sql.catalyst.trees.TreeNode;
  */
 public final class PruningRule extends Rule implements JoinKeys.Scans {
   public static final String RAW_READ = "lakesieve-raw-read";
-  private static final int DEEPEST_PLAN = 500;
+  public static final int DEEPEST_PLAN = 500;
 
   private final Function python;
   private final ScanAdapter[] adapters;
