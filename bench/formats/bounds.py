@@ -46,10 +46,10 @@ def bounds_of(told: Mapping[str, Any]) -> Iterator[Measured]:
             details={other: way["then"] for other, way in ways.items()},
         )
     if told["format"] == "delta":
-        for kind in KINDS:
-            order = ways["Z-order (k, s)"]
-            most = 1.0 if kind == "point" else None
-            yield _ratio(f"{name}: {kind} over Z-order (k, s)", ours, order, kind, at_most=most)
+        for order in ("Z-order (k, s)", "Z-order (k)"):
+            for kind in (kind for kind in KINDS if kind in ways[order]["seconds"]):
+                most = 1.0 if kind == "point" else None
+                yield _ratio(f"{name}: {kind} over {order}", ours, ways[order], kind, at_most=most)
 
 
 def _ratio(

@@ -42,7 +42,8 @@ def test_bounds_hold() -> None:
     record = way("record-level index", 90, bytes=100, built=1.0)
 
     assert missed(figures("hudi", way("off", 1000), ours, record)) == []
-    assert missed(figures("delta", way("off", 1000), ours, way("Z-order (k, s)", 101))) == []
+    orders = way("Z-order (k, s)", 101), way("Z-order (k)", 101)
+    assert missed(figures("delta", way("off", 1000), ours, *orders)) == []
     assert missed(figures("parquet", way("off", 1000), ours)) == []
 
 
@@ -61,6 +62,14 @@ def test_missed_bounds_are_told(changed: dict[str, Any], name: str) -> None:
     record = way("record-level index", 90, bytes=100)
 
     assert missed(figures("hudi", way("off", 1000), ours, record)) == [name]
+
+
+def test_each_order_is_a_bound() -> None:
+    """A point query is to be faster than on a table in any order, that of the key among them."""
+    orders = way("Z-order (k, s)", 101), way("Z-order (k)", 99)
+    told = figures("delta", way("off", 1000), way("lakesieve", 100, bytes=10), *orders)
+
+    assert missed(told) == ["point over Z-order (k)"]
 
 
 def test_few_files_have_no_bound_of_speed() -> None:
