@@ -285,8 +285,7 @@ def _set_streams(
     if kind == _LISTS:
         returns = _return_streams(writer, parts[1])
         kind = (_RETURNING if len(returns) > 1 else _LISTS) | _AS_THEY_ARE * plain
-        lengths_told, others = writer.write("lengths", parts[0]), writer.write("others", parts[2])
-        lists = [lengths_told, *returns, others]
+        lists = [writer.write("lengths", parts[0]), *returns, writer.write("others", parts[2])]
     else:
         lists = _written(writer, "steps", parts)
     if len(sets) * _SPARSE < len(lengths) * units:

@@ -26,7 +26,7 @@ from lakesieve.sieve.lookup import (
 )
 from lakesieve.sieve.merge import merge_blocks, merge_streams
 from lakesieve.sieve.pairs import sort_pairs
-from lakesieve.sieve.range_set import RangeSet, one_range
+from lakesieve.sieve.range_set import RangeSet, one_range, parts_of
 from lakesieve.sieve.separators import ABSENT_HITS, with_gaps
 from lakesieve.sieve.text import TextCode
 
@@ -62,6 +62,7 @@ __all__ = [
     "merge_blocks",
     "merge_streams",
     "one_range",
+    "parts_of",
     "prefix_ends",
     "sort_pairs",
     "trade_offs",

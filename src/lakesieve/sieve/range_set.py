@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from lakesieve.sieve.text import TextCode
 
-__all__ = ["RangeSet", "one_range"]
+__all__ = ["RangeSet", "one_range", "parts_of"]
 
 Code = int | bytes
 Interval = tuple[Code | None, Code | None]
@@ -92,13 +92,12 @@ class RangeSet:
                 no upper.
         """
         if len(self.lows) == 1:
-            first = max(bisect.bisect_right(firsts, self.lows[0]) - 1, 0)
-            return list(range(first, max(self._end_of(firsts, self.highs[0]), first + 1)))
+            return list(parts_of(firsts, self.lows[0], self.highs[0]))
         starts: Any
         ends: Any
         if isinstance(self.lows, list):
             starts = [bisect.bisect_right(firsts, low) - 1 for low in self.lows]
-            ends = [self._end_of(firsts, high) for high in self.highs]
+            ends = [_end_of(firsts, high) for high in self.highs]
         else:
             starts = np.searchsorted(firsts, self.lows, side="right") - 1
             ends = np.searchsorted(firsts, self.highs, side="right")
@@ -107,14 +106,6 @@ class RangeSet:
         np.add.at(touched, starts, 1)
         np.add.at(touched, np.maximum(ends, starts + 1), -1)
         return np.flatnonzero(np.cumsum(touched[:-1])).tolist()
-
-    @staticmethod
-    def _end_of(firsts: Sequence[Code], high: Any) -> int:
-        """First part behind a range's end."""
-        if high is None:
-            return len(firsts)
-        search = bisect.bisect_left if isinstance(high, bytes) else bisect.bisect_right
-        return search(firsts, high)
 
 
 def one_range(
@@ -143,6 +134,20 @@ def one_range(
     else:
         first, behind = _clamp(low, _LOWEST), _clamp(high, _HIGHEST + 1)
     return (first, behind - 1) if first < behind else None
+
+
+def parts_of(firsts: Sequence[Code], low: Any, high: Any) -> range:
+    """:meth:`RangeSet.parts` for one range as :func:`one_range` tells it."""
+    first = max(bisect.bisect_right(firsts, low) - 1, 0)
+    return range(first, max(_end_of(firsts, high), first + 1))
+
+
+def _end_of(firsts: Sequence[Code], high: Any) -> int:
+    """First part behind a range's end."""
+    if high is None:
+        return len(firsts)
+    search = bisect.bisect_left if isinstance(high, bytes) else bisect.bisect_right
+    return search(firsts, high)
 
 
 def _int_bounds(intervals: Sequence[Interval]) -> tuple[np.ndarray, np.ndarray]:

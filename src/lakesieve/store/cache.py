@@ -31,21 +31,16 @@ class BlockCache:
         with self._lock:
             return key in self._parts
 
-    def held(self, key: tuple[object, ...]) -> Any:
-        """The part under a key, ``None`` where it is not held."""
+    def get(
+        self, key: tuple[object, ...], make: Callable[..., tuple[Any, int]], *given: Any
+    ) -> Any:
+        """The part under a key; made of what is given, with its bytes, where it is not held."""
         with self._lock:
             known = self._parts.get(key)
-            if known is None:
-                return None
-            self._parts.move_to_end(key)
-            return known[0]
-
-    def get(self, key: tuple[object, ...], make: Callable[[], tuple[Any, int]]) -> Any:
-        """The part under a key, made (with its size in bytes) where it is not held."""
-        known = self.held(key)
-        if known is not None:
-            return known
-        part, size = make()
+            if known is not None:
+                self._parts.move_to_end(key)
+                return known[0]
+        part, size = make(*given)
         with self._lock:
             if key not in self._parts:
                 self._parts[key] = (part, size)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 from lakesieve.format import corrupt, decode_catalogue, decode_footer, decode_row_group
@@ -81,9 +80,7 @@ class IndexParts:
         storage = self._roots[entry.root]
         version = storage.stamp(entry.path)
         key = (storage.location, entry.path, version, "")
-        opened: OpenedSegment | None = self._cache.held(key)
-        if opened is None:
-            opened = self._cache.get(key, partial(self._open, storage, entry, version))
+        opened: OpenedSegment = self._cache.get(key, self._open, storage, entry, version)
         return opened
 
     def _open(
@@ -116,9 +113,7 @@ class IndexParts:
     def row_group(self, opened: OpenedSegment, number: int, data: bytes | None = None) -> Blocks:
         """A row group of a segment, of which the bytes may be at hand."""
         key = (self._roots[opened.entry.root].location, opened.entry.path, opened.version, number)
-        blocks: Blocks | None = self._cache.held(key)
-        if blocks is None:
-            blocks = self._cache.get(key, partial(self._decode, opened, number, data))
+        blocks: Blocks = self._cache.get(key, self._decode, opened, number, data)
         return blocks
 
     def _decode(self, opened: OpenedSegment, number: int, data: bytes | None) -> tuple[Blocks, int]:

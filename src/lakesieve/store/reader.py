@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
 import itertools
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from lakesieve.sieve import (
     lookup_ranges,
     lookup_spans,
     one_range,
+    parts_of,
 )
 from lakesieve.store.borrowers import root_storage
 from lakesieve.store.parts import IndexParts, OpenedSegment
@@ -153,10 +153,10 @@ class IndexReader:
                 codes = one_range(low, high, opened.physical, opened.footer.text)
                 if codes is None:
                     continue
-                number = _only_group(opened.firsts, *codes)
-                if number is None:
+                groups = parts_of(opened.firsts, *codes)
+                if len(groups) > 1:
                     return None
-                units = lookup_range(self._parts.row_group(opened, number), *codes)
+                units = lookup_range(self._parts.row_group(opened, groups.start), *codes)
                 held = found.get(entry.catalogue)
                 if held is not None:
                     units = distinct(np.concatenate([held, units]))
@@ -318,16 +318,3 @@ def _extent(opened: OpenedSegment, number: int) -> tuple[Code | None, Code | Non
     low = opened.firsts[number] if number else None
     high = opened.firsts[number + 1] if number + 1 < len(opened.firsts) else None
     return low, high
-
-
-def _only_group(firsts: Sequence[Code], low: Code, high: Code | None) -> int | None:
-    """The row group that holds a range of codes, ``None`` where there are several."""
-    group = max(bisect.bisect_right(firsts, low) - 1, 0)
-    if group + 1 == len(firsts):
-        return group
-    behind = firsts[group + 1]
-    if high is None:
-        return None
-    # an end of bytes is not included
-    inside = high <= behind if isinstance(high, bytes) else high < behind  # type: ignore[operator]
-    return group if inside else None

@@ -47,8 +47,8 @@ public final class DeltaScans implements ScanAdapter {
     HadoopFsRelation relation = FileScans.relation(leaf);
     if (relation == null) return null;
     FileIndex index = relation.location();
-    boolean known = index instanceof PreparedDeltaFileIndex || isOfCommand(index);
-    return known || rawRead(index) != null ? leaf : null;
+    if (index instanceof PreparedDeltaFileIndex || isOfCommand(index)) return leaf;
+    return isDeferred(leaf) || rawRead(index) != null ? leaf : null;
   }
 
   public boolean inPlace() {
@@ -165,7 +165,7 @@ public final class DeltaScans implements ScanAdapter {
         this.files.put(snapshot, all);
       }
     }
-    return with(leaf, LISTED, all, snapshot, leaf);
+    return with(leaf, all, snapshot, leaf);
   }
 
   public String option(LogicalPlan leaf, String name) {
@@ -196,7 +196,6 @@ public final class DeltaScans implements ScanAdapter {
 
   private static boolean isOfCommand(FileIndex index) {
     // not a subclass, which reads the files in another way
-    if (index instanceof KeptDeltaFiles) return ((KeptDeltaFiles) index).original != null;
     if (index.getClass() != TahoeBatchFileIndex.class) return false;
     String action = ((TahoeBatchFileIndex) index).actionType();
     // those of MERGE call themselves batch, as do other queries of Delta's own over some files
@@ -218,12 +217,11 @@ public final class DeltaScans implements ScanAdapter {
   }
 
   private static LogicalPlan with(LogicalPlan leaf, List files, SnapshotDescriptor snapshot) {
-    return with(leaf, PRUNED, FileRelations.seq(files), snapshot, null);
+    return with(leaf, FileRelations.seq(files), snapshot, null);
   }
 
   private static LogicalPlan with(
       LogicalPlan leaf,
-      String action,
       scala.collection.immutable.Seq files,
       SnapshotDescriptor snapshot,
       LogicalPlan original) {
@@ -232,7 +230,7 @@ public final class DeltaScans implements ScanAdapter {
         leaf,
         new KeptDeltaFiles(
             FileScans.relation(leaf).sparkSession(),
-            action,
+            original == null ? PRUNED : LISTED,
             files,
             old.deltaLog(),
             old.path(),
