@@ -16,6 +16,7 @@ from lakesieve.deletes.result import Conversion, ConversionProgress
 from lakesieve.errors import CommitConflictError, ErrorKind, UnsupportedError
 from lakesieve.storage import open_storage
 from lakesieve.tables.hadoop import storage_options
+from lakesieve.tables.workers import in_workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -172,7 +173,7 @@ class _Run:
         vectors = int(plan.summary["format_version"]) >= _VECTORS_SINCE
         stage = WritePlan(storage=storage, location=location, vectors=vectors)
         positions = deleted_positions(plan, unit, with_old=vectors)
-        return positions.mapInArrow(write_deletes(stage), WRITTEN_SCHEMA).collect()
+        return in_workers(positions, write_deletes(stage), WRITTEN_SCHEMA).collect()
 
     def _commit(self, plan: DeletePlan, unit: int, rows: list[Row], *, dangling: bool) -> str:
         written = json.dumps([[str(row[name]) for name in _COMMITTED] for row in rows])

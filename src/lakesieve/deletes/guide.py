@@ -23,6 +23,7 @@ from lakesieve.sieve import KeyType, encode_rows, sort_pairs
 from lakesieve.store import BlockCache, IndexReader, IndexStore
 from lakesieve.tables.hadoop import storage_options
 from lakesieve.tables.iceberg_schema import columns_of_schema
+from lakesieve.tables.workers import in_workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -124,7 +125,7 @@ def _narrow(
     most = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
     tasks = max(1, min(most, kind.records // _TASK_ROWS))
     in_order = deleted.repartitionByRange(tasks, *names).sortWithinPartitions(*names)
-    masks = in_order.mapInArrow(stage, _HELD).collect()
+    masks = in_workers(in_order, stage, _HELD).collect()
     held = np.zeros(len(paths), bool)
     for row in masks:
         held |= np.unpackbits(np.frombuffer(row.held, np.uint8), count=len(paths)).astype(bool)

@@ -29,6 +29,7 @@ from lakesieve.spark.stages import (
 )
 from lakesieve.store import Changes, stage_catalogue
 from lakesieve.tables.lines import arrow_of, by_number, frame_of
+from lakesieve.tables.workers import in_workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -111,7 +112,7 @@ def build_segments(
             by_bucket = runs.coalesce(1)
         else:
             by_bucket = by_number(runs, tally_bucket + 1, "bucket")
-        told = arrow_of(by_bucket.mapInArrow(cut(plan), CUT_SCHEMA))
+        told = arrow_of(in_workers(by_bucket, cut(plan), CUT_SCHEMA))
     segments, tally = _collect(told, files.num_rows)
     _check_rows(files, tally)
     return Built(segments=segments, files=_with_flags(files, tally))
@@ -156,7 +157,7 @@ def draw_curve(
     buckets = max(1, source.rows // CURVE_ROWS)
     with _scattered(spark, rule, source, watch, buckets=buckets) as (runs, tally_bucket):
         middle = runs.where(f"bucket = {tally_bucket // 2}").repartition(1)
-        told = arrow_of(middle.mapInArrow(curve(source.files.num_rows), CUT_SCHEMA))
+        told = arrow_of(in_workers(middle, curve(source.files.num_rows), CUT_SCHEMA))
     points = [json.loads(body) for body in told.column("body").to_pylist()]
     points.sort(key=lambda point: (point["bits_per_row"], point["false_files"]))
     best: list[dict[str, Any]] = []
@@ -205,7 +206,7 @@ def _scattered(
         )
         watch.phase("index")
         rows = hashed_rows(read(), source.columns, salt)
-        yield rows.mapInArrow(scatter(plan), SCATTER_SCHEMA), plan.tally_bucket
+        yield in_workers(rows, scatter(plan), SCATTER_SCHEMA), plan.tally_bucket
 
 
 def hashed_rows(rows: DataFrame, columns: Sequence[Column], salt: int) -> DataFrame:

@@ -16,6 +16,7 @@ from lakesieve.sieve import encode_composite, encode_rows
 from lakesieve.spark.keys import given_keys
 from lakesieve.store import BlockCache, IndexReader, IndexStore
 from lakesieve.tables.reading import quoted
+from lakesieve.tables.workers import in_workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -169,7 +170,7 @@ def _pairs(keys: DataFrame, given: Sequence[GivenKey], plan: LocatePlan) -> Data
     # neighbours go to one task in order, which so reads every row group once
     in_order = asked.repartitionByRange(*names).sortWithinPartitions(*names)
     schema = ", ".join(f"{name} {kind}" for name, kind in zip(names, passed, strict=True))
-    found = in_order.mapInArrow(located(plan), f"{schema}, {FILE} string")
+    found = in_workers(in_order, located(plan), f"{schema}, {FILE} string")
     return found.select(
         *(
             F.col(name).cast(key.type).alias(key.name)

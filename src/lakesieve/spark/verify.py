@@ -11,6 +11,7 @@ from lakesieve.index import OpenedIndex
 from lakesieve.sieve import encode_rows, sort_pairs
 from lakesieve.spark.build import file_hashes, hashed_rows
 from lakesieve.store import BlockCache, IndexReader, IndexStore
+from lakesieve.tables.workers import in_workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -64,7 +65,7 @@ def check_rows(
         )
         watch.phase("verify")
         check = _checker(store, state, source.key_types, paths.to_pylist(), (hashes, order))
-        told = hashed_rows(rows, source.columns, salt).mapInArrow(check, _SCHEMA)
+        told = in_workers(hashed_rows(rows, source.columns, salt), check, _SCHEMA)
         wrong = sorted(
             {row["file"] for row in told.where("missing > 0").distinct().toLocalIterator()}
         )
