@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -37,5 +38,8 @@ def storage_options(spark: SparkSession) -> SessionOptions:
         spark: The session; its settings are read once, here.
     """
     hadoop: Any = spark._jsparkSession.sessionState().newHadoopConf()
-    conf = {f"fs.s3a.{name}": str(v) for name, v in hadoop.getPropsWithPrefix("fs.s3a.").items()}
-    return SessionOptions(conf)
+    jvm: Any = spark._jvm
+    # in one text: going through the map would call the JVM thrice an entry
+    mapper = jvm.com.fasterxml.jackson.databind.ObjectMapper()
+    told = json.loads(mapper.writeValueAsString(hadoop.getPropsWithPrefix("fs.s3a.")))
+    return SessionOptions({f"fs.s3a.{name}": value for name, value in told.items()})
