@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING
 import lakesieve as ls
 from bench import build, many_files, refresh
 from bench.deletes import suite as deletes
-from bench.measure import finish
+from bench.measure import finish, scratch_folder
 
 if TYPE_CHECKING:
     from bench.measure import Measured
@@ -36,8 +35,8 @@ def main() -> int:
     )
     arguments = parser.parse_args()
     suites = SUITES | {"deletes": partial(deletes.run, full=arguments.full)}
-    with tempfile.TemporaryDirectory(prefix="lakesieve-bench-") as scratch:
-        root = arguments.dir or Path(scratch)
+    with scratch_folder() as scratch:
+        root = arguments.dir or scratch
         spark = ls.local_session(root / "warehouse", conf={"spark.master": "local[2]"})
         results: list[Measured] = []
         for name in arguments.suites or SUITES:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import platform
+import signal
 import statistics
+import sys
+import tempfile
 import time
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-__all__ = ["BUILDS", "Measured", "finish", "in_turn"]
+__all__ = ["BUILDS", "Measured", "finish", "in_turn", "scratch_folder"]
 
 BUILDS = 3
 """How often an index is built where ours and another are compared; the median counts."""
@@ -75,6 +79,20 @@ def in_turn(
             if number >= warm_up:
                 times[name].append(time.perf_counter() - start)
     return {name: statistics.median(taken) for name, taken in times.items()}
+
+
+@contextmanager
+def scratch_folder(within: Path | None = None) -> Iterator[Path]:
+    """A folder for gigabytes, which go with it, also when the process is asked to end.
+
+    Args:
+        within: Where it is made; the system's place for temporary files by default.
+    """
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    if within:
+        within.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="lakesieve-bench-", dir=within) as folder:
+        yield Path(folder)
 
 
 def finish(results: Sequence[Measured], record: Path | None, **more: object) -> int:

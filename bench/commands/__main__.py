@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,7 @@ import pyspark
 import lakesieve as ls
 from bench.commands.suite import run
 from bench.commands.table import KINDS, Facts
-from bench.measure import finish
+from bench.measure import finish, scratch_folder
 from lakesieve.tables.lines import line_of
 
 if TYPE_CHECKING:
@@ -37,8 +36,8 @@ def main() -> int:
     given = parser.parse_args()
     facts = Facts(rows=int(given.rows), files=given.files, rounds=given.rounds)
     results: list[Measured] = []
-    with tempfile.TemporaryDirectory(prefix="lakesieve-bench-") as scratch:
-        root = given.dir or Path(scratch)
+    with scratch_folder() as scratch:
+        root = given.dir or scratch
         asked = given.kinds or [name for name in kinds if KINDS[name].by_default]
         spark = ls.local_session(
             root / "warehouse",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-import tempfile
 import time
 from functools import partial
 from pathlib import Path
@@ -19,7 +18,7 @@ from bench.core.measures import measured, probes_of
 from bench.core.ours import Lakesieve
 from bench.core.peers import PEERS
 from bench.core.plot import plot
-from bench.measure import finish
+from bench.measure import finish, scratch_folder
 
 if TYPE_CHECKING:
     from bench.core.layouts import Layout
@@ -46,8 +45,8 @@ def main() -> int:
     figures: list[Figures] = []
     bounds: list[Measured] = []
     rows: dict[str, int] = {}
-    with tempfile.TemporaryDirectory(prefix="lakesieve-bench-") as scratch:
-        root = arguments.dir or Path(scratch)
+    with scratch_folder() as scratch:
+        root = arguments.dir or scratch
         for name in arguments.layouts or LAYOUTS:
             start = time.perf_counter()
             layout = LAYOUTS[name](int(arguments.rows), root)
@@ -55,7 +54,7 @@ def main() -> int:
             made = time.perf_counter() - start
             print(f"{name}: {len(layout.keys):,} rows, made in {made:.0f} s", file=sys.stderr)
             rows[name] = probes.rows
-            found = list(_of_layout(layout, probes, Path(scratch)))
+            found = list(_of_layout(layout, probes, scratch))
             print(f"\n{name}\n{_table(found, probes.rows)}")
             told = list(bounds_of(found, probes, layout.unit_count))
             print("\n".join(bound.told() for bound in told), flush=True)

@@ -7,12 +7,11 @@ import json
 import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.formats.bounds import bounds_of, table_of
-from bench.measure import finish
+from bench.measure import finish, scratch_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -51,12 +50,10 @@ def main() -> int:
     arguments = parser.parse_args()
     figures: list[dict[str, Any]] = []
     bounds: list[Measured] = []
-    if arguments.dir:
-        arguments.dir.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="lakesieve-bench-", dir=arguments.dir) as scratch:
+    with scratch_folder(arguments.dir) as scratch:
         for python, name in jobs_of(arguments.lines, arguments.formats):
             print(f"\n{name}, {python.parts[-3]}", file=sys.stderr)
-            folder = Path(scratch) / name
+            folder = scratch / name
             told = _run(python, name, folder, int(arguments.rows), arguments.files)
             # room for the next one
             shutil.rmtree(folder)
