@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import platform
 import signal
 import statistics
@@ -92,7 +93,13 @@ def scratch_folder(within: Path | None = None) -> Iterator[Path]:
     if within:
         within.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="lakesieve-bench-", dir=within) as folder:
-        yield Path(folder)
+        try:
+            yield Path(folder)
+        finally:
+            # they would write on
+            for child in multiprocessing.active_children():
+                child.terminate()
+                child.join()
 
 
 def finish(results: Sequence[Measured], record: Path | None, **more: object) -> int:
