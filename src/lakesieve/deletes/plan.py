@@ -5,7 +5,6 @@ The planning itself is done in the JVM by Iceberg's own code; here it is given P
 
 from __future__ import annotations
 
-import json
 import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from lakesieve.errors import ErrorKind, SetupError, UnsupportedError
 from lakesieve.tables import open_table
 from lakesieve.tables.iceberg import IcebergTable
-from lakesieve.tables.janino import JavaSources
+from lakesieve.tables.janino import JavaSources, as_python
 from lakesieve.tables.lines import LINES, line_of
 
 if TYPE_CHECKING:
@@ -106,9 +105,7 @@ class DeletePlan:
         self._table_name = name
         self.table = table
         self.java = java
-        jvm: Any = spark._jvm
-        mapper = jvm.com.fasterxml.jackson.databind.ObjectMapper()
-        self.summary: dict[str, Any] = json.loads(mapper.writeValueAsString(java.summary()))
+        self.summary: dict[str, Any] = as_python(spark, java.summary())
         self.kinds = tuple(_kind(n, told) for n, told in enumerate(self.summary["kinds"]))
 
     @property

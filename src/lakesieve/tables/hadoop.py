@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lakesieve.storage import hadoop_options
+from lakesieve.tables.janino import as_python
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,8 +38,5 @@ def storage_options(spark: SparkSession) -> SessionOptions:
         spark: The session; its settings are read once, here.
     """
     hadoop: Any = spark._jsparkSession.sessionState().newHadoopConf()
-    jvm: Any = spark._jvm
-    # in one text: going through the map would call the JVM thrice an entry
-    mapper = jvm.com.fasterxml.jackson.databind.ObjectMapper()
-    told = json.loads(mapper.writeValueAsString(hadoop.getPropsWithPrefix("fs.s3a.")))
+    told = as_python(spark, hadoop.getPropsWithPrefix("fs.s3a."))
     return SessionOptions({f"fs.s3a.{name}": value for name, value in told.items()})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-__all__ = ["JavaSources", "check_format", "has_format"]
+__all__ = ["JavaSources", "as_python", "check_format", "has_format"]
 
 _RUNTIMES = {
     "iceberg": "org.apache.iceberg.spark.SparkCatalog",
@@ -94,6 +95,12 @@ def _objects(spark: SparkSession, arguments: tuple[Any, ...]) -> Any:
     for argument in arguments:
         listed.add(argument)
     return listed.toArray()
+
+
+def as_python(spark: SparkSession, java: Any) -> Any:
+    """A Java map or list as Python's, in one text: to go through it would take calls an entry."""
+    jvm: Any = spark._jvm
+    return json.loads(jvm.com.fasterxml.jackson.databind.ObjectMapper().writeValueAsString(java))
 
 
 def has_format(spark: SparkSession, name: str) -> bool:

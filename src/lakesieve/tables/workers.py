@@ -49,5 +49,4 @@ def forget_archives() -> None:
     """
     for path, finder in list(sys.path_importer_cache.items()):
         if isinstance(finder, zipimporter):
-            # another thread may do the same
-            sys.path_importer_cache.pop(path, None)
+            del sys.path_importer_cache[path]
