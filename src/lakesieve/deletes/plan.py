@@ -22,9 +22,8 @@ __all__ = [
     "ALL",
     "DELETE_SEQUENCE",
     "EVERY_FILE",
-    "FILE",
     "GROUP",
-    "PLANNED_FILE",
+    "NUMBER",
     "SEQUENCE",
     "DeletePlan",
     "Kind",
@@ -38,18 +37,17 @@ ALL = -1
 EVERY_FILE = -2
 """Instead of the number of a unit: every delete file, also those that reach nothing."""
 
-FILE = "__lakesieve_file"
-PLANNED_FILE = "__lakesieve_planned_file"
+NUMBER = "__lakesieve_number"
 GROUP = "__lakesieve_group"
 SEQUENCE = "__lakesieve_sequence"
 DELETE_SEQUENCE = "__lakesieve_delete_sequence"
 
 _SOURCES = JavaSources(
-    *(f"deletes/{name}" for name in ("DeleteMemory", "ScanView", "TableView")),
-    *(f"deletes/{name}" for name in ("DeletePlan", "DeleteCommit")),
+    *(f"deletes/{name}" for name in ("DeleteMemory", "FileConstants", "ScanView")),
+    *(f"deletes/{name}" for name in ("TableView", "DeletePlan", "DeleteCommit")),
 )
 _PLAN = "lakesieve.deletes.DeletePlan"
-_FILES_TYPE = f"{PLANNED_FILE} string, {GROUP} int, {SEQUENCE} bigint"
+_FILES_TYPE = f"{NUMBER} int, file string"
 # about 30 MB in each process
 _BROADCAST_RECORDS = 250_000
 
@@ -138,7 +136,10 @@ class DeletePlan:
         return self._frame(self.java.untouched(self._java_session, self._name("untouched")))
 
     def touched(self) -> DataFrame:
-        """Rows of the reached data files as if there were no equality deletes."""
+        """Rows of the reached data files as if there were no equality deletes.
+
+        Beside the table's columns each row has its file's number, group and sequence number.
+        """
         return self._frame(self.java.touched(self._java_session, self._name("touched")))
 
     def touched_unit(self, unit: int) -> DataFrame:
@@ -146,18 +147,18 @@ class DeletePlan:
         return self._frame(self.java.touchedUnit(self._java_session, self._name("unit"), unit))
 
     def touched_files(self, unit: int = ALL) -> DataFrame:
-        """The reached data files of a unit: path, group, sequence number."""
-        return self._frame(self.java.touchedFiles(self._java_session, self._files_type(), unit))
+        """The reached data files of a unit: number and ``file``, the path."""
+        jvm: Any = self._spark._jvm
+        type_ = jvm.org.apache.spark.sql.types.StructType.fromDDL(_FILES_TYPE)
+        return self._frame(self.java.touchedFiles(self._java_session, type_, unit))
 
     def deletes(self, kind: Kind, unit: int = ALL) -> DataFrame:
-        """Rows of a kind's delete files that reach a data file of a unit."""
+        """Rows of a kind's delete files that reach a data file of a unit.
+
+        Beside the columns compared each row has its file's group and sequence number.
+        """
         name = self._name(f"deletes {kind.number}")
         return self._frame(self.java.deletes(self._java_session, name, kind.number, unit))
-
-    def delete_files(self, kind: Kind, unit: int = ALL) -> DataFrame:
-        """Those delete files: path, group, sequence number."""
-        files = self.java.deleteFiles(self._java_session, self._files_type(), kind.number, unit)
-        return self._frame(files)
 
     def kinds_of(self, unit: int = ALL) -> tuple[Kind, ...]:
         """The kinds of delete files that reach a data file of a unit."""
@@ -180,10 +181,6 @@ class DeletePlan:
 
     def _name(self, what: str) -> str:
         return f"{self._table_name} ({what}, {uuid.uuid4().hex})"
-
-    def _files_type(self) -> Any:
-        jvm: Any = self._spark._jvm
-        return jvm.org.apache.spark.sql.types.StructType.fromDDL(_FILES_TYPE)
 
     def _frame(self, java: Any) -> DataFrame:
         from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame

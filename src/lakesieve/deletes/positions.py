@@ -6,8 +6,8 @@ from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING
 
-from lakesieve.deletes.plan import DELETE_SEQUENCE, FILE, DeletePlan
-from lakesieve.deletes.read import deleted_by, newest_deletes, with_file
+from lakesieve.deletes.plan import DELETE_SEQUENCE, NUMBER, DeletePlan
+from lakesieve.deletes.read import deleted_by, newest_deletes
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -34,7 +34,7 @@ def deleted_positions(plan: DeletePlan, unit: int, *, with_old: bool) -> DataFra
 
     # with _deleted among its columns, Iceberg's reader gives deleted rows too, and marks them
     extra = ("_pos", "_deleted") if with_old else ("_pos",)
-    rows = with_file(plan.touched_unit(unit), plan.touched_files(unit), extra)
+    rows = plan.touched_unit(unit).select("*", *extra)
     flags = []
     for kind in plan.kinds_of(unit):
         flag = f"{_NEW}_{kind.number}"
@@ -47,7 +47,7 @@ def deleted_positions(plan: DeletePlan, unit: int, *, with_old: bool) -> DataFra
     if with_old:
         new &= ~F.col("_deleted")
         wanted |= F.col("_deleted")
-    found = rows.where(wanted).select(
-        F.col(FILE).alias("file"), F.col("_pos").alias("pos"), new.alias("new")
-    )
-    return found.repartition("file").sortWithinPartitions("file", "pos")
+    found = rows.where(wanted).select(NUMBER, F.col("_pos").alias("pos"), new.alias("new"))
+    # paths are long, and wanted of deleted rows alone
+    named = found.join(F.broadcast(plan.touched_files(unit)), NUMBER).select("file", "pos", "new")
+    return named.repartition("file").sortWithinPartitions("file", "pos")

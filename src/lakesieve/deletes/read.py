@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 from lakesieve.deletes.plan import (
     ALL,
     DELETE_SEQUENCE,
-    FILE,
     GROUP,
-    PLANNED_FILE,
     SEQUENCE,
     DeletePlan,
     Kind,
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
-__all__ = ["column", "deleted_by", "live_rows", "newest_deletes", "read", "with_file"]
+__all__ = ["column", "deleted_by", "live_rows", "newest_deletes", "read"]
 
 _KEY = "__lakesieve_key_"
 _DELETE_GROUP = "__lakesieve_delete_group"
@@ -63,7 +61,7 @@ def live_rows(plan: DeletePlan, names: Sequence[str], extra: Sequence[str] = ())
     untouched = plan.untouched().select(*columns)
     if not plan.reached_files:
         return untouched
-    rows = with_file(plan.touched(), plan.touched_files(), extra)
+    rows = plan.touched().select("*", *extra)
     for kind in plan.kinds_of():
         rows = rows.join(newest_deletes(plan, kind), deleted_by(kind), "left_anti")
     live = rows.select(*columns)
@@ -72,34 +70,17 @@ def live_rows(plan: DeletePlan, names: Sequence[str], extra: Sequence[str] = ())
     return untouched.unionAll(live)
 
 
-def with_file(rows: DataFrame, files: DataFrame, extra: Sequence[str] = ()) -> DataFrame:
-    """Give rows their file's path, group and sequence number.
-
-    Args:
-        rows: Rows of a relation of Iceberg's source.
-        files: What is known of each file: path, group, sequence number.
-        extra: Further metadata columns that are wanted.
-    """
-    from pyspark.sql import functions as F
-
-    found = rows.select("*", F.col("_file").alias(FILE), *extra)
-    joined = found.join(F.broadcast(files), F.col(FILE) == F.col(PLANNED_FILE), "left")
-    # a row of a file that was not planned must not pass as one that no delete reaches
-    known = F.coalesce(SEQUENCE, F.raise_error(F.concat(F.lit("not planned: "), F.col(FILE))))
-    return joined.withColumn(SEQUENCE, known).drop(PLANNED_FILE)
-
-
 def newest_deletes(plan: DeletePlan, kind: Kind, unit: int = ALL) -> DataFrame:
     """One row a deleted key (in each partition), with its highest sequence number."""
     from pyspark.sql import functions as F
 
     keys = [_comparable(c.path, c.type).alias(f"{_KEY}{n}") for n, c in enumerate(kind.columns)]
-    rows = with_file(plan.deletes(kind, unit), plan.delete_files(kind, unit))
     by = [f"{_KEY}{n}" for n in range(len(keys))]
     if not kind.everywhere:
         by.append(_DELETE_GROUP)
     newest = (
-        rows.select(*keys, F.col(GROUP).alias(_DELETE_GROUP), SEQUENCE)
+        plan.deletes(kind, unit)
+        .select(*keys, F.col(GROUP).alias(_DELETE_GROUP), SEQUENCE)
         .groupBy(*by)
         .agg(F.max(SEQUENCE).alias(DELETE_SEQUENCE))
     )

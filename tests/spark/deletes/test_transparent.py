@@ -23,6 +23,7 @@ QUERIES = [
     ("SELECT count(*) FROM {t}", 1),
     ("SELECT n.b FROM {t} WHERE n.a > 4", 1),
     ("SELECT _file, _pos, v FROM {t} WHERE k <> 3", 1),
+    ("SELECT _row_id, _last_updated_sequence_number, v FROM {t}", 1),
     ("SELECT v FROM {t} WHERE p = 9", 0),
     ("SELECT v, _deleted FROM {t}", 0),
     ("SELECT _partition, v FROM {t}", 0),

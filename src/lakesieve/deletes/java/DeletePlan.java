@@ -11,12 +11,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
-import org.apache.iceberg.BaseFileScanTask;
 import org.apache.iceberg.BaseTable;
 import org.apache.iceberg.BatchScan;
 import org.apache.iceberg.ContentFile;
 import org.apache.iceberg.DataFile;
-import org.apache.iceberg.DataFiles;
 import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.FileContent;
 import org.apache.iceberg.FileScanTask;
@@ -25,7 +23,6 @@ import org.apache.iceberg.ManifestFile;
 import org.apache.iceberg.ManifestFiles;
 import org.apache.iceberg.MetadataColumns;
 import org.apache.iceberg.PartitionSpec;
-import org.apache.iceberg.PartitionSpecParser;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.SchemaParser;
 import org.apache.iceberg.Snapshot;
@@ -42,7 +39,6 @@ import org.apache.iceberg.types.Types;
 import org.apache.iceberg.util.ContentFileUtil;
 import org.apache.iceberg.util.PartitionMap;
 import org.apache.iceberg.util.SnapshotUtil;
-import org.apache.spark.sql.Row;
 import org.apache.spark.sql.RowFactory;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
@@ -73,7 +69,7 @@ public final class DeletePlan {
   private final Map byLocation = new HashMap();
   private final List reached = new ArrayList(); // ReachedFile, one a data file
   private final Map reachedByPath = new HashMap();
-  private final Set reachedPaths = new HashSet();
+  private final Map constants = new HashMap(); // of the reached data files, by path
   private final List kinds = new ArrayList(); // Kind
   private final Map units = new LinkedHashMap(); // root node to number
   private int nodes = 0;
@@ -231,31 +227,35 @@ public final class DeletePlan {
    * @param residual what is left of the filters for the rows of every task, or null for its own
    */
   private void pair(CloseableIterable tasks, ResidualEvaluator residual) throws Exception {
-    ScanView.Cleared cleared = new ScanView.Cleared();
+    FileConstants made = new FileConstants();
     try {
       for (Iterator it = tasks.iterator(); it.hasNext(); ) {
         FileScanTask task = (FileScanTask) it.next();
         dataFiles++;
-        if (ScanView.withoutEquality(task.deletes()).length > 0) marked++;
-        FileScanTask clear = residual == null ? cleared.of(task) : cleared.of(task, residual);
-        if (clear != task) reach(task, clear);
+        int others = FileConstants.withoutEquality(task.deletes()).length;
+        if (others > 0) marked++;
+        if (others == task.deletes().size()) continue;
+        ResidualEvaluator own = ResidualEvaluator.unpartitioned(task.residual());
+        reach(task, made, residual == null ? own : residual);
       }
     } finally {
       tasks.close();
     }
   }
 
-  private void reach(FileScanTask task, FileScanTask clear) {
+  private void reach(FileScanTask task, FileConstants made, ResidualEvaluator residual)
+      throws Exception {
     DataFile file = (DataFile) task.file();
     List deletes = task.deletes();
     ReachedFile r = new ReachedFile();
-    r.task = clear;
     r.file = file;
-    r.others = ScanView.withoutEquality(deletes);
+    r.others = FileConstants.withoutEquality(deletes);
     r.group = group(file);
-    reached.add(r);
+    Object[] known = FileConstants.of(reached.size(), r.group, file);
+    r.task = made.task(task, residual, known);
+    constants.put(file.location(), known);
     reachedByPath.put(file.location(), r);
-    reachedPaths.add(file.location());
+    reached.add(r);
     long records = 0;
     long bytes = 0;
     for (int i = 0; i < deletes.size(); i++) {
@@ -485,19 +485,22 @@ public final class DeletePlan {
 
   /** Rows of the data files that no equality delete reaches. */
   public Dataset untouched(SparkSession spark, String name) {
-    if (given == null) return relation(spark, name, ScanView.ofPaths(scan(), reachedPaths, false));
+    if (given == null) {
+      return relation(spark, name, full, ScanView.ofFiles(scan(), constants, false), null);
+    }
     List tasks = new ArrayList();
     for (int i = 0; i < given.size(); i++) {
       FileScanTask task = (FileScanTask) given.get(i);
       if (!reachedByPath.containsKey(((DataFile) task.file()).location())) tasks.add(task);
     }
-    return relation(spark, name, ScanView.ofTasks(scan(), tasks));
+    return relation(spark, name, full, ScanView.ofTasks(scan(), tasks), null);
   }
 
   /** Rows of the data files that equality deletes reach, without those deletes. */
   public Dataset touched(SparkSession spark, String name) {
     if (given != null) return touchedUnit(spark, name, ALL);
-    return relation(spark, name, ScanView.ofPaths(scan(), reachedPaths, true));
+    BatchScan scan = ScanView.ofFiles(scan(), constants, true);
+    return relation(spark, name, FileConstants.with(full), scan, null);
   }
 
   /** The same of one unit, not planned again. */
@@ -507,64 +510,43 @@ public final class DeletePlan {
       ReachedFile r = (ReachedFile) reached.get(i);
       if (isRead(r, unit)) tasks.add(r.task);
     }
-    return relation(spark, name, ScanView.ofTasks(scan(), tasks));
+    BatchScan scan = ScanView.ofTasks(scan(), tasks);
+    return relation(spark, name, FileConstants.with(full), scan, null);
   }
 
-  private Dataset relation(SparkSession spark, String name, BatchScan scan) {
-    return TableView.relation(spark, table, name, full, snapshot, scan, null);
-  }
-
-  /** The data files of a unit: path, group, sequence number. */
+  /** The data files of a unit: number, path. */
   public Dataset touchedFiles(SparkSession spark, StructType type, int unit) {
     List rows = new ArrayList();
     for (int i = 0; i < reached.size(); i++) {
       ReachedFile r = (ReachedFile) reached.get(i);
-      if (isRead(r, unit)) rows.add(row(r.file, r.group));
+      if (!isRead(r, unit)) continue;
+      rows.add(RowFactory.create(new Object[] {new Integer(i), r.file.location()}));
     }
     return spark.createDataFrame(rows, type);
   }
 
   /** The rows of delete files of a kind, read as data, with the columns of the kind. */
-  public Dataset deletes(SparkSession spark, String name, int kind, int unit) {
-    PartitionSpec none = PartitionSpec.unpartitioned();
-    String spec = PartitionSpecParser.toJson(none);
+  public Dataset deletes(SparkSession spark, String name, int kind, int unit) throws Exception {
     Schema keys = keys((Kind) kinds.get(kind));
-    String keysJson = SchemaParser.toJson(keys);
-    Expression all = Expressions.alwaysTrue();
+    FileConstants made = new FileConstants();
     List tasks = new ArrayList();
     List files = files(kind, unit);
     for (int i = 0; i < files.size(); i++) {
-      DeleteFile file = ((EqualityFile) files.get(i)).file;
-      DataFile data =
-          DataFiles.builder(none)
-              .withPath(file.location())
-              .withFormat(file.format())
-              .withFileSizeInBytes(file.fileSizeInBytes())
-              .withRecordCount(file.recordCount())
-              .withSplitOffsets(file.splitOffsets())
-              .withEncryptionKeyMetadata(file.keyMetadata())
-              .build();
-      tasks.add(
-          new BaseFileScanTask(
-              data, new DeleteFile[0], keysJson, spec, ResidualEvaluator.unpartitioned(all)));
+      EqualityFile e = (EqualityFile) files.get(i);
+      tasks.add(made.task(e.file, keys, FileConstants.of(i, e.group, e.file)));
     }
-    return TableView.relation(
-        spark, table, name, keys, snapshot, ScanView.ofTasks(scan(), tasks), none);
+    BatchScan scan = ScanView.ofTasks(scan(), tasks);
+    PartitionSpec none = PartitionSpec.unpartitioned();
+    return relation(spark, name, FileConstants.with(keys), scan, none);
+  }
+
+  private Dataset relation(
+      SparkSession spark, String name, Schema schema, BatchScan scan, PartitionSpec spec) {
+    return TableView.relation(spark, table, name, schema, snapshot, scan, spec);
   }
 
   private Schema keys(Kind kind) {
     return new Schema(TypeUtil.select(full, kind.ids).columns());
-  }
-
-  /** The delete files of a kind that reach a data file of the unit: path, group, sequence number. */
-  public Dataset deleteFiles(SparkSession spark, StructType type, int kind, int unit) {
-    List rows = new ArrayList();
-    List files = files(kind, unit);
-    for (int i = 0; i < files.size(); i++) {
-      EqualityFile e = (EqualityFile) files.get(i);
-      rows.add(row(e.file, e.group));
-    }
-    return spark.createDataFrame(rows, type);
   }
 
   /** How many delete files of a kind reach a data file of the unit. */
@@ -580,11 +562,6 @@ public final class DeletePlan {
       if (unit == EVERY_FILE || (e.reaches && in(unit, e.node))) files.add(e);
     }
     return files;
-  }
-
-  private static Row row(ContentFile file, int group) {
-    return RowFactory.create(
-        new Object[] {file.location(), new Integer(group), file.dataSequenceNumber()});
   }
 
   // ---- what a commit needs --------------------------------------------------------------------

@@ -9,16 +9,9 @@ import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
-import org.apache.iceberg.BaseFileScanTask;
 import org.apache.iceberg.BatchScan;
 import org.apache.iceberg.ContentFile;
-import org.apache.iceberg.DataFile;
-import org.apache.iceberg.DeleteFile;
-import org.apache.iceberg.FileContent;
 import org.apache.iceberg.FileScanTask;
-import org.apache.iceberg.PartitionSpecParser;
-import org.apache.iceberg.SchemaParser;
 import org.apache.iceberg.expressions.Evaluator;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.expressions.Projections;
@@ -32,20 +25,24 @@ import org.apache.iceberg.io.CloseableIterable;
  */
 public final class ScanView implements InvocationHandler {
   private final BatchScan scan;
-  private final Set paths;
+  private final Map files;
   private final boolean inside;
   private final List given;
 
-  private ScanView(BatchScan scan, Set paths, boolean inside, List given) {
+  private ScanView(BatchScan scan, Map files, boolean inside, List given) {
     this.scan = scan;
-    this.paths = paths;
+    this.files = files;
     this.inside = inside;
     this.given = given;
   }
 
-  /** The data files whose path is, or is not, one of these. */
-  public static BatchScan ofPaths(BatchScan scan, Set paths, boolean inside) {
-    return view(scan, paths, inside, null);
+  /**
+   * The data files that are, or are not, some.
+   *
+   * @param files path to what the rows of a file inside bear, see {@link FileConstants}
+   */
+  public static BatchScan ofFiles(BatchScan scan, Map files, boolean inside) {
+    return view(scan, files, inside, null);
   }
 
   /** The given tasks; a filter takes out those whose partition it excludes. */
@@ -53,12 +50,12 @@ public final class ScanView implements InvocationHandler {
     return view(scan, null, false, tasks);
   }
 
-  private static BatchScan view(BatchScan scan, Set paths, boolean inside, List given) {
+  private static BatchScan view(BatchScan scan, Map files, boolean inside, List given) {
     return (BatchScan)
         Proxy.newProxyInstance(
             BatchScan.class.getClassLoader(),
             new Class[] {BatchScan.class},
-            new ScanView(scan, paths, inside, given));
+            new ScanView(scan, files, inside, given));
   }
 
   public Object invoke(Object proxy, Method method, Object[] args) throws Throwable {
@@ -74,7 +71,7 @@ public final class ScanView implements InvocationHandler {
       if (!(result instanceof BatchScan)) return result;
       boolean filtered = given != null && name.equals("filter") && args != null;
       List kept = filtered ? within((Expression) args[0]) : given;
-      return view((BatchScan) result, paths, inside, kept);
+      return view((BatchScan) result, files, inside, kept);
     } catch (InvocationTargetException e) {
       throw e.getCause();
     }
@@ -105,48 +102,21 @@ public final class ScanView implements InvocationHandler {
 
   private List planned() throws Exception {
     List kept = new ArrayList();
-    Cleared cleared = new Cleared();
+    FileConstants constants = new FileConstants();
     CloseableIterable tasks = scan.planFiles();
     try {
       for (Iterator it = tasks.iterator(); it.hasNext(); ) {
         FileScanTask task = (FileScanTask) it.next();
-        if (paths.contains(task.file().location()) != inside) continue;
-        kept.add(inside ? cleared.of(task) : task);
+        Object[] known = (Object[]) files.get(task.file().location());
+        if (known == null) {
+          if (!inside) kept.add(task);
+        } else if (inside) {
+          kept.add(constants.task(task, ResidualEvaluator.unpartitioned(task.residual()), known));
+        }
       }
     } finally {
       tasks.close();
     }
     return kept;
-  }
-
-  /** Makes tasks without their equality deletes. */
-  public static final class Cleared {
-    private final Map specs = new HashMap();
-    private String schema = null;
-
-    public FileScanTask of(FileScanTask task) {
-      return of(task, ResidualEvaluator.unpartitioned(task.residual()));
-    }
-
-    public FileScanTask of(FileScanTask task, ResidualEvaluator residual) {
-      DeleteFile[] others = withoutEquality(task.deletes());
-      if (others.length == task.deletes().size()) return task;
-      if (schema == null) schema = SchemaParser.toJson(task.schema());
-      Integer spec = new Integer(task.spec().specId());
-      if (!specs.containsKey(spec)) specs.put(spec, PartitionSpecParser.toJson(task.spec()));
-      return new BaseFileScanTask(
-          (DataFile) task.file(), others, schema, (String) specs.get(spec), residual);
-    }
-  }
-
-  /** The position deletes and deletion vectors among delete files. */
-  public static DeleteFile[] withoutEquality(List deletes) {
-    List others = new ArrayList();
-    for (int i = 0; i < deletes.size(); i++) {
-      if (((DeleteFile) deletes.get(i)).content() != FileContent.EQUALITY_DELETES) {
-        others.add(deletes.get(i));
-      }
-    }
-    return (DeleteFile[]) others.toArray(new DeleteFile[0]);
   }
 }
