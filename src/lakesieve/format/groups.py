@@ -161,7 +161,7 @@ class _Reader:
         values = self.next(expected)
         if len(values) and int(values.max()) > limit:
             raise StreamError("a value is too great")
-        return values.astype(np.int64)
+        return values.view(np.int64)
 
 
 def _int_streams(writer: StreamWriter, keys: np.ndarray, gap: np.ndarray) -> list[bytes]:
@@ -216,13 +216,16 @@ def _divided(values: np.ndarray, cell: np.uint64) -> tuple[np.ndarray, np.ndarra
 
 def _int_keys(reader: _Reader, rows: int) -> tuple[pa.Array, np.ndarray, pa.Array]:
     base, cell = reader.next(2)
-    cells = np.append(np.uint64(0), np.cumsum(reader.next(rows - 1), dtype=np.uint64))
+    cells = np.zeros(rows, np.uint64)
+    np.cumsum(reader.next(rows - 1), out=cells[1:])
     rest = reader.next(rows)
     spans = reader.next(rows)
     gaps = np.flatnonzero(spans)
     end_rest = reader.next(len(gaps))
     ends: np.ndarray = (cells[gaps] + spans[gaps] - np.uint64(1)) * cell + end_rest + base
-    keys: np.ndarray = cells * cell + rest + base
+    keys = np.multiply(cells, cell, out=cells)
+    keys += rest
+    keys += base
     # an end where the next block begins leaves no gap
     apart = (gaps == rows - 1) | (ends != keys[np.minimum(gaps + 1, rows - 1)])
     return pa.array(keys.view(np.int64)), gaps[apart], pa.array(ends[apart].view(np.int64))

@@ -37,6 +37,8 @@ _WORD = np.dtype("<u8")
 _SAMPLE = 4096
 # so many values end at a whole byte, whatever their bits
 _OCTET = 8
+# so few are put together one by one
+_FEW_BITS = 6
 _IN_WORD = 57
 _COMPRESSIBLE = 0.9
 _RISEN = 0.25
@@ -184,7 +186,7 @@ def decode_stream(data: memoryview, at: int, count: int) -> tuple[np.ndarray, in
         count: How many values it holds; nothing larger is ever allocated.
 
     Returns:
-        The values, uint64, and where the stream ends.
+        The values, uint64, not to be written to, and where the stream ends.
 
     Raises:
         StreamError: It is no such stream.
@@ -202,7 +204,7 @@ def decode_stream(data: memoryview, at: int, count: int) -> tuple[np.ndarray, in
         raise StreamError("a stream is cut off")
     symbols, low, rest = parts
     if codec == _CONSTANT:
-        return np.full(count, least, np.uint64), at
+        return np.broadcast_to(np.uint64(least), count), at
     if codec & ~_PLAIN not in _WIDTHS:
         raise StreamError("a stream is coded in an unknown way")
     width = _WIDTHS[codec & ~_PLAIN]
@@ -210,8 +212,13 @@ def decode_stream(data: memoryview, at: int, count: int) -> tuple[np.ndarray, in
     if len(rest):
         escaped = np.flatnonzero(values == (1 << width) - 1)
         values[escaped] += np.frombuffer(decompressed(rest, 8 * len(escaped)), _WORD)
-    values = (values << np.uint64(bits)) | _unpack_bits(low, count, bits)
-    return values + np.uint64(least), at
+    low_bits = _unpack_bits(low, count, bits)
+    if bits:
+        values <<= np.uint64(bits)
+        values |= low_bits
+    if least:
+        values += np.uint64(least)
+    return values, at
 
 
 def _symbols(data: memoryview, count: int, width: int, *, plain: bool) -> np.ndarray:
@@ -220,6 +227,8 @@ def _symbols(data: memoryview, count: int, width: int, *, plain: bool) -> np.nda
     if plain and len(data) != size:
         raise StreamError("a stream has another length")
     held = np.frombuffer(data if plain else decompressed(data, size), np.uint8)
+    if together == 1:
+        return held
     parts = [(held >> (width * at)) & ((1 << width) - 1) for at in range(together)]
     return np.stack(parts, axis=1).ravel()[:count]
 
@@ -306,6 +315,12 @@ def _pack_bits(values: np.ndarray, bits: int) -> bytes:
 def _unpack_bits(data: memoryview, count: int, bits: int) -> np.ndarray:
     if len(data) != (count * bits + 7) // 8:
         raise StreamError("a stream has low bits of another length")
+    if 0 < bits <= _FEW_BITS:
+        single = np.unpackbits(np.frombuffer(data, np.uint8), count=count * bits)
+        values = single[::bits]
+        for at in range(1, bits):
+            values = values << np.uint8(1) | single[at::bits]
+        return values
     values = np.zeros(-(-count // _OCTET) * _OCTET, np.uint64)
     if bits:
         # a word can be read from any byte of the last octet

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -190,6 +191,14 @@ def _telling_bytes(keys: pa.Array, common: np.ndarray, absent_hits: float) -> in
     return math.ceil(math.log(1 / absent_hits) / math.log(max(kinds, 2)))
 
 
+@cache
+def _numbers(bits: int) -> np.ndarray:
+    """The offsets of sets of one, which all blocks like that share."""
+    numbers = np.arange((1 << bits) + 1)
+    numbers.flags.writeable = False
+    return numbers
+
+
 def with_gaps(
     separators: pa.Array, lengths: np.ndarray, gaps: np.ndarray, ends: pa.Array
 ) -> tuple[pa.Array, np.ndarray]:
@@ -205,6 +214,8 @@ def with_gaps(
         Separators and set offsets of all blocks.
     """
     if not len(gaps):
+        if (lengths == 1).all():
+            return separators, _numbers(len(lengths).bit_length())[: len(lengths) + 1]
         return separators, np.append(0, np.cumsum(lengths))
     rows = np.ones(len(separators), np.int64)
     rows[gaps] = 2

@@ -121,7 +121,7 @@ class IndexParts:
         if data is None:
             data = self._roots[entry.root].get_range(entry.path, group.start, group.length)
         blocks = decode_row_group(opened.footer, number, data)
-        return blocks, blocks.keys.nbytes + blocks.offsets.nbytes + blocks.ordinals.nbytes
+        return blocks, blocks.nbytes
 
     def _fetched(self, opened: OpenedSegment, numbers: Sequence[int]) -> dict[int, bytes]:
         """The bytes of those row groups that are not held."""
