@@ -15,7 +15,7 @@ from tests.predicate.drawn import integers, strings
 
 from lakesieve.format import IndexDefinition, KeyColumn, catalogue_id
 from lakesieve.index import OpenedIndex, ReasonCode, plan_files, usable_indexes
-from lakesieve.predicate import ColumnType, bind, parse_sql, truth
+from lakesieve.predicate import ColumnType, Ranges, bind, parse_sql, truth
 from lakesieve.predicate.expression import And, Compare, In, IsNull, Literal, Not, Or
 from lakesieve.predicate.rows import accepts
 from lakesieve.sieve import KeyType, build_blocks, encode_rows, sort_pairs
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lakesieve.predicate.expression import Expr
+    from lakesieve.predicate.ranges import Interval
 
 FILES = 6
 KINDS = {"a": "integer", "s": "string", "c": "integer"}
@@ -241,6 +242,27 @@ def test_a_type_that_changed_ends_what_is_answered() -> None:
     assert [reason.code for reason in reasons] == [ReasonCode.TYPE_CHANGED]
     assert "s of type" in reasons[0].detail
     assert usable_indexes([index], {2: ("string", 0)}, "t") == ([], [])
+
+
+def test_many_keys_are_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What commands ask twice is read once; the answer cannot be changed by who got it."""
+    index = stored(GRID, ["c"], range(FILES))
+    asked: list[object] = []
+    lookup = IndexReader.lookup
+
+    def counted(self: IndexReader, intervals: Sequence[Interval]) -> dict[str, np.ndarray] | None:
+        asked.append(intervals)
+        return lookup(self, intervals)
+
+    monkeypatch.setattr(IndexReader, "lookup", counted)
+    few, many = (Ranges.points(range(0, 2 * count, 2)) for count in (2, 1000))
+    answers = [index.may_match(ranges) for ranges in (few, few, many)]
+    expected = answers[-1].tolist()
+    answers[-1][:] = False
+
+    assert index.may_match(many).tolist() == expected
+    assert any(expected)
+    assert [len(intervals) for intervals in asked] == [2, 2, 1000]
 
 
 def test_a_broken_index_leaves_the_others() -> None:

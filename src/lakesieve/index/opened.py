@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 __all__ = ["OpenedIndex"]
 
+# commands ask the same twice, and to read much of an index takes longer than to remember an answer
+_MANY_RANGES = 256
+_ANSWERS = 4
+
 
 class OpenedIndex:
     """An index at one of its commits, ready to answer.
@@ -33,6 +37,8 @@ class OpenedIndex:
     def __init__(self, snapshot: Snapshot, reader: IndexReader) -> None:
         self.snapshot = snapshot
         self._reader = reader
+        # a state never changes, and so neither does what it answers
+        self._remembered = lru_cache(maxsize=_ANSWERS)(self._holding)
 
     @property
     def definition(self) -> IndexDefinition:
@@ -94,12 +100,20 @@ class OpenedIndex:
             mask |= self.flagged("has_value")
             return mask
         if ranges.intervals:
-            found = self._reader.lookup(ranges.intervals)
+            many = len(ranges.intervals) >= _MANY_RANGES
+            found = (self._remembered if many else self._holding)(ranges)
             if found is None:
                 return None
-            for catalogue, ordinals in found.items():
-                mask[self._offsets[catalogue] + ordinals.astype(np.int64)] = True
+            mask[found] = True
         return mask
+
+    def _holding(self, ranges: Ranges) -> np.ndarray | None:
+        """The covered files that can hold a code of the intervals; ``None`` as in the look-up."""
+        found = self._reader.lookup(ranges.intervals)
+        if found is None:
+            return None
+        nothing = np.zeros(0, np.int64)
+        return np.concatenate([nothing, *(self._offsets[name] + n for name, n in found.items())])
 
     def points(self, codes: pa.Array) -> tuple[np.ndarray, np.ndarray]:
         """The covered files that can hold each of many keys.
