@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import lakesieve as ls
-from bench.commands.table import ROW, Facts, Kind, build, keys_where
+from bench.commands.table import ROW, Facts, Kind, Target, build, build_part, keys_where
 from bench.measure import Measured, in_turn
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["run"]
 
 WAYS = ("native", "skipping")
+# the format's own command on a table of just the files that are needed: no skipping brings more
+ALONE = "only those files"
 _UPSERT = "ON t.k = s.k WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
 GIGABYTE = 1 << 30
 _PATIENCE = 3600.0
@@ -40,25 +42,34 @@ def run(
     suite = _Suite(spark, build(spark, root, kind, facts), facts)
     yield from suite.joins()
     yield _located(root, suite.table, kind, facts)
-    yield suite.command("DELETE of 1 key", suite.delete_one, kind.faster)
-    yield suite.command("UPDATE of 1 key", suite.update_one, kind.faster)
+    one = build_part(spark, root, kind, facts, called="one_file", files=1)
+    yield suite.command("DELETE of 1 key", suite.delete_one, one, kind.faster)
+    yield suite.command("UPDATE of 1 key", suite.update_one, one, kind.faster)
+    parts = [one]
     if kind.format != "hudi":
         # Hudi's writer looks keys up by its own index, with or without ours
-        yield suite.command("MERGE of 100 scattered rows", suite.merge, 3)
-        upsert = suite.command("upsert of keys in 2 % of the files", suite.upsert, 5)
+        merged, upserted = min(100, facts.files), facts.files // 50 + 1
+        parts += [
+            build_part(spark, root, kind, facts, called="merged_files", files=merged),
+            build_part(spark, root, kind, facts, called="upserted_files", files=upserted),
+        ]
+        yield suite.command("MERGE of 100 scattered rows", suite.merge, parts[1], 3)
+        upsert = suite.command("upsert of keys in 2 % of the files", suite.upsert, parts[2], 5)
         yield upsert
         if kind.format == "iceberg":
             yield _peer(spark, suite, upsert, limit)
     suite.check()
-    spark.sql(f"DROP TABLE {suite.table}")
+    for target in (suite.whole, *parts):
+        spark.sql(f"DROP TABLE {target.table}")
 
 
 class _Suite:
     """The table while commands change it: each takes rows that no other touches."""
 
-    def __init__(self, spark: SparkSession, table: str, facts: Facts) -> None:
+    def __init__(self, spark: SparkSession, whole: Target, facts: Facts) -> None:
         self.spark = spark
-        self.table = table
+        self.whole = whole
+        self.table = whole.table
         self.facts = facts
         self._turn = 0
         self._expected: list[tuple[str, int]] = []
@@ -67,14 +78,19 @@ class _Suite:
         (ls.enable if way == "skipping" else ls.disable)(self.spark)
 
     def command(
-        self, name: str, change: Callable[[str], Callable[[], object]], bound: float
+        self,
+        name: str,
+        change: Callable[[str, Target], Callable[[], object]],
+        part: Target,
+        bound: float,
     ) -> Measured:
-        """Time a command both ways in turn; indexes are refreshed in between, untimed."""
-        taken: dict[str, list[float]] = {way: [] for way in WAYS}
+        """Time a command in all ways in turn; indexes are refreshed in between, untimed."""
+        targets = {**dict.fromkeys(WAYS, self.whole), ALONE: part}
+        taken: dict[str, list[float]] = {way: [] for way in targets}
         read: dict[str, int] = {}
         for number in range(self.facts.rounds + 1):
-            for way in WAYS:
-                action = change(way)
+            for way, target in targets.items():
+                action = change(way, target)
                 self._switch(way)
                 seconds = in_turn({way: action}, rounds=1, warm_up=False)[way]
                 if number:
@@ -82,7 +98,7 @@ class _Suite:
                 told = [row.files_read for row in ls.last_pruning(self.spark) if row.files_total]
                 read[way] = max(told, default=0)
                 ls.open_index(self.table, "k", spark=self.spark).refresh()
-        native, skipping = (sorted(taken[way])[len(taken[way]) // 2] for way in WAYS)
+        native, skipping, alone = (sorted(times)[len(times) // 2] for times in taken.values())
         return Measured(
             name=name,
             value=native / skipping,
@@ -92,55 +108,62 @@ class _Suite:
                 "native": f"{native:.2f} s",
                 "skipping": f"{skipping:.2f} s",
                 "files": f"{self.facts.files} -> {read['skipping']}",
+                ALONE: f"{alone:.2f} s, {native / alone:.2f} x",
             },
         )
 
-    def _stretch(self, size: int) -> int:
+    def _stretch(self, size: int, rows: int) -> int:
         """First id of rows that no command before has touched, spread over the files."""
         self._turn += 1
-        return (self._turn * 7919 * size) % (self.facts.rows - size)
+        return (self._turn * 7919 * size) % (rows - size)
 
-    def _one(self) -> int:
+    def _one(self, rows: int) -> int:
         # not among those that MERGE and upsert take, and each another
-        at = self._stretch(1) | 1
+        at = self._stretch(1, rows) | 1
         return int(self.spark.sql(f"SELECT {ROW[1]} FROM range({at}, {at + 1})").first()[0])
 
-    def delete_one(self, _way: str) -> Callable[[], object]:
-        """A DELETE of a key of its own."""
-        key = self._one()
-        self._expected.append((f"k = {key}", 0))
-        return lambda: self.spark.sql(f"DELETE FROM {self.table} WHERE k = {key}")
+    def _expect(self, target: Target, where: str, rows: int) -> None:
+        if target is self.whole:
+            self._expected.append((where, rows))
 
-    def update_one(self, _way: str) -> Callable[[], object]:
+    def delete_one(self, _way: str, target: Target) -> Callable[[], object]:
+        """A DELETE of a key of its own."""
+        key = self._one(target.rows)
+        self._expect(target, f"k = {key}", 0)
+        return lambda: self.spark.sql(f"DELETE FROM {target.table} WHERE k = {key}")
+
+    def update_one(self, _way: str, target: Target) -> Callable[[], object]:
         """An UPDATE of a key of its own."""
-        key = self._one()
-        self._expected.append((f"k = {key} AND v = -1", 1))
-        return lambda: self.spark.sql(f"UPDATE {self.table} SET v = -1 WHERE k = {key}")
+        key = self._one(target.rows)
+        self._expect(target, f"k = {key} AND v = -1", 1)
+        return lambda: self.spark.sql(f"UPDATE {target.table} SET v = -1 WHERE k = {key}")
 
     def _changed(self, ids: DataFrame) -> DataFrame:
         rows = ids.selectExpr(*ROW).selectExpr("id", "k", "-2D AS v", "payload").persist()
         rows.count()
+        rows.createOrReplaceTempView("changed")
         return rows
 
-    def merge(self, _way: str) -> Callable[[], object]:
+    def merge(self, _way: str, target: Target) -> Callable[[], object]:
         """A MERGE of rows all over the table."""
-        step = self.facts.rows // 100
+        step = target.rows // 100
         self._turn += 1
-        rows = self._changed(self.spark.range(2 * self._turn, self.facts.rows, step, 1).limit(100))
-        rows.createOrReplaceTempView("changed")
-        return lambda: self.spark.sql(f"MERGE INTO {self.table} t USING changed s {_UPSERT}")
+        self._changed(self.spark.range(2 * self._turn, target.rows, step, 1).limit(100))
+        return self._merged(target)
 
-    def upsert(self, way: str) -> Callable[[], object]:
+    def upsert(self, way: str, target: Target) -> Callable[[], object]:
         """An upsert of rows in few files, half of a percent of the table's rows at most."""
         size = max(1, self.facts.rows // 50)
         self._turn += 1
-        first = (self._turn * size) % (self.facts.rows - size)
+        first = (self._turn * size) % (target.rows - size)
         step = max(2, size // 10_000)
         rows = self._changed(self.spark.range(first, first + size, step, 1))
-        rows.createOrReplaceTempView("changed")
-        if way == "native":
-            return lambda: self.spark.sql(f"MERGE INTO {self.table} t USING changed s {_UPSERT}")
-        return lambda: ls.upsert(rows, self.table, on=["k"], spark=self.spark, refresh=None)
+        if way != "skipping":
+            return self._merged(target)
+        return lambda: ls.upsert(rows, target.table, on=["k"], spark=self.spark, refresh=None)
+
+    def _merged(self, target: Target) -> Callable[[], object]:
+        return lambda: self.spark.sql(f"MERGE INTO {target.table} t USING changed s {_UPSERT}")
 
     def joins(self) -> Iterator[Measured]:
         """A star join that needs 1 % of the files, and one that needs all of them."""
@@ -236,7 +259,7 @@ def _located(root: Path, table: str, kind: Kind, facts: Facts) -> Measured:
 
 def _peer(spark: SparkSession, suite: _Suite, ours: Measured, limit: float) -> Measured:
     """PyIceberg's upsert of as many rows in as many files, where it finishes in time."""
-    suite.upsert("native")
+    suite.upsert("native", suite.whole)
     source = f"{suite.aside()}_changed"
     spark.table("changed").coalesce(1).write.mode("overwrite").parquet(source)
     jvm: Any = spark._jvm

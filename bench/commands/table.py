@@ -12,7 +12,18 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["KEY", "KINDS", "ROW", "Facts", "Kind", "build", "keys_where", "table_of"]
+__all__ = [
+    "KEY",
+    "KINDS",
+    "ROW",
+    "Facts",
+    "Kind",
+    "Target",
+    "build",
+    "build_part",
+    "keys_where",
+    "table_of",
+]
 
 # a prime and its golden section: keys are distinct, neighbours far apart, and nothing overflows
 KEY = "(id * 84941944608L) % 137438953447L"
@@ -63,26 +74,55 @@ class Facts:
     rounds: int
 
 
-def table_of(kind: Kind) -> str:
-    """The table's name."""
-    return f"{'lake' if kind.format == 'iceberg' else 'spark_catalog'}.commands.rows"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A table that commands change.
+
+    Args:
+        table: Its name.
+        rows: Rows that were written to it.
+    """
+
+    table: str
+    rows: int
 
 
-def build(spark: SparkSession, root: Path, kind: Kind, facts: Facts) -> str:
-    """Write the table and its index; tells its name."""
-    name = table_of(kind)
+def table_of(kind: Kind, called: str = "rows") -> str:
+    """A table's name."""
+    return f"{'lake' if kind.format == 'iceberg' else 'spark_catalog'}.commands.{called}"
+
+
+def build(spark: SparkSession, root: Path, kind: Kind, facts: Facts) -> Target:
+    """Write the table and its index."""
+    target = _written(spark, root, kind, called="rows", count=facts.rows, files=facts.files)
+    ls.create_index(target.table, ["k"], spark=spark)
+    return target
+
+
+def build_part(
+    spark: SparkSession, root: Path, kind: Kind, facts: Facts, *, called: str, files: int
+) -> Target:
+    """Write so many of the table's data files as a table of their own, without an index."""
+    rows = facts.rows // facts.files * files
+    return _written(spark, root, kind, called=called, count=rows, files=files)
+
+
+def _written(
+    spark: SparkSession, root: Path, kind: Kind, *, called: str, count: int, files: int
+) -> Target:
+    name = table_of(kind, called)
     spark.sql(f"CREATE DATABASE IF NOT EXISTS {name.rpartition('.')[0]}")
     spark.sql(f"DROP TABLE IF EXISTS {name}")
-    place = root / f"{kind.format}_rows"
+    place = root / f"{kind.format}_{called}"
     at = "" if kind.format == "iceberg" else f"LOCATION '{place}'"
     spark.sql(
         f"CREATE TABLE {name} (id BIGINT, k BIGINT, v DOUBLE, payload STRING) USING {kind.format} "
         f"{at} TBLPROPERTIES ({kind.properties})"
     )
-    rows = spark.range(0, facts.rows, 1, facts.files).selectExpr(*ROW)
+    rows = spark.range(0, count, 1, files).selectExpr(*ROW)
     if kind.format == "hudi":
         options = {
-            "hoodie.table.name": "rows",
+            "hoodie.table.name": called,
             "hoodie.datasource.write.operation": "bulk_insert",
             "hoodie.datasource.write.recordkey.field": "k",
             "hoodie.bulkinsert.sort.mode": "NONE",
@@ -94,8 +134,7 @@ def build(spark: SparkSession, root: Path, kind: Kind, facts: Facts) -> str:
         rows.write.format("delta").mode("append").save(str(place))
     else:
         rows.writeTo(name).append()
-    ls.create_index(name, ["k"], spark=spark)
-    return name
+    return Target(table=name, rows=count)
 
 
 def keys_where(spark: SparkSession, first: int, last: int, step: int = 1) -> DataFrame:

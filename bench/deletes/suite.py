@@ -54,8 +54,8 @@ def run(spark: SparkSession, root: Path, *, full: bool = False) -> Iterator[Meas
                     break
     yield from _small(spark, root)
     yield from _large(spark, root)
-    yield from _few_files(spark, root, FEW_FILES, 5)
-    yield from _few_files(spark, root, MORE_ROWS, None)
+    for case in (FEW_FILES, MORE_ROWS):
+        yield from _few_files(spark, root, case)
 
 
 def _small(spark: SparkSession, root: Path) -> Iterator[Measured]:
@@ -103,9 +103,7 @@ def _large(spark: SparkSession, root: Path) -> Iterator[Measured]:
             )
 
 
-def _few_files(
-    spark: SparkSession, root: Path, case: Case, least: float | None
-) -> Iterator[Measured]:
+def _few_files(spark: SparkSession, root: Path, case: Case) -> Iterator[Measured]:
     again = ("convert again", "convert with index again")
     told = {
         way: _once(spark, root, case, "2g", way)
@@ -116,9 +114,21 @@ def _few_files(
         yield _figure(case, "2g", way, result)
     if told["after"]["v"] != told["after index"]["v"]:
         raise AssertionError(f"the answers differ: {told}")
-    for without, guided, bound in (("convert", "convert with index", None), (*again, least)):
-        name = f"{without} without and with index, {case.rows:,} rows, 2 % of the files"
+    touched = replace(
+        case,
+        rows=round(case.rows * case.touched),
+        data_files=round(case.data_files * case.touched),
+        touched=1.0,
+    )
+    alone = _once(spark, root, touched, "2g", again[0])
+    yield _figure(touched, "2g", again[0], alone)
+    size = f"{case.rows:,} rows, 2 % of the files"
+    for without, guided, bound in (("convert", "convert with index", None), (*again, 5)):
+        name = f"{without} without and with index, {size}"
         yield _ratio(name, told[without], told[guided], "seconds", bound)
+    # an index can bring no more
+    name = f"{again[0]}, against a table of just those files, {size}"
+    yield _ratio(name, told[again[0]], alone, "seconds", None)
 
 
 def _once(spark: SparkSession, root: Path, case: Case, heap: str, way: str) -> dict[str, Any]:

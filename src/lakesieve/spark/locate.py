@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 __all__ = ["FILE", "LocatePlan", "Located", "locate_keys", "located"]
 
 FILE = "file"
-_CACHE_BYTES = 64 << 20
+# keys come in order, so no part of the index is needed twice
+_CACHE_BYTES = 32 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
