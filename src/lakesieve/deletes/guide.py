@@ -20,7 +20,7 @@ from lakesieve.index import (
     usable_indexes,
 )
 from lakesieve.sieve import KeyType, encode_rows, sort_pairs
-from lakesieve.store import BlockCache, IndexReader, IndexStore
+from lakesieve.store import IN_ORDER_BYTES, BlockCache, IndexReader, IndexStore
 from lakesieve.tables.hadoop import storage_options
 from lakesieve.tables.iceberg_schema import columns_of_schema
 from lakesieve.tables.workers import in_workers
@@ -39,8 +39,6 @@ __all__ = ["holders", "narrow"]
 _BATCH_ROWS = 500_000
 _FIRST_ROWS = 20_000
 _HELD = "held binary"
-# keys come in order, so nothing is needed twice; memory that is used again costs less than fresh
-_CACHE_BYTES = 32 << 20
 # so many keys are worth a task of their own
 _TASK_ROWS = 50_000
 
@@ -148,7 +146,7 @@ def holders(
     """
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        reader = IndexReader(IndexStore(storage), state, BlockCache(_CACHE_BYTES))
+        reader = IndexReader(IndexStore(storage), state, BlockCache(IN_ORDER_BYTES))
         index = OpenedIndex(state, reader)
         held = np.zeros(len(wanted), bool)
         for keys in _gathered(batches):

@@ -14,7 +14,7 @@ from lakesieve.errors import ErrorKind, InvalidInputError
 from lakesieve.index import OpenedIndex
 from lakesieve.sieve import encode_composite, encode_rows
 from lakesieve.spark.keys import given_keys
-from lakesieve.store import BlockCache, IndexReader, IndexStore
+from lakesieve.store import IN_ORDER_BYTES, BlockCache, IndexReader, IndexStore
 from lakesieve.tables.reading import quoted
 from lakesieve.tables.workers import in_workers
 
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 __all__ = ["FILE", "LocatePlan", "Located", "locate_keys", "located"]
 
 FILE = "file"
-# keys come in order, so no part of the index is needed twice
-_CACHE_BYTES = 32 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -222,7 +220,7 @@ def _opened(plan: LocatePlan) -> OpenedIndex:
             kind=ErrorKind.INVALID_ARGUMENT,
             hint="Call locate again.",
         )
-    return OpenedIndex(state, IndexReader(store, state, BlockCache(_CACHE_BYTES)))
+    return OpenedIndex(state, IndexReader(store, state, BlockCache(IN_ORDER_BYTES)))
 
 
 def _paths(index: OpenedIndex, plan: LocatePlan) -> pa.Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lakesieve.store.borrowers import Borrower, borrowers, root_storage
-from lakesieve.store.cache import BlockCache
+from lakesieve.store.cache import IN_ORDER_BYTES, BlockCache
 from lakesieve.store.clone import clone
 from lakesieve.store.compact import (
     COMPACTION,
@@ -33,6 +33,7 @@ from lakesieve.store.verify import Damage, Verified, verify
 
 __all__ = [
     "COMPACTION",
+    "IN_ORDER_BYTES",
     "RETAIN_COMMITS",
     "SAFETY_AGE",
     "BlockCache",

@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["BlockCache"]
+__all__ = ["IN_ORDER_BYTES", "BlockCache"]
 
 CACHE_BYTES = 256 << 20
+
+IN_ORDER_BYTES = 32 << 20
+"""A limit where keys come in order, so that no part of an index is needed twice; memory that is
+used again costs less than fresh."""
 
 
 class BlockCache:

@@ -232,27 +232,28 @@ public final class DeletePlan {
       for (Iterator it = tasks.iterator(); it.hasNext(); ) {
         FileScanTask task = (FileScanTask) it.next();
         dataFiles++;
-        int others = FileConstants.withoutEquality(task.deletes()).length;
-        if (others > 0) marked++;
-        if (others == task.deletes().size()) continue;
+        DeleteFile[] others = FileConstants.withoutEquality(task.deletes());
+        if (others.length > 0) marked++;
+        if (others.length == task.deletes().size()) continue;
         ResidualEvaluator own = ResidualEvaluator.unpartitioned(task.residual());
-        reach(task, made, residual == null ? own : residual);
+        reach(task, others, made, residual == null ? own : residual);
       }
     } finally {
       tasks.close();
     }
   }
 
-  private void reach(FileScanTask task, FileConstants made, ResidualEvaluator residual)
+  private void reach(
+      FileScanTask task, DeleteFile[] others, FileConstants made, ResidualEvaluator residual)
       throws Exception {
     DataFile file = (DataFile) task.file();
     List deletes = task.deletes();
     ReachedFile r = new ReachedFile();
     r.file = file;
-    r.others = FileConstants.withoutEquality(deletes);
+    r.others = others;
     r.group = group(file);
     Object[] known = FileConstants.of(reached.size(), r.group, file);
-    r.task = made.task(task, residual, known);
+    r.task = made.task(task, others, residual, known);
     constants.put(file.location(), known);
     reachedByPath.put(file.location(), r);
     reached.add(r);

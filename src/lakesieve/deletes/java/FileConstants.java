@@ -29,8 +29,7 @@ import org.apache.iceberg.types.Types;
  * Makes scan tasks whose rows bear what is known of their file: number, group, sequence number.
  *
  * <p>They are read as Iceberg's readers read identity partitions, which need not be stored in the
- * file: one value for all of its rows. A join with a list of files by path would cost more than to
- * read the keys.
+ * file: one value for all of its rows, without a join of each row with a list of files by path.
  */
 public final class FileConstants {
   private static final String[] NAMES = {
@@ -43,8 +42,10 @@ public final class FileConstants {
   private static final int FIRST_ID = 2147480000;
 
   private final Map specs = new HashMap(); // of the table, by id, with the constants
+  private final Map specJsons = new HashMap(); // the same as text
   private Schema schema = null;
   private String schemaJson = null;
+  private Method sequence = null;
 
   /** What the rows of a file bear. */
   public static Object[] of(int number, int group, ContentFile file) {
@@ -60,8 +61,13 @@ public final class FileConstants {
     return new Schema(schema.schemaId(), columns);
   }
 
-  /** A task without its equality deletes. */
-  public FileScanTask task(FileScanTask task, ResidualEvaluator residual, Object[] constants)
+  /**
+   * A task with some of its deletes.
+   *
+   * @param deletes those of it that are no equality deletes
+   */
+  public FileScanTask task(
+      FileScanTask task, DeleteFile[] deletes, ResidualEvaluator residual, Object[] constants)
       throws Exception {
     DataFile file = (DataFile) task.file();
     PartitionSpec spec = spec(task.schema(), task.spec());
@@ -69,10 +75,18 @@ public final class FileConstants {
     if (file.sortOrderId() != null) builder.withSortOrderId(file.sortOrderId().intValue());
     DataFile marked = builder.build();
     // the lineage of rows is read from it
-    Method method = marked.getClass().getMethod("setDataSequenceNumber", new Class[] {Long.class});
-    method.setAccessible(true);
-    method.invoke(marked, new Object[] {file.dataSequenceNumber()});
-    return task(marked, withoutEquality(task.deletes()), spec, residual);
+    if (sequence == null) {
+      sequence = marked.getClass().getMethod("setDataSequenceNumber", new Class[] {Long.class});
+      sequence.setAccessible(true);
+    }
+    sequence.invoke(marked, new Object[] {file.dataSequenceNumber()});
+    return task(marked, deletes, spec, residual);
+  }
+
+  /** A task without its equality deletes. */
+  public FileScanTask task(FileScanTask task, Object[] constants) throws Exception {
+    ResidualEvaluator own = ResidualEvaluator.unpartitioned(task.residual());
+    return task(task, withoutEquality(task.deletes()), own, constants);
   }
 
   /** A task that reads a delete file of keys as data. */
@@ -95,7 +109,7 @@ public final class FileConstants {
 
   private FileScanTask task(
       DataFile file, DeleteFile[] deletes, PartitionSpec spec, ResidualEvaluator residual) {
-    String json = PartitionSpecParser.toJson(spec);
+    String json = (String) specJsons.get(new Integer(spec.specId()));
     return new BaseFileScanTask(file, deletes, schemaJson, json, residual);
   }
 
@@ -134,7 +148,9 @@ public final class FileConstants {
             .put("source-id", FIRST_ID + i)
             .put("field-id", FIRST_ID + i);
       }
-      specs.put(id, PartitionSpecParser.fromJson(schema, mapper.writeValueAsString(told)));
+      String json = mapper.writeValueAsString(told);
+      specs.put(id, PartitionSpecParser.fromJson(schema, json));
+      specJsons.put(id, json);
     }
     return (PartitionSpec) specs.get(id);
   }

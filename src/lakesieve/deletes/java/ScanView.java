@@ -15,7 +15,6 @@ import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.expressions.Evaluator;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.expressions.Projections;
-import org.apache.iceberg.expressions.ResidualEvaluator;
 import org.apache.iceberg.io.CloseableIterable;
 
 /**
@@ -108,11 +107,8 @@ public final class ScanView implements InvocationHandler {
       for (Iterator it = tasks.iterator(); it.hasNext(); ) {
         FileScanTask task = (FileScanTask) it.next();
         Object[] known = (Object[]) files.get(task.file().location());
-        if (known == null) {
-          if (!inside) kept.add(task);
-        } else if (inside) {
-          kept.add(constants.task(task, ResidualEvaluator.unpartitioned(task.residual()), known));
-        }
+        if ((known != null) != inside) continue;
+        kept.add(inside ? constants.task(task, known) : task);
       }
     } finally {
       tasks.close();
