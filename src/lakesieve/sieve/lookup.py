@@ -75,7 +75,8 @@ def lookup_range(blocks: Blocks, low: Any, high: Any) -> np.ndarray:
     first = behind - 1 if behind else 0
     if last <= first or low > blocks.max_key:
         return blocks.ordinals[:0]
-    units = blocks.ordinals[blocks.offsets[first] : blocks.offsets[last]]
+    # offsets as plain integers, which slice faster than numpy's own
+    units = blocks.ordinals[blocks.offsets.item(first) : blocks.offsets.item(last)]
     return units if last - first == 1 else distinct(units)
 
 

@@ -139,6 +139,8 @@ def one_range(
 def parts_of(firsts: Sequence[Code], low: Any, high: Any) -> range:
     """:meth:`RangeSet.parts` for one range as :func:`one_range` tells it."""
     first = max(bisect.bisect_right(firsts, low) - 1, 0)
+    if low == high:
+        return range(first, first + 1)
     return range(first, max(_end_of(firsts, high), first + 1))
 
 

@@ -170,14 +170,14 @@ class Storage:
         with self._typed(path):
             return _info(self._store().head(key))
 
-    def stamp(self, path: str) -> str:
+    def stamp(self, path: str) -> tuple[int, ...]:
         """What changes when an object on local disk does; elsewhere nothing, and nothing is asked.
 
         Raises:
             NotFoundError: It is on local disk and does not exist.
         """
         if not self.is_local:
-            return ""
+            return ()
         try:
             # not through the store nor a Path, which cost more than the rest of a warm look-up
             stat = os.stat(f"{self.location}/{_inside(path)}")  # noqa: PTH116
@@ -185,7 +185,7 @@ class Storage:
             raise _missing(f"{self.location}/{path}") from error
         except OSError as error:
             raise _read_only(f"{self.location}/{path}") from error
-        return f"{stat.st_ino} {stat.st_mtime_ns} {stat.st_size}"
+        return stat.st_ino, stat.st_mtime_ns, stat.st_size
 
     def create(self, path: str, data: bytes) -> None:
         """Write an object that must not exist yet, visible whole or not at all.

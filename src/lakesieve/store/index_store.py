@@ -159,7 +159,7 @@ class IndexStore:
         head = self.log.latest()
         yield from self.log.states(head.retained_from, head.number)
 
-    def mark(self, number: int) -> tuple[str, str]:
+    def mark(self, number: int) -> tuple[object, object]:
         """What changes when another commit follows one, or the index is dropped or made anew.
 
         Args:
@@ -256,13 +256,13 @@ class IndexStore:
             return state  # the commit stands; the next one tries again
         return replace(state, checkpoint=state.number)
 
-    def _version(self, number: int) -> str:
+    def _version(self, number: int) -> object:
         try:
             if self.storage.is_local:
                 return self.storage.stamp(commit_path(number))
             return self.storage.head(commit_path(number)).version
         except NotFoundError:
-            return ""
+            return None
 
 
 def difference(head: Snapshot, wanted: Snapshot, operation: str) -> Changes:

@@ -36,7 +36,7 @@ class OpenedSegment:
     """
 
     entry: SegmentEntry
-    version: str
+    version: tuple[int, ...]
     footer: SegmentFooter
     firsts: Sequence[int | bytes]
     physical: str
@@ -84,7 +84,7 @@ class IndexParts:
         return opened
 
     def _open(
-        self, storage: Storage, entry: SegmentEntry, version: str
+        self, storage: Storage, entry: SegmentEntry, version: tuple[int, ...]
     ) -> tuple[OpenedSegment, int]:
         start = entry.size - entry.footer_length
         data = storage.get_range(entry.path, start, entry.footer_length)
