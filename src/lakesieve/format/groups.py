@@ -75,15 +75,19 @@ def encode_group(
     # an empty block after one that is not is stored as the end of that one
     gap[1:] = (lengths[1:] == 0) & (lengths[:-1] > 0)
     if keys.type == pa.binary():
-        ended = np.flatnonzero(gap)
-        gap[ended] = _end_prefixes(keys.take(pa.array(ended - 1)), keys.take(pa.array(ended)))
-        streams = _byte_streams(writer, keys, gap)
+        empty = np.flatnonzero(gap)
+        gap[empty] = _end_prefixes(keys.take(pa.array(empty - 1)), keys.take(pa.array(empty)))
     else:
-        steps = np.diff(keys.to_numpy().view(np.uint64))
-        gap[1:] &= steps < np.uint64(2**64 - 1)  # whose span is one more
-        streams = _int_streams(writer, keys.to_numpy(), gap)
-    own = lengths[~gap]
-    kind, coded = _set_streams(writer, own, ordinals[offsets[0] : offsets[-1]], units)
+        words = keys.to_numpy().view(np.uint64)
+        gap[1:] &= np.diff(words) < np.uint64(2**64 - 1)  # whose span is one more
+    own, gaps = np.flatnonzero(~gap), np.flatnonzero(gap)
+    ended = gaps - np.arange(1, len(gaps) + 1)
+    if keys.type == pa.binary():
+        streams = _byte_streams(writer, keys.take(pa.array(own)), ended)
+    else:
+        streams = _int_streams(writer, words.take(own), ended, words.take(gaps))
+    sets = ordinals[offsets[0] : offsets[-1]]
+    kind, coded = _set_streams(writer, lengths.take(own), sets, units)
     return b"".join((_HEADER.pack(kind, len(own)), *streams, *coded))
 
 
@@ -164,24 +168,21 @@ class _Reader:
         return values.view(np.int64)
 
 
-def _int_streams(writer: StreamWriter, keys: np.ndarray, gap: np.ndarray) -> list[bytes]:
-    words = keys.view(np.uint64)
-    own = words.take(np.flatnonzero(~gap))
-    ended = np.flatnonzero(gap) - 1
-    base, cell = _grid(own)
-    cells, rest = _divided(own - base, cell)
-    end_cells, end_rest = _divided(words[ended + 1] - base, cell)
-    place = ended - np.arange(len(ended))
-    spans = np.zeros(len(own), np.uint64)
-    spans[place] = end_cells - cells[place] + np.uint64(1)
-    if len(place) and not rest.any() and not end_rest.any():
+def _int_streams(
+    writer: StreamWriter, words: np.ndarray, ended: np.ndarray, ends: np.ndarray
+) -> list[bytes]:
+    base, cell = _grid(words)
+    cells, rest = _divided(words - base, cell)
+    end_cells, end_rest = _divided(ends - base, cell)
+    spans = np.zeros(len(words), np.uint64)
+    spans[ended] = end_cells - cells[ended] + np.uint64(1)
+    if len(ended) and not rest.any() and not end_rest.any():
         # a block that ends where the next begins is told like the others, if it is as long
-        usual = np.bincount(np.minimum(spans[place], _LONG).astype(np.int64)).argmax()
+        usual = np.bincount(np.minimum(spans[ended], _LONG).astype(np.int64)).argmax()
         alike = np.flatnonzero((spans[:-1] == 0) & (np.diff(cells) + np.uint64(1) == usual))
         spans[alike] = usual
-        end_rest = np.zeros(len(place) + len(alike), np.uint64)
-    streams = [np.array([base, cell]), np.diff(cells), rest, spans, end_rest]
-    return _written(writer, "keys", streams)
+        end_rest = np.zeros(len(ended) + len(alike), np.uint64)
+    return _written(writer, "keys", [np.array([base, cell]), np.diff(cells), rest, spans, end_rest])
 
 
 def _grid(words: np.ndarray) -> tuple[np.uint64, np.uint64]:
@@ -238,12 +239,11 @@ def _end_prefixes(keys: pa.Array, following: pa.Array) -> np.ndarray:
     return ended
 
 
-def _byte_streams(writer: StreamWriter, keys: pa.Array, gap: np.ndarray) -> list[bytes]:
-    shared, rest, data = front_coded(keys.filter(pa.array(~gap)))
+def _byte_streams(writer: StreamWriter, keys: pa.Array, ended: np.ndarray) -> list[bytes]:
+    shared, rest, data = front_coded(keys)
     spans = np.zeros(len(keys), np.uint64)
-    spans[np.flatnonzero(gap) - 1] = 1
-    streams = [shared, rest, data, spans[~gap]]
-    return _written(writer, "texts", streams)
+    spans[ended] = 1
+    return _written(writer, "texts", [shared, rest, data, spans])
 
 
 def _written(writer: StreamWriter, name: str, streams: Sequence[np.ndarray]) -> list[bytes]:

@@ -10,13 +10,10 @@ from __future__ import annotations
 
 import struct
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 __all__ = [
     "StreamError",
@@ -47,6 +44,8 @@ _ESCAPE_BITS = 32
 # it falls below their entropy there are repetitions, which level 9 is better at
 _LEVELS = (1, 9)
 _REPETITIVE = 1.0
+# so few bytes are no fewer as zstd
+_FRAME = 12
 # streams of a name that are coded alike before all ways are tried again
 _ALIKE = 8
 
@@ -90,11 +89,10 @@ class StreamWriter:
     def _coded(self, name: str, values: np.ndarray, least: int) -> _Coded:
         known = self._ways.get(name)
         if known is not None and known.left:
-            width = _WIDTHS[known.codec]
-            bits, cost = _estimates(values, [width])[width]
+            cost = _cost(_sampled(values), known.bits, _WIDTHS[known.codec])
             if known.cost <= _worth(cost) and cost <= _worth(known.cost):
                 self._ways[name] = known._replace(left=known.left - 1)
-                return _Coded(values, least, known.codec, bits, cost)
+                return _Coded(values, least, known.codec, known.bits, cost)
         estimates = _estimates(values)
         worth = _worth(min(cost for _, cost in estimates.values()))
         best = min(
@@ -105,8 +103,8 @@ class StreamWriter:
             ),
             key=lambda coded: coded.size,
         )
-        cost = estimates[_WIDTHS[best.codec]][1]
-        self._ways[name] = _Way(codec=best.codec, cost=cost, left=_ALIKE)
+        bits, cost = estimates[_WIDTHS[best.codec]]
+        self._ways[name] = _Way(codec=best.codec, bits=bits, cost=cost, left=_ALIKE)
         return best
 
 
@@ -114,6 +112,7 @@ class _Way(NamedTuple):
     """How a stream was coded, what a value takes in it, and how many more are coded alike."""
 
     codec: int
+    bits: int
     cost: float
     left: int
 
@@ -127,7 +126,7 @@ def bits_a_value(values: np.ndarray) -> float:
     """About what a value takes in a stream, from a sample."""
     if len(values) == 0:
         return 0.0
-    sample = values[:: max(1, len(values) // _SAMPLE)].astype(np.uint64)
+    sample = _sampled(values).astype(np.uint64)
     sample -= sample.min()
     return min(cost for _, cost in _estimates(sample).values())
 
@@ -144,7 +143,9 @@ class _Coded:
         symbols = (np.minimum(above, escape) if len(escaped) else above).astype(np.uint8)
         self.codec = codec
         joined = _together(symbols, width).tobytes()
-        packed = _codec(_LEVELS[0]).compress(joined, asbytes=True)
+        packed = joined
+        if len(joined) > _FRAME:
+            packed = _codec(_LEVELS[0]).compress(joined, asbytes=True)
         if 8 * len(packed) < _REPETITIVE * (cost - bits) * len(values):
             packed = min(packed, _codec(_LEVELS[-1]).compress(joined, asbytes=True), key=len)
         if len(packed) >= len(joined):
@@ -259,15 +260,17 @@ def decompressed(data: bytes | memoryview, size: int) -> bytes:
     return bytes(unpacked)
 
 
-def _estimates(
-    values: np.ndarray, widths: Iterable[int] = tuple(_WIDTHS.values())
-) -> dict[int, tuple[int, float]]:
+def _sampled(values: np.ndarray) -> np.ndarray:
+    return values[:: max(1, len(values) // _SAMPLE)]
+
+
+def _estimates(values: np.ndarray) -> dict[int, tuple[int, float]]:
     """By the width of symbols: how many low bits are cheapest, and what a value takes then."""
-    sample = values[:: max(1, len(values) // _SAMPLE)]
+    sample = _sampled(values)
     highest = int(values.max()).bit_length()
     middle = len(sample) // 2
     usual = int(np.partition(sample, middle)[middle]).bit_length()
-    return {width: _low_bits(sample, width, usual, highest) for width in widths}
+    return {width: _low_bits(sample, width, usual, highest) for width in _WIDTHS.values()}
 
 
 def _low_bits(sample: np.ndarray, width: int, usual: int, highest: int) -> tuple[int, float]:
@@ -300,6 +303,12 @@ def _cost(sample: np.ndarray, bits: int, width: int) -> float:
 def _pack_bits(values: np.ndarray, bits: int) -> bytes:
     """Values one after the other, highest bits first: eight of them fill as many bytes as bits."""
     size = (len(values) * bits + 7) // 8
+    if len(values) <= _OCTET:
+        # so few are one number
+        number = 0
+        for value in values.tolist():
+            number = number << bits | value
+        return (number << 8 * size - len(values) * bits).to_bytes(size, "big")
     packed = np.zeros((-(-len(values) // _OCTET), bits), np.uint8)
     for at in range(_OCTET):
         own = values[at::_OCTET]

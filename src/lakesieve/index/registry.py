@@ -70,7 +70,7 @@ def index_storage(root: Storage, name: str) -> Storage:
 class _Entry:
     """An opened index, and what changes when its log does."""
 
-    mark: tuple[str, str]
+    mark: tuple[object, object]
     index: OpenedIndex
 
 

@@ -169,10 +169,21 @@ def _ends(
     """Lengths up to and with a delimiter, or of the whole string; and where it is there."""
     # one behind the end stands for all that are not there
     at = np.append(np.flatnonzero(data == delimiter), len(data))
-    wanted = np.searchsorted(at, starts) + (count - 1)
+    wanted = _firsts(at[:-1], starts, lengths) + (count - 1)
     ends = at[np.minimum(wanted, len(at) - 1)] + 1 - starts
     complete = ends <= lengths
     return np.where(complete, ends, lengths), complete
+
+
+def _firsts(places: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Which of ascending places is the first not before the start of each of adjacent strings."""
+    each = len(places) // max(1, len(starts))
+    if each and each * len(starts) == len(places):
+        # as many in every string, which is usual: nothing need be searched for
+        own = places.reshape(-1, each)
+        if (own[:, 0] >= starts).all() and (own[:, -1] < starts + lengths).all():
+            return np.arange(0, len(places), each)
+    return np.searchsorted(places, starts)
 
 
 def _promising(strings: pa.Array) -> Iterator[tuple[int, int]]:

@@ -262,7 +262,7 @@ class IndexStore:
                 return self.storage.stamp(commit_path(number))
             return self.storage.head(commit_path(number)).version
         except NotFoundError:
-            return None
+            return ""
 
 
 def difference(head: Snapshot, wanted: Snapshot, operation: str) -> Changes:
