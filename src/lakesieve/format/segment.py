@@ -156,7 +156,8 @@ def _slices(
     # a guess, on the high side: a byte or two an ordinal, or a bitmap
     width = 1 if units <= 1 << 10 else 2
     costs = 2 + np.minimum(width * sizes, 2 + units // 8)
-    lengths = np.zeros(len(blocks), np.int64)
+    # what readers allow is counted as well, in full
+    limits = [(blocks.offsets[1:], MOST_ORDINALS)]
     if blocks.keys.type == pa.binary():
         lengths = np.diff(np.frombuffer(blocks.keys.buffers()[1], np.int32)[blocks.keys.offset :])
         lengths = lengths[: len(blocks)].astype(np.int64)
@@ -167,9 +168,8 @@ def _slices(
                 hint="Index another column.",
             )
         costs = costs + np.minimum(lengths, _KEY_BYTES)
-    # what readers allow is counted as well, in full
-    limits = [(np.cumsum(costs), group_bytes), (np.cumsum(lengths), MOST_BYTES)]
-    limits.append((np.cumsum(sizes), MOST_ORDINALS))
+        limits.append((np.cumsum(lengths), MOST_BYTES))
+    limits.append((np.cumsum(costs), group_bytes))
     start = 0
     while start < len(blocks):
         end = min(start + group_blocks, len(blocks))
