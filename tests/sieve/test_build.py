@@ -37,6 +37,19 @@ def test_sorting_equals_the_twin(physical: str, data: st.DataObject) -> None:
     assert units.dtype == np.int32
 
 
+@pytest.mark.parametrize("low_bits", [1, 8, 30], ids=["alike", "near", "apart"])
+@given(data=st.data())
+def test_keys_too_wide_for_a_word_are_sorted(low_bits: int, data: st.DataObject) -> None:
+    """Keys over all of int64 that differ in low bits alone, or often the same, keep their units."""
+    bases = st.sampled_from([-(2**63), -1 << 32, 0, 2**63 - 2**31])
+    keys = st.builds(int.__add__, bases, st.integers(0, 2**low_bits))
+    pairs = data.draw(st.lists(st.tuples(keys, st.integers(0, 70_000)), max_size=60))
+    pairs += [(-(2**63), 0), (2**63 - 1, 70_000)]
+    found, units = sort_pairs(*arrays_of(pairs, "int64"))
+
+    assert list(zip(found.to_pylist(), units.tolist(), strict=True)) == sorted_pairs(pairs)
+
+
 @pytest.mark.parametrize("physical", PHYSICALS)
 @given(data=st.data())
 def test_slices_are_sorted_alone(physical: str, data: st.DataObject) -> None:

@@ -78,7 +78,8 @@ class StreamWriter:
         if most == least:
             return _HEADER.pack(_CONSTANT, 0, least, 0, 0, 0)
         # in as few bytes as will do there is less memory to go through
-        values = (values - values.dtype.type(least)).astype(np.min_scalar_type(most - least))
+        above = values - values.dtype.type(least) if least else values
+        values = above.astype(np.min_scalar_type(most - least))
         if count <= _OCTET:
             # nothing is gained by a choice
             codec, width = next(iter(_WIDTHS.items()))
@@ -138,9 +139,13 @@ class _Coded:
         width, word = _WIDTHS[codec], values.dtype.type
         escape = word((1 << width) - 1)
         above = values >> word(bits) if bits else values
+        escaped = np.zeros(0, np.int64)
         # without an escape the highest symbol is itself
-        escaped = np.flatnonzero(above >= escape) if above.max() > escape else np.zeros(0, np.int64)
-        symbols = (np.minimum(above, escape) if len(escaped) else above).astype(np.uint8)
+        if above.max() > escape:
+            symbols = np.minimum(above, escape).astype(np.uint8)
+            escaped = np.flatnonzero(symbols == np.uint8(escape))
+        else:
+            symbols = above.astype(np.uint8)
         self.codec = codec
         joined = _together(symbols, width).tobytes()
         packed = joined
@@ -161,9 +166,11 @@ class _Coded:
 
     def joined(self) -> bytes:
         """The stream."""
-        low = self._values & self._values.dtype.type((1 << self._bits) - 1)
-        packed = _pack_bits(low, self._bits)
-        return b"".join((self._header, self._packed, packed, self._rest))
+        low = b""
+        if self._bits:
+            mask = self._values.dtype.type((1 << self._bits) - 1)
+            low = _pack_bits(self._values & mask, self._bits)
+        return b"".join((self._header, self._packed, low, self._rest))
 
 
 def _together(symbols: np.ndarray, width: int) -> np.ndarray:
@@ -171,11 +178,14 @@ def _together(symbols: np.ndarray, width: int) -> np.ndarray:
     together = 8 // width
     if together == 1:
         return symbols
-    parts = symbols[::together].copy()
+    padded = np.zeros(-(-len(symbols) // together) * together, np.uint8)
+    padded[: len(symbols)] = symbols
+    # a symbol a byte: the one at the lowest place takes in those above it
+    words = padded.view(f"<u{together}")
+    joined = words.copy()
     for at in range(1, together):
-        own = symbols[at::together]
-        parts[: len(own)] |= own << (width * at)
-    return parts
+        joined |= words >> words.dtype.type((8 - width) * at)
+    return joined.astype(np.uint8)
 
 
 def decode_stream(data: memoryview, at: int, count: int) -> tuple[np.ndarray, int]:

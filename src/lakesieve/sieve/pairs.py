@@ -95,11 +95,23 @@ def _is_repetitive(keys: pa.Array) -> bool:
 
 def _sort_ints(keys: np.ndarray, ordinals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     spread = int(keys.max()) - int(keys.min())
-    if spread.bit_length() + int(ordinals.max()).bit_length() <= 64:
+    dropped = spread.bit_length() + int(ordinals.max()).bit_length() - 64
+    if dropped <= 0:
         return _sort_packed(keys, ordinals)
-    # too wide to share a word with the ordinal: their ranks are not
+    # too wide to share a word with the ordinal: their high bits are not, if they tell keys apart
+    ascending = np.sort(keys)
+    if _tell_apart(ascending, dropped):
+        return _sort_packed(keys, ordinals, dropped, ascending)
+    # ... nor are their ranks
     order, ascending = ascending_order(keys)
     return _ranked_ints(ascending, ordinals[order], _firsts(ascending))
+
+
+def _tell_apart(ascending: np.ndarray, dropped: int) -> bool:
+    """Whether no two different integers are alike but for so many low bits of their distance."""
+    high = (ascending.view(np.uint64) - ascending[:1].view(np.uint64)) >> np.uint64(dropped)
+    alike = high[1:] == high[:-1]
+    return not (alike & (ascending[1:] != ascending[:-1])).any()
 
 
 def _ranked_ints(
@@ -112,13 +124,26 @@ def _ranked_ints(
     return ascending[first][ranks], units
 
 
-def _sort_packed(keys: np.ndarray, ordinals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Sort key and ordinal in one word: a single sort of machine integers."""
+def _sort_packed(
+    keys: np.ndarray,
+    ordinals: np.ndarray,
+    dropped: int = 0,
+    ascending: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Sort key and ordinal in one word: a single sort of machine integers.
+
+    Args:
+        keys: As for :func:`sort_pairs`, with their ordinals.
+        ordinals: The same.
+        dropped: How many low bits there is no room for; the others must tell keys apart.
+        ascending: The keys in order, needed then.
+    """
     low = np.uint64(int(keys.min()) % 2**64)
     bits = int(ordinals.max()).bit_length()
     # unsigned arithmetic wraps, so the distance from the lowest key is right for any sign
     packed = keys.view(np.uint64) - low
     # in place from here on: fresh memory costs more than what is done with it
+    packed >>= np.uint64(dropped)
     packed <<= np.uint64(bits)
     np.bitwise_or(packed, ordinals, out=packed, dtype=np.uint64, casting="unsafe")
     packed.sort()
@@ -128,6 +153,9 @@ def _sort_packed(keys: np.ndarray, ordinals: np.ndarray) -> tuple[np.ndarray, np
     units = np.empty(len(packed), np.int32)
     mask = np.uint64((1 << bits) - 1)
     np.bitwise_and(packed, mask, out=units, dtype=np.uint64, casting="unsafe")
+    if ascending is not None:
+        # in each place the high bits of the key are those of the word
+        return ascending if first.all() else ascending[first], units
     packed >>= np.uint64(bits)
     packed += low
     return packed.view(np.int64), units
