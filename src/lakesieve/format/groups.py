@@ -77,7 +77,7 @@ def encode_group(
         empty = np.flatnonzero(gap)
         gap[empty] = _end_prefixes(keys.take(pa.array(empty - 1)), keys.take(pa.array(empty)))
     elif len(keys) == 2:
-        # a span is one more than the step, and must fit into a word
+        # a span is one more than the step: from the least code to the greatest it is no word
         gap[1] &= keys[1].as_py() - keys[0].as_py() < 2**64 - 1
     own, gaps = np.flatnonzero(~gap), np.flatnonzero(gap)
     ended = gaps - np.arange(1, len(gaps) + 1)

@@ -69,10 +69,11 @@ def lookup_range(blocks: Blocks, low: Any, high: Any) -> np.ndarray:
     """
     codes = blocks.codes
     if codes is None:
-        return _one_range_of_bytes(blocks, low, high)
-    behind = int(codes.searchsorted(low, "right"))
-    last = behind if high == low else int(codes.searchsorted(high, "right"))
-    first = behind - 1 if behind else 0
+        first, last = _met_by_bytes(blocks, low, high)
+    else:
+        behind = int(codes.searchsorted(low, "right"))
+        last = behind if high == low else int(codes.searchsorted(high, "right"))
+        first = behind - 1 if behind else 0
     if last <= first or low > blocks.max_key:
         return blocks.ordinals[:0]
     # offsets as plain integers, which slice faster than numpy's own
@@ -80,8 +81,8 @@ def lookup_range(blocks: Blocks, low: Any, high: Any) -> np.ndarray:
     return units if last - first == 1 else distinct(units)
 
 
-def _one_range_of_bytes(blocks: Blocks, low: bytes, high: bytes | None) -> np.ndarray:
-    """The same for a single range of byte strings."""
+def _met_by_bytes(blocks: Blocks, low: bytes, high: bytes | None) -> tuple[int, int]:
+    """The first block that a range of byte strings meets, and the one behind the last."""
     key, count = blocks.text_at, len(blocks)
     first = max(bisect.bisect_right(range(count), low, key=key) - 1, 0)
     last = count
@@ -90,10 +91,7 @@ def _one_range_of_bytes(blocks: Blocks, low: bytes, high: bytes | None) -> np.nd
         near = first + 1 == count or key(first + 1) >= high
         last = first + 1 if near else bisect.bisect_left(range(count), high, lo=first, key=key)
         last = last if key(first) < high else first
-    if low > blocks.max_key or last <= first:  # type: ignore[operator]
-        return blocks.ordinals[:0]
-    units = blocks.ordinals[blocks.offsets[first] : blocks.offsets[last]]
-    return units if last - first == 1 else distinct(units)
+    return first, last
 
 
 def distinct(ordinals: np.ndarray) -> np.ndarray:

@@ -110,8 +110,7 @@ def _sort_ints(keys: np.ndarray, ordinals: np.ndarray) -> tuple[np.ndarray, np.n
 def _tell_apart(ascending: np.ndarray, dropped: int) -> bool:
     """Whether no two different integers are alike but for so many low bits of their distance."""
     high = (ascending.view(np.uint64) - ascending[:1].view(np.uint64)) >> np.uint64(dropped)
-    alike = high[1:] == high[:-1]
-    return not (alike & (ascending[1:] != ascending[:-1])).any()
+    return not (_firsts(ascending) & ~_firsts(high)).any()
 
 
 def _ranked_ints(
@@ -133,17 +132,18 @@ def _sort_packed(
     """Sort key and ordinal in one word: a single sort of machine integers.
 
     Args:
-        keys: As for :func:`sort_pairs`, with their ordinals.
-        ordinals: The same.
-        dropped: How many low bits there is no room for; the others must tell keys apart.
-        ascending: The keys in order, needed then.
+        keys: int64.
+        ordinals: One a key.
+        dropped: How many low bits of a key there is no room for; the others must tell keys apart.
+        ascending: The keys in order, given where some are dropped.
     """
     low = np.uint64(int(keys.min()) % 2**64)
     bits = int(ordinals.max()).bit_length()
     # unsigned arithmetic wraps, so the distance from the lowest key is right for any sign
     packed = keys.view(np.uint64) - low
     # in place from here on: fresh memory costs more than what is done with it
-    packed >>= np.uint64(dropped)
+    if dropped:
+        packed >>= np.uint64(dropped)
     packed <<= np.uint64(bits)
     np.bitwise_or(packed, ordinals, out=packed, dtype=np.uint64, casting="unsafe")
     packed.sort()
