@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyspark
 import pytest
+from tests.spark.settings import BY_DEFAULT, SETTINGS
 
 import lakesieve as ls
 from lakesieve.tables.lines import line_of
@@ -36,18 +37,27 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session = ls.local_session(
         warehouse,
         formats=["iceberg", "delta", "parquet"],
-        conf={
-            "spark.master": "local[2]",
-            "spark.driver.memory": "2g",
-            "spark.sql.shuffle.partitions": "2",
-            "spark.sql.session.timeZone": "America/New_York",
-            "spark.ui.enabled": "false",
+        conf=SETTINGS
+        | {
             # by default Delta's VACUUM has as many tasks as this
             "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
+            "spark.databricks.delta.snapshotPartitions": "1",
+            # else Delta lists a table twice after each commit, in any time zone but UTC
+            "spark.databricks.delta.allFilesInCrc.verificationMode.forceOnNonUTC.enabled": "false",
         },
     )
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="module")
+def by_default(spark: SparkSession) -> Iterator[None]:
+    """Queries are compiled, and planned again as they run, which is what users have."""
+    for name, value in BY_DEFAULT.items():
+        spark.conf.set(name, value)
+    yield
+    for name in BY_DEFAULT:
+        spark.conf.set(name, SETTINGS[name])
 
 
 @pytest.fixture

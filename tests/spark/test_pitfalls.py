@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.usefixtures("by_default")
+
 T = "lake.pit.t"
 FILES = 10
 _CTE = (

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+pytestmark = pytest.mark.usefixtures("by_default")
+
 KINDS = {
     "iceberg_merge_on_read": "USING iceberg TBLPROPERTIES ('format-version'='3', "
     "'write.merge.mode'='merge-on-read')",

@@ -1,4 +1,4 @@
-"""Small tables: interpreting a plan takes less time than compiling it."""
+"""Small tables: one task a stage is done soonest."""
 
 from __future__ import annotations
 
@@ -13,11 +13,7 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(autouse=True)
-def _interpreted(spark: SparkSession) -> Iterator[None]:
-    spark.conf.set("spark.sql.codegen.wholeStage", "false")
+def _one_task(spark: SparkSession) -> Iterator[None]:
     spark.conf.set("spark.sql.shuffle.partitions", "1")
-    spark.conf.set("spark.sql.adaptive.enabled", "false")
     yield
-    spark.conf.unset("spark.sql.adaptive.enabled")
-    spark.conf.unset("spark.sql.codegen.wholeStage")
     spark.conf.set("spark.sql.shuffle.partitions", "2")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.spark.settings import SETTINGS
 
 import lakesieve as ls
 
@@ -20,11 +21,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session = ls.local_session(
         tmp_path_factory.mktemp("hudi") / "wäre house 100%25",
         formats=["hudi"],
-        conf={
-            "spark.master": "local[2]",
-            "spark.sql.shuffle.partitions": "2",
-            "spark.sql.session.timeZone": "America/New_York",
-        },
+        conf=SETTINGS,
     )
     yield session
     session.stop()

@@ -127,7 +127,7 @@ def test_same_joins_with_and_without_skipping(spark: SparkSession, big: str, ada
             read += sum(p.files_read for p in by_keys)
     finally:
         spark.conf.unset("spark.sql.ansi.enabled")
-        spark.conf.unset("spark.sql.adaptive.enabled")
+        spark.conf.set("spark.sql.adaptive.enabled", "false")
         ls.disable(spark)
 
     assert keyed > QUERIES

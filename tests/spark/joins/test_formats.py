@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.usefixtures("by_default")
+
 QUERIES = (
     "SELECT b.id FROM {b} b JOIN (VALUES (3), (70), (NULL)) AS d(k) ON b.k = d.k",
     "SELECT b.id FROM {b} b WHERE s IN (SELECT concat('s', id * 5) FROM range(3)) AND b.id >= 0",

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     Both = Callable[[str], tuple[int, int]]
 
+pytestmark = pytest.mark.usefixtures("by_default")
+
 
 @pytest.fixture
 def conf(spark: SparkSession) -> Iterator[Callable[[str, str], None]]:
