@@ -50,7 +50,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session.stop()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def by_default(spark: SparkSession) -> Iterator[None]:
     """Queries are compiled, and planned again as they run, which is what users have."""
     for name, value in BY_DEFAULT.items():

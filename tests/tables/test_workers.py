@@ -8,12 +8,13 @@ import zipfile
 from typing import TYPE_CHECKING
 from zipimport import zipimporter
 
-from lakesieve.tables.workers import forget_archives
+import pyarrow as pa
+import pytest
+
+from lakesieve.tables.workers import forget_archives, gathered
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
 
 def test_archives_are_forgotten_and_found_again(
@@ -33,3 +34,28 @@ def test_archives_are_forgotten_and_found_again(
 
     assert set(sys.path_importer_cache) == others
     assert importlib.import_module("another_in_a_jar").told == 8
+
+
+@pytest.mark.parametrize(
+    ("sizes", "first", "told"),
+    [
+        ([], None, []),
+        ([0, 0], None, []),
+        ([3, 2, 4, 1, 1], None, [5, 5, 1]),
+        ([3, 2, 4, 1, 1], 1, [3, 6, 2]),
+        ([12, 1], None, [12, 1]),
+    ],
+    ids=["none", "empty", "rest", "first sooner", "large"],
+)
+def test_small_batches_are_joined(sizes: list[int], first: int | None, told: list[int]) -> None:
+    """Every row is told once and in order, so many at a time."""
+    rows = iter(range(sum(sizes)))
+    batches = [
+        pa.record_batch({"at": pa.array([next(rows) for _ in range(n)], pa.int64())}) for n in sizes
+    ]
+
+    tables = list(gathered(batches, 5, first))
+
+    assert [table.num_rows for table in tables] == told
+    found = [at for table in tables for at in table["at"].to_pylist()]
+    assert found == list(range(sum(sizes)))

@@ -13,9 +13,10 @@ import pyarrow.parquet as pq
 from lakesieve.deletes.vectors import PuffinFile, VectorBlob
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from lakesieve.storage import Storage
+    from lakesieve.tables.workers import Stage
 
 __all__ = ["WRITTEN_SCHEMA", "WritePlan", "write_deletes"]
 
@@ -50,9 +51,7 @@ class WritePlan:
     vectors: bool
 
 
-def write_deletes(
-    plan: WritePlan,
-) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
+def write_deletes(plan: WritePlan) -> Stage:
     """Make the stage: sorted (data file, position, is new) rows to delete files.
 
     Rows that are not new are positions deleted before: a deletion vector must repeat them. A data

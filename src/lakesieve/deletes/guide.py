@@ -23,16 +23,17 @@ from lakesieve.sieve import KeyType, encode_rows, sort_pairs
 from lakesieve.store import IN_ORDER_BYTES, BlockCache, IndexReader, IndexStore
 from lakesieve.tables.hadoop import storage_options
 from lakesieve.tables.iceberg_schema import columns_of_schema
-from lakesieve.tables.workers import in_workers
+from lakesieve.tables.workers import gathered, in_workers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from pyspark.sql import SparkSession
 
     from lakesieve.deletes.plan import DeletePlan, Kind
     from lakesieve.storage import Storage
     from lakesieve.store import Snapshot
+    from lakesieve.tables.workers import Stage
 
 __all__ = ["holders", "narrow"]
 
@@ -135,7 +136,7 @@ def _narrow(
 
 def holders(
     storage: Storage, state: Snapshot, types: tuple[KeyType, ...], wanted: np.ndarray
-) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
+) -> Stage:
     """Make the stage: batches of deleted keys to one bitmap of the covered files that hold one.
 
     Args:
@@ -149,11 +150,11 @@ def holders(
         reader = IndexReader(IndexStore(storage), state, BlockCache(IN_ORDER_BYTES))
         index = OpenedIndex(state, reader)
         held = np.zeros(len(wanted), bool)
-        for keys in _gathered(batches):
+        for rows in gathered(batches, _BATCH_ROWS, first=_FIRST_ROWS):
             # deletes that are everywhere need not be looked up to the end
             if np.all(held[wanted]):
                 continue
-            codes = encode_rows(types, keys)
+            codes = encode_rows(types, [c.combine_chunks() for c in rows.columns])
             if codes.null_count:
                 held |= index.flagged("has_null")
                 codes = codes.drop_null()
@@ -163,22 +164,3 @@ def holders(
         yield pa.record_batch([pa.array([np.packbits(held).tobytes()])], names=["held"])
 
     return run
-
-
-def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.Array]]:
-    """The columns of many rows at a time, of few at first."""
-    parts: list[pa.RecordBatch] = []
-    rows, most = 0, _FIRST_ROWS
-    for batch in batches:
-        parts.append(batch)
-        rows += batch.num_rows
-        if rows >= most:
-            yield _columns(parts)
-            parts, rows, most = [], 0, _BATCH_ROWS
-    if rows:
-        yield _columns(parts)
-
-
-def _columns(parts: list[pa.RecordBatch]) -> list[pa.Array]:
-    table = pa.Table.from_batches(parts).combine_chunks()
-    return [values.combine_chunks() for values in table.columns]

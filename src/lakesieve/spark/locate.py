@@ -16,10 +16,10 @@ from lakesieve.sieve import encode_composite, encode_rows
 from lakesieve.spark.keys import given_keys
 from lakesieve.store import IN_ORDER_BYTES, BlockCache, IndexReader, IndexStore
 from lakesieve.tables.reading import quoted
-from lakesieve.tables.workers import in_workers
+from lakesieve.tables.workers import gathered, in_workers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from pyspark.sql import DataFrame
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from lakesieve.spark.keys import GivenKey
     from lakesieve.storage import Storage
     from lakesieve.tables import Column, Table, TableVersion
+    from lakesieve.tables.workers import Stage
 
 __all__ = ["FILE", "LocatePlan", "Located", "locate_keys", "located"]
 
@@ -179,12 +180,12 @@ def _pairs(keys: DataFrame, given: Sequence[GivenKey], plan: LocatePlan) -> Data
     )
 
 
-def located(plan: LocatePlan) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
+def located(plan: LocatePlan) -> Stage:
     """Make the stage: batches of sorted keys to keys and paths of data files."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        gathered = _gathered(batches, plan.batch_rows)
-        first = next(gathered, None)
+        tables = gathered(batches, plan.batch_rows)
+        first = next(tables, None)
         if first is None:
             return
         index = _opened(plan)
@@ -193,7 +194,7 @@ def located(plan: LocatePlan) -> Callable[[Iterable[pa.RecordBatch]], Iterable[p
         live = np.unpackbits(bits, count=len(paths)).astype(bool)
         last: pa.Scalar | None = None
         null_done = False
-        for keys in itertools.chain([first], gathered):
+        for keys in itertools.chain([first], tables):
             codes, rows = _distinct(plan, keys, last)
             if codes.null_count and null_done:
                 codes, rows = codes[:-1], rows[:-1]
@@ -228,19 +229,6 @@ def _paths(index: OpenedIndex, plan: LocatePlan) -> pa.Array:
     if plan.rewritable:
         paths = pc.replace_substring_regex(paths, r"#\d+@-?\d+$", "")
     return pa.concat_arrays([pa.array([], pa.string()), *paths.chunks])
-
-
-def _gathered(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
-    held: list[pa.RecordBatch] = []
-    size = 0
-    for batch in batches:
-        held.append(batch)
-        size += batch.num_rows
-        if size >= rows:
-            yield pa.Table.from_batches(held)
-            held, size = [], 0
-    if size:
-        yield pa.Table.from_batches(held)
 
 
 def _distinct(

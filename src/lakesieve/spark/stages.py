@@ -31,10 +31,11 @@ from lakesieve.sieve import (
 from lakesieve.store import stage_segment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from lakesieve.sieve import Blocks, KeyType
     from lakesieve.storage import Storage
+    from lakesieve.tables.workers import Stage
 
 __all__ = ["CUT_SCHEMA", "SCATTER_SCHEMA", "CutPlan", "ScatterPlan", "curve", "cut", "scatter"]
 
@@ -95,7 +96,7 @@ class CutPlan:
     budget: Budget | None = None
 
 
-def scatter(plan: ScatterPlan) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
+def scatter(plan: ScatterPlan) -> Stage:
     """Make the first stage: batches of (keys..., file hash) to (bucket, payload)."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -182,7 +183,7 @@ def _payload(bucket: int, table: pa.Table) -> pa.RecordBatch:
     return pa.record_batch([pa.array([bucket], pa.int32()), data], schema=_OUT_SCATTER)
 
 
-def cut(plan: CutPlan) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
+def cut(plan: CutPlan) -> Stage:
     """Make the second stage: the payloads of one bucket to its written segments, or its tally."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -199,7 +200,7 @@ def cut(plan: CutPlan) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.Recor
     return run
 
 
-def curve(unit_count: int) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
+def curve(unit_count: int) -> Stage:
     """Make another second stage: the payloads of one bucket to its curve of bytes against files."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -11,10 +11,10 @@ from lakesieve.index import OpenedIndex
 from lakesieve.sieve import encode_rows, sort_pairs
 from lakesieve.spark.build import file_hashes, hashed_rows
 from lakesieve.store import BlockCache, IndexReader, IndexStore
-from lakesieve.tables.workers import in_workers
+from lakesieve.tables.workers import gathered, in_workers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from pyspark.sql import SparkSession
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from lakesieve.spark.rule import InstalledRule
     from lakesieve.spark.source import Source
     from lakesieve.store import Snapshot
+    from lakesieve.tables.workers import Stage
 
 __all__ = ["check_rows"]
 
@@ -78,7 +79,7 @@ def _checker(
     key_types: tuple[KeyType, ...],
     paths: list[str],
     by_hash: tuple[np.ndarray, np.ndarray],
-) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
+) -> Stage:
     """Make the stage: batches of keys and the hash of their file to what the index misses."""
     storage = store.storage
     hashes, order = by_hash
@@ -88,8 +89,9 @@ def _checker(
         # the covered file behind each file that is read
         numbers = {path: at for at, path in enumerate(index.paths().to_pylist())}
         covered = np.array([numbers[path] for path in paths], np.int64)
-        for columns, files in _gathered(batches):
-            at = order[np.searchsorted(hashes, files)]
+        for rows in gathered(batches, _BATCH_ROWS):
+            *columns, files = (column.combine_chunks() for column in rows.columns)
+            at = order[np.searchsorted(hashes, files.to_numpy())]
             missing = _missing(index, key_types, columns, covered[at])
             counts = np.bincount(at[missing], minlength=len(paths))
             found = np.flatnonzero(counts)
@@ -98,24 +100,6 @@ def _checker(
             )
 
     return run
-
-
-def _gathered(
-    batches: Iterable[pa.RecordBatch],
-) -> Iterator[tuple[list[pa.Array], np.ndarray]]:
-    held: list[pa.RecordBatch] = []
-    for batch in batches:
-        held.append(batch)
-        if sum(part.num_rows for part in held) >= _BATCH_ROWS:
-            yield _columns(held)
-            held = []
-    if sum(part.num_rows for part in held):
-        yield _columns(held)
-
-
-def _columns(held: list[pa.RecordBatch]) -> tuple[list[pa.Array], np.ndarray]:
-    *keys, files = pa.Table.from_batches(held).combine_chunks().columns
-    return [column.combine_chunks() for column in keys], files.to_numpy()
 
 
 def _missing(

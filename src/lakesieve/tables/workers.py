@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 from zipimport import zipimporter
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+import pyarrow as pa
 
-    import pyarrow as pa
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pyspark.sql import DataFrame
 
-__all__ = ["in_workers"]
+__all__ = ["Stage", "gathered", "in_workers"]
+
+Stage = Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]
+"""What is done with the batches of a partition."""
 
 
-def in_workers(
-    frame: DataFrame,
-    stage: Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]],
-    schema: str,
-) -> DataFrame:
+def in_workers(frame: DataFrame, stage: Stage, schema: str) -> DataFrame:
     """Run a function over the Arrow batches of each partition.
 
     Args:
@@ -31,10 +32,29 @@ def in_workers(
     return frame.mapInArrow(partial(_run, stage), schema)
 
 
-def _run(
-    stage: Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]],
-    batches: Iterable[pa.RecordBatch],
-) -> Iterator[pa.RecordBatch]:
+def gathered(
+    batches: Iterable[pa.RecordBatch], rows: int, first: int | None = None
+) -> Iterator[pa.Table]:
+    """Join batches to tables of at least so many rows; only the last one may have fewer.
+
+    Args:
+        batches: The batches.
+        rows: How many.
+        first: How many of the first table, if it should come sooner.
+    """
+    held: list[pa.RecordBatch] = []
+    size, least = 0, rows if first is None else first
+    for batch in batches:
+        held.append(batch)
+        size += batch.num_rows
+        if size >= least:
+            yield pa.Table.from_batches(held)
+            held, size, least = [], 0, rows
+    if size:
+        yield pa.Table.from_batches(held)
+
+
+def _run(stage: Stage, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     forget_archives()
     yield from stage(batches)
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = pytest.mark.usefixtures("by_default")
-
 KINDS = {
     "iceberg_merge_on_read": "USING iceberg TBLPROPERTIES ('format-version'='3', "
     "'write.merge.mode'='merge-on-read')",
@@ -59,6 +57,7 @@ def contents(spark: SparkSession, table: str) -> dict[int, tuple[int, str, int]]
     return {row["id"]: (row["region"], row["s"], row["v"]) for row in found}
 
 
+@pytest.mark.usefixtures("by_default")
 def test_random_changes_equal_a_model(spark: SparkSession, people: str) -> None:
     """Upserts and deletes by one or two columns leave the rows of a dictionary treated alike."""
     drawn = random.Random(people)
