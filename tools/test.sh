@@ -3,6 +3,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+# not by the first test that needs it: with Go at hand it takes minutes, once
+echo "Building the S3 server of the tests ..." >&2
+.venv/bin/python -m tests.storage.s3_servers
 .venv/bin/pytest -m "not spark" --numprocesses auto
 
 # one line after the other would leave half of two cores idle

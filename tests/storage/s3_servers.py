@@ -1,8 +1,12 @@
-"""S3 servers on loopback, started by the first test that needs one and ended with the tests."""
+"""S3 servers on loopback, started by the first test that needs one and ended with the tests.
+
+``python -m tests.storage.s3_servers`` builds what is to be built, once and for all later runs.
+"""
 
 from __future__ import annotations
 
 import atexit
+import fcntl
 import functools
 import itertools
 import os
@@ -71,18 +75,25 @@ def _moto(port: int) -> list[str]:
 
 
 def _versity(port: int, folder: str) -> list[str]:
-    gateway = _GATEWAY / "versitygw"
-    if not gateway.exists():
-        module = f"github.com/versity/versitygw/cmd/versitygw@{VERSITY}"
-        subprocess.run(
-            ["go", "install", module],
-            check=True,
-            env=os.environ | {"GOBIN": str(_GATEWAY)},
-            capture_output=True,
-        )
     address = f"127.0.0.1:{port}"
     keys = ["--access", ACCESS, "--secret", SECRET]
-    return [str(gateway), *keys, "--port", address, "posix", folder]
+    return [str(_built()), *keys, "--port", address, "posix", folder]
+
+
+def _built() -> Path:
+    gateway = _GATEWAY / "versitygw"
+    _GATEWAY.mkdir(parents=True, exist_ok=True)
+    # it takes minutes: not in each of several processes at a time
+    with (_GATEWAY / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not gateway.exists():
+            subprocess.run(
+                ["go", "install", f"github.com/versity/versitygw/cmd/versitygw@{VERSITY}"],
+                check=True,
+                env=os.environ | {"GOBIN": str(_GATEWAY)},
+                capture_output=True,
+            )
+    return gateway
 
 
 def _answers(port: int) -> bool:
@@ -107,3 +118,8 @@ def _end(process: subprocess.Popen[bytes], folder: str) -> None:
     process.terminate()
     process.wait(10)
     shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    if "versity" in SERVERS:
+        _built()
