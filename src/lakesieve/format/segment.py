@@ -21,10 +21,10 @@ from lakesieve.format.groups import (
     LONGEST_SEPARATOR,
     MOST_BLOCKS,
     MOST_BYTES,
-    MOST_ORDINALS,
     decode_group,
     encode_group,
 )
+from lakesieve.format.sets import MOST_ORDINALS
 from lakesieve.format.streams import StreamError, StreamWriter, compressed, decompressed
 from lakesieve.sieve import MOST_HEAD_BYTES, Heads, TextCode
 

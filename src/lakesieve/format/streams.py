@@ -10,18 +10,25 @@ from __future__ import annotations
 
 import struct
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from lakesieve.format.bits import pack_bits, unpack_bits
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 __all__ = [
     "StreamError",
+    "StreamReader",
     "StreamWriter",
     "bits_a_value",
     "compressed",
     "decode_stream",
     "decompressed",
+    "is_one",
 ]
 
 # codec, low bits, least value, bytes of symbols, of low bits and of escapes
@@ -32,11 +39,8 @@ _WIDTHS = {2: 8, 4: 4, 6: 2}
 _WORD = np.dtype("<u8")
 
 _SAMPLE = 4096
-# so many values end at a whole byte, whatever their bits
-_OCTET = 8
-# so few are put together one by one
-_FEW_BITS = 6
-_IN_WORD = 57
+# of so few values nothing is gained by a choice of ways
+_FEW = 8
 _COMPRESSIBLE = 0.9
 _RISEN = 0.25
 _ESCAPE_BITS = 32
@@ -80,12 +84,15 @@ class StreamWriter:
         # in as few bytes as will do there is less memory to go through
         above = values - values.dtype.type(least) if least else values
         values = above.astype(np.min_scalar_type(most - least))
-        if count <= _OCTET:
-            # nothing is gained by a choice
+        if count <= _FEW:
             codec, width = next(iter(_WIDTHS.items()))
             bits = max(0, (most - least).bit_length() - width)
             return _Coded(values, least, codec, bits, bits + width).joined()
         return self._coded(name, values, least).joined()
+
+    def write_all(self, name: str, streams: Sequence[np.ndarray]) -> list[bytes]:
+        """Write some streams, each told by the name and its place among them."""
+        return [self.write(f"{name} {at}", values) for at, values in enumerate(streams)]
 
     def _coded(self, name: str, values: np.ndarray, least: int) -> _Coded:
         known = self._ways.get(name)
@@ -169,7 +176,7 @@ class _Coded:
         low = b""
         if self._bits:
             mask = self._values.dtype.type((1 << self._bits) - 1)
-            low = _pack_bits(self._values & mask, self._bits)
+            low = pack_bits(self._values & mask, self._bits)
         return b"".join((self._header, self._packed, low, self._rest))
 
 
@@ -197,7 +204,8 @@ def decode_stream(data: memoryview, at: int, count: int) -> tuple[np.ndarray, in
         count: How many values it holds; nothing larger is ever allocated.
 
     Returns:
-        The values, uint64, not to be written to, and where the stream ends.
+        The values, unsigned and in few bytes each, not to be written to, and where the stream ends.
+        If they are all the same, they are one value without a stride.
 
     Raises:
         StreamError: It is no such stream.
@@ -218,30 +226,70 @@ def decode_stream(data: memoryview, at: int, count: int) -> tuple[np.ndarray, in
         return np.broadcast_to(np.uint64(least), count), at
     if codec & ~_PLAIN not in _WIDTHS:
         raise StreamError("a stream is coded in an unknown way")
+    if len(low) != (count * bits + 7) // 8:
+        raise StreamError("a stream has low bits of another length")
     width = _WIDTHS[codec & ~_PLAIN]
-    values = _symbols(symbols, count, width, plain=bool(codec & _PLAIN)).astype(np.uint64)
+    held = _symbols(symbols, count, width, plain=bool(codec & _PLAIN))
+    # in as few bytes as will do there is less memory to go through
+    most = least + (1 << bits + width) - 1
+    values = held.astype(_WORD if len(rest) or most >> 64 else np.min_scalar_type(most))
+    word = values.dtype.type
     if len(rest):
-        escaped = np.flatnonzero(values == (1 << width) - 1)
+        escaped = np.flatnonzero(held == (1 << width) - 1)
         values[escaped] += np.frombuffer(decompressed(rest, 8 * len(escaped)), _WORD)
-    low_bits = _unpack_bits(low, count, bits)
     if bits:
-        values <<= np.uint64(bits)
-        values |= low_bits
+        values <<= word(bits)
+        values |= unpack_bits(low, count, bits).astype(word, copy=False)
     if least:
-        values += np.uint64(least)
+        values += word(least)
     return values, at
 
 
+class StreamReader:
+    """Reads streams one after the other.
+
+    Args:
+        data: Bytes that hold them.
+        at: Where the first one begins.
+    """
+
+    def __init__(self, data: memoryview, at: int) -> None:
+        self._data = data
+        self.at = at
+
+    def next(self, expected: int) -> np.ndarray:
+        """So many values, as :func:`decode_stream` gives them."""
+        values, self.at = decode_stream(self._data, self.at, expected)
+        return values
+
+    def small(self, expected: int, limit: int) -> np.ndarray:
+        """Values of which none is above a limit, int64."""
+        values = self.next(expected)
+        if len(values) and int(values[0] if is_one(values) else values.max()) > limit:
+            raise StreamError("a value is too great")
+        return values.view(np.int64) if values.itemsize == 8 else values.astype(np.int64)
+
+
+def is_one(values: np.ndarray) -> bool:
+    """Whether the values of a stream are a single one, which takes no memory for each."""
+    return values.strides == (0,)
+
+
 def _symbols(data: memoryview, count: int, width: int, *, plain: bool) -> np.ndarray:
-    together = 8 // width
-    size = -(-count // together)
+    size = -(-count * width // 8)
     if plain and len(data) != size:
         raise StreamError("a stream has another length")
     held = np.frombuffer(data if plain else decompressed(data, size), np.uint8)
-    if together == 1:
-        return held
+    return held if width == 8 else _apart(width)[held].view(np.uint8)[:count]
+
+
+@lru_cache
+def _apart(width: int) -> np.ndarray:
+    """The symbols of each byte, the lowest first, as one word."""
+    together = 8 // width
+    held = np.arange(256)
     parts = [(held >> (width * at)) & ((1 << width) - 1) for at in range(together)]
-    return np.stack(parts, axis=1).ravel()[:count]
+    return np.stack(parts, axis=1).astype(np.uint8).view(f"<u{together}").ravel()
 
 
 @lru_cache
@@ -308,58 +356,3 @@ def _cost(sample: np.ndarray, bits: int, width: int) -> float:
     # zstd leaves alone what hardly compresses
     coded = entropy if entropy < _COMPRESSIBLE * width else width
     return bits + coded + _ESCAPE_BITS * float(share[escape])
-
-
-def _pack_bits(values: np.ndarray, bits: int) -> bytes:
-    """Values one after the other, highest bits first: eight of them fill as many bytes as bits."""
-    size = (len(values) * bits + 7) // 8
-    if len(values) <= _OCTET:
-        # so few are one number
-        number = 0
-        for value in values.tolist():
-            number = number << bits | value
-        return (number << 8 * size - len(values) * bits).to_bytes(size, "big")
-    packed = np.zeros((-(-len(values) // _OCTET), bits), np.uint8)
-    for at in range(_OCTET):
-        own = values[at::_OCTET]
-        first, skipped = divmod(at * bits, 8)
-        for byte in range(first, (at * bits + bits + 7) // 8):
-            # how far the value's lowest bit lies below that of the byte
-            below = skipped + bits - 8 * (byte - first + 1)
-            part = own >> below if below >= 0 else own << -below
-            packed[: len(own), byte] |= part.astype(np.uint8)
-    return packed.tobytes()[:size]
-
-
-def _unpack_bits(data: memoryview, count: int, bits: int) -> np.ndarray:
-    if len(data) != (count * bits + 7) // 8:
-        raise StreamError("a stream has low bits of another length")
-    if 0 < bits <= _FEW_BITS:
-        single = np.unpackbits(np.frombuffer(data, np.uint8), count=count * bits)
-        values = single[::bits]
-        for at in range(1, bits):
-            values = values << np.uint8(1) | single[at::bits]
-        return values
-    values = np.zeros(-(-count // _OCTET) * _OCTET, np.uint64)
-    if bits:
-        # a word can be read from any byte of the last octet
-        padded = np.zeros(len(values) // _OCTET * bits + _WORD.itemsize, np.uint8)
-        padded[: len(data)] = np.frombuffer(data, np.uint8)
-        # a word that begins at any bit of a byte holds so many bits for certain
-        high = max(0, bits - _IN_WORD)
-        for at in range(_OCTET):
-            own = _field(padded, bits, at * bits + high, bits - high)
-            if high:
-                own |= _field(padded, bits, at * bits, high) << np.uint64(bits - high)
-            values[at::_OCTET] = own
-    return values[:count]
-
-
-def _field(padded: np.ndarray, stride: int, start: int, bits: int) -> np.ndarray:
-    """The bits from ``start`` on of each ``stride`` bytes."""
-    first, skipped = divmod(start, 8)
-    octets = (len(padded) - _WORD.itemsize) // stride
-    words = np.ndarray((octets,), ">u8", padded, first, (stride,)).astype(np.uint64)
-    words >>= np.uint64(64 - skipped - bits)
-    words &= np.uint64((1 << bits) - 1)
-    return words

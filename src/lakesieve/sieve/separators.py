@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakesieve.sieve.blocks import single_offsets
 from lakesieve.sieve.byte_order import byte_views, prefix_ends, prefixes, shared_with_next
 
 __all__ = ["ABSENT_HITS", "Cuts", "cut_bytes", "cut_ints", "short_separators", "with_gaps"]
@@ -191,14 +191,6 @@ def _telling_bytes(keys: pa.Array, common: np.ndarray, absent_hits: float) -> in
     return math.ceil(math.log(1 / absent_hits) / math.log(max(kinds, 2)))
 
 
-@cache
-def _numbers(bits: int) -> np.ndarray:
-    """The offsets of sets of one, which all blocks like that share."""
-    numbers = np.arange((1 << bits) + 1)
-    numbers.flags.writeable = False
-    return numbers
-
-
 def with_gaps(
     separators: pa.Array, lengths: np.ndarray, gaps: np.ndarray, ends: pa.Array
 ) -> tuple[pa.Array, np.ndarray]:
@@ -215,7 +207,7 @@ def with_gaps(
     """
     if not len(gaps):
         if (lengths == 1).all():
-            return separators, _numbers(len(lengths).bit_length())[: len(lengths) + 1]
+            return separators, single_offsets(len(lengths))
         return separators, np.append(0, np.cumsum(lengths))
     rows = np.ones(len(separators), np.int64)
     rows[gaps] = 2

@@ -1,0 +1,85 @@
+"""Numbers of a few bits each, packed: eight of them fill as many bytes as one has bits."""
+
+from __future__ import annotations
+
+import numpy as np
+
+__all__ = ["pack_bits", "unpack_bits"]
+
+# so many values end at a whole byte, whatever their bits
+_OCTET = 8
+# so few are put together one by one
+_FEW_BITS = 6
+_IN_WORD = 57
+_WORD = np.dtype("<u8")
+
+
+def pack_bits(values: np.ndarray, bits: int) -> bytes:
+    """Write values one after the other, highest bits first.
+
+    Args:
+        values: Unsigned integers.
+        bits: Of each; the higher ones are none.
+    """
+    size = (len(values) * bits + 7) // 8
+    if len(values) <= _OCTET:
+        # so few are one number
+        number = 0
+        for value in values.tolist():
+            number = number << bits | value
+        return (number << 8 * size - len(values) * bits).to_bytes(size, "big")
+    packed = np.zeros((-(-len(values) // _OCTET), bits), np.uint8)
+    for at in range(_OCTET):
+        own = values[at::_OCTET]
+        first, skipped = divmod(at * bits, 8)
+        for byte in range(first, (at * bits + bits + 7) // 8):
+            # how far the value's lowest bit lies below that of the byte
+            below = skipped + bits - 8 * (byte - first + 1)
+            part = own >> below if below >= 0 else own << -below
+            packed[: len(own), byte] |= part.astype(np.uint8)
+    return packed.tobytes()[:size]
+
+
+def unpack_bits(data: memoryview, count: int, bits: int) -> np.ndarray:
+    """Read what :func:`pack_bits` wrote.
+
+    Args:
+        data: Bytes, as many as the values fill.
+        count: How many values.
+        bits: Of each, 1 to 63.
+
+    Returns:
+        The values, unsigned and in few bytes each.
+    """
+    if count <= _OCTET:
+        number = int.from_bytes(data, "big") >> 8 * len(data) - count * bits
+        above, mask = range(bits * (count - 1), -1, -bits), (1 << bits) - 1
+        return np.array([number >> at & mask for at in above], _WORD)
+    if bits <= _FEW_BITS:
+        single = np.unpackbits(np.frombuffer(data, np.uint8), count=count * bits)
+        values = single[::bits]
+        for at in range(1, bits):
+            values = values << np.uint8(1) | single[at::bits]
+        return values
+    values = np.empty(-(-count // _OCTET) * _OCTET, np.min_scalar_type((1 << bits) - 1))
+    # a word can be read from any byte of the last octet
+    padded = np.zeros(len(values) // _OCTET * bits + _WORD.itemsize, np.uint8)
+    padded[: len(data)] = np.frombuffer(data, np.uint8)
+    # a word that begins at any bit of a byte holds so many bits for certain
+    high = max(0, bits - _IN_WORD)
+    for at in range(_OCTET):
+        own = _field(padded, bits, at * bits + high, bits - high)
+        if high:
+            own |= _field(padded, bits, at * bits, high) << np.uint64(bits - high)
+        values[at::_OCTET] = own
+    return values[:count]
+
+
+def _field(padded: np.ndarray, stride: int, start: int, bits: int) -> np.ndarray:
+    """The bits from ``start`` on of each ``stride`` bytes."""
+    first, skipped = divmod(start, 8)
+    octets = (len(padded) - _WORD.itemsize) // stride
+    words = np.ndarray((octets,), ">u8", padded, first, (stride,)).astype(np.uint64)
+    words >>= np.uint64(64 - skipped - bits)
+    words &= np.uint64((1 << bits) - 1)
+    return words

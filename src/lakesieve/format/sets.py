@@ -1,0 +1,196 @@
+"""Sets of a row group: the units in which the keys of each block lie, as a few streams."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lakesieve.format.streams import StreamError, StreamReader, StreamWriter, bits_a_value, is_one
+
+__all__ = ["MOST_ORDINALS", "decode_sets", "encode_sets"]
+
+MOST_ORDINALS = 1 << 24
+
+# how sets are stored
+_LISTS, _STEPS, _BITMAPS, _RETURNING = 0, 1, 2, 3
+# lists of either kind whose units behind the first are told as they are, not by what they skip
+_AS_THEY_ARE = 4
+_KINDS = frozenset(range(_RETURNING + 1)) | {_LISTS | _AS_THEY_ARE, _RETURNING | _AS_THEY_ARE}
+# the first unit of a set: that of the set before, that of the one before that, or another
+_SAME, _RETURN, _OTHER = 0, 1, 2
+# returns are tried where so many first units are told by the two sets before
+_EXPECTED = 1 / 4
+# ... and not compared with the units themselves where they take less than that share of these
+_CLEARLY = 3 / 4
+# bitmaps are tried where sets hold more than one unit in so many
+_SPARSE = 24
+# sets of so many, on average, are told by steps that go on from one to the next
+_MANY = 8
+
+
+def encode_sets(
+    writer: StreamWriter, lengths: np.ndarray, sets: np.ndarray, units: int
+) -> tuple[int, list[bytes]]:
+    """Write the sets of some blocks, in the way that takes the fewest bytes.
+
+    Args:
+        writer: Writes the streams of all row groups of a segment.
+        lengths: Sizes of the sets.
+        sets: The sets one after the other, each ascending.
+        units: Units that the ordinals count.
+
+    Returns:
+        The way, and the streams.
+    """
+    if len(sets) == np.count_nonzero(lengths):
+        # each key is in one file
+        plain, kind, parts = False, _LISTS, [lengths, sets, sets[:0]]
+    elif len(sets) < _MANY * len(lengths):
+        heads = (np.cumsum(lengths) - lengths)[lengths > 0]
+        inner = np.ones(len(sets), bool)
+        inner[heads] = False
+        skips = np.diff(sets, prepend=np.int32(0))[inner] - 1
+        # where data was rewritten, each key is in its old file, any one, and in the same new one
+        plain = bits_a_value(sets[inner]) < bits_a_value(skips)
+        kind, parts = _LISTS, [lengths, sets[heads], sets[inner] if plain else skips]
+    else:
+        # sets of many as numbers that go on from one set to the next, so that none has a length
+        numbers = np.repeat(np.arange(len(lengths)) * units, lengths) + sets
+        kind, parts = _STEPS, [np.array([len(sets)]), np.diff(numbers, prepend=-1) - 1]
+    if kind == _LISTS:
+        returns = _return_streams(writer, parts[1])
+        kind = (_RETURNING if len(returns) > 1 else _LISTS) | _AS_THEY_ARE * plain
+        lists = [writer.write("lengths", parts[0]), *returns, writer.write("others", parts[2])]
+    else:
+        lists = writer.write_all("steps", parts)
+    if len(sets) * _SPARSE < len(lengths) * units:
+        return kind, lists
+    width = (units + 7) // 8
+    bits = np.zeros((len(lengths), 8 * width), bool)
+    bits[np.repeat(np.arange(len(lengths)), lengths), sets] = True
+    bitmaps = [writer.write("bitmaps", np.packbits(bits, axis=1).ravel())]
+    if sum(map(len, bitmaps)) < sum(map(len, lists)):
+        return _BITMAPS, bitmaps
+    return kind, lists
+
+
+def _return_streams(writer: StreamWriter, heads: np.ndarray) -> list[bytes]:
+    """First units told by those of the sets before: in late data, every other set is of one file.
+
+    Returns:
+        Streams of codes and of the units that are new, or, where that is longer, of the units.
+    """
+    codes = np.full(len(heads), _OTHER, np.uint8)
+    codes[2:][heads[2:] == heads[:-2]] = _RETURN
+    codes[1:][heads[1:] == heads[:-1]] = _SAME
+    other = codes == _OTHER
+    if np.count_nonzero(other) > (1 - _EXPECTED) * len(heads):
+        return [writer.write("heads", heads)]
+    told = [writer.write("returns", codes), writer.write("new heads", heads[other])]
+    size = sum(map(len, told))
+    # an estimate tells where it need not be tried
+    if 8 * size < _CLEARLY * bits_a_value(heads) * len(heads):
+        return told
+    return min(told, [writer.write("heads", heads)], key=lambda streams: sum(map(len, streams)))
+
+
+def _returning(reader: StreamReader, count: int, limit: int) -> np.ndarray:
+    codes = reader.small(count, _OTHER)
+    told = reader.small(int(np.count_nonzero(codes == _OTHER)), limit)
+    if count and (codes[0] != _OTHER or (count > 1 and codes[1] == _RETURN)):
+        raise StreamError("a first unit is told by sets that are not there")
+    changes = np.flatnonzero(codes != _SAME)
+    change = np.cumsum(codes != _SAME) - 1
+    # where each change has its unit from; every round looks twice as far back
+    source = np.arange(len(changes))
+    back = np.flatnonzero(codes[changes] == _RETURN)
+    source[back] = change[changes[back] - 2]
+    while not np.array_equal(source, source[source]):
+        source = source[source]
+    values = np.empty(len(changes), np.int64)
+    values[codes[changes] == _OTHER] = told
+    heads: np.ndarray = values[source][change]
+    return heads
+
+
+def decode_sets(
+    reader: StreamReader, rows: int, units: int, kind: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Read the sets of some blocks.
+
+    Args:
+        reader: Stands at the first of their streams.
+        rows: How many blocks.
+        units: Units that the ordinals count.
+        kind: The way they were written.
+
+    Returns:
+        Sizes of the sets, int64, and the sets one after the other, int32.
+
+    Raises:
+        StreamError: The bytes contradict themselves.
+    """
+    if kind not in _KINDS:
+        raise StreamError("its header is none")
+    if kind == _BITMAPS:
+        return _bitmaps(reader, rows, units)
+    if kind == _STEPS:
+        return _steps(reader, rows, units)
+    return _lists(reader, rows, units, kind)
+
+
+def _lists(reader: StreamReader, rows: int, units: int, kind: int) -> tuple[np.ndarray, np.ndarray]:
+    lengths = reader.small(rows, units)
+    total = rows * int(lengths[0]) if is_one(lengths) else int(lengths.sum())
+    if total > MOST_ORDINALS:
+        raise StreamError("sets are too large")
+    sets = rows if total and is_one(lengths) else int(np.count_nonzero(lengths))
+    read = _returning if kind & ~_AS_THEY_ARE == _RETURNING else StreamReader.small
+    ordinals, others = read(reader, sets, units - 1), reader.small(total - sets, units)
+    # where each key is in one file, that is all
+    if len(others):
+        some = lengths[lengths > 0]
+        ordinals = _joined(ordinals, others, some, as_they_are=bool(kind & _AS_THEY_ARE))
+        if int(ordinals.max()) >= units:
+            raise StreamError("it names a file that is not there")
+    return lengths, ordinals.astype(np.int32)
+
+
+def _joined(
+    firsts: np.ndarray, others: np.ndarray, lengths: np.ndarray, *, as_they_are: bool
+) -> np.ndarray:
+    """Sets of their first units and of the others, or of the steps to these."""
+    heads = np.cumsum(lengths) - lengths
+    inner = np.ones(len(firsts) + len(others), bool)
+    inner[heads] = False
+    steps = np.empty(len(inner), np.int64)
+    steps[heads] = firsts
+    if as_they_are:
+        steps[inner] = others
+        return steps
+    steps[inner] = others + 1
+    sums = np.cumsum(steps)
+    # each set starts anew: take off what had been summed before its head
+    ordinals: np.ndarray = sums - np.repeat(sums[heads] - firsts, lengths)
+    return ordinals
+
+
+def _steps(reader: StreamReader, rows: int, units: int) -> tuple[np.ndarray, np.ndarray]:
+    total = int(reader.small(1, MOST_ORDINALS)[0])
+    steps = reader.small(total, rows * units)
+    if float(steps.sum(dtype=np.float64)) + total > rows * units:
+        raise StreamError("it names a file that is not there")
+    numbers = np.cumsum(steps + 1) - 1
+    row, ordinals = np.divmod(numbers, units)
+    return np.bincount(row, minlength=rows).astype(np.int64), ordinals.astype(np.int32)
+
+
+def _bitmaps(reader: StreamReader, rows: int, units: int) -> tuple[np.ndarray, np.ndarray]:
+    width = (units + 7) // 8
+    if rows * width * 8 > MOST_ORDINALS:
+        raise StreamError("sets are too large")
+    packed = reader.small(rows * width, 255).astype(np.uint8)
+    bits = np.unpackbits(packed.reshape(rows, width), axis=1)
+    if bits[:, units:].any():
+        raise StreamError("it names a file that is not there")
+    row, ordinals = np.nonzero(bits)
+    return np.bincount(row, minlength=rows).astype(np.int64), ordinals.astype(np.int32)
