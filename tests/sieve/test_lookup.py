@@ -21,7 +21,9 @@ from lakesieve.sieve import (
     lookup_points,
     lookup_ranges,
     lookup_spans,
+    with_gaps,
 )
+from lakesieve.sieve.blocks import single_offsets
 from lakesieve.testing import block_sets, codes, intervals, key_sets, point_units, range_units
 
 
@@ -232,6 +234,38 @@ def test_broken_blocks_are_told(broken: dict[str, Any]) -> None:
 
     with pytest.raises(InvalidInputError):
         dataclasses.replace(GOOD, **broken).validate()
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"keys": keys_of([1, 9, 5], "int64")},
+        {"max_key": 8},
+        {"offsets": single_offsets(6)[::2]},
+        {"offsets": single_offsets(4)[1:]},
+        {"offsets": single_offsets(2)},
+        {"ordinals": np.array([0, 2], np.int32)},
+        {"ordinals": np.array([0, 2, -1], np.int32)},
+    ],
+    ids=[
+        "keys-descending",
+        "max-key-too-low",
+        "offsets-of-every-other",
+        "offsets-start-late",
+        "offsets-end-early",
+        "ordinals-too-few",
+        "ordinals-negative",
+    ],
+)
+def test_broken_blocks_of_one_unit_each_are_told(broken: dict[str, Any]) -> None:
+    """Offsets that many blocks share are trusted only where they are the right ones."""
+    keys, ordinals = keys_of([1, 5, 9], "int64"), np.array([0, 2, 1], np.int32)
+    _, offsets = with_gaps(keys, np.ones(3, np.int64), np.zeros(0, np.int64), keys[:0])
+    good = dataclasses.replace(GOOD, keys=keys, offsets=offsets, ordinals=ordinals)
+    good.validate()
+
+    with pytest.raises(InvalidInputError):
+        dataclasses.replace(good, **broken).validate()
 
 
 @given(data=st.data(), absent_hits=st.sampled_from([1, ABSENT_HITS]))
