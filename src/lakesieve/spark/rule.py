@@ -31,7 +31,8 @@ _BASE = (
 # one class a compilation unit, each may use those before it
 _RULE = (
     *_BASE,
-    *(f"spark/{n}" for n in ("CatalystJson", "Replacement", "KeyValues", "JoinSide", "JoinKeys")),
+    *(f"spark/{n}" for n in ("CatalystJson", "Replacement", "KeyValues", "ReachedScan")),
+    *(f"spark/{n}" for n in ("JoinSide", "JoinKeys")),
     *(f"spark/{n}" for n in ("FileOrdinals", "ScanReport", "PruningRule")),
 )
 _FILES = (*_RULE, "spark/FileRelations", "spark/KeptFileIndex")

@@ -168,3 +168,32 @@ def test_partition_pruning_stays(
     spark.sql("DROP TABLE few_p")
 
     assert "LocalTableScan" in plan or "join-keys" not in _codes(spark, table)
+
+
+@pytest.mark.parametrize(
+    ("join", "filters"),
+    [
+        ("v LEFT JOIN b ON b.s = v.s", True),
+        ("v LEFT ANTI JOIN b ON b.l = v.l", True),
+        ("b RIGHT JOIN v ON b.m = v.m", True),
+        ("b JOIN v ON b.s = v.s", False),
+        ("v LEFT JOIN b ON b.x = v.x", False),
+        ("b LEFT JOIN v ON b.s = v.s", False),
+    ],
+    ids=["left", "anti", "right", "inner", "double", "preserved"],
+)
+def test_rows_are_filtered(
+    spark: SparkSession, big: str, both: Both, join: str, *, filters: bool
+) -> None:
+    """A small side that cannot be broadcast, as all its rows stay, filters those of the other."""
+    spark.table(big).createOrReplaceTempView("b")
+    spark.table("lake.joins.few").where("id < 600").createOrReplaceTempView("v")
+    query = f"SELECT count(*) AS id FROM {join}"
+    both(query)
+    ls.enable(spark)
+    plan = str(spark.sql(query)._jdf.queryExecution().optimizedPlan())
+    ls.disable(spark)
+    for view in ("b", "v"):
+        spark.catalog.dropTempView(view)
+
+    assert (" INSET " in plan) == filters, plan

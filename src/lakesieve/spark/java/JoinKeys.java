@@ -40,6 +40,9 @@ public final class JoinKeys {
     /** Prune a scan by all keys it has; returns what now stands for its topmost node, or null. */
     LogicalPlan prune(FoundScan f) throws Exception;
 
+    /** Leave a leaf as it is when it is met again. */
+    void met(LogicalPlan leaf);
+
     /** A plan as it can be run. */
     LogicalPlan runnable(LogicalPlan plan);
   }
@@ -121,8 +124,11 @@ public final class JoinKeys {
     reach(left ? join.left() : join.right(), pairs, left, null, reached);
     List scans = new ArrayList();
     for (Iterator it = reached.iterator(); it.hasNext(); ) {
-      Reached r = (Reached) it.next();
-      String refusal = refusal(joinType(join), left, carries, r);
+      ReachedScan r = (ReachedScan) it.next();
+      String type = joinType(join);
+      String refusal = refusal(type, left, carries, r);
+      // where the other side's rows all stay, Spark cannot broadcast them, but would shuffle the scan's
+      r.filtersRows = !r.scan.rewrites && !isBroadcast(type);
       if (refusal == null) scans.add(r);
       else r.scan.left("join-unsupported", refusal);
     }
@@ -135,17 +141,22 @@ public final class JoinKeys {
   }
 
   /** Null when rows of a side without a partner are of no use. */
-  private String refusal(String type, boolean left, boolean carries, Reached r) {
+  private static String refusal(String type, boolean left, boolean carries, ReachedScan r) {
     if (r.scan.rewrites) {
       // whole files stay out of the command, whatever becomes of the rows in those that are read
       return carries ? null : "the command asks for rows without a partner";
     }
-    if (type.equals("Inner") || type.equals("Cross") || type.equals("LeftSemi")) return null;
+    if (isBroadcast(type)) return null;
     if (type.equals("RightOuter")) return left ? null : unmatched(type);
     if (type.equals("LeftOuter") || type.equals("LeftAnti") || type.equals("ExistenceJoin")) {
       return left ? unmatched(type) : null;
     }
     return unmatched(type);
+  }
+
+  /** Whether either side may lack a partner for the other's rows, so that the small one is broadcast. */
+  private static boolean isBroadcast(String type) {
+    return type.equals("Inner") || type.equals("Cross") || type.equals("LeftSemi");
   }
 
   private static String unmatched(String type) {
@@ -169,13 +180,6 @@ public final class JoinKeys {
     return !e.references().isEmpty()
         && e.references().subsetOf(side.outputSet())
         && !e.containsPattern(TreePattern$.MODULE$.PLAN_EXPRESSION());
-  }
-
-  /** A scan below one side of a join, and what its columns equal on the other side. */
-  public static final class Reached {
-    public FoundScan scan;
-    public List columns = new ArrayList(); // paths of names
-    public List keys = new ArrayList(); // of the other side
   }
 
   /**
@@ -207,18 +211,17 @@ public final class JoinKeys {
   }
 
   private void reached(FoundScan f, LogicalPlan leaf, List pairs, boolean left, List out) {
-    Reached r = new Reached();
-    r.scan = f;
+    ReachedScan r = new ReachedScan(f, leaf);
     Map attributes = CatalystJson.attributes(leaf.output().iterator());
     boolean told = false;
     if (f.leading == null || f.leading.isEmpty()) return;
     for (Iterator it = pairs.iterator(); it.hasNext(); ) {
       Expression[] pair = (Expression[]) it.next();
-      List path = CatalystJson.path(pair[left ? 0 : 1], attributes);
+      Expression mine = pair[left ? 0 : 1];
+      List path = CatalystJson.path(mine, attributes);
       if (path == null) continue;
       told = told || f.leading.contains(path);
-      r.columns.add(path);
-      r.keys.add(pair[left ? 1 : 0]);
+      r.keys.add(new ReachedScan.Key(path, mine, pair[left ? 1 : 0]));
     }
     if (told) out.add(r);
     else f.left("join-unsupported", "no equality of the join that an index answers");
@@ -291,7 +294,7 @@ public final class JoinKeys {
   private boolean keys(LogicalPlan side, List reached) {
     List some = new ArrayList();
     for (Iterator it = reached.iterator(); it.hasNext(); ) {
-      Reached r = (Reached) it.next();
+      ReachedScan r = (ReachedScan) it.next();
       if (r.scan.files() >= FEWEST_FILES) some.add(r);
     }
     if (some.isEmpty()) return false;
@@ -317,7 +320,7 @@ public final class JoinKeys {
       code = "internal-error";
       refusal = "keys of a join: " + t;
     }
-    for (Iterator it = some.iterator(); it.hasNext(); ) ((Reached) it.next()).scan.left(code, refusal);
+    for (Iterator it = some.iterator(); it.hasNext(); ) ((ReachedScan) it.next()).scan.left(code, refusal);
     return false;
   }
 
@@ -340,20 +343,15 @@ public final class JoinKeys {
 
   private void prune(Side side, InternalRow[] rows) throws Exception {
     for (Iterator it = side.reached.iterator(); it.hasNext(); ) {
-      Reached r = (Reached) it.next();
-      boolean told = false;
-      for (int i = 0; i < r.keys.size(); i++) {
-        Map keys = KeyValues.of((List) r.columns.get(i), (Expression) r.keys.get(i), side.plan.output(), rows);
-        if (keys == null) continue;
-        r.scan.keys.add(keys);
-        told = true;
+      ReachedScan r = (ReachedScan) it.next();
+      try {
+        Expression condition = r.take(side.plan.output(), rows);
+        LogicalPlan top = this.scans.prune(r.scan);
+        if (top != null) this.replaced.put(r.scan.top, top);
+        if (condition != null) this.scans.met(r.filter(condition, top, this.replaced));
+      } catch (UnsupportedOperationException e) {
+        r.scan.left("join-unsupported", e.getMessage());
       }
-      if (!told) {
-        r.scan.left("join-unsupported", "keys of a type that cannot be told");
-        continue;
-      }
-      LogicalPlan top = this.scans.prune(r.scan);
-      if (top != null) this.replaced.put(r.scan.top, top);
     }
   }
 
@@ -392,21 +390,18 @@ public final class JoinKeys {
 
     private void throughProject(Project p) {
       for (Iterator it = this.reached.iterator(); it.hasNext(); ) {
-        Reached r = (Reached) it.next();
-        List pairs = new ArrayList();
-        for (int i = 0; i < r.keys.size(); i++) {
-          pairs.add(new Expression[] {null, (Expression) r.keys.get(i)});
-        }
-        List columns = r.columns;
-        r.columns = new ArrayList();
-        r.keys = new ArrayList();
-        for (int i = 0; i < pairs.size(); i++) {
-          List told = below(p, pairs.subList(i, i + 1), false);
+        ReachedScan r = (ReachedScan) it.next();
+        List keys = new ArrayList();
+        for (Iterator of = r.keys.iterator(); of.hasNext(); ) {
+          ReachedScan.Key key = (ReachedScan.Key) of.next();
+          List pairs = new ArrayList();
+          pairs.add(new Expression[] {null, key.other});
+          List told = below(p, pairs, false);
           if (told.isEmpty()) continue;
-          r.columns.add(columns.get(i));
-          r.keys.add(((Expression[]) told.get(0))[1]);
+          keys.add(new ReachedScan.Key(key.path, key.column, ((Expression[]) told.get(0))[1]));
         }
-        if (r.keys.isEmpty()) it.remove();
+        r.keys = keys;
+        if (keys.isEmpty()) it.remove();
       }
     }
   }

@@ -3,6 +3,7 @@ package lakesieve;
 import java.io.ByteArrayOutputStream;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.ArrayList;
 import java.util.Base64;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -10,11 +11,13 @@ import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import org.apache.spark.api.python.PythonUtils;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.BoundReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.InSet;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.DecimalType;
@@ -22,44 +25,64 @@ import org.apache.spark.unsafe.types.UTF8String;
 import scala.Function1;
 import scala.runtime.AbstractPartialFunction;
 
-/** The distinct values of an expression over some rows, as a condition for Python. */
+/** The distinct values of an expression over some rows, as conditions. */
 public final class KeyValues {
-  private KeyValues() {}
+  private static final int MOST_FOR_ROWS = 10000;
+
+  private final DataType type;
+  private final String name;
+  private final boolean isText;
+  private final HashSet values = new HashSet();
+
+  private KeyValues(DataType type, String name, boolean isText) {
+    this.type = type;
+    this.name = name;
+    this.isText = isText;
+  }
 
   /**
-   * The condition that a column has one of the values, or null when values of the type cannot be told.
+   * The values, or null when those of the type cannot be told.
    *
-   * @param column the column's path of names
-   * @param key what the column equals
+   * @param key the expression
    * @param output columns of the rows
    */
-  public static Map of(List column, Expression key, scala.collection.Seq output, InternalRow[] rows) {
+  public static KeyValues of(Expression key, scala.collection.Seq output, InternalRow[] rows) {
     DataType type = key.dataType();
     String name = type.simpleString();
-    boolean text = name.equals("string") || name.equals("binary");
-    if (!text && !isWord(type, name)) return null;
+    boolean isText = name.equals("string") || name.equals("binary");
+    if (!isText && !isWord(type, name)) return null;
     Map ordinals = new HashMap();
     for (int i = 0; i < output.size(); i++) {
       Attribute a = (Attribute) output.apply(i);
       ordinals.put(a.exprId(), new BoundReference(i, a.dataType(), a.nullable()));
     }
     Expression bound = (Expression) key.transform(new Substitution(ordinals));
-    HashSet values = new HashSet();
+    KeyValues told = new KeyValues(type, name, isText);
     for (int i = 0; i < rows.length; i++) {
       Object value = bound.eval(rows[i]);
-      // nothing equals null
-      if (value == null) continue;
-      if (!text) values.add(word(value, type));
-      else values.add(value instanceof byte[] ? UTF8String.fromBytes((byte[]) value) : value);
+      // nothing equals null; arrays of bytes do not compare
+      if (value != null) told.values.add(value instanceof byte[] ? UTF8String.fromBytes((byte[]) value) : value);
     }
+    return told;
+  }
+
+  /** The condition that a column, a path of names, has one of the values; for Python. */
+  public Map condition(List column) {
     Map m = new LinkedHashMap();
     m.put("op", "keys");
     m.put("col", column);
-    m.put("type", name);
-    m.put("count", new Integer(values.size()));
-    if (text) putTexts(m, values);
-    else putWords(m, values);
+    m.put("type", this.name);
+    if (this.isText) putTexts(m, this.values);
+    else putWords(m);
     return m;
+  }
+
+  /** The condition that an expression has one of the values; null where Spark would not answer it as a join does. */
+  public Expression ofRows(Expression column) {
+    // among those that compare otherwise than they hash are -0.0 and NaN
+    boolean hashes = !this.name.equals("binary") && !this.name.equals("float") && !this.name.equals("double");
+    if (!hashes || !column.dataType().equals(this.type) || this.values.size() > MOST_FOR_ROWS) return null;
+    return new InSet(column, PythonUtils.toSeq(new ArrayList(this.values)).toSet());
   }
 
   private static boolean isWord(DataType type, String name) {
@@ -90,13 +113,17 @@ public final class KeyValues {
     return new Long(((Number) value).longValue());
   }
 
-  private static void putWords(Map m, HashSet values) {
-    ByteBuffer words = ByteBuffer.allocate(8 * values.size()).order(ByteOrder.LITTLE_ENDIAN);
-    for (Iterator it = values.iterator(); it.hasNext(); ) words.putLong(((Long) it.next()).longValue());
-    m.put("values", Base64.getEncoder().encodeToString(words.array()));
+  private void putWords(Map m) {
+    HashSet words = new HashSet();
+    for (Iterator it = this.values.iterator(); it.hasNext(); ) words.add(word(it.next(), this.type));
+    ByteBuffer bytes = ByteBuffer.allocate(8 * words.size()).order(ByteOrder.LITTLE_ENDIAN);
+    for (Iterator it = words.iterator(); it.hasNext(); ) bytes.putLong(((Long) it.next()).longValue());
+    m.put("count", new Integer(words.size()));
+    m.put("values", Base64.getEncoder().encodeToString(bytes.array()));
   }
 
   private static void putTexts(Map m, HashSet values) {
+    m.put("count", new Integer(values.size()));
     ByteBuffer lengths = ByteBuffer.allocate(4 * values.size()).order(ByteOrder.LITTLE_ENDIAN);
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
     for (Iterator it = values.iterator(); it.hasNext(); ) {

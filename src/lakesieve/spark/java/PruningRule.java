@@ -161,6 +161,10 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
     this.report.tell(rows);
   }
 
+  public void met(LogicalPlan leaf) {
+    seenInRun().add(leaf);
+  }
+
   public LogicalPlan runnable(LogicalPlan plan) {
     if (this.joins == null) return plan;
     return this.joins.apply(plan, (List) this.inside.get(), new IdentityHashMap(), this.done);
