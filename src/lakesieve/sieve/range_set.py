@@ -84,6 +84,12 @@ class RangeSet:
             end = len(self) if high is None else int(np.searchsorted(self.lows, high))
         return RangeSet(lows=self.lows[start:end], highs=self.highs[start:end])
 
+    def within(self, first: int, last: int) -> RangeSet:
+        """Those of disjoint ranges of integers that hold a code from the first to the last."""
+        start = int(np.searchsorted(self.highs, first))
+        end = int(np.searchsorted(self.lows, last, side="right"))
+        return RangeSet(lows=self.lows[start:end], highs=self.highs[start:end])
+
     def parts(self, firsts: Sequence[Code]) -> list[int]:
         """Which of adjacent parts of the code space hold codes of the ranges.
 

@@ -122,9 +122,15 @@ class IndexReader:
             if least > most_row_groups:
                 return None
         plans: list[_Plan] = []
+        # once for all segments of integers, each of which may hold codes of every interval
+        whole = RangeSet.from_intervals(intervals, "int64") if _are_words(intervals) else None
         for entry, mine in wanted:
             opened = self._parts.segment(entry)
-            ranges = RangeSet.from_intervals(mine, opened.physical, opened.footer.text)
+            first, last = entry.key_min, entry.key_max
+            if whole is not None and isinstance(first, int) and isinstance(last, int):
+                ranges = whole.within(first, last)
+            else:
+                ranges = RangeSet.from_intervals(mine, opened.physical, opened.footer.text)
             if len(ranges):
                 plans.append((opened, ranges, ranges.parts(opened.firsts)))
         total = sum(len(groups) for _, _, groups in plans)
@@ -278,6 +284,11 @@ class IndexReader:
             else:
                 offsets, ordinals = lookup_codes(blocks, codes[first:last])
             yield at[first:last] + start, offsets, ordinals
+
+
+def _are_words(intervals: Sequence[Interval]) -> bool:
+    """Whether they are several intervals of integers."""
+    return len(intervals) > 1 and isinstance(intervals[0][1], int)
 
 
 def _merged(
