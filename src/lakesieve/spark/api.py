@@ -63,14 +63,15 @@ def enable(spark: SparkSession, *, locations: Iterable[str] = ()) -> None:
         UnsupportedError: A session in which the optimizer cannot be reached.
         SetupError: The table format's runtime is missing.
     """
-    rule = installed_rule(spark)
-    rule.pruner.relocate(dict.fromkeys(locations), storage_options(spark))
-    rule.activate(active=True)
+    installed_rule(spark).enable(locations, storage_options(spark))
 
 
 def disable(spark: SparkSession) -> None:
-    """Leave the scans of this session's queries as they are from now on."""
-    installed_rule(spark).activate(active=False)
+    """Leave the scans of this session's queries as they are from now on.
+
+    Commands under way that skip files for themselves, such as an upsert, still do.
+    """
+    installed_rule(spark).disable()
 
 
 def last_pruning(spark: SparkSession) -> list[TablePruning]:

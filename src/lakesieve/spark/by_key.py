@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError, UnsupportedError
 from lakesieve.index import KeyedChange, Reason, ReasonCode
@@ -140,7 +140,9 @@ def _change(
     rows = given_rows(given, target.frame(), on if operation == "delete" else None, asked.table)
     if operation == "delete":
         rows = rows.distinct()
-    with _evaluated_once(rows) as rows, _skipping(spark, asked.location) as rule:
+    rule = installed_rule(spark)
+    skipping = rule.skipping(asked.location, storage_options(spark))
+    with _evaluated_once(rows) as rows, skipping:
         count = _checked(rows, on)
         files_read = None
         if count == 0:
@@ -197,23 +199,6 @@ def _evaluated_once(rows: DataFrame) -> Iterator[DataFrame]:
     finally:
         if not kept:
             rows.unpersist()
-
-
-@contextmanager
-def _skipping(spark: SparkSession, location: str | None) -> Iterator[Any]:
-    """Have skipping on for a while, and further indexes known."""
-    rule = installed_rule(spark)
-    active, locations = rule.active, rule.pruner.locations
-    further = location is not None and location not in locations
-    if further:
-        rule.pruner.relocate((*locations, str(location)), storage_options(spark))
-    rule.activate(active=True)
-    try:
-        yield rule
-    finally:
-        rule.activate(active=active)
-        if further:
-            rule.pruner.relocate(locations, storage_options(spark))
 
 
 def _checked(rows: DataFrame, on: Sequence[str]) -> int:

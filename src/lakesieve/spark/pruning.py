@@ -64,6 +64,11 @@ class Pruner:
         """Further roots to search for indexes."""
         return self._registry.locations
 
+    @property
+    def options(self) -> Callable[[str], dict[str, str]] | None:
+        """Tells the settings with which a location is reached."""
+        return self._options
+
     def answer(self, request: str) -> str:
         """Answer one request; see ``PruningRule.java`` for the protocol."""
         asked = json.loads(request)

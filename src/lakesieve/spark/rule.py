@@ -17,10 +17,12 @@ from lakesieve.tables.janino import JavaSources, has_format
 from lakesieve.tables.lines import LINES, line_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     import pyarrow as pa
     from pyspark.sql import SparkSession
+
+    StorageOptions = Callable[[str], dict[str, str]]
 
 __all__ = ["InstalledRule", "installed_rule"]
 
@@ -46,7 +48,8 @@ _ADAPTERS = {
     "parquet": ("ParquetScans", (*_FILES, "spark/ParquetScans")),
 }
 _JOINS = (*_ADAPTERS["iceberg"][1], "deletes/DeleteMemory", "spark/DeleteJoins")
-_RULES: dict[str, InstalledRule] = {}
+# by application and session
+_RULES: dict[tuple[str, str], InstalledRule] = {}
 _LOCK = threading.Lock()
 
 
@@ -64,33 +67,69 @@ class _Callback:
 
 
 class InstalledRule:
-    """The rule of one session; kept for the session's life, in or out of its optimizer."""
+    """The rule of one session; kept for the session's life, in or out of its optimizer.
 
-    def __init__(self, spark: SparkSession) -> None:
-        from pyspark.java_gateway import ensure_callback_server_started
+    Threads may share it: what is wanted and what is installed change together, under one lock.
 
-        self._spark = spark
-        self.pruner = Pruner()
-        gateway = spark.sparkContext._gateway
-        ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
-        # py4j keeps only a weak hold on them
-        self._answer = _Callback(self.pruner.answer)
-        self._join = _Callback(partial(_joined, spark))
-        self._rule = _instantiate(spark, self._answer, self._join)
-        self._users = 0
+    Args:
+        rule: The ``PruningRule``.
+        install: Puts the rule into the session's optimizer, or takes it out; called for each
+            change, also where nothing is to be done.
+        pruner: What answers the rule.
+    """
+
+    def __init__(self, rule: Any, install: Callable[[bool], None], pruner: Pruner) -> None:
+        self.pruner = pruner
+        self._rule = rule
+        self._install = install
         self._lock = threading.Lock()
+        self._enabled = False
+        self._locations: tuple[str, ...] = ()
+        # of commands that have skipping on while they run, the further root of each
+        self._commands: list[tuple[str, ...]] = []
+        self._raw_reads = 0
 
     @property
     def active(self) -> bool:
         """True while the rule prunes scans."""
-        return bool(self._rule.isActive())
+        return self._enabled or bool(self._commands)
 
-    def activate(self, *, active: bool) -> None:
-        """Switch pruning on or off in this session."""
-        if active == self.active:
-            return
-        self._hold() if active else self._release()
-        self._rule.setActive(active)
+    def enable(self, locations: Iterable[str], options: StorageOptions) -> None:
+        """Prune scans from now on.
+
+        Args:
+            locations: Further roots to search for indexes.
+            options: Tells the settings with which a location is reached.
+        """
+        with self._lock:
+            self._enabled, self._locations = True, tuple(dict.fromkeys(locations))
+            self._settle(options)
+
+    def disable(self) -> None:
+        """Leave scans as they are from now on, but for commands that are under way."""
+        with self._lock:
+            self._enabled = False
+            self._settle()
+
+    @contextmanager
+    def skipping(self, location: str | None, options: StorageOptions) -> Iterator[None]:
+        """Prune scans for a while, whatever other threads switch meanwhile.
+
+        Args:
+            location: A further root to search for indexes as long.
+            options: Tells the settings with which a location is reached.
+        """
+        command = () if location is None else (location,)
+        with self._lock:
+            self._commands.append(command)
+        try:
+            with self._lock:
+                self._settle(options)
+            yield
+        finally:
+            with self._lock:
+                self._commands.remove(command)
+                self._settle()
 
     @contextmanager
     def raw_reads(self, paths: pa.ChunkedArray | None = None) -> Iterator[str]:
@@ -106,11 +145,16 @@ class InstalledRule:
         if paths is not None:
             name = uuid.uuid4().hex
             self._rule.select(name, "\n".join(paths.to_pylist()))
-        self._hold()
+        with self._lock:
+            self._raw_reads += 1
         try:
+            with self._lock:
+                self._settle()
             yield name
         finally:
-            self._release()
+            with self._lock:
+                self._raw_reads -= 1
+                self._settle()
             if name:
                 self._rule.deselect(name)
 
@@ -123,27 +167,36 @@ class InstalledRule:
         """Have nothing to report until the next query."""
         self._rule.forget()
 
-    def _hold(self) -> None:
-        with self._lock:
-            self._users += 1
-            self._install(present=True)
+    def _settle(self, options: StorageOptions | None = None) -> None:
+        """Have the session do what is wanted now; the lock is held."""
+        further = (place for command in self._commands for place in command)
+        places = tuple(dict.fromkeys((*self._locations, *further)))
+        self.pruner.relocate(places, options or self.pruner.options)
+        self._install(self.active or self._raw_reads > 0)
+        self._rule.setActive(self.active)
 
-    def _release(self) -> None:
-        with self._lock:
-            self._users -= 1
-            self._install(present=self._users > 0)
 
-    def _install(self, *, present: bool) -> None:
+class _Optimizer:
+    """The rules that a session adds to Spark's own, with one of lakesieve's."""
+
+    def __init__(self, spark: SparkSession, *callbacks: _Callback) -> None:
+        self._spark = spark
+        # py4j keeps only a weak hold on them
+        self._callbacks = callbacks
+        self.rule = _instantiate(spark, *callbacks)
+
+    def install(self, present: bool) -> None:
+        """Have the rule among them once, or not."""
         jvm: Any = self._spark._jvm
         experimental = self._spark._jsparkSession.experimental()
         rules = jvm.java.util.ArrayList()
         current = experimental.extraOptimizations().iterator()
         while current.hasNext():
             rule = current.next()
-            if not rule.equals(self._rule):
+            if not rule.equals(self.rule):
                 rules.add(rule)
         if present:
-            rules.add(self._rule)
+            rules.add(self.rule)
         getattr(experimental, "extraOptimizations_$eq")(jvm.PythonUtils.toSeq(rules))
 
 
@@ -154,11 +207,25 @@ def installed_rule(spark: SparkSession) -> InstalledRule:
         UnsupportedError: A session in which the rule cannot work.
     """
     check_session(spark)
-    key = f"{spark.sparkContext.applicationId}/{spark._jsparkSession.sessionUUID()}"
+    application = str(spark.sparkContext.applicationId)
     with _LOCK:
+        # a process has one application at a time: those before it were stopped
+        for key in [key for key in _RULES if key[0] != application]:
+            del _RULES[key]
+        key = (application, str(spark._jsparkSession.sessionUUID()))
         if key not in _RULES:
-            _RULES[key] = InstalledRule(spark)
+            _RULES[key] = _made(spark)
         return _RULES[key]
+
+
+def _made(spark: SparkSession) -> InstalledRule:
+    from pyspark.java_gateway import ensure_callback_server_started
+
+    gateway = spark.sparkContext._gateway
+    ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
+    pruner = Pruner()
+    optimizer = _Optimizer(spark, _Callback(pruner.answer), _Callback(partial(_joined, spark)))
+    return InstalledRule(optimizer.rule, optimizer.install, pruner)
 
 
 def _joined(spark: SparkSession, scan: Any) -> Any:

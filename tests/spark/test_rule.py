@@ -1,0 +1,143 @@
+"""The rule is in a session's optimizer exactly as long as somebody needs it."""
+
+from __future__ import annotations
+
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+from lakesieve.spark import rule as rules
+from lakesieve.spark.pruning import Pruner
+from lakesieve.spark.rule import InstalledRule, installed_rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+THREADS = 8
+ROUNDS = 12
+
+
+class _Session:
+    """A session's optimizer and the rule in it, as slow as another process is."""
+
+    def __init__(self) -> None:
+        self.present = self.active = False
+        self.selected: set[str] = set()
+
+    def install(self, present: bool) -> None:
+        time.sleep(0.0002)
+        self.present = present
+
+    def setActive(self, active: bool) -> None:  # noqa: N802 - Java's
+        time.sleep(0.0002)
+        self.active = active
+
+    def select(self, name: str, _joined: str) -> None:
+        self.selected.add(name)
+
+    def deselect(self, name: str) -> None:
+        self.selected.remove(name)
+
+
+def _no_settings(_location: str) -> dict[str, str]:
+    return {}
+
+
+@pytest.fixture
+def session() -> Iterator[_Session]:
+    """A session, with threads that take turns often."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield _Session()
+    sys.setswitchinterval(before)
+
+
+def test_threads_leave_the_rule_as_it_was_last_wanted(session: _Session) -> None:
+    """Enabled, disabled and read raw by many threads at once, no use is lost or kept."""
+    rule = InstalledRule(session, session.install, Pruner())
+    paths = pa.chunked_array([pa.array(["file:/a"])])
+
+    def hammer(number: int) -> None:
+        for round_ in range(ROUNDS):
+            if number % 4 == 0:
+                with rule.raw_reads(paths) as name:
+                    assert (session.present, name in session.selected) == (True, True)
+            elif number % 4 == 1:
+                with rule.skipping(f"memory://{number}", _no_settings):
+                    assert rule.active
+            elif (number + round_) % 2:
+                rule.enable((), _no_settings)
+            else:
+                rule.disable()
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        list(pool.map(hammer, range(THREADS)))
+    for wanted in (True, False):
+        rule.enable((), _no_settings) if wanted else rule.disable()
+        with rule.raw_reads():
+            assert (session.present, session.active) == (True, wanted)
+        assert (session.present, session.active) == (wanted, wanted)
+
+    assert (rule.pruner.locations, session.selected) == ((), set())
+
+
+def test_commands_do_not_switch_each_other(session: _Session) -> None:
+    """A command that ends takes skipping from no other, nor leaves it on when all have ended."""
+    rule = InstalledRule(session, session.install, Pruner())
+    first = rule.skipping("memory://a", _no_settings)
+    second = rule.skipping("memory://a", _no_settings)
+
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    rule.disable()
+    assert (session.active, rule.pruner.locations) == (True, ("memory://a",))
+    second.__exit__(None, None, None)
+    assert (session.active, session.present, rule.pruner.locations) == (False, False, ())
+
+
+def test_what_fails_leaves_no_use_behind(session: _Session) -> None:
+    """A session that refuses the rule once takes it the next time, and gives it back."""
+    failing = [True, False, False, False, False]
+
+    def install(present: bool) -> None:
+        if failing.pop(0):
+            raise ConnectionError("refused")
+        session.install(present)
+
+    rule = InstalledRule(session, install, Pruner())
+    with pytest.raises(ConnectionError, match="refused"), rule.raw_reads():
+        raise AssertionError("unreachable")
+    with rule.raw_reads():
+        assert session.present
+    assert not session.present
+
+
+def test_sessions_have_a_rule_each_in_one_application(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Threads of two sessions leave each its own rule, once; those of stopped ones are dropped."""
+    left = {("application-of-yesterday", "1"): None}
+    monkeypatch.setattr(rules, "_RULES", left)
+    sessions = [spark.newSession(), spark.newSession()]
+
+    def hammer(number: int) -> None:
+        rule = installed_rule(sessions[number % 2])
+        for _ in range(3):
+            rule.enable((), _no_settings)
+            rule.disable()
+        rule.enable((), _no_settings)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(hammer, range(4)))
+
+    jvm_sessions = [one._jsparkSession for one in sessions]
+    assert [one.experimental().extraOptimizations().size() for one in jvm_sessions] == [1, 1]
+    assert len(left) == 2
+    assert {key[0] for key in left} == {spark.sparkContext.applicationId}
