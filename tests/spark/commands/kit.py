@@ -242,6 +242,17 @@ class Model:
         self.rows |= {row.id: row for row in rows}
         return f"INSERT INTO {self.table} VALUES {_values(rows)}"
 
+    def insert_keys(self, keys: Iterable[int]) -> str:
+        """Insert a row of each of some keys, all into one file."""
+        rows = [row._replace(k=key) for key in keys for row in self.fresh(1)]
+        self.rows |= {row.id: row for row in rows}
+        return f"INSERT INTO {self.table} SELECT /*+ COALESCE(1) */ * FROM VALUES {_values(rows)}"
+
+    def update_key(self, key: int) -> str:
+        """Change the rows of one key."""
+        self.rows |= {row.id: row._replace(v=-1) for row in self.rows.values() if row.k == key}
+        return f"UPDATE {self.table} SET v = -1 WHERE k = {key}"
+
     def delete(self) -> str:
         """Delete by a condition; more where there are many rows."""
         found = condition(self.drawn)
@@ -263,14 +274,13 @@ class Model:
     def update(self) -> str:
         """Change one column by a condition."""
         found, step = condition(self.drawn), self.drawn.randrange(1, 9)
-        text, change = self.drawn.choice(
-            [
-                (f"v = v + {step}", lambda row: row._replace(v=row.v + step)),
-                (f"k = pmod(v, {KEYS})", lambda row: row._replace(k=row.v % KEYS)),
-                ("k = NULL", lambda row: row._replace(k=None)),
-                ("s = 'abc'", lambda row: row._replace(s="abc")),
-            ]
-        )
+        changes: list[tuple[str, Callable[[Row], Row]]] = [
+            (f"v = v + {step}", lambda row: row._replace(v=row.v + step)),
+            (f"k = pmod(v, {KEYS})", lambda row: row._replace(k=row.v % KEYS)),
+            ("k = NULL", lambda row: row._replace(k=None)),
+            ("s = 'abc'", lambda row: row._replace(s="abc")),
+        ]
+        text, change = self.drawn.choice(changes)
         for key, row in self.rows.items():
             if found.holds(row):
                 self.rows[key] = change(row)
