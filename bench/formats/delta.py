@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from bench.formats.table import Peer, linked_copy, seconds_of, size_of
@@ -65,7 +66,7 @@ class Delta:
             folder = self._folder.with_name(f"{self._folder.name}_{short}")
             linked_copy(self._folder, folder)
             table = Delta(self._spark, folder)
-            seconds = seconds_of(lambda t=table, c=columns: t._order(case, c))
+            seconds = seconds_of(partial(table._order, case, columns))
             yield Peer(name=name, table=table, seconds=seconds, size=0, kinds=kinds)
 
     def _order(self, case: Case, columns: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from bench.formats.table import Peer, linked_copy, seconds_of, size_of
@@ -23,7 +24,7 @@ _SKIPPING = {"hoodie.metadata.enable": "true", "hoodie.enable.data.skipping": "t
 # a query looks each file's filter up by Spark jobs of its own: minutes for a thousand files
 _BLOOM_FILES = 50
 # name, copy, what it is a copy of, options, command that makes it, folders of the index, questions
-_PEERS = (
+_PEERS: tuple[tuple[str, str, str, dict[str, str], str, str, tuple[str, ...]], ...] = (
     (
         "record-level index",
         "records",
@@ -62,6 +63,10 @@ _PEERS = (
         ("point",),
     ),
 )
+
+
+def _run(spark: SparkSession, command: str) -> None:
+    spark.sql(command).collect()
 
 
 class Hudi:
@@ -135,10 +140,10 @@ class Hudi:
             self._spark.sql(f"CREATE TABLE {entry} USING hudi LOCATION '{target}'")
             if command:
                 told = command.format(f"default.{target.name}")
-                seconds = seconds_of(lambda told=told: self._spark.sql(told).collect())
+                seconds = seconds_of(partial(_run, self._spark, told))
             else:
                 # the next commit makes what the options ask for
                 nothing = case.more(self._spark).limit(0)
-                seconds = seconds_of(lambda t=table, rows=nothing: t.append(rows))
+                seconds = seconds_of(partial(table.append, nothing))
             size = size_of(target / ".hoodie" / "metadata", f"{folder}/**/*")
             yield Peer(name=name, table=table, seconds=seconds, size=size, kinds=kinds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bench.formats.table import Peer, seconds_of
@@ -62,7 +63,7 @@ class Iceberg:
         ):
             table = Iceberg(self._spark, short)
             table.create(case)
-            seconds = seconds_of(lambda t=table, o=order: t._rewrite(case, o))
+            seconds = seconds_of(partial(table._rewrite, case, order))
             yield Peer(name=name, table=table, seconds=seconds, size=0, kinds=kinds)
 
     def _rewrite(self, case: Case, order: str) -> None:

@@ -24,7 +24,7 @@ from bench.measure import in_turn
 from lakesieve.spark.rule import installed_rule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -141,12 +141,12 @@ def _ours(spark: SparkSession, table: FormatTable) -> Way:
     return Way(spark, "lakesieve", table, skips=True, facts=more)
 
 
-def _check(kind: str, ways: list[Way], conditions: list[str]) -> None:
+def _check(kind: str, ways: list[Way], conditions: Sequence[str]) -> None:
     for where in conditions:
         _agree({way.name: _count(way, kind, where) for way in ways}, where)
 
 
-def _time(kind: str, ways: list[Way], conditions: list[str], rounds: int) -> None:
+def _time(kind: str, ways: list[Way], conditions: Sequence[str], rounds: int) -> None:
     asked = {way.name: partial(way.run, cycle(conditions)) for way in ways}
     for name, seconds in in_turn(asked, rounds=rounds).items():
         way = next(way for way in ways if way.name == name)

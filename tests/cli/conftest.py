@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -331,4 +331,4 @@ def api() -> FakeApi:
 @pytest.fixture
 def lakesieve(api: FakeApi) -> Callable[..., Result]:
     """Run the command line over the fake, as ``lakesieve("list", "lake.db.t")``."""
-    return lambda *arguments: CliRunner().invoke(build_app(api), list(arguments))
+    return lambda *arguments: CliRunner().invoke(build_app(cast("Any", api)), list(arguments))

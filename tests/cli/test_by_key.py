@@ -12,13 +12,14 @@ from lakesieve.index.reasons import Reason, ReasonCode
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tests.cli.conftest import FakeApi
     from typer.testing import Result
 
 TABLE = "lake.db.t"
 
 
 @pytest.mark.parametrize("name", ["upsert", "delete"])
-def test_options_are_handed_on(lakesieve: Callable[..., Result], api, name: str) -> None:
+def test_options_are_handed_on(lakesieve: Callable[..., Result], api: FakeApi, name: str) -> None:
     """File, key columns, transaction and refresh reach the function under their own names."""
     file = "--rows" if name == "upsert" else "--keys"
     done = lakesieve(
@@ -54,7 +55,7 @@ def test_a_dry_run_tells_rows_and_files(lakesieve: Callable[..., Result]) -> Non
     assert "version" not in told
 
 
-def test_a_failed_refresh_is_said_aloud(lakesieve: Callable[..., Result], api) -> None:
+def test_a_failed_refresh_is_said_aloud(lakesieve: Callable[..., Result], api: FakeApi) -> None:
     """The command succeeds, as the commit did, and stderr and the JSON tell the reason."""
     api.reasons = (Reason(code=ReasonCode.REFRESH_FAILED, detail="id: the disk is full"),)
     done = lakesieve("delete", TABLE, "--keys", "k.parquet", "--on", "id", "--json")

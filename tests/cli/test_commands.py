@@ -13,6 +13,7 @@ from lakesieve.errors import ErrorKind, SetupError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tests.cli.conftest import FakeApi
     from typer.testing import Result
 
 TABLE = "lake.db.t"
@@ -28,14 +29,16 @@ def test_files_writes_only_paths_to_stdout(lakesieve: Callable[..., Result]) -> 
     assert done.stderr == (STARTING + "2 of 400 files can hold a match, 1 of them not indexed.\n")
 
 
-def test_long_paths_are_not_wrapped(lakesieve: Callable[..., Result], api) -> None:
+def test_long_paths_are_not_wrapped(lakesieve: Callable[..., Result], api: FakeApi) -> None:
     """A path longer than any terminal stays one line."""
     api.paths = ["file:/" + "x" * 500]
 
     assert lakesieve("files", TABLE, "id = 5").stdout == api.paths[0] + "\n"
 
 
-def test_files_writes_nothing_where_nothing_matches(lakesieve: Callable[..., Result], api) -> None:
+def test_files_writes_nothing_where_nothing_matches(
+    lakesieve: Callable[..., Result], api: FakeApi
+) -> None:
     """An empty answer is an empty stdout, not an empty line."""
     api.paths = []
 
@@ -58,7 +61,7 @@ def test_files_as_json(lakesieve: Callable[..., Result]) -> None:
     }
 
 
-def test_options_reach_the_functions(lakesieve: Callable[..., Result], api) -> None:
+def test_options_reach_the_functions(lakesieve: Callable[..., Result], api: FakeApi) -> None:
     """Version, location, warehouse and Spark settings arrive where they belong."""
     done = lakesieve(
         *("files", TABLE, "id = 5", "--version", "main", "--location", "s3://b/i"),
@@ -89,7 +92,7 @@ def test_explain_tells_why(lakesieve: Callable[..., Result]) -> None:
         assert part in done.stdout
 
 
-def test_create_builds_and_shows(lakesieve: Callable[..., Result], api) -> None:
+def test_create_builds_and_shows(lakesieve: Callable[..., Result], api: FakeApi) -> None:
     """``create`` passes its arguments on, shows the index, and tells the build's rate on stderr."""
     done = lakesieve("create", TABLE, "id", "--name", "by_id")
 
@@ -107,7 +110,7 @@ def test_create_builds_and_shows(lakesieve: Callable[..., Result], api) -> None:
     assert "1,000 rows, 3 files, 500 rows/s, 2.00 s" in done.stderr
 
 
-def test_create_takes_several_columns(lakesieve: Callable[..., Result], api) -> None:
+def test_create_takes_several_columns(lakesieve: Callable[..., Result], api: FakeApi) -> None:
     """``create`` passes all columns on, in order."""
     done = lakesieve("create", TABLE, "tenant", "day", "id")
 
@@ -126,7 +129,7 @@ def test_lists_are_json_arrays(lakesieve: Callable[..., Result], arguments: tupl
     assert len(as_text.splitlines()) == 2
 
 
-def test_an_empty_list_says_what_to_do(lakesieve: Callable[..., Result], api) -> None:
+def test_an_empty_list_says_what_to_do(lakesieve: Callable[..., Result], api: FakeApi) -> None:
     """A table without an index gives no output, and advice on stderr."""
     api.indexes = []
     done = lakesieve("list", TABLE)
@@ -135,7 +138,7 @@ def test_an_empty_list_says_what_to_do(lakesieve: Callable[..., Result], api) ->
     assert "lakesieve create lake.db.t COLUMN" in done.stderr
 
 
-def test_show_is_the_index_info(lakesieve: Callable[..., Result], api) -> None:
+def test_show_is_the_index_info(lakesieve: Callable[..., Result], api: FakeApi) -> None:
     """``show --json`` writes every field of the index's description."""
     expected = dataclasses.asdict(api.indexes[0])
     shown = json.loads(lakesieve("show", TABLE, "id", "--json").stdout)
@@ -143,7 +146,7 @@ def test_show_is_the_index_info(lakesieve: Callable[..., Result], api) -> None:
     assert shown == {**expected, "columns": ["id"], "types": ["long"]}
 
 
-def test_drop_deletes(lakesieve: Callable[..., Result], api) -> None:
+def test_drop_deletes(lakesieve: Callable[..., Result], api: FakeApi) -> None:
     """``drop`` deletes the index; a second one fails with status 1."""
     first, second = lakesieve("drop", TABLE, "id"), lakesieve("drop", TABLE, "id")
 
@@ -151,7 +154,7 @@ def test_drop_deletes(lakesieve: Callable[..., Result], api) -> None:
     assert (first.exit_code, second.exit_code) == (0, 1)
 
 
-def test_drop_can_be_tried(lakesieve: Callable[..., Result], api) -> None:
+def test_drop_can_be_tried(lakesieve: Callable[..., Result], api: FakeApi) -> None:
     """``drop --dry-run`` deletes nothing."""
     done = lakesieve("drop", TABLE, "id", "--dry-run", "--json")
 
@@ -175,14 +178,14 @@ def test_debug_shows_the_traceback(lakesieve: Callable[..., Result]) -> None:
     assert done.exit_code == 1
 
 
-def test_a_missing_java_is_told(lakesieve: Callable[..., Result], api) -> None:
+def test_a_missing_java_is_told(lakesieve: Callable[..., Result], api: FakeApi) -> None:
     """What the session's start raises on purpose is told as it is."""
     api.failure = SetupError("No Java.", kind=ErrorKind.JAVA_MISSING, hint="Install it.")
 
     assert lakesieve("list", TABLE).stderr.endswith("error: No Java. Install it.\n")
 
 
-def test_an_unforeseen_failure_is_one_line(lakesieve: Callable[..., Result], api) -> None:
+def test_an_unforeseen_failure_is_one_line(lakesieve: Callable[..., Result], api: FakeApi) -> None:
     """Anything else that stops Spark from starting is one line too."""
     api.failure = RuntimeError("[JAVA_GATEWAY_EXITED] gone\nand more\nlines")
     done = lakesieve("list", TABLE)
@@ -216,7 +219,7 @@ def test_version_is_printed(lakesieve: Callable[..., Result]) -> None:
     assert lakesieve("--version").stdout.startswith("lakesieve 0.")
 
 
-def test_create_passes_its_settings_on(lakesieve: Callable[..., Result], api) -> None:
+def test_create_passes_its_settings_on(lakesieve: Callable[..., Result], api: FakeApi) -> None:
     """Budget, absent values and compaction reach the function as they were given."""
     lakesieve(
         *("create", TABLE, "id", "--budget", "2 bits"),
@@ -227,7 +230,7 @@ def test_create_passes_its_settings_on(lakesieve: Callable[..., Result], api) ->
     assert (told["budget"], told["absent_hits"], told["compaction"]) == ("2 bits", 0.5, "auto")
 
 
-def test_curve_lists_points(lakesieve: Callable[..., Result], api) -> None:
+def test_curve_lists_points(lakesieve: Callable[..., Result], api: FakeApi) -> None:
     """``curve`` shows a row for each budget worth having."""
     done = lakesieve("curve", TABLE, "id", "day")
 
@@ -235,7 +238,7 @@ def test_curve_lists_points(lakesieve: Callable[..., Result], api) -> None:
     assert done.stdout.splitlines()[1].split() == ["0.500", "7.25", "grid"]
 
 
-def test_refresh_takes_one_index_or_all(lakesieve: Callable[..., Result], api) -> None:
+def test_refresh_takes_one_index_or_all(lakesieve: Callable[..., Result], api: FakeApi) -> None:
     """``refresh`` without an index refreshes every one, and says so where there is none."""
     one, every = lakesieve("refresh", TABLE, "id", "--all-refs"), lakesieve("refresh", TABLE)
     api.indexes = []
@@ -277,7 +280,7 @@ def test_upkeep_tells_what_it_did(
     assert json.loads(lakesieve(*arguments, "--json").stdout)
 
 
-def test_verify_stops_at_damage(lakesieve: Callable[..., Result], api) -> None:
+def test_verify_stops_at_damage(lakesieve: Callable[..., Result], api: FakeApi) -> None:
     """Where checksums fail, the damaged object is named and no data file is read."""
     api.is_damaged = True
     done = lakesieve("verify", TABLE, "id", "--all")

@@ -26,6 +26,9 @@ from lakesieve.format import segment as segment_module
 from lakesieve.sieve import Blocks, blocks_of_pairs, build_blocks
 from lakesieve.testing import block_sets, key_sets
 
+Sets = dict[Any, set[int]]
+"""Units by key code."""
+
 UNITS = 40
 codes = (
     st.integers(-(2**63), 2**63 - 1)
@@ -67,13 +70,13 @@ def _decode(data: bytes, entry: SegmentEntry) -> dict[Any, set[int]]:
 
 
 @given(st.dictionaries(codes, sets, min_size=1, max_size=20))
-def test_integer_segments_are_read_back(blocks) -> None:
+def test_integer_segments_are_read_back(blocks: Sets) -> None:
     """Any integer blocks, empty sets among them, survive the way to bytes and back."""
     assert _decode(*_encode(blocks)) == blocks
 
 
 @given(st.dictionaries(texts, sets, min_size=1, max_size=20))
-def test_byte_segments_are_read_back(blocks) -> None:
+def test_byte_segments_are_read_back(blocks: Sets) -> None:
     """Any byte-string blocks survive the way to bytes and back."""
     assert _decode(*_encode(blocks)) == blocks
 
@@ -82,7 +85,7 @@ returning = st.sampled_from([{1}, {1}, {1}, {2}, {2, 7}, {39}, {5, 38, 39}, {30,
 
 
 @given(st.dictionaries(codes | st.integers(0, 200), returning, min_size=1, max_size=150))
-def test_files_that_come_back_are_read_back(blocks) -> None:
+def test_files_that_come_back_are_read_back(blocks: Sets) -> None:
     """Sets told by the ones before them survive, between gaps of all widths."""
     for group in (7, 1000):
         assert _decode(*_encode(blocks, group)) == blocks
@@ -112,7 +115,7 @@ def test_built_blocks_are_read_back(physical: str, data: st.DataObject) -> None:
 
 
 @given(st.dictionaries(codes, sets, min_size=1, max_size=12), flips)
-def test_flipped_bytes_are_refused(blocks, flips) -> None:
+def test_flipped_bytes_are_refused(blocks: Sets, flips: list[tuple[float, int]]) -> None:
     """Wherever bytes flip, reading ends in a typed error or in the right blocks."""
     data, entry = _encode(blocks)
     harmed = bytearray(data)
@@ -123,7 +126,7 @@ def test_flipped_bytes_are_refused(blocks, flips) -> None:
 
 
 @given(st.dictionaries(texts, sets, min_size=1, max_size=12), st.floats(0, 1, exclude_max=True))
-def test_truncated_bytes_are_refused(blocks, place) -> None:
+def test_truncated_bytes_are_refused(blocks: Sets, place: float) -> None:
     """Wherever a segment ends too early, reading ends in a typed error."""
     data, entry = _encode(blocks)
 
@@ -155,7 +158,9 @@ def test_footers_that_lie_are_refused(keys: st.SearchStrategy[Any], data: st.Dat
     """A footer changed by someone who knows the checksums is refused, or blocks stay valid."""
     stored, entry = _encode(data.draw(st.dictionaries(keys, sets, min_size=1, max_size=12)))
     document = json.loads(stored[len(stored) - entry.footer_length :])
-    odd = st.sampled_from([None, -1, 0, 1, 2**70, "x", [], {}, {"bytes": "!"}, True, 1.5])
+    odd: st.SearchStrategy[Any] = st.sampled_from(
+        [None, -1, 0, 1, 2**70, "x", [], {}, {"bytes": "!"}, True, 1.5]
+    )
     place = data.draw(st.sampled_from(["top", "group", "text", "heads"]))
     if place == "text":
         document["text"] = {"prefix": "", "alphabets": [[0], [1, 0], [300]]}
@@ -180,7 +185,7 @@ def test_footers_that_lie_are_refused(keys: st.SearchStrategy[Any], data: st.Dat
         _decode(body + footer, lying)
 
 
-def _unharmed_or_refused(data: bytes, entry: SegmentEntry, blocks) -> None:
+def _unharmed_or_refused(data: bytes, entry: SegmentEntry, blocks: Sets) -> None:
     try:
         found = _decode(data, entry)
     except CorruptIndexError:
@@ -193,12 +198,13 @@ def _unharmed_or_refused(data: bytes, entry: SegmentEntry, blocks) -> None:
     st.sampled_from(["size", "footer_length", "blocks", "row_groups"]),
     st.integers(-3, 1000),
 )
-def test_lying_entries_are_refused(blocks, field, wrong) -> None:
+def test_lying_entries_are_refused(blocks: Sets, field: str, wrong: int) -> None:
     """An entry whose counts are not the segment's is never believed."""
     data, entry = _encode(blocks)
     if wrong in {getattr(entry, field), 0} or wrong < 0:
         return
-    lying = dataclasses.replace(entry, **{field: wrong})
+    changes: dict[str, Any] = {field: wrong}
+    lying = dataclasses.replace(entry, **changes)
 
     _unharmed_or_refused(data, lying, blocks)
 
@@ -245,6 +251,8 @@ def test_long_bounds_are_cut() -> None:
     low, high = b"a" * 5000, b"b\xff" + b"c" * 5000
     _, entry = _encode({low: {1}, high: {2}})
 
+    assert isinstance(entry.key_min, bytes)
+    assert isinstance(entry.key_max, bytes)
     assert entry.key_min <= low
     assert entry.key_max >= high
     assert len(entry.key_min) + len(entry.key_max) <= 2048

@@ -40,7 +40,9 @@ def test_streams_are_read_back(values: list[int]) -> None:
     st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(1, 255)), min_size=1),
     st.integers(0, 70),
 )
-def test_harmed_streams_end_in_an_error(values, flips, length) -> None:
+def test_harmed_streams_end_in_an_error(
+    values: list[int], flips: list[tuple[float, int]], length: int
+) -> None:
     """Flipped or cut bytes give a stream error or as many integers as were expected."""
     data = bytearray(encode_stream(np.array(values, np.uint64)))
     for place, flip in flips:

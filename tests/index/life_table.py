@@ -7,7 +7,7 @@ rows in a new file; a rewrite puts the rows that are left into new files.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from lakesieve.predicate import ColumnType
 from lakesieve.predicate.expression import (
@@ -30,11 +30,12 @@ if TYPE_CHECKING:
 
     from lakesieve.predicate.expression import Expr
 
+T = TypeVar("T")
 Value = int | bytes | None
 Row = dict[tuple[str, ...], Value]
 Mark = tuple[str, int]
 
-COLUMNS = {
+COLUMNS: dict[tuple[str, ...], ColumnType] = {
     ("k",): ColumnType(field_id=1, kind="integer"),
     ("s",): ColumnType(field_id=2, kind="string"),
 }
@@ -187,7 +188,8 @@ class ModelTable:
         random = self.random
         if depth < 2 and random.random() < 0.3:
             args = (self.predicate(depth + 1), self.predicate(depth + 1))
-            return random.choice([Not(arg=args[0]), And(args=args), Or(args=args)])
+            either: list[Expr] = [Not(arg=args[0]), And(args=args), Or(args=args)]
+            return random.choice(either)
         column = random.choice(sorted(COLUMNS))
         way = random.randrange(7)
         if way == 0:
@@ -233,7 +235,7 @@ class ModelTable:
             drawn = 7 if column == ("k",) else b"7"
         return Literal(kind=COLUMNS[column].kind, value=drawn)
 
-    def _some(self, items: list, most: int) -> list:
+    def _some(self, items: list[T], most: int) -> list[T]:
         return self.random.sample(items, min(len(items), self.random.randint(1, most)))
 
     def _some_rows(self, branch: str) -> list[Mark]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,9 @@ from lakesieve.sieve import KeyType, build_blocks, encode_rows, sort_pairs
 from lakesieve.spark.locate import LocatePlan, located
 from lakesieve.storage import open_storage
 from lakesieve.store import Changes, IndexStore, stage_catalogue
+
+if TYPE_CHECKING:
+    from lakesieve.format import SegmentEntry
 
 FILES = 6
 TYPES = {"integer": pa.int64(), "string": pa.binary()}
@@ -45,7 +48,7 @@ def plan_of(rows: list[tuple[Row, int]], kinds: tuple[str, ...], dead: set[int])
         }
     )
     catalogue = catalogue_id(table.column("path"))
-    segments = ()
+    segments: tuple[SegmentEntry, ...] = ()
     if valid.any():
         blocks = build_blocks(*sort_pairs(codes.drop_null(), units[valid]))
         data, entry = encode_segment(blocks, unit_count=FILES, catalogue=catalogue, group_blocks=2)

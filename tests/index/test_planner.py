@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 FILES = 6
 KINDS = {"a": "integer", "s": "string", "c": "integer"}
-COLUMNS = {
+COLUMNS: dict[tuple[str, ...], ColumnType] = {
     (name,): ColumnType(field_id=at, kind=kind) for at, (name, kind) in enumerate(KINDS.items(), 1)
 }
 ARROW = {"integer": pa.int64(), "string": pa.binary()}
@@ -170,7 +170,9 @@ coverages = st.sampled_from([range(FILES), range(4), range(2, FILES)])
     st.lists(st.tuples(some_columns, coverages), min_size=1, max_size=3),
     st.lists(conditions(), min_size=1, max_size=6),
 )
-def test_no_file_with_a_match_is_left_out(rows, shapes, exprs) -> None:
+def test_no_file_with_a_match_is_left_out(
+    rows: Rows, shapes: list[tuple[list[str], range]], exprs: list[Expr]
+) -> None:
     """Whatever the indexes, what they cover and the predicate, every file with a match is read."""
     indexes = [stored(rows, names, covered) for names, covered in shapes]
 
@@ -247,7 +249,7 @@ def test_a_type_that_changed_ends_what_is_answered() -> None:
 def test_many_keys_are_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """What commands ask twice is read once; the answer cannot be changed by who got it."""
     index = stored(GRID, ["c"], range(FILES))
-    asked: list[object] = []
+    asked: list[Sequence[Interval]] = []
     lookup = IndexReader.lookup
 
     def counted(self: IndexReader, intervals: Sequence[Interval]) -> dict[str, np.ndarray] | None:
@@ -256,11 +258,15 @@ def test_many_keys_are_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(IndexReader, "lookup", counted)
     few, many = (Ranges.points(range(0, 2 * count, 2)) for count in (2, 1000))
-    answers = [index.may_match(ranges) for ranges in (few, few, many)]
-    expected = answers[-1].tolist()
-    answers[-1][:] = False
+    first, _, last = (index.may_match(ranges) for ranges in (few, few, many))
+    assert first is not None
+    assert last is not None
+    expected = last.tolist()
+    last[:] = False
+    again = index.may_match(many)
 
-    assert index.may_match(many).tolist() == expected
+    assert again is not None
+    assert again.tolist() == expected
     assert any(expected)
     assert [len(intervals) for intervals in asked] == [2, 2, 1000]
 

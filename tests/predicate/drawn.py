@@ -27,7 +27,7 @@ from lakesieve.predicate.literals import float_code
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
-COLUMNS = {
+COLUMNS: dict[tuple[str, ...], ColumnType] = {
     ("i",): ColumnType(field_id=1, kind="integer"),
     ("s",): ColumnType(field_id=2, kind="string"),
     ("b",): ColumnType(field_id=3, kind="boolean"),

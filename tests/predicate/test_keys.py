@@ -30,7 +30,9 @@ def _texts(kind: str, values: list[bytes]) -> dict[str, object]:
 
 
 def _true(document: dict[str, object], kind: str, scale: int = 0) -> object:
-    columns = {("c",): ColumnType(field_id=1, kind=kind, scale=scale)}
+    columns: dict[tuple[str, ...], ColumnType] = {
+        ("c",): ColumnType(field_id=1, kind=kind, scale=scale)
+    }
     return truth(bind(from_catalyst(document), columns, strict=False))
 
 

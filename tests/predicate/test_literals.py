@@ -103,6 +103,7 @@ def test_doubles_meet_longs_only_where_no_long_is_rounded(value: int, number: fl
     if bound is None:
         return
 
+    assert isinstance(bound.code, int)
     below = value <= bound.code
     assert below == (float(value) <= number)
     assert (bound.exact and value == bound.code) == (float(value) == number)
@@ -120,6 +121,7 @@ def test_doubles_meet_short_decimals_as_they_are_written(
     if bound is None:
         return
 
+    assert isinstance(bound.code, int)
     mine, other = float(Decimal(unscaled).scaleb(-scale)), float(written)
     assert (unscaled <= bound.code) == (mine <= other)
     assert (bound.exact and unscaled == bound.code) == (mine == other)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.predicate.drawn import COLUMNS, expressions, integers, rows, strings
@@ -21,10 +23,18 @@ from lakesieve.predicate import (
 from lakesieve.predicate.expression import And, Compare, Constant, In, Literal, Not, Or, Unknown
 from lakesieve.predicate.rows import accepts
 
+if TYPE_CHECKING:
+    from lakesieve.predicate.expression import Expr
+
+Code = Any
+"""An integer or bytes."""
+Pairs = list[tuple[Code, Code]]
+Row = dict[tuple[str, ...], Code]
+
 FIELDS = {column.field_id: path for path, column in COLUMNS.items()}
 
 
-def holds(where: Truth, row: dict[tuple[str, ...], int | bytes | None]) -> bool:
+def holds(where: Truth, row: Row) -> bool:
     """Whether a row belongs to a set of rows."""
     match where:
         case Leaf():
@@ -40,7 +50,9 @@ def holds(where: Truth, row: dict[tuple[str, ...], int | bytes | None]) -> bool:
 
 
 @given(expressions(), st.lists(rows, min_size=1, max_size=20))
-def test_truth_is_exactly_what_a_row_by_row_evaluation_accepts(expr, drawn) -> None:
+def test_truth_is_exactly_what_a_row_by_row_evaluation_accepts(
+    expr: Expr, drawn: list[Row]
+) -> None:
     """Without unknown parts the set of true rows is neither too small nor too large."""
     where = truth(bind(expr, COLUMNS, strict=False))
 
@@ -50,11 +62,11 @@ def test_truth_is_exactly_what_a_row_by_row_evaluation_accepts(expr, drawn) -> N
 
 
 @given(expressions(unknown=True), st.lists(rows, min_size=1, max_size=10), st.data())
-def test_unknown_parts_never_lose_a_row(expr, drawn, data) -> None:
+def test_unknown_parts_never_lose_a_row(expr: Expr, drawn: list[Row], data: st.DataObject) -> None:
     """Whatever the unknown parts turn out to be, every accepted row is in the set."""
     where = truth(bind(expr, COLUMNS, strict=False))
 
-    def settled(node):
+    def settled(node: Expr) -> Expr:
         match node:
             case Unknown():
                 return Constant(value=data.draw(st.sampled_from([True, False, None])))
@@ -70,18 +82,18 @@ def test_unknown_parts_never_lose_a_row(expr, drawn, data) -> None:
 
 
 @given(st.lists(st.tuples(integers, integers), max_size=6), integers)
-def test_ranges_are_sets_of_integers(pairs, probe) -> None:
+def test_ranges_are_sets_of_integers(pairs: Pairs, probe: Code) -> None:
     """Union, intersection and complement of integer ranges agree with membership."""
     _check_sets(pairs, probe)
 
 
 @given(st.lists(st.tuples(strings, strings), max_size=6), strings)
-def test_ranges_are_sets_of_bytes(pairs, probe) -> None:
+def test_ranges_are_sets_of_bytes(pairs: Pairs, probe: Code) -> None:
     """Union, intersection and complement of byte ranges agree with membership."""
     _check_sets(pairs, probe)
 
 
-def _check_sets(pairs, probe) -> None:
+def _check_sets(pairs: Pairs, probe: Code) -> None:
     half = len(pairs) // 2
     one, two = Ranges.of(pairs[:half]), Ranges.of(pairs[half:], nulls=True)
     in_one = any(low <= probe < high for low, high in pairs[:half])
@@ -94,12 +106,12 @@ def _check_sets(pairs, probe) -> None:
     assert one.complement(nulls=False).complement(nulls=False).intervals == one.intervals
     assert one.union(two).contains(None) is True
     assert one.intersect(two).contains(None) is False
-    ends = [e for low, high in one.union(two).intervals for e in (low, high)]
+    ends: list[Code] = [e for low, high in one.union(two).intervals for e in (low, high)]
     assert ends == sorted(set(ends))
 
 
 @given(strings, strings)
-def test_prefix_ranges(prefix, text) -> None:
+def test_prefix_ranges(prefix: bytes, text: bytes) -> None:
     """A prefix range holds exactly the strings that begin with it, 0xff included."""
     assert Ranges.prefix(prefix).contains(text) == text.startswith(prefix)
 
@@ -115,7 +127,7 @@ def test_a_hundred_thousand_values_bind_quickly() -> None:
 
 def test_told_names_the_columns() -> None:
     """The understood part of a predicate reads well."""
-    expr = And(
+    expr: Expr = And(
         args=(
             Compare(column=("i",), op=">=", value=Literal(kind="integer", value=5)),
             Compare(column=("s",), op="=", value=Literal(kind="string", value=b"x")),

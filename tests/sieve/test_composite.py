@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -140,7 +141,9 @@ def test_promotions_keep_the_keys(integers: list[int], floats: list[float]) -> N
     ],
     ids=["number and text", "null and empty", "zero byte", "decimal", "nulls"],
 )
-def test_examples_of_the_specification(key_types, columns, expected) -> None:
+def test_examples_of_the_specification(
+    key_types: tuple[str, ...], columns: tuple[list[Any], ...], expected: str
+) -> None:
     """The keys that docs/spec/format-v1.md shows are those that are made."""
     arrow = {
         "integer": pa.int64(),

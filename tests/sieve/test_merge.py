@@ -33,6 +33,7 @@ def _renumbered(draw: st.DrawFn, units: int = UNITS) -> np.ndarray:
     return new
 
 
+@st.composite
 def _parts(draw: st.DrawFn, physical: str) -> list[tuple[dict[Any, set[int]], np.ndarray]]:
     parts = []
     for _ in range(draw(st.integers(1, 3))):
@@ -69,7 +70,7 @@ def _expected(parts: list[tuple[dict[Any, set[int]], np.ndarray]]) -> dict[Any, 
 @given(data=st.data())
 def test_merged_blocks_answer_like_their_parts(physical: str, data: st.DataObject) -> None:
     """Points and ranges find the living units that the parts find, under their new numbers."""
-    parts = _parts(data.draw, physical)
+    parts = data.draw(_parts(physical))
     made = [_blocks(sets, physical) for sets, _ in parts]
     merged = merge_blocks(made, [new for _, new in parts])
     expected = _expected(parts)
@@ -103,7 +104,7 @@ def test_merged_blocks_answer_like_their_parts(physical: str, data: st.DataObjec
 @given(data=st.data())
 def test_streams_merge_like_whole_lists(physical: str, data: st.DataObject) -> None:
     """Lists that come piece by piece merge into pieces that know every key."""
-    parts = _parts(data.draw, physical)
+    parts = data.draw(_parts(physical))
     streams = []
     for sets, _ in parts:
         whole = _blocks(sets, physical)

@@ -6,10 +6,12 @@ import shutil
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
+
+    from lakesieve.testing.contract import Driver
 
 __all__ = ["DRIVERS", "DeltaDriver", "DeltaIdDriver", "IcebergDriver", "ParquetDriver"]
 
@@ -208,7 +210,7 @@ class ParquetDriver:
         self.append(rows)
 
 
-DRIVERS = {
+DRIVERS: dict[str, Callable[[SparkSession, Path, str], Driver]] = {
     "iceberg": IcebergDriver,
     "delta": DeltaDriver,
     "parquet": ParquetDriver,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -84,7 +84,7 @@ def test_deleted_rows_are_indexed_for_older_versions(
 ) -> None:
     """Rows deleted before the build are still found where an older version has them."""
     _fill(spark, table, f"'format-version'='3',{MERGE_ON_READ}")
-    before = spark.sql(f"SELECT snapshot_id FROM {table}.snapshots").first()[0]
+    before = spark.sql(f"SELECT snapshot_id FROM {table}.snapshots").head(1)[0][0]
     spark.sql(f"DELETE FROM {table} WHERE k = 500")
     ls.create_index(table, ["k"], spark=spark)
 
@@ -149,7 +149,8 @@ def test_a_table_that_spark_cannot_read(spark: SparkSession, table: str) -> None
     """A column of a type that Spark does not have is named, wherever it stands."""
     spark.sql(f"CREATE TABLE {table} (k BIGINT) USING iceberg TBLPROPERTIES ('format-version'='3')")
     spark.sql(f"INSERT INTO {table} VALUES (1)")
-    iceberg = spark._jvm.org.apache.iceberg
+    jvm: Any = spark._jvm
+    iceberg = jvm.org.apache.iceberg
     loaded = iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, table)
     nanos = iceberg.types.Types.TimestampNanoType.withoutZone()
     listed = iceberg.types.Types.ListType.ofOptional(99, nanos)
@@ -176,7 +177,7 @@ def test_an_index_follows_the_time_zone_of_the_session(
     index, plain = (ls.create_index(table, [column], spark=spark) for column in ("t", "n"))
     where = "t = TIMESTAMP'1970-01-03 05:00:00'"
     zone = "spark.sql.session.timeZone"
-    before = spark.conf.get(zone)
+    before = str(spark.conf.get(zone))
     try:
         answers = []
         for name in ("UTC", "+13:00", "America/New_York", "-08:00"):
@@ -268,7 +269,7 @@ def test_versions_branches_and_tags(spark: SparkSession, table: str) -> None:
     """One index answers for every version by id, time, branch and tag."""
     _fill(spark, table)
     index = ls.create_index(table, ["k"], spark=spark)
-    first = spark.sql(f"SELECT snapshot_id, committed_at FROM {table}.snapshots").first()
+    first = spark.sql(f"SELECT snapshot_id, committed_at FROM {table}.snapshots").head(1)[0]
     spark.sql(f"ALTER TABLE {table} CREATE TAG gold")
     spark.sql(f"ALTER TABLE {table} CREATE BRANCH work")
     spark.sql(f"INSERT INTO {table}.branch_work VALUES (500, 'x', 0)")

@@ -71,7 +71,7 @@ def versions(spark: SparkSession) -> Iterator[list[str]]:
 
 def _head(spark: SparkSession) -> int:
     history = spark.sql(f"SELECT snapshot_id FROM {NAME}.snapshots ORDER BY committed_at DESC")
-    return int(history.first()[0])
+    return int(history.head(1)[0][0])
 
 
 Values = dict[str, str]
@@ -190,7 +190,7 @@ def test_schema_changes(
     rows.writeTo(table).append()
     ls.create_index(table, ["a", "b"], spark=spark)
     ls.create_index(table, ["c", "b"], spark=spark)
-    before = spark.sql(f"SELECT snapshot_id FROM {table}.snapshots").first()[0]
+    before = spark.sql(f"SELECT snapshot_id FROM {table}.snapshots").head(1)[0][0]
 
     assert both(f"SELECT * FROM {table} WHERE a = 4 AND b = 'k124'") == (8, 1)
     assert both(f"SELECT * FROM {table} WHERE c = 4") == (8, 1)

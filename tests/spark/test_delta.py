@@ -54,7 +54,7 @@ def test_deletion_vectors_and_older_versions(
     history = spark.sql(f"DESCRIBE HISTORY {name}").where("version = 1")
     when = history.selectExpr(
         "date_format(timestamp, \"yyyy-MM-dd'T'HH:mm:ss.SSSXXX\") AS told"
-    ).first()["told"]
+    ).head(1)[0]["told"]
     found = ls.find_files(f"delta:{folder}", "k = 397", spark=spark, version=1)
     assert (found.version, len(found.paths)) == ("1", 1)
     assert ls.find_files(name, "k = 397", spark=spark, version=when).version == "1"

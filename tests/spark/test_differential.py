@@ -29,7 +29,8 @@ WRITTEN = 20
 @pytest.fixture(scope="module", params=LAYOUTS, ids=lambda layout: layout.name)
 def layout(request: pytest.FixtureRequest) -> Layout:
     """How the table is laid out."""
-    return request.param
+    layout: Layout = request.param
+    return layout
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +67,7 @@ def versions(spark: SparkSession, layout: Layout) -> Iterator[list[str]]:
 
 def _head(spark: SparkSession, name: str) -> int:
     history = spark.sql(f"SELECT snapshot_id FROM {name}.snapshots ORDER BY committed_at DESC")
-    return int(history.first()[0])
+    return int(history.head(1)[0][0])
 
 
 def _query(random_: random.Random, versions: list[str], layout: Layout) -> str:

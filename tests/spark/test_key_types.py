@@ -68,7 +68,8 @@ def _add_column(spark: SparkSession, table: str, case: Case) -> None:
     for at, name in enumerate(reversed(case.column.split("."))):
         field = {"id": 9 - at, "name": name, "required": False, "type": kind}
         kind = {"type": "struct", "fields": [field]}
-    iceberg: Any = spark._jvm.org.apache.iceberg
+    jvm: Any = spark._jvm
+    iceberg = jvm.org.apache.iceberg
     added = iceberg.SchemaParser.fromJson(json.dumps(kind)).findType("k")
     loaded = iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, table)
     loaded.updateSchema().addColumn("k", added).commit()

@@ -38,7 +38,7 @@ def append(spark: SparkSession, start: int, count: int, *, files: int = 1, to: s
     rows.repartition(files).writeTo(to).append()
 
 
-def found(index: ls.SparkIndex, predicate: str, version: str | None = None) -> tuple[int, int]:
+def found(index: ls.Index, predicate: str, version: str | None = None) -> tuple[int, int]:
     """Files to read, and how many of those are not covered."""
     told = index.files(predicate, version)
     return len(told.paths), told.uncovered
@@ -121,7 +121,7 @@ def test_copy_on_write_merges_at_every_refresh(spark: SparkSession, table: str) 
 def test_upkeep_of_the_table_leaves_answers_right(spark: SparkSession, table: str) -> None:
     """Rewrites, expiry, orphan removal and rollback: the index is intact, or partly covered."""
     index = ls.create_index(table, ["id"], spark=spark)
-    first = spark.table(f"{table}.snapshots").first()["snapshot_id"]
+    first = spark.table(f"{table}.snapshots").head(1)[0]["snapshot_id"]
     append(spark, 60_000, 100, files=2)
     spark.sql(f"DELETE FROM {table} WHERE id = 7")
     index.refresh()
@@ -237,7 +237,7 @@ def test_a_zero_copy_table_has_the_indexes(spark: SparkSession, table: str) -> N
     copy = "lake.life_copies.u"
     spark.sql(f"DROP TABLE IF EXISTS {copy}")
     index = ls.create_index(table, ["id"], spark=spark)
-    first = spark.table(f"{table}.snapshots").first()["snapshot_id"]
+    first = spark.table(f"{table}.snapshots").head(1)[0]["snapshot_id"]
     append(spark, 80_000, 10)
     index.refresh()
     (made,) = ls.clone_table(table, copy, spark=spark, version=first)
@@ -257,7 +257,7 @@ def test_a_zero_copy_table_has_the_indexes(spark: SparkSession, table: str) -> N
     assert spark.table(table).count() == 4_010
     with pytest.raises(InvalidInputError, match="lends objects to"):
         index.drop()
-    told = spark.sql(f"SHOW TBLPROPERTIES {copy} ('gc.enabled')").first()
+    told = spark.sql(f"SHOW TBLPROPERTIES {copy} ('gc.enabled')").head(1)[0]
     assert told["value"] == "false"
     with pytest.raises(InvalidInputError, match="already"):
         ls.clone_table(table, copy, spark=spark)

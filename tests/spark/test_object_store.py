@@ -33,10 +33,10 @@ def test_an_index_on_s3(spark: SparkSession, table: str, server: str) -> None:
     assert index.verify().is_sound
     assert index.verify_rows(files=None).wrong == ()
     ls.enable(spark, locations=[place])
-    assert spark.sql(f"SELECT count(*) FROM {table} WHERE id = 4050").first()[0] == 1
+    assert spark.sql(f"SELECT count(*) FROM {table} WHERE id = 4050").head(1)[0][0] == 1
     (scan,) = ls.last_pruning(spark)
     assert (scan.files_total, scan.files_read, scan.indexes) == (1, 1, ("id",))
-    assert spark.sql(f"SELECT count(*) FROM {table} WHERE id IN (5, 4050)").first()[0] == 2
+    assert spark.sql(f"SELECT count(*) FROM {table} WHERE id IN (5, 4050)").head(1)[0][0] == 2
     ls.open_index(table, "id", spark=spark, location=place).drop()
     assert ls.list_indexes(table, spark=spark, location=place) == []
     for key in hadoop_settings(server):

@@ -142,19 +142,25 @@ def _check(
 
 
 @given(deltas(integers), st.sets(st.integers(0, 11)), st.integers(1, 40))
-def test_merged_integers_answer_like_their_parts(parts, dead, limit) -> None:
+def test_merged_integers_answer_like_their_parts(
+    parts: list[Delta], dead: set[int], limit: int
+) -> None:
     """Present keys find exactly the live files that held them, each file listed once."""
     _check(parts, pa.int64(), dead, limit)
 
 
 @given(deltas(texts), st.sets(st.integers(0, 11)), st.integers(1, 40))
-def test_merged_byte_strings_answer_like_their_parts(parts, dead, limit) -> None:
+def test_merged_byte_strings_answer_like_their_parts(
+    parts: list[Delta], dead: set[int], limit: int
+) -> None:
     """The same for byte strings of any kind."""
     _check(parts, pa.binary(), dead, limit, is_exact=len(parts) == 1)
 
 
 @given(deltas(words), st.sets(st.integers(0, 11)), st.integers(1, 40))
-def test_merged_text_codes_answer_like_their_parts(parts, dead, limit) -> None:
+def test_merged_text_codes_answer_like_their_parts(
+    parts: list[Delta], dead: set[int], limit: int
+) -> None:
     """The same for strings that have a text code."""
     _check(parts, pa.binary(), dead, limit, is_exact=len(parts) == 1)
 

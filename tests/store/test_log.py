@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.store.samples import DEFINITION, batch, covers
@@ -22,6 +22,7 @@ from lakesieve.storage import Storage, local_path, open_storage
 from lakesieve.store import BlockCache, Changes, IndexReader, IndexStore
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -115,7 +116,7 @@ def _commit_path(store: IndexStore, number: int = 0) -> Path:
     ],
     ids=["half", "changed", "list", "empty", "outside", "surprise"],
 )
-def test_damaged_commits_are_refused(store: IndexStore, harm) -> None:
+def test_damaged_commits_are_refused(store: IndexStore, harm: Callable[[str], str]) -> None:
     """A commit document that is not what was written is named in the error."""
     store.create(DEFINITION, batch(store.storage, 0))
     path = _commit_path(store)
@@ -130,14 +131,15 @@ def test_a_well_formed_lie_is_refused(store: IndexStore) -> None:
     store.create(DEFINITION, batch(store.storage, 0))
     path = _commit_path(store)
     body = unpack(path.read_bytes(), "x")
-    for lie in (
+    lies: tuple[dict[str, Any], ...] = (
         {"add_segments": [{**body["add_segments"][0], "path": "segments/../../x"}]},
         {"add_segments": [{**body["add_segments"][0], "blocks": -1}]},
         {"add_catalogues": []},
         {"number": 3},
         {"definition": None},
         {"operation": 5},
-    ):
+    )
+    for lie in lies:
         path.write_bytes(pack({**body, **lie}))
         with pytest.raises(CorruptIndexError):
             store.snapshot()

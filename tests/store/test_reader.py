@@ -18,9 +18,12 @@ from lakesieve.store import BlockCache, Changes, IndexReader, IndexStore, stage_
 from lakesieve.store.reader import FEW_ROW_GROUPS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from lakesieve.format import SegmentEntry
+
+Pairs = list[tuple[Any, int]]
+"""Keys, and a unit of each."""
 
 FILES = 9
 integers = st.integers(-20, 20) | st.sampled_from([-(2**63), 2**63 - 1])
@@ -29,7 +32,7 @@ _numbers = iter(range(10**9))
 
 
 def _index(
-    pairs: list[tuple[Any, int]],
+    pairs: Pairs,
     kind: pa.DataType,
     segments: int,
     files: int = FILES,
@@ -62,25 +65,29 @@ def _index(
         store.storage.replace(entry.path, data)
         entries[entry.path] = entry
     told = tuple(entries.values())
-    files = stage_catalogue(store.storage, table, segments=told, definition=DEFINITION)
+    staged = stage_catalogue(store.storage, table, segments=told, definition=DEFINITION)
     snapshot = store.create(
         DEFINITION,
-        Changes(operation="create", add_catalogues=(files,), add_segments=told),
+        Changes(operation="create", add_catalogues=(staged,), add_segments=told),
     )
     return IndexReader(store, snapshot, BlockCache(limit=held))
 
 
+def _units(found: dict[str, np.ndarray] | None) -> set[int]:
+    assert found is not None
+    return {int(unit) for units in found.values() for unit in units}
+
+
 def _found(reader: IndexReader, intervals: Iterable[tuple[Any, Any]]) -> set[int]:
     asked = list(intervals)
-    found = {int(o) for units in reader.lookup(asked).values() for o in units}
+    found = _units(reader.lookup(asked))
     if len(asked) == 1:
         # it may take a shorter way
-        planned = reader.lookup(asked, most_row_groups=1 << 30)
-        assert found == {int(o) for units in planned.values() for o in units}
+        assert found == _units(reader.lookup(asked, most_row_groups=1 << 30))
     return found
 
 
-def _check(pairs, probes, kind, after) -> None:
+def _check(pairs: Pairs, probes: list[Any], kind: pa.DataType, after: Callable[[Any], Any]) -> None:
     reader = _index(pairs, kind, segments=2)
     for probe in probes:
         exact = {unit for key, unit in pairs if key == probe}
@@ -101,7 +108,7 @@ def _check(pairs, probes, kind, after) -> None:
     st.lists(st.tuples(integers, st.integers(0, FILES - 1)), min_size=1, max_size=40),
     st.lists(integers, min_size=2, max_size=6),
 )
-def test_no_unit_of_an_integer_is_missed(pairs, probes) -> None:
+def test_no_unit_of_an_integer_is_missed(pairs: Pairs, probes: list[Any]) -> None:
     """Points, ranges and open ranges find every unit, across segments and row groups."""
     _check(pairs, probes, pa.int64(), lambda key: key + 1)
 
@@ -110,13 +117,13 @@ def test_no_unit_of_an_integer_is_missed(pairs, probes) -> None:
     st.lists(st.tuples(strings, st.integers(0, FILES - 1)), min_size=1, max_size=40),
     st.lists(strings, min_size=2, max_size=6),
 )
-def test_no_unit_of_a_byte_string_is_missed(pairs, probes) -> None:
+def test_no_unit_of_a_byte_string_is_missed(pairs: Pairs, probes: list[Any]) -> None:
     """The same for byte strings, the empty one among them."""
     _check(pairs, probes, pa.binary(), lambda key: key + b"\x00")
 
 
 @given(st.lists(st.tuples(integers, st.integers(0, FILES - 1)), min_size=1, max_size=40))
-def test_present_keys_are_exact(pairs) -> None:
+def test_present_keys_are_exact(pairs: Pairs) -> None:
     """In one segment a key that is there finds its own units and no others."""
     reader = _index(pairs, pa.int64(), segments=1)
 

@@ -146,7 +146,8 @@ def test_a_build_that_writes_again_what_was_left_keeps_it() -> None:
     changes = batch(store.storage, 700)
 
     after = {info.path: info.modified for info in store.storage.objects("")}
-    again = [entry.path for entry in (*changes.add_catalogues, *changes.add_segments)]
+    again = [entry.path for entry in changes.add_catalogues]
+    again += [entry.path for entry in changes.add_segments]
     assert all(after[path] > before[path] for path in again)
     store.commit(base, changes)
     swept(store)

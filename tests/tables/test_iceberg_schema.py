@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import pytest
 
 from lakesieve.tables.iceberg_schema import columns_of_schema
 
+if TYPE_CHECKING:
+    from lakesieve.tables.contract import Column
 
-def _columns(*fields: tuple[str, object]):
+
+def _columns(*fields: tuple[str, object]) -> dict[tuple[str, ...], Column]:
     listed = [
         {"id": at, "name": name, "type": kind, "required": False}
         for at, (name, kind) in enumerate(fields, 1)

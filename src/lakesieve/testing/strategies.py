@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from lakesieve.sieve import KeyType
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection
 
 __all__ = ["KeyColumn", "codes", "intervals", "key_columns", "key_sets", "ordinals"]
 
-Code = int | bytes
-Interval = tuple[Code | None, Code | None]
+Code = Any
+"""An integer or bytes, as the physical type of the keys says."""
+Interval = tuple[Code, Code]
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 
@@ -87,7 +88,7 @@ def ordinals() -> st.SearchStrategy[int]:
 
 
 @st.composite
-def key_sets(draw: st.DrawFn, physical: str, *, min_size: int = 0) -> Mapping[Code, set[int]]:
+def key_sets(draw: st.DrawFn, physical: str, *, min_size: int = 0) -> dict[Code, set[int]]:
     """Units by key: neighbours often share a set, and one key may be in every unit.
 
     Args:

@@ -57,7 +57,8 @@ def content(spark: SparkSession, table: SqlTable) -> Rows:
 
 def run(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, command: str, other: str) -> bool:
     """Run a command, and another when the first one's scan is planned; true if it was rejected."""
-    waiting, plan_files = [other], pruning.plan_files
+    waiting = [other]
+    plan_files: Callable[..., object] = vars(pruning)["plan_files"]
 
     def hear(*arguments: object) -> object:
         if waiting:

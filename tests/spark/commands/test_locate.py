@@ -70,7 +70,7 @@ def test_locate_tells_what_a_join_tells(
     spark: SparkSession, events: str, columns: list[str]
 ) -> None:
     """Keys with nulls, twice, in no order: the pairs of the data, and hardly any other."""
-    name = {("i", "s"): "i_s_x"}.get(tuple(columns), "_".join(columns))
+    name = "i_s_x" if columns == ["i", "s"] else "_".join(columns)
     index = ls.open_index(events, name, spark=spark)
     some = spark.table(events).where("id % 11 = 0 OR id % 37 = 0 OR id % 41 = 0").select(*columns)
     keys = some.union(some.limit(50)).repartition(3)
@@ -121,7 +121,9 @@ def test_only_live_files_of_the_version_are_told(spark: SparkSession, table: str
     assert {row[0] for row in now.pairs.select("file").distinct().collect()} <= live
 
 
-def test_paths_of_a_directory_are_plain(spark: SparkSession, tmp_path_factory) -> None:
+def test_paths_of_a_directory_are_plain(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     """Size and time, by which files of a directory are known, are not in the answer."""
     folder = tmp_path_factory.mktemp("locate") / "ro ws"
     spark.range(0, 1000, 1, 4).write.parquet(str(folder))

@@ -85,7 +85,7 @@ def test_versions(
     alike: Callable[[str], list[ReasonCode]],
 ) -> None:
     """Time travel and branches are read as what they are, also after changes of columns."""
-    (snapshot, *_) = spark.sql(f"SELECT snapshot_id FROM {table}.refs").first() or ()
+    snapshot = spark.sql(f"SELECT snapshot_id FROM {table}.refs").head(1)[0][0]
     spark.sql(f"ALTER TABLE {table} CREATE BRANCH b")
     spark.sql(f"ALTER TABLE {table} RENAME COLUMN s TO renamed")
     spark.sql(f"ALTER TABLE {table} DROP COLUMN k")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
     Both = Callable[[Callable[[], DataFrame]], ls.TablePruning]
 
@@ -224,7 +224,7 @@ def test_a_promoted_column_has_no_index(spark: SparkSession, plain: HudiDriver, 
     assert both(lambda: plain.frame().where("k = 856")).uncovered == 1
 
 
-def _double(text: str) -> object:
+def _double(text: str) -> Column:
     from pyspark.sql import functions as F
 
     return F.expr(f"CAST({text} AS DOUBLE)")

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
+    from tests.spark.hudi.driver import HudiDriver
 
 
 @pytest.mark.parametrize("kind", list(DRIVERS))
@@ -43,7 +44,7 @@ def test_changes_equal_a_model(spark: SparkSession, tmp_path: Path, kind: str) -
     driver.drop()
 
 
-def contents(driver) -> dict[int, tuple[str, int]]:
+def contents(driver: HudiDriver) -> dict[int, tuple[str, int]]:
     rows = driver.frame().select("id", "s", "v").collect()
     assert len({row["id"] for row in rows}) == len(rows)
     return {row["id"]: (row["s"], row["v"]) for row in rows}
