@@ -72,8 +72,14 @@ class Way:
         self.told: dict[str, Any] = {"way": name, "seconds": {}, "files": {}} | (facts or {})
 
     def _switch(self) -> None:
-        # ls.enable would start with empty caches
-        installed_rule(self._spark).activate(active=self.skips)
+        rule = installed_rule(self._spark)
+        if not self.skips:
+            rule.disable()
+        elif rule.pruner.options is None:
+            ls.enable(self._spark)
+        else:
+            # with other options, which those of ls.enable always are, caches start empty
+            rule.enable((), rule.pruner.options)
 
     def ask(self, where: str, version: str | None = None) -> tuple[list[str], int]:
         """Rows, and how many files were read for them."""
