@@ -1,4 +1,4 @@
-"""Settings shared by every test: Hypothesis profiles, and the fast tests first."""
+"""Settings shared by every test: how many examples are drawn, and the fast tests first."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ import os
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.depth import depth
 
 # deadlines measure the machine, not the code
-settings.register_profile("dev", max_examples=50, deadline=None)
 settings.register_profile(
-    "ci", max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "lakesieve",
+    max_examples=depth("EXAMPLES", test=50, soak=1000),
+    deadline=None,
+    # a busy machine draws slowly
+    suppress_health_check=[HealthCheck.too_slow],
 )
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+settings.load_profile("lakesieve")
 
 # each JVM here lives for minutes: the second compiler would cost more than it saves. Hudi's
 # measuring of object sizes starts a JVM of its own where it may

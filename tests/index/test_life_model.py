@@ -1,16 +1,16 @@
 """An index lives through random changes of its table and of itself, and is right after each.
 
-Some two thousand steps a run; ``LAKESIEVE_MODEL_STEPS=100000`` plays that many, in longer lives.
+``LAKESIEVE_STEPS=100000`` plays that many over all shapes of indexes, in longer lives.
 """
 
 from __future__ import annotations
 
-import os
 import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.depth import depth
 from tests.index.life import Life
 from tests.index.life_build import Shape
 from tests.index.life_table import COLUMNS, matches
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from lakesieve.predicate.expression import Expr
 
-STEPS = int(os.environ.get("LAKESIEVE_MODEL_STEPS", "2000"))
+STEPS = depth("STEPS", test=1000, soak=20_000)
 KINDS = {column.field_id: (column.kind, column.scale) for column in COLUMNS.values()}
 # absent keys find nothing: then not even a key of another segment finds a file too many
 SHARP = 1e-30

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyspark
 import pytest
+from tests.depth import depth
 from tests.spark.layouts import LAYOUTS, Layout, written
 
 import lakesieve as ls
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 NEWEST = line_of(pyspark.__version__) == LINES[0]
 # what differs between the lines takes fewer to find
-QUERIES = 16 if NEWEST else 5
+QUERIES = depth("QUERIES", test=16 if NEWEST else 5, soak=150 if NEWEST else 50)
 PREDICATES = 9
 WRITTEN = 20
 

@@ -1,7 +1,6 @@
 """A real process with a real session is killed while it builds, refreshes, merges or drops.
 
-``LAKESIEVE_KILLS=20`` kills that many; by default it is one in each operation.
-``LAKESIEVE_SEED`` draws other moments.
+``LAKESIEVE_SPARK_KILLS=20`` kills that many, ``LAKESIEVE_SEED`` draws other moments.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.depth import depth
 
 import lakesieve as ls
 from lakesieve.errors import ErrorKind, NotFoundError
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-KILLS = int(os.environ.get("LAKESIEVE_KILLS", "4"))
+KILLS = depth("SPARK_KILLS", test=4, soak=40)
 OPERATIONS = ("create", "refresh", "compact", "drop")
 VICTIM = Path(__file__).with_name("victim.py")
 # the commit that is there at least, by the last line of the process; a drop takes them back
@@ -154,7 +154,7 @@ def test_a_killed_operation_leaves_the_index_whole(
     both: Callable[[str], tuple[int, int]],
 ) -> None:
     """Whatever was cut off: the index is whole or not there, and the next run goes on."""
-    seed = int(os.environ.get("LAKESIEVE_SEED", "5"))
+    seed = depth("SEED", test=5, soak=random.randrange(2**32))
     moments = random.Random(seed)
     known = dict(FIRST_SECONDS)
     for number in range(KILLS):

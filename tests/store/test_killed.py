@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 import random
 import signal
 import time
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from tests.depth import depth
 from tests.store.samples import DEFINITION, batch, covers
 from tests.store.victims import MERGED_EVERY, work
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from lakesieve.storage import Storage
 
-KILLS = int(os.environ.get("LAKESIEVE_KILLS", "20"))
+KILLS = depth("KILLS", test=12, soak=300)
 LONGEST = 0.01
 ROUND = MERGED_EVERY + 2
 """Messages of a process from one merge to the next."""
@@ -67,7 +67,7 @@ def _killed(storage: Storage, start: int, messages: int, seconds: float) -> list
 
 def test_a_killed_process_loses_nothing(tmp_path: Path) -> None:
     """What was told to be indexed stays; readers and the next writer go on as if nothing was."""
-    seed = int(os.environ.get("LAKESIEVE_SEED", "5"))
+    seed = depth("SEED", test=5, soak=random.randrange(2**32))
     moments = random.Random(seed)
     cut_off: list[str] = []
     for number in range(KILLS):

@@ -1,15 +1,15 @@
 """Random commands with skipping on leave what a model in memory says.
 
-``LAKESIEVE_COMMANDS=2000`` runs that many over all kinds of tables; by default it is 24.
+``LAKESIEVE_COMMANDS=2000`` runs that many over all kinds of tables.
 """
 
 from __future__ import annotations
 
 import math
-import os
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.depth import depth
 from tests.spark.commands.kit import KINDS, Model, SqlTable
 
 import lakesieve as ls
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from tests.spark.commands.kit import Row
 
-COMMANDS = math.ceil(int(os.environ.get("LAKESIEVE_COMMANDS", "24")) / len(KINDS))
+COMMANDS = math.ceil(depth("COMMANDS", test=24, soak=1500) / len(KINDS))
 CHANGES = ("insert", "delete", "delete", "delete", "update", "update", "update", "merge", "merge")
 OTHERS = ("compact", "refresh", "refresh", "back")
 KEPT_VERSIONS = 4

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.depth import depth
 from tests.spark.deletes.kit import rows_of, stock_rows
 from tests.spark.deletes.story import Story
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-FIRST = int(os.environ.get("LAKESIEVE_FIRST_SEED", "0"))
-SEEDS = range(FIRST, FIRST + int(os.environ.get("LAKESIEVE_SEEDS", "4")))
+FIRST = depth("FIRST_SEED", test=0, soak=0)
+SEEDS = range(FIRST, FIRST + depth("SEEDS", test=4, soak=40))
 STEPS = 10
 
 

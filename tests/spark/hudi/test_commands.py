@@ -1,14 +1,14 @@
 """DELETE and UPDATE of Hudi tables with skipping on, beside a model in memory.
 
-``LAKESIEVE_COMMANDS=200`` runs that many; by default it is 12.
+``LAKESIEVE_COMMANDS=200`` runs that many over all kinds of tables.
 """
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.depth import depth
 from tests.spark.commands.kit import Model
 from tests.spark.hudi.driver import DRIVERS
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.spark.commands.kit import Row
     from tests.spark.hudi.driver import HudiDriver
 
-COMMANDS = int(os.environ.get("LAKESIEVE_COMMANDS", "12")) // len(DRIVERS)
+COMMANDS = depth("COMMANDS", test=12, soak=300) // len(DRIVERS)
 CHANGES = ("insert", "delete", "delete", "update", "update", "refresh", "compact")
 
 
