@@ -31,6 +31,7 @@ class ErrorKind(StrEnum):
     COLUMN_NOT_FOUND = "column-not-found"
     INDEX_NOT_FOUND = "index-not-found"
     OBJECT_NOT_FOUND = "object-not-found"
+    TABLE_REPLACED = "table-replaced"
     # invalid input
     INVALID_ARGUMENT = "invalid-argument"
     INVALID_PREDICATE = "invalid-predicate"

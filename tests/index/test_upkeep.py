@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.store.samples import DEFINITION, batch
 
-from lakesieve.errors import InvalidInputError, NotFoundError
+from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError
 from lakesieve.index import Index, IndexRegistry
 from lakesieve.storage import open_storage
 from lakesieve.store import Changes, IndexStore, clone
@@ -109,3 +110,18 @@ def test_the_registry_follows_the_log(storage: Storage, tmp_path: Path) -> None:
 
     assert [told and told[0] for told in (first, second, third)] == [1, 2, 0]
     assert len({told and told[1] for told in (first, second, third)}) == 3
+
+
+def test_a_handle_leaves_another_tables_index_alone(storage: Storage) -> None:
+    """What a handle was opened for and what stands there now are compared before it changes it."""
+    index = opened(storage)
+    IndexStore(storage).drop()
+    successor = dataclasses.replace(DEFINITION, table_uuid="another")
+    IndexStore(storage).create(successor, batch(storage, 0, "create"))
+
+    for change in (index.drop, index.vacuum, lambda: index.rollback(0)):
+        with pytest.raises(InvalidInputError, match="of another table now") as caught:
+            change()
+        assert caught.value.kind is ErrorKind.TABLE_REPLACED
+    opened(storage).drop()
+    assert not IndexStore(storage).exists()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from lakesieve.tables import open_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -28,7 +30,7 @@ class _SqlDriver:
     def __init__(self, spark: SparkSession, folder: Path, name: str) -> None:
         self.spark = spark
         self.folder = folder
-        self.name = name
+        self.name = self.entry = name
 
     def create(self, rows: DataFrame, partitioned_by: str | None = None) -> None:
         rows.createOrReplaceTempView("schema_of")
@@ -65,6 +67,12 @@ class _SqlDriver:
         self.create(rows)
         self.append(rows)
 
+    def supplant(self, rows: DataFrame) -> None:
+        self.spark.sql(f"DROP TABLE {self.name}")
+        self.folder = self.folder.with_name(f"{self.folder.name} 2")
+        self.create(rows)
+        self.append(rows)
+
 
 class IcebergDriver(_SqlDriver):
     """Iceberg, merge on read."""
@@ -93,6 +101,14 @@ class IcebergDriver(_SqlDriver):
 
     def relations(self) -> Sequence[str]:
         return [self.name]
+
+    def supplant(self, rows: DataFrame) -> None:
+        # a Hadoop catalog's tables lie where their names say
+        place = Path(open_table(self.spark, self.name).location)
+        aside = self.folder.with_name("aside")
+        (place / "_lakesieve").rename(aside)
+        self.recreate(rows)
+        aside.rename(place / "_lakesieve")
 
 
 class DeltaDriver(_SqlDriver):
@@ -148,7 +164,7 @@ class ParquetDriver:
         self.spark = spark
         self.folder = folder
         self.name = f"parquet:{folder}"
-        self.entry = f"spark_catalog.default.{name}"
+        self.table = name
         self.partitioning: list[str] = []
 
     def create(self, rows: DataFrame, partitioned_by: str | None = None) -> None:
@@ -195,8 +211,14 @@ class ParquetDriver:
         assert version is None
         return f"parquet.`{self.folder}`"
 
+    @property
+    def entry(self) -> str:
+        name = f"spark_catalog.default.{self.table}"
+        if not self.spark.catalog.tableExists(name):
+            self.spark.sql(f"CREATE TABLE {name} USING parquet LOCATION '{self.folder}'")
+        return name
+
     def relations(self) -> Sequence[str]:
-        self.spark.sql(f"CREATE TABLE {self.entry} USING parquet LOCATION '{self.folder}'")
         return [self.relation(), self.entry]
 
     def rename(self, old: str, new: str) -> None:
@@ -208,6 +230,12 @@ class ParquetDriver:
     def recreate(self, rows: DataFrame) -> None:
         self._empty()
         self.append(rows)
+
+    def supplant(self, rows: DataFrame) -> None:
+        self.spark.sql(f"DROP TABLE {self.entry}")
+        self.folder = self.folder.with_name(f"{self.folder.name} 2")
+        self.append(rows)
+        assert self.entry
 
 
 DRIVERS: dict[str, Callable[[SparkSession, Path, str], Driver]] = {

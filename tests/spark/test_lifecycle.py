@@ -13,7 +13,7 @@ from lakesieve.storage import open_storage
 from lakesieve.store import Changes, IndexStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from pyspark.sql import SparkSession
 
@@ -265,3 +265,42 @@ def test_a_zero_copy_table_has_the_indexes(spark: SparkSession, table: str) -> N
     index.drop()
     spark.sql(f"DROP TABLE {copy}")
     assert spark.table(table).where("id = 5").count() == 1
+
+
+def test_a_renamed_table_is_not_mistaken(spark: SparkSession) -> None:
+    """While a table's name is free, and when another one has it, its index names no files."""
+    spark.conf.set("spark.sql.catalog.mem", "org.apache.iceberg.spark.SparkCatalog")
+    spark.conf.set(
+        "spark.sql.catalog.mem.catalog-impl", "org.apache.iceberg.inmemory.InMemoryCatalog"
+    )
+    warehouse = spark.conf.get("spark.sql.catalog.lake.warehouse")
+    spark.conf.set("spark.sql.catalog.mem.warehouse", f"{warehouse}/renamed")
+    spark.sql("CREATE NAMESPACE IF NOT EXISTS mem.s")
+    spark.sql("CREATE TABLE mem.s.t USING iceberg AS SELECT id AS k FROM range(5)")
+    index = ls.create_index("mem.s.t", ["k"], spark=spark)
+    before = index.info().files
+    spark.sql("ALTER TABLE mem.s.t RENAME TO s.old")
+
+    for _ in range(2):
+        with pytest.raises(NotFoundError, match=r"no table mem\.s\.t") as caught:
+            index.refresh()
+        assert (caught.value.kind, bool(caught.value.hint)) == (ErrorKind.TABLE_NOT_FOUND, True)
+    spark.sql(
+        "CREATE TABLE mem.s.t USING iceberg "
+        f"LOCATION '{warehouse}/elsewhere' AS SELECT id AS k FROM range(9)"
+    )
+    calls: list[Callable[[], object]] = [
+        index.refresh,
+        index.compact,
+        index.verify_rows,
+        lambda: index.files("k = 1"),
+        lambda: index.locate(spark.range(1).selectExpr("id AS k")),
+    ]
+    for call in calls:
+        with pytest.raises(NotFoundError, match="another table now") as caught:
+            call()
+        assert caught.value.kind is ErrorKind.TABLE_REPLACED
+    assert index.info().files == before
+    assert ls.open_index("mem.s.old", "k", spark=spark).refresh().files == 0
+    spark.sql("DROP TABLE mem.s.t PURGE")
+    spark.sql("DROP TABLE mem.s.old PURGE")

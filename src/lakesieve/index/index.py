@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError
 from lakesieve.index.find import find
 from lakesieve.index.opened import OpenedIndex
 from lakesieve.index.result import CommitInfo, Found, IndexInfo
@@ -136,6 +137,7 @@ class Index:
             NotFoundError: There is no such commit, or its state is not kept.
             CommitConflictError: Other writers commit all the time.
         """
+        self._check_index()
         self._snapshot = self._store.rollback(commit)
         return self.info()
 
@@ -158,6 +160,7 @@ class Index:
             InvalidInputError: No commit would be kept, or the age is negative.
             CorruptIndexError: The index is damaged; repair it first.
         """
+        self._check_index()
         return vacuum(
             self._store, retain_commits=retain_commits, older_than=older_than, dry_run=dry_run
         )
@@ -175,7 +178,27 @@ class Index:
         Raises:
             InvalidInputError: Clones still use its objects.
         """
+        self._check_index()
         self._store.drop(force=force)
+
+    def _check_index(self) -> None:
+        """Insist that what is stored now is of the table that it was of when it was opened.
+
+        Raises:
+            InvalidInputError: An index of another table stands in its place.
+        """
+        try:
+            definition = self._store.snapshot().definition
+        except LakesieveError:
+            # damaged ones can be dropped, too
+            return
+        if definition.table_uuid != self._snapshot.definition.table_uuid:
+            raise InvalidInputError(
+                f"The index {definition.name} is of another table now, which took the place of "
+                f"{self._table.name}.",
+                kind=ErrorKind.TABLE_REPLACED,
+                hint="Open it again, by the table's name.",
+            )
 
 
 def describe(snapshot: Snapshot, table: str, location: str) -> IndexInfo:

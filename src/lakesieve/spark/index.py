@@ -250,6 +250,7 @@ class SparkIndex(Index):
             InvalidInputError: The table has the index already, or shares no data file.
             UnsupportedError: Its columns are others, or it lies in another kind of store.
         """
+        self._check_table()
         other = open_table(self._spark, table)
         version = other.version()
         self._columns_of(other, version, strict=True)
@@ -352,6 +353,7 @@ class SparkIndex(Index):
         return locate_keys(keys, index, table=self._table, version=asked, columns=columns)
 
     def _check_table(self) -> None:
+        self._table.reload()
         definition = self._store.snapshot().definition
         if definition.table_uuid != self._table.uuid:
             raise InvalidInputError(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-__all__ = ["FORMS", "catalog_table", "format_of", "named_errors"]
+__all__ = ["FORMS", "catalog_table", "forget_table", "format_of", "named_errors"]
 
 FORMS = "catalog.database.table, iceberg:PATH, delta:PATH, hudi:PATH or parquet:PATH"
 """How tables are named."""
@@ -38,23 +38,40 @@ def catalog_table(spark: SparkSession, name: str) -> Any:
         NotFoundError: There is no such table.
         InvalidInputError: The text names no table.
     """
+    with named_errors(name):
+        catalog, identifier = _resolved(spark, name)
+        return catalog.loadTable(identifier)
+
+
+def forget_table(spark: SparkSession, name: str) -> None:
+    """Have the catalog load a table anew where it keeps those that it loaded before.
+
+    Raises:
+        InvalidInputError: The text names no table.
+    """
+    with named_errors(name):
+        catalog, identifier = _resolved(spark, name)
+        catalog.invalidateTable(identifier)
+
+
+def _resolved(spark: SparkSession, name: str) -> tuple[Any, Any]:
+    """The catalog that an identifier leads to, and the identifier in it."""
     jvm: Any = spark._jvm
     gateway: Any = spark.sparkContext._gateway
     state = spark._jsparkSession.sessionState()
     manager = state.catalogManager()
-    with named_errors(name):
-        parsed = state.sqlParser().parseMultipartIdentifier(name)
-        parts = [str(parsed.apply(at)) for at in range(parsed.size())]
-        catalog = manager.currentCatalog()
-        if len(parts) > 1 and manager.isCatalogRegistered(parts[0]):
-            catalog = manager.catalog(parts.pop(0))
-        elif len(parts) == 1:
-            parts = [*manager.currentNamespace(), *parts]
-        namespace = gateway.new_array(jvm.java.lang.String, len(parts) - 1)
-        for at, part in enumerate(parts[:-1]):
-            namespace[at] = part
-        identifier = jvm.org.apache.spark.sql.connector.catalog.Identifier.of(namespace, parts[-1])
-        return catalog.loadTable(identifier)
+    parsed = state.sqlParser().parseMultipartIdentifier(name)
+    parts = [str(parsed.apply(at)) for at in range(parsed.size())]
+    catalog = manager.currentCatalog()
+    if len(parts) > 1 and manager.isCatalogRegistered(parts[0]):
+        catalog = manager.catalog(parts.pop(0))
+    elif len(parts) == 1:
+        parts = [*manager.currentNamespace(), *parts]
+    namespace = gateway.new_array(jvm.java.lang.String, len(parts) - 1)
+    for at, part in enumerate(parts[:-1]):
+        namespace[at] = part
+    identifier = jvm.org.apache.spark.sql.connector.catalog.Identifier.of(namespace, parts[-1])
+    return catalog, identifier
 
 
 def format_of(table: Any) -> str:

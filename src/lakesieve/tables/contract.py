@@ -74,8 +74,19 @@ class Table(Protocol):
     def location(self) -> str:
         """Root of the table's own files."""
 
+    def reload(self) -> None:
+        """Look at the table as it is now; ``version`` and ``retained_files`` do so themselves.
+
+        Raises:
+            NotFoundError: It is gone, or its name leads to another table.
+        """
+
     def version(self, asked: str | int | None = None) -> TableVersion:
-        """Resolve a version id, timestamp, branch or tag; ``None`` is the current version."""
+        """Resolve a version id, timestamp, branch or tag; ``None`` is the current version.
+
+        Raises:
+            NotFoundError: There is no such version, or the table is gone or another one.
+        """
 
     def columns(self, version: TableVersion) -> Mapping[tuple[str, ...], Column]:
         """The columns, and the fields of structs outside lists and maps, as of that version."""

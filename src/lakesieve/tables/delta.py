@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from lakesieve.errors import ErrorKind, NotFoundError, UnsupportedError
-from lakesieve.tables.catalogs import named_errors
+from lakesieve.tables.catalogs import catalog_table, format_of, named_errors
 from lakesieve.tables.contract import RAW_READ, Column, TableVersion
+from lakesieve.tables.identity import check_identity
 from lakesieve.tables.janino import JavaSources
 from lakesieve.tables.lines import arrow_of, delta_commit_at, delta_snapshot_at
 from lakesieve.tables.reading import hadoop_path, in_larger_tasks, keys_of, quoted, raw_read
@@ -57,11 +58,7 @@ class DeltaTable:
         with named_errors(name):
             self._snapshot = log.update(False, _none(spark), entry)
         if self._snapshot.version() < 0:
-            raise NotFoundError(
-                f"There is no Delta table at {log.dataPath().toString()}.",
-                kind=ErrorKind.TABLE_NOT_FOUND,
-                hint="Give the folder that holds _delta_log.",
-            )
+            raise _no_table(log)
         self.uuid = str(self._snapshot.metadata().id())
         self.location = str(log.dataPath().toString())
 
@@ -84,14 +81,33 @@ class DeltaTable:
         """How SQL names it."""
         return self.name if self.is_named else f"delta.{quoted(self.name)}"
 
+    def reload(self) -> None:
+        """Read the newest snapshot.
+
+        Raises:
+            NotFoundError: The table is gone, or its name leads to another one.
+        """
+        log, entry = self._log, self._entry
+        if self.is_named:
+            java = catalog_table(self._spark, self.name)
+            check_identity(self.name, self.format, format_of(java))
+            with named_errors(self.name):
+                log, entry = java.deltaLog(), java.catalogTable()
+            check_identity(self.name, self.location, str(log.dataPath().toString()))
+        with named_errors(self.name):
+            snapshot = log.update(False, _none(self._spark), entry)
+        if snapshot.version() < 0:
+            raise _no_table(log)
+        check_identity(self.name, self.uuid, str(snapshot.metadata().id()))
+        self._log, self._entry, self._snapshot = log, entry, snapshot
+
     def version(self, asked: str | int | None = None) -> TableVersion:
         """Resolve a version number or an ISO timestamp.
 
         Raises:
             NotFoundError: There is no such version.
         """
-        if asked is None:
-            self._snapshot = self._log.update(False, _none(self._spark), self._entry)
+        self.reload()
         snapshot = self._snapshot if asked is None else self._snapshot_at(str(asked))
         document = _SOURCES.call(self._spark, "schema", self._spark._jsparkSession, snapshot)
         return TableVersion(
@@ -187,7 +203,7 @@ class DeltaTable:
         """Files of the current version, and of older ones as long as VACUUM leaves them."""
         from pyspark.sql import DataFrame
 
-        self._snapshot = self._log.update(False, _none(self._spark), self._entry)
+        self.reload()
         live, gone = self._snapshot.allFiles().toDF(), self._snapshot.tombstones().toDF()
         paths = [self._absolute(DataFrame(java, self._spark)) for java in (live, gone)]
         return arrow_of(paths[0].union(paths[1]).distinct()).column("path")
@@ -222,6 +238,14 @@ class DeltaTable:
         )
         total = int(snapshot.sizeInBytes())
         return in_larger_tasks(rows, total_bytes=total / stride, split_bytes=split_bytes)
+
+
+def _no_table(log: Any) -> NotFoundError:
+    return NotFoundError(
+        f"There is no Delta table at {log.dataPath().toString()}.",
+        kind=ErrorKind.TABLE_NOT_FOUND,
+        hint="Give the folder that holds _delta_log.",
+    )
 
 
 def _none(spark: SparkSession) -> Any:

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from lakesieve.errors import ErrorKind, NotFoundError, UnsupportedError
 from lakesieve.tables.catalogs import named_errors
 from lakesieve.tables.contract import RAW_READ, Column, TableVersion
+from lakesieve.tables.identity import check_identity
 from lakesieve.tables.janino import JavaSources
 from lakesieve.tables.reading import hadoop_path, in_larger_tasks, keys_of, raw_read
 from lakesieve.tables.struct_schema import hudi_columns
@@ -50,9 +51,7 @@ class HudiTable:
         self._spark = spark
         self.name = name
         self.is_named = not is_path
-        with named_errors(name):
-            rows = spark.read.format("hudi").load(name) if is_path else spark.read.table(name)
-            leaf = self._call("leaf", rows._jdf.queryExecution().analyzed())
+        leaf = self._named_leaf()
         if leaf is None:
             raise UnsupportedError(
                 f"{name} is not a Hudi table that has commits and is read by its file groups.",
@@ -62,6 +61,25 @@ class HudiTable:
             )
         self.location = str(self._call("location", leaf))
         self.uuid = str(_SCANS.call(spark, "uuid", self.location))
+
+    def _named_leaf(self) -> Any:
+        """A leaf of what its name leads to."""
+        with named_errors(self.name):
+            if self.is_named:
+                rows = self._spark.read.table(self.name)
+            else:
+                rows = self._spark.read.format("hudi").load(self.name)
+            return self._call("leaf", rows._jdf.queryExecution().analyzed())
+
+    def reload(self) -> None:
+        """Look where the name leads; all else is read anew each time.
+
+        Raises:
+            NotFoundError: The table is gone, or its name leads to another folder.
+        """
+        leaf = self._named_leaf()
+        location = None if leaf is None else self._call("location", leaf)
+        check_identity(self.name, self.location, str(location))
 
     def client(self) -> Any:
         """Hudi's own view of the table as it is now, a ``HoodieTableMetaClient``."""
@@ -106,6 +124,7 @@ class HudiTable:
         Raises:
             NotFoundError: No commit is that old.
         """
+        self.reload()
         latest = None if asked is None else self._moment(str(asked))
         newest = self._leaf()
         instant = None
@@ -185,6 +204,7 @@ class HudiTable:
 
     def retained_files(self) -> pa.ChunkedArray:
         """Base files of all file slices that cleaning has left."""
+        self.reload()
         with named_errors(self.name):
             told = str(self._call("retained", self._leaf()))
         return pa.chunked_array([pa.array(told.split("\n") if told else [], pa.string())])

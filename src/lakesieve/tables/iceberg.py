@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from lakesieve.errors import ErrorKind, LakesieveError, NotFoundError, UnsupportedError
-from lakesieve.tables.catalogs import named_errors
+from lakesieve.tables.catalogs import forget_table, named_errors
 from lakesieve.tables.contract import RAW_READ, Column, TableVersion
 from lakesieve.tables.iceberg_copy import copy_table
 from lakesieve.tables.iceberg_schema import columns_of_schema, fields_of_type
+from lakesieve.tables.identity import check_identity
 from lakesieve.tables.lines import arrow_of
 from lakesieve.tables.reading import keys_of, raw_read
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["IcebergTable"]
 
+_OPERATED = "org.apache.iceberg.HasTableOperations"
+_BY_FOLDER = "org.apache.iceberg.hadoop.HadoopTableOperations"
 _OPEN_COST = 4 << 10
 _FILES_SCHEMA = pa.schema([("path", pa.string()), ("size", pa.int64()), ("records", pa.int64())])
 
@@ -37,7 +40,7 @@ class IcebergTable:
         self._spark = spark
         self.is_named = not path
         self.name = name
-        self._java = _load_path(spark, name) if path else _load_identifier(spark, name)
+        self._java = self._loaded()
         self.uuid = str(self._java.uuid())
         self.location = str(self._java.location())
 
@@ -46,14 +49,42 @@ class IcebergTable:
         """Iceberg's own object, as loaded when this one was made."""
         return self._java
 
+    def _loaded(self) -> Any:
+        if self.is_named:
+            return _load_identifier(self._spark, self.name)
+        return _load_path(self._spark, self.name)
+
+    def reload(self) -> None:
+        """Read the newest metadata.
+
+        Raises:
+            NotFoundError: The table is gone, or its name leads to another one.
+        """
+        # Iceberg's own object may stay silent about a table that is gone, and take up another one
+        # later; that of a folder knows versions by number, which another table there has, too
+        if self.is_named and self._is_folder():
+            forget_table(self._spark, self.name)
+        java = self._loaded()
+        check_identity(self.name, self.uuid, str(java.uuid()))
+        self._java = java
+
+    def _is_folder(self) -> bool:
+        """Whether the table is what is in a folder, in a catalog of such tables."""
+        from py4j.java_gateway import is_instance_of
+
+        gateway: Any = self._spark.sparkContext._gateway
+        if not is_instance_of(gateway, self._java, _OPERATED):
+            return False
+        return str(self._java.operations().getClass().getName()) == _BY_FOLDER
+
     def version(self, asked: str | int | None = None) -> TableVersion:
         """Resolve a snapshot id, an ISO timestamp, a branch or a tag.
 
         Raises:
             NotFoundError: There is no such version.
         """
+        self.reload()
         java = self._java
-        java.refresh()
         if asked is None:
             snapshot = java.currentSnapshot()
             if snapshot is None:
@@ -148,6 +179,7 @@ class IcebergTable:
 
     def retained_files(self) -> pa.ChunkedArray:
         """Data files of all snapshots that metadata still lists."""
+        self.reload()
         if self._java.currentSnapshot() is None and not self._java.refs().size():
             return _FILES_SCHEMA.empty_table().column("path")
         suffix = ".all_data_files" if self.is_named else "#all_data_files"
@@ -229,10 +261,18 @@ class IcebergTable:
 
 
 def _load_identifier(spark: SparkSession, name: str) -> Any:
+    from py4j.protocol import Py4JJavaError
+
     jvm: Any = spark._jvm
+    load = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable
     with named_errors(name):
-        table = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, name)
-        table.refresh()
+        try:
+            table = load(spark._jsparkSession, name)
+            table.refresh()
+        except Py4JJavaError:
+            # the catalog may have kept one that is not there any more
+            forget_table(spark, name)
+            table = load(spark._jsparkSession, name)
     return table
 
 

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from lakesieve.errors import ErrorKind, NotFoundError, UnsupportedError
 from lakesieve.tables.catalogs import named_errors
 from lakesieve.tables.contract import RAW_READ, Column, TableVersion
+from lakesieve.tables.identity import check_identity
 from lakesieve.tables.janino import JavaSources
 from lakesieve.tables.reading import hadoop_path, in_larger_tasks, keys_of, raw_read
 from lakesieve.tables.struct_schema import parquet_columns
@@ -88,6 +89,17 @@ class ParquetTable:
         with named_errors(self.name):
             return reader.parquet(self.name) if self._is_path else reader.table(self.name)
 
+    def reload(self) -> None:
+        """List the files anew.
+
+        Raises:
+            NotFoundError: The table is gone, or its name leads to another folder.
+        """
+        leaf = self._listed()
+        location = None if leaf is None else self._call("location", leaf)
+        check_identity(self.name, self.location, str(location))
+        self._leaf = leaf
+
     def version(self, asked: str | int | None = None) -> TableVersion:
         """The files as they are listed now: there is no other version.
 
@@ -100,7 +112,7 @@ class ParquetTable:
                 kind=ErrorKind.VERSION_NOT_FOUND,
                 hint="A directory of Parquet files has only the files that are in it now.",
             )
-        self._leaf = self._listed()
+        self.reload()
         told = str(self._call("identities", self._leaf))
         return TableVersion(
             id=hashlib.sha256(told.encode()).hexdigest()[:16] if told else None,

@@ -109,6 +109,12 @@ class HudiDriver:
         self.append(rows)
         aside.rename(index)
 
+    def supplant(self, rows: DataFrame) -> None:
+        self.drop()
+        self.folder = self.folder.with_name(f"{self.folder.name}2")
+        self.append(rows)
+        assert self.entry
+
     def drop(self) -> None:
         self.spark.sql(f"DROP TABLE IF EXISTS spark_catalog.default.{self.table}")
 
