@@ -24,6 +24,7 @@ class _SqlDriver:
     can_rename = True
     has_versions = True
     reads_changed_files = False
+    stores_partition_values = False
     provider = ""
     properties = ""
 
@@ -78,6 +79,7 @@ class IcebergDriver(_SqlDriver):
     """Iceberg, merge on read."""
 
     provider = "iceberg"
+    stores_partition_values = True
     properties = (
         "'format-version'='3', 'write.distribution-mode'='none', "
         "'write.spark.fanout.enabled'='true', 'write.delete.mode'='merge-on-read', "
@@ -159,6 +161,7 @@ class ParquetDriver:
     can_rename = False
     has_versions = False
     reads_changed_files = False
+    stores_partition_values = False
 
     def __init__(self, spark: SparkSession, folder: Path, name: str) -> None:
         self.spark = spark

@@ -58,17 +58,63 @@ def test_fields_of_structs_are_known_by_their_whole_path() -> None:
         ({"case": "true"}, {"case": "false"}),
         ({"times": "LEGACY LEGACY"}, {}),
         ({"partitioning": ["t"]}, {}),
+        ({"default": "DATE '2026-01-01'"}, {}),
+        ({"default": "DATE '2026-01-01'"}, {"default": "NULL"}),
+        ({"type": "integer"}, {"type": "long"}),
     ],
-    ids=["case", "rebase", "folder"],
+    ids=["case", "rebase", "folder", "default", "other default", "unsigned"],
 )
 def test_what_changes_the_values_read_changes_the_identity(
     before: dict[str, Any], after: dict[str, Any]
 ) -> None:
     """An index made under one way to read a column is not used under another."""
-    field = _field("t", "date")
-    ids = [parquet_columns(_document(field, **t))["t",].field_id for t in (before, after)]
+    ids = set()
+    for told in (before, after):
+        default = {"EXISTS_DEFAULT": told["default"]} if "default" in told else {}
+        field = _field("t", told.get("type", "date"), **default)
+        ids.add(parquet_columns(_document(field, **told))["t",].field_id)
 
-    assert ids[0] != ids[1]
+    assert len(ids) == 2
+
+
+def test_a_default_of_a_struct_is_one_of_its_fields() -> None:
+    """Files older than a struct hold its default, and so that of each field."""
+    struct = {"type": "struct", "fields": [_field("x", "long")]}
+    plain = parquet_columns(_document(_field("s", struct)))
+    filled = parquet_columns(_document(_field("s", struct, EXISTS_DEFAULT="named_struct('x', 5)")))
+
+    assert plain["s", "x"].field_id != filled["s", "x"].field_id
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("char(5)", ["other"]),
+        ("CHAR ( 5 )", ["other"]),
+        ("varchar(5)", ["string"]),
+        ("struct<char:string,v:varchar(3)>", ["string"]),
+        ("struct<v:varchar(3),c:char(3)>", ["other"]),
+    ],
+)
+def test_char_is_no_key_and_varchar_is(text: str, kinds: list[str]) -> None:
+    """Whether the blanks at the end of a CHAR value are there depends on the reader."""
+    outer = _field("s", "string", __CHAR_VARCHAR_TYPE_STRING=text)
+    if text.startswith("struct"):
+        fields = [_field("c", "string"), _field("n", "long")]
+        outer["type"] = {"type": "struct", "fields": fields}
+    columns = parquet_columns(_document(outer)).values()
+
+    assert [c.kind for c in columns if c.type == "string"] == kinds
+    assert all(("CHAR" in c.refusal) == (c.kind == "other") for c in columns if c.type == "string")
+    assert [c.kind for c in columns if c.type == "long"] == ["integer"] * text.startswith("struct")
+
+
+def test_the_identity_of_the_specification() -> None:
+    """The examples in docs/spec/format-v1.md are the numbers that are computed."""
+    times = _document(_field("Day", "date"), _field("n", "long", EXISTS_DEFAULT="5"))
+    found = {path: column.field_id for path, column in parquet_columns(times).items()}
+
+    assert found == {("Day",): 640511566727861088, ("n",): 8334954212745353094}
 
 
 def test_names_that_differ_in_case_alone_are_left_out() -> None:

@@ -68,6 +68,12 @@ def _key_column(table: Table, known: Mapping[tuple[str, ...], Column], asked: st
 
 
 def _not_indexable(what: str, column: Column) -> UnsupportedError:
+    if column.refusal:
+        return UnsupportedError(
+            f"{what} of type {column.type} cannot be indexed.",
+            kind=ErrorKind.UNSUPPORTED_TYPE,
+            hint=column.refusal,
+        )
     return UnsupportedError(
         f"{what} of type {column.type} cannot be indexed.",
         kind=ErrorKind.UNSUPPORTED_TYPE,

@@ -30,6 +30,7 @@ class Column:
         kind: The key kind, or ``"other"`` when it cannot be a key.
         scale: Digits after the point, for decimals.
         precision: Digits in all, for decimals.
+        refusal: Why a column whose type could be a key cannot be one; empty for all others.
     """
 
     path: tuple[str, ...]
@@ -38,6 +39,7 @@ class Column:
     kind: str
     scale: int = 0
     precision: int = 18
+    refusal: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -173,6 +173,7 @@ class ParquetTable:
         selection: str = "",
     ) -> DataFrame:
         """Rows of every ``stride``-th selected file: the keys and ``file``."""
+        from pyspark.sql import DataFrame
         from pyspark.sql import functions as F
 
         files = self.live_files(version)
@@ -185,9 +186,10 @@ class ParquetTable:
             F.lit("@"),
             F.unix_millis(told["file_modification_time"]).cast("string"),
         )
-        rows = self._read(**{RAW_READ: raw_read(stride, selection)}).select(
-            *keys_of(columns), identity.alias("file")
-        )
+        whole = self._read(**{RAW_READ: raw_read(stride, selection)})
+        leaf = self._call("parquetLeaf", whole._jdf.queryExecution().analyzed())
+        java = self._call("rows", self._spark._jsparkSession, leaf)
+        rows = DataFrame(java, self._spark).select(*keys_of(columns), identity.alias("file"))
         total = pc.sum(files.column("size")).as_py() or 0
         return in_larger_tasks(rows, total_bytes=total / stride, split_bytes=split_bytes)
 

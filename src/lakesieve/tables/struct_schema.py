@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 from collections import Counter
+from dataclasses import dataclass
 from typing import Any
 
 from lakesieve.errors import ErrorKind, UnsupportedError
@@ -46,12 +47,25 @@ SPARK_KINDS = {
 }
 """Key kinds of Spark's types by their names; decimals are told by theirs."""
 
-# a schema given by hand may make larger numbers into such ones by cutting bits off
+_OF_STRINGS = frozenset({"char", "collation"})
+# larger numbers may be made into such ones by cutting bits off
 _NARROW = frozenset({"byte", "short"})
+_PLAIN_TIMES = "CORRECTED CORRECTED"
 _TIMES = frozenset({"date", "timestamp", "timestamp_ntz"})
 _DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 _PHYSICAL = "delta.columnMapping.physicalName"
 _COLLATIONS = "__COLLATIONS"
+# the type of a whole column in SQL, where it or a part of it is CHAR or VARCHAR
+_SQL_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
+_CHAR = re.compile(r"\bchar\s*\(", re.IGNORECASE)
+# of files that were written before the column was added, as SQL text
+_DEFAULT = "EXISTS_DEFAULT"
+_REFUSALS = {
+    "folder": "The values of a partition column are not in the data files; the table's own "
+    "partition pruning serves it.",
+    "char": "Readers differ about the blanks at the end of CHAR values; use STRING or VARCHAR.",
+    "collation": "Strings can be indexed that compare by their bytes (UTF8_BINARY).",
+}
 _DEEPEST_SCHEMA = 64
 
 
@@ -115,62 +129,117 @@ def parquet_columns(document: str) -> dict[tuple[str, ...], Column]:
     return _columns(json.loads(document), "")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Field:
+    """A field of the schema on the way to a column.
+
+    Args:
+        path: Names from the top-level column down to the field.
+        stored: The same names in the data files.
+        type: The name of its type.
+        defaults: Of the columns that lead to it, where older files lack them.
+        refusal: Why it cannot be a key; see ``_REFUSALS``.
+        inner: Its own fields.
+    """
+
+    path: tuple[str, ...] = ()
+    stored: tuple[str, ...] = ()
+    type: str = "struct"
+    defaults: tuple[tuple[int, str], ...] = ()
+    refusal: str = ""
+    inner: tuple[dict[str, Any], ...] = ()
+
+
 def _columns(told: dict[str, Any], physical_key: str) -> dict[tuple[str, ...], Column]:
     found: dict[tuple[str, ...], Column] = {}
-    unread: list[tuple[tuple[str, ...], tuple[str, ...], Any]] = [((), (), told["schema"])]
+    unread = [_Field(inner=tuple(told["schema"]["fields"]))]
     while unread:
-        parent, stored_parent, struct = unread.pop()
-        for field in struct["fields"]:
-            path = (*parent, field["name"])
-            stored = (*stored_parent, _stored_name(field, physical_key))
-            found[path] = _column(told, field, path, stored)
-            if found[path].type == "struct" and len(path) < _DEEPEST_SCHEMA:
-                unread.append((path, stored, field["type"]))
+        parent = unread.pop()
+        for written in parent.inner:
+            field = _field(told, written, parent, physical_key)
+            found[field.path] = _column(told, field)
+            if field.inner and len(field.path) < _DEEPEST_SCHEMA:
+                unread.append(field)
     seen = Counter(column.field_id for column in found.values())
     # names that differ in case alone, read regardless of case
     return {path: column for path, column in found.items() if seen[column.field_id] == 1}
 
 
-def _stored_name(field: dict[str, Any], physical_key: str) -> str:
-    return str((field.get("metadata") or {}).get(physical_key, field["name"]))
-
-
-def _column(
-    told: dict[str, Any], field: dict[str, Any], path: tuple[str, ...], stored: tuple[str, ...]
-) -> Column:
-    written = field["type"]
-    name = written["type"] if isinstance(written, dict) else written
-    decimal = _DECIMAL.fullmatch(name)
-    kind = "decimal" if decimal else SPARK_KINDS.get(name, "other")
-    in_folder = len(path) == 1 and field["name"] in told["partitioning"]
-    if _COLLATIONS in (field.get("metadata") or {}) or (in_folder and kind == "timestamp"):
-        # a folder's time is text without a zone: what it says depends on who reads it
-        kind = "other"
-    precision, scale = map(int, decimal.groups()) if decimal else (18, 0)
-    return Column(
+def _field(
+    told: dict[str, Any], written: dict[str, Any], parent: _Field, physical_key: str
+) -> _Field:
+    metadata = written.get("metadata") or {}
+    kind = written["type"]
+    name = kind["type"] if isinstance(kind, dict) else kind
+    path = (*parent.path, written["name"])
+    defaults = parent.defaults
+    if _DEFAULT in metadata:
+        defaults = (*defaults, (len(path), str(metadata[_DEFAULT])))
+    refusal = parent.refusal
+    if len(path) == 1 and written["name"] in told["partitioning"]:
+        refusal = "folder"
+    elif _COLLATIONS in metadata:
+        refusal = "collation"
+    elif _CHAR.search(str(metadata.get(_SQL_TYPE, ""))):
+        # of a struct, which of its fields it is does not matter: all of its strings
+        refusal = "char"
+    return _Field(
         path=path,
-        field_id=_identity(told, stored, name, kind, in_folder=in_folder),
+        stored=(*parent.stored, str(metadata.get(physical_key, written["name"]))),
         type=name,
-        kind=kind,
-        scale=scale,
-        precision=precision,
+        defaults=defaults,
+        refusal=refusal,
+        inner=tuple(kind["fields"]) if name == "struct" else (),
     )
 
 
-def _identity(
-    told: dict[str, Any], stored: tuple[str, ...], name: str, kind: str, *, in_folder: bool
-) -> int:
-    """A number for where and how the values of a column are read, for want of field ids."""
-    folded = stored if told["case"] == "true" else tuple(part.lower() for part in stored)
-    parts: list[Any] = [told["case"], folded]
-    if in_folder:
+def _column(told: dict[str, Any], field: _Field) -> Column:
+    decimal = _DECIMAL.fullmatch(field.type)
+    kind = "decimal" if decimal else SPARK_KINDS.get(field.type, "other")
+    refusal = field.refusal
+    if kind == "other" or (refusal in _OF_STRINGS and kind != "string"):
+        refusal = ""
+    precision, scale = map(int, decimal.groups()) if decimal else (18, 0)
+    return Column(
+        path=field.path,
+        field_id=_identity(told, field, kind),
+        type=field.type,
+        kind="other" if refusal else kind,
+        scale=scale,
+        precision=precision,
+        refusal=_REFUSALS.get(refusal, ""),
+    )
+
+
+def _identity(told: dict[str, Any], field: _Field, kind: str) -> int:
+    """A number for where and how the values of a column are read, for want of field ids.
+
+    ``docs/spec/format-v1.md``, "Identity of a field", says what goes into it.
+    """
+    exact = told["case"] == "true"
+    document: dict[str, Any] = {
+        "name": [part if exact else part.lower() for part in field.stored],
+        "case": "exact" if exact else "folded",
+    }
+    if field.refusal == "folder":
         # text, which another type may read as another value
-        parts.append(f"folder {name}")
-    elif name in _NARROW and "mapping" not in told:
-        parts.append(name)
-    elif kind in _TIMES:
-        parts.append(told["times"])
-    if "promotes" in told and kind != "integer":
-        parts.append(f"as {name}")
-    digest = hashlib.sha256(json.dumps(parts).encode()).digest()
-    return int.from_bytes(digest[:8], "big") >> 1
+        document |= {"from": "folder", "type": field.type}
+    elif _type_matters(told, field, kind):
+        document["type"] = field.type
+    if kind in _TIMES and told["times"] != _PLAIN_TIMES:
+        document["times"] = told["times"]
+    if field.defaults:
+        # a reader that knows no default, or another one, finds other values in the same files
+        document["defaults"] = field.defaults
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
+
+
+def _type_matters(told: dict[str, Any], field: _Field, kind: str) -> bool:
+    """Whether the same bytes may be other values under another type of the same kind."""
+    if "mapping" in told:
+        return False
+    if "promotes" in told:
+        return kind != "integer" or field.type in _NARROW
+    # a schema given by hand may read unsigned numbers as signed, or cut bits off
+    return kind == "integer"

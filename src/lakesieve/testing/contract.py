@@ -36,6 +36,8 @@ class Driver(Protocol):
     """Whether older versions can be read."""
     reads_changed_files: bool
     """Whether a file whose rows were changed is read by every query until it is compacted."""
+    stores_partition_values: bool
+    """Whether data files hold the values of partition columns."""
 
     @property
     def entry(self) -> str:
@@ -202,8 +204,14 @@ class TableContract:
         table = make_table()
         table.create(rows_of(spark, 0, folders=True), "p")
         table.append(rows_of(spark, files=3, folders=True))
-        columns = ("i", "s", "d", "p")
+        columns: tuple[str, ...] = ("i", "s", "d")
         self.index_each(spark, table, columns)
+        if table.stores_partition_values:
+            columns = (*columns, "p")
+            self.index_each(spark, table, ("p",))
+        else:
+            refused = _refusal(lambda: ls.create_index(table.name, ["p"], spark=spark))
+            assert refused == "unsupported-type"
 
         self.check_generated(spark, [table.relation()], columns, type(table).__name__)
         conditions = (

@@ -20,6 +20,7 @@ class HudiDriver:
     can_rename = False
     has_versions = True
     reads_changed_files = False
+    stores_partition_values = False
     kind = "COPY_ON_WRITE"
     settings: dict[str, str] = {}  # noqa: RUF012 - those of a subclass
 

@@ -14,6 +14,7 @@ import org.apache.spark.sql.RuntimeConfig;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.execution.datasources.CatalogFileIndex;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
@@ -44,6 +45,11 @@ public final class FileScans {
     if (leaves.size() != 1) return null;
     LogicalPlan leaf = (LogicalPlan) leaves.apply(0);
     return isParquet(leaf) ? leaf : null;
+  }
+
+  /** The rows of a leaf alone: a catalog table may have more above it, such as padding of CHAR. */
+  public static Dataset rows(SparkSession spark, LogicalPlan leaf) {
+    return Dataset.ofRows((org.apache.spark.sql.classic.SparkSession) spark, leaf);
   }
 
   /** True for a leaf that reads Parquet files listed by Spark itself. */

@@ -1,0 +1,166 @@
+"""Files that two readers read differently: an index made by one is not used for the other."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import lakesieve as ls
+from lakesieve.errors import ErrorKind, UnsupportedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@pytest.fixture
+def entry(spark: SparkSession) -> Iterator[str]:
+    """A name in the session's own catalog, dropped afterwards."""
+    name = "spark_catalog.default.readers"
+    spark.sql(f"DROP TABLE IF EXISTS {name}")
+    yield name
+    ls.disable(spark)
+    spark.sql(f"DROP TABLE IF EXISTS {name}")
+
+
+def _alike(spark: SparkSession, rows: Callable[[], DataFrame]) -> tuple[int, int]:
+    """Insist on equal rows with skipping off and on; tells how many, and files read."""
+    ls.disable(spark)
+    expected = sorted(map(repr, rows().collect()))
+    ls.enable(spark)
+    actual = sorted(map(repr, rows().collect()))
+    pruned = ls.last_pruning(spark)
+    ls.disable(spark)
+    assert actual == expected
+    assert "internal-error" not in {str(r.code) for p in pruned for r in p.reasons}
+    return len(actual), sum(scan.files_read for scan in pruned)
+
+
+def test_a_default_is_known_to_the_catalog_alone(
+    spark: SparkSession, entry: str, tmp_path: Path
+) -> None:
+    """Files older than a column hold its default for one reader, and nulls for another."""
+    folder = tmp_path / "t"
+    spark.sql(f"CREATE TABLE {entry} (a INT, s STRUCT<x: INT>) USING parquet LOCATION '{folder}'")
+    spark.sql(f"INSERT INTO {entry} SELECT /*+ COALESCE(1) */ id, null FROM range(5)")
+    spark.sql(f"ALTER TABLE {entry} ADD COLUMNS (b INT DEFAULT 5)")
+    spark.sql(f"INSERT INTO {entry} SELECT /*+ COALESCE(1) */ id, null, 7 FROM range(5)")
+    ls.create_index(entry, ["b"], spark=spark)
+    by_path = spark.read.schema("a int, b int")
+
+    assert _alike(spark, lambda: spark.table(entry).where("b = 5")) == (5, 1)
+    assert _alike(spark, lambda: spark.table(entry).where("b IS NULL")) == (0, 0)
+    assert _alike(spark, lambda: by_path.parquet(str(folder)).where("b IS NULL")) == (5, 2)
+    spark.sql(f"ALTER TABLE {entry} ALTER COLUMN b SET DEFAULT 6")
+    # what older files hold does not follow
+    assert _alike(spark, lambda: spark.table(entry).where("b = 5")) == (5, 1)
+
+
+def test_a_partition_that_moved_keeps_its_rows(
+    spark: SparkSession, entry: str, tmp_path: Path
+) -> None:
+    """A folder says nothing of the partition that a catalog makes of it."""
+    spark.sql(
+        f"CREATE TABLE {entry} (k BIGINT, p INT) USING parquet PARTITIONED BY (p) "
+        f"LOCATION '{tmp_path / 't'}'"
+    )
+    spark.sql(f"INSERT INTO {entry} SELECT /*+ COALESCE(1) */ id, id % 2 FROM range(20)")
+    with pytest.raises(UnsupportedError, match="The column p of type integer") as caught:
+        ls.create_index(entry, ["k", "p"], spark=spark)
+    assert "not in the data files" in caught.value.hint
+    ls.create_index(entry, ["k"], spark=spark)
+
+    spark.sql(f"ALTER TABLE {entry} PARTITION (p=1) SET LOCATION '{tmp_path / 't' / 'p=0'}'")
+
+    assert _alike(spark, lambda: spark.table(entry).where("p = 1 AND k = 4"))[0] == 1
+    assert _alike(spark, lambda: spark.table(entry).where("p = 1 AND k = 5"))[0] == 0
+    assert ls.find_files(entry, "p = 1 AND k = 4", spark=spark).paths != []
+
+
+def test_a_partition_column_inside_the_file_is_not_looked_up(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """What a reader of one folder finds in its files, a reader of all finds in the folders."""
+    for part in (1, 2):
+        folder = tmp_path / "t" / f"p={part}"
+        folder.mkdir(parents=True)
+        pq.write_table(pa.table({"k": [part], "p": [9]}), folder / "0.parquet")
+    inner = f"parquet:{tmp_path / 't' / 'p=1'}"
+    ls.create_index(inner, ["p"], spark=spark, location=str(tmp_path / "indexes"))
+
+    assert ls.find_files(inner, "p = 1", spark=spark, location=str(tmp_path / "indexes")).total == 1
+    with pytest.raises(UnsupportedError, match="partition column"):
+        ls.create_index(f"parquet:{tmp_path / 't'}", ["p"], spark=spark)
+
+
+@pytest.mark.parametrize("provider", ["delta", "parquet"])
+def test_char_columns_are_not_indexed(
+    spark: SparkSession, entry: str, tmp_path: Path, provider: str
+) -> None:
+    """Padded or not, the rows of a CHAR column are found, and other columns can be indexed."""
+    spark.sql(
+        f"CREATE TABLE {entry} (c CHAR(5), v VARCHAR(5), s STRUCT<c: CHAR(3), n: INT>, k INT) "
+        f"USING {provider} LOCATION '{tmp_path / 't'}'"
+    )
+    rows = "'ab', 'ab', named_struct('c', 'x', 'n', id), CAST(id AS INT)"
+    spark.sql(f"INSERT INTO {entry} SELECT /*+ REPARTITION(3) */ {rows} FROM range(30)")
+    for column in ("c", "s.c"):
+        with pytest.raises(UnsupportedError, match=f"The column {column} of type string") as caught:
+            ls.create_index(entry, [column], spark=spark)
+        assert caught.value.kind is ErrorKind.UNSUPPORTED_TYPE
+        assert "CHAR" in caught.value.hint
+    for column in ("k", "v", "s.n"):
+        ls.create_index(entry, [column], spark=spark)
+    by_path = spark.read.format(provider).load(str(tmp_path / "t"))
+
+    for frame in (spark.table(entry), by_path):
+        assert _alike(spark, partial(frame.where, "k = 7")) == (1, 1)
+        # Spark hides the fields of such a struct below its padding
+        assert _alike(spark, partial(frame.where, "s.n = 7"))[0] == 1
+        assert _alike(spark, partial(frame.where, "v = 'ab'"))[0] == 30
+        assert _alike(spark, partial(frame.where, "v = 'absent'")) == (0, 0)
+        for where in ("c = 'ab'", "c = 'ab   '", "s.c = 'x'", "s.c = 'x  '"):
+            _alike(spark, partial(frame.where, where))
+    assert len(ls.find_files(entry, "c = 'ab'", spark=spark).paths) == 3
+    assert len(ls.find_files(entry, "c = 'ab' AND k = 7", spark=spark).paths) == 1
+
+
+def test_an_index_by_path_is_not_used_where_char_is_padded(
+    spark: SparkSession, entry: str, tmp_path: Path
+) -> None:
+    """Values that another writer left unpadded are found by the padded text."""
+    folder = tmp_path / "t"
+    folder.mkdir()
+    for number, text in enumerate(("ab", "cd", "ef")):
+        pq.write_table(pa.table({"c": [text] * 3}), folder / f"{number}.parquet")
+    ls.create_index(f"parquet:{folder}", ["c"], spark=spark)
+    spark.sql(f"CREATE TABLE {entry} (c CHAR(5)) USING parquet LOCATION '{folder}'")
+    by_path = spark.read.parquet(str(folder))
+
+    assert _alike(spark, lambda: by_path.where("c = 'ab'")) == (3, 1)
+    for text in ("ab", "ab   "):
+        assert _alike(spark, partial(spark.table(entry).where, f"c = '{text}'"))[0] == 3
+    assert len(ls.find_files(entry, "c = 'ab   '", spark=spark).paths) == 3
+
+
+def test_unsigned_numbers_are_other_ones_under_a_given_schema(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Numbers that a schema given by hand reads as negative are looked up as nothing else."""
+    folder = tmp_path / "t"
+    folder.mkdir()
+    for number, first in enumerate((0, 2**32 - 3)):
+        values = pa.array([first, first + 1, first + 2], pa.uint32())
+        # Spark fails on a dictionary of them
+        pq.write_table(pa.table({"k": values}), folder / f"{number}.parquet", use_dictionary=False)
+    ls.create_index(f"parquet:{folder}", ["k"], spark=spark)
+    inferred, given = spark.read, spark.read.schema("k int")
+
+    assert _alike(spark, lambda: inferred.parquet(str(folder)).where("k = 4294967295")) == (1, 1)
+    _alike(spark, lambda: given.parquet(str(folder)).where("k = -1"))
