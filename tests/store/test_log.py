@@ -18,6 +18,7 @@ from lakesieve.errors import (
     StorageError,
 )
 from lakesieve.format import pack, unpack
+from lakesieve.index import IndexRegistry, ReasonCode
 from lakesieve.storage import Storage, local_path, open_storage
 from lakesieve.store import BlockCache, Changes, IndexReader, IndexStore
 
@@ -152,6 +153,56 @@ def test_a_later_format_is_refused(store: IndexStore) -> None:
     path.write_text(json.dumps({**json.loads(path.read_text()), "format_version": 2}))
 
     with pytest.raises(IndexFormatError, match="Upgrade"):
+        store.snapshot()
+
+
+def _kind(body: dict[str, Any]) -> None:
+    # a later kind of index may say more, or other things, of itself
+    body["definition"] = {"kind": "bloom", "bits": 12}
+
+
+def _unit(body: dict[str, Any]) -> None:
+    body["add_catalogues"][0] |= {"unit": "row-group", "groups": 40}
+
+
+@pytest.mark.parametrize("change", [_kind, _unit])
+def test_later_kinds_and_units_are_too_new(
+    store: IndexStore, change: Callable[[dict[str, Any]], None]
+) -> None:
+    """An index of a kind or with units that this version does not know is not damaged."""
+    store.create(DEFINITION, batch(store.storage, 0))
+    path = _commit_path(store)
+    body = unpack(path.read_bytes(), "x")
+    change(body)
+    path.write_bytes(pack(body))
+
+    with pytest.raises(IndexFormatError, match="Upgrade") as caught:
+        store.snapshot()
+    assert caught.value.kind is ErrorKind.TOO_NEW
+    folder = local_path(store.storage.location).parent
+    registry = IndexRegistry([str(folder.parent)])
+    found, reasons = registry.indexes("memory://nothing-here", folder.name)
+    assert found == []
+    assert [reason.code for reason in reasons] == [ReasonCode.INDEX_TOO_NEW]
+
+
+@pytest.mark.parametrize(("where", "name"), [("definition", "kind"), ("add_catalogues", "unit")])
+@pytest.mark.parametrize("value", [None, 7])
+def test_kind_and_unit_are_required(
+    store: IndexStore, where: str, name: str, value: int | None
+) -> None:
+    """Without its kind or unit, or with one that is no text, an index is damaged."""
+    store.create(DEFINITION, batch(store.storage, 0))
+    path = _commit_path(store)
+    body = unpack(path.read_bytes(), "x")
+    entry = body[where] if where == "definition" else body[where][0]
+    if value is None:
+        del entry[name]
+    else:
+        entry[name] = value
+    path.write_bytes(pack(body))
+
+    with pytest.raises(CorruptIndexError, match=r"log/0{20}\.json"):
         store.snapshot()
 
 

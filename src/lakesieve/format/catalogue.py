@@ -12,8 +12,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from lakesieve.errors import IndexFormatError
 from lakesieve.format.documents import corrupt, pack, unpack
-from lakesieve.format.entries import CatalogueEntry, IndexDefinition, SegmentEntry
+from lakesieve.format.entries import (
+    UNIT,
+    CatalogueEntry,
+    IndexDefinition,
+    SegmentEntry,
+    check_known,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -105,6 +112,7 @@ def encode_catalogue(
         writer.write_table(table)
         if definition is not None:
             origin = {
+                "unit": UNIT,
                 "definition": definition.to_json(),
                 "segments": [segment.to_json() for segment in segments],
             }
@@ -154,10 +162,13 @@ def read_origin(data: bytes, path: str) -> tuple[CatalogueEntry, Origin | None]:
 def _origin(told: bytes, entry: CatalogueEntry) -> Origin:
     body = unpack(told, entry.path)
     try:
+        check_known("unit", body["unit"], UNIT)
         segments = tuple(map(SegmentEntry.from_json, body["segments"]))
         if any(segment.catalogue != entry.id for segment in segments):
             raise ValueError("a segment of another catalogue")
         return Origin(definition=IndexDefinition.from_json(body["definition"]), segments=segments)
+    except IndexFormatError:
+        raise
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise corrupt(entry.path, f"it does not say where it is from ({error})") from error
 

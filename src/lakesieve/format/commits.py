@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
+from lakesieve.errors import IndexFormatError
 from lakesieve.format.documents import corrupt
 from lakesieve.format.entries import CatalogueEntry, IndexDefinition, SegmentEntry, checked
 
@@ -72,6 +73,7 @@ class Commit:
         """Read it from the body of a document.
 
         Raises:
+            IndexFormatError: It is of a kind that only a later version knows.
             CorruptIndexError: It is no commit, or names files outside the index.
         """
         try:
@@ -85,6 +87,8 @@ class Commit:
             commit = cls(**checked(cls, plain, skip=set(own)), **own)
             if (commit.definition is None) != bool(commit.parent_id):
                 raise ValueError("a root has a definition and no parent, another the reverse")
+        except IndexFormatError:
+            raise
         except _BROKEN as error:
             raise corrupt(path, f"it is no commit ({error})") from error
         return commit
@@ -125,6 +129,7 @@ class Checkpoint:
         """Read it from the body of a document.
 
         Raises:
+            IndexFormatError: It is of a kind that only a later version knows.
             CorruptIndexError: It is no checkpoint, or names files outside the index.
         """
         try:
@@ -135,5 +140,7 @@ class Checkpoint:
                 "segments": tuple(map(SegmentEntry.from_json, plain.pop("segments"))),
             }
             return cls(**checked(cls, plain, skip=set(own)), **own)
+        except IndexFormatError:
+            raise
         except _BROKEN as error:
             raise corrupt(path, f"it is no checkpoint ({error})") from error

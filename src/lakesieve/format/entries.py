@@ -8,9 +8,12 @@ import re
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
 
+from lakesieve.errors import ErrorKind, IndexFormatError
 from lakesieve.sieve import ABSENT_HITS
 
 __all__ = [
+    "INDEX_KIND",
+    "UNIT",
     "CatalogueEntry",
     "Code",
     "IndexDefinition",
@@ -20,6 +23,12 @@ __all__ = [
     "code_from_json",
     "code_to_json",
 ]
+
+INDEX_KIND = "sieve"
+"""The only kind of index so far: blocks of sorted keys, each with the units that hold them."""
+
+UNIT = "data-file"
+"""What an ordinal names, so far always a whole data file."""
 
 Code = int | bytes
 _SEGMENT = re.compile(r"segments/[0-9a-f]{40}\.sieve")
@@ -82,6 +91,7 @@ class IndexDefinition:
         absent_hits: Share of absent keys that may find a data file.
         compaction: How many deltas there may be before they are merged, or ``auto``.
         borrowed_roots: Roots of other indexes that hold objects of this one, for a clone.
+        kind: What kind of index it is, ``INDEX_KIND``.
     """
 
     name: str
@@ -95,6 +105,7 @@ class IndexDefinition:
     absent_hits: float = ABSENT_HITS
     compaction: str = "8"
     borrowed_roots: tuple[str, ...] = ()
+    kind: str = INDEX_KIND
 
     def to_json(self) -> dict[str, Any]:
         """As a JSON object."""
@@ -105,8 +116,11 @@ class IndexDefinition:
         """Read it.
 
         Raises:
+            IndexFormatError: It is of a kind that only a later version knows.
             ValueError: A field is missing, unknown or of another type.
         """
+        # before anything else, as another kind may have other fields
+        check_known("index", told["kind"], INDEX_KIND)
         plain = dict(told)
         columns = tuple(KeyColumn(**checked(KeyColumn, column)) for column in plain.pop("columns"))
         read = cls(**checked(cls, plain, skip={"columns"}), columns=columns)
@@ -127,6 +141,7 @@ class CatalogueEntry:
         files: Data files in it.
         records: Their rows.
         root: 0 for the index's own root, ``n`` for the ``n``-th borrowed one.
+        unit: What each of its rows is, ``UNIT``.
     """
 
     id: str
@@ -136,6 +151,7 @@ class CatalogueEntry:
     files: int
     records: int
     root: int = 0
+    unit: str = UNIT
 
     def to_json(self) -> dict[str, Any]:
         """As a JSON object."""
@@ -146,8 +162,10 @@ class CatalogueEntry:
         """Read it.
 
         Raises:
+            IndexFormatError: Its units are such as only a later version knows.
             ValueError: A field is missing, unknown or of another type, or the path leads out.
         """
+        check_known("unit", told["unit"], UNIT)
         entry = cls(**checked(cls, told))
         if not _CATALOGUE.fullmatch(entry.path):
             raise ValueError("a path outside the index")
@@ -208,6 +226,28 @@ class SegmentEntry:
         if not ordered or entry.footer_length > entry.size:
             raise ValueError("bounds that are none")
         return entry
+
+
+def check_known(what: str, told: Any, known: str) -> None:
+    """Refuse what only a later version knows.
+
+    Args:
+        what: Of what it is read, in words.
+        told: What was read.
+        known: The only thing that this version knows.
+
+    Raises:
+        IndexFormatError: It is something else.
+        ValueError: It is no text.
+    """
+    if not isinstance(told, str):
+        raise ValueError(f"the {what} is {told!r}")
+    if told != known:
+        raise IndexFormatError(
+            f"The index has the {what} {told!r}; this lakesieve reads {known!r}.",
+            kind=ErrorKind.TOO_NEW,
+            hint="Upgrade lakesieve; scans read every file meanwhile.",
+        )
 
 
 _PLAIN: dict[str, Any] = {
