@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import itertools
 import json
+import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,7 +17,6 @@ from lakesieve.tables.struct_schema import delta_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -267,3 +269,14 @@ def test_files_without_statistics(
 
     assert index.info().rows == 800
     assert both(f"SELECT * FROM {name} WHERE k = 397")[1] == 1
+
+
+def test_a_session_of_delta_alone(tmp_path: Path) -> None:
+    """Without Iceberg's jars an index is built and used, also by pandas-on-Spark."""
+    script = Path(__file__).with_name("delta_alone.py")
+    run = subprocess.run(
+        [sys.executable, str(script), str(tmp_path)], capture_output=True, text=True, check=False
+    )
+
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.endswith("1 of 4 files\n"), run.stdout
