@@ -50,6 +50,7 @@ class ErrorKind(StrEnum):
     STORAGE_FAILED = "storage-failed"
     READ_ONLY = "read-only"
     ALREADY_EXISTS = "already-exists"
+    CREDENTIALS = "credentials"
     # commits
     CONFLICT = "conflict"
     COMMIT_UNKNOWN = "commit-unknown"

@@ -218,6 +218,29 @@ def test_secrets_are_not_told() -> None:
     assert SECRET not in f"{storage!r} {caught.value} {caught.value!r} {caught.value.__cause__}"
 
 
+@pytest.mark.parametrize("server", [name for name in SERVERS if name != "moto"])
+@pytest.mark.parametrize(
+    ("option", "code"),
+    [("secret_access_key", "SignatureDoesNotMatch"), ("access_key_id", "XAdminUserNotFound")],
+)
+def test_refused_credentials_are_named(server: str, option: str, code: str) -> None:
+    """A wrong key is told as such, with the store's own code, and never as a missing object."""
+    good = s3_storage(server)
+    bad = open_storage(good.location, dict(good.options) | {option: "another"})
+    for call in (bad.get, bad.objects, bad.folders, lambda path: bad.create(path, b"1")):
+        with pytest.raises(StorageError, match=code) as caught:
+            call("x")
+        assert caught.value.kind is ErrorKind.CREDENTIALS
+        assert "another" not in str(caught.value)
+
+
+def test_a_missing_bucket_is_named() -> None:
+    """An object in a bucket that does not exist is not merely a missing object."""
+    good = s3_storage("moto")
+    with pytest.raises(StorageError, match="NoSuchBucket"):
+        open_storage("s3://no-such-bucket/x", dict(good.options)).get("x")
+
+
 def test_hadoop_settings_become_options() -> None:
     """The session's S3 settings reach obstore, those of the bucket first; others are left alone."""
     conf = {

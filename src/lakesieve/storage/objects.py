@@ -13,22 +13,20 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-import obstore
-from obstore.exceptions import AlreadyExistsError, PermissionDeniedError, UnauthenticatedError
 from obstore.store import LocalStore, MemoryStore, from_url
 
 from lakesieve.errors import (
     ErrorKind,
     InvalidInputError,
-    LakesieveError,
-    NotFoundError,
     StorageError,
     UnsupportedError,
 )
+from lakesieve.storage.failures import missing, read_only, typed_errors
 from lakesieve.storage.location import normalized
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
     from datetime import datetime
 
 __all__ = ["ObjectInfo", "Storage", "open_storage"]
@@ -182,9 +180,9 @@ class Storage:
             # not through the store nor a Path, which cost more than the rest of a warm look-up
             stat = os.stat(f"{self.location}/{_inside(path)}")  # noqa: PTH116
         except FileNotFoundError as error:
-            raise _missing(f"{self.location}/{path}") from error
+            raise missing(f"{self.location}/{path}") from error
         except OSError as error:
-            raise _read_only(f"{self.location}/{path}") from error
+            raise read_only(f"{self.location}/{path}") from error
         return stat.st_ino, stat.st_mtime_ns, stat.st_size
 
     def create(self, path: str, data: bytes) -> None:
@@ -283,37 +281,15 @@ class Storage:
             try:
                 Path(self.location).mkdir(parents=True, exist_ok=True)
             except OSError as error:
-                raise _read_only(self.location) from error
+                raise read_only(self.location) from error
         with self._typed(path):
             self._store().put(key, data, mode=mode)
 
     def _store(self) -> Any:
         return _open(self.location, self.options)
 
-    @contextlib.contextmanager
-    def _typed(self, path: str) -> Iterator[None]:
-        where = f"{self.location}/{path}"
-        try:
-            yield
-        except LakesieveError:
-            raise
-        except FileNotFoundError as error:
-            raise _missing(where) from error
-        except AlreadyExistsError as error:
-            raise StorageError(f"{where} exists.", kind=ErrorKind.ALREADY_EXISTS) from error
-        except (PermissionError, PermissionDeniedError, UnauthenticatedError) as error:
-            raise _read_only(where) from error
-        except (obstore.exceptions.BaseError, OSError, ValueError) as error:
-            if self.is_local and not Path(self.location).is_dir():
-                raise _missing(where) from error
-            text = str(error).split("\n", 1)[0]
-            if any(sign in text for sign in ("os error 13", "os error 30", "Permission denied")):
-                raise _read_only(where) from error
-            raise StorageError(
-                f"{where}: {text}",
-                kind=ErrorKind.STORAGE_FAILED,
-                hint="Check that the storage is reachable, and try again.",
-            ) from error
+    def _typed(self, path: str) -> AbstractContextManager[None]:
+        return typed_errors(f"{self.location}/{path}", root=self.location)
 
 
 def open_storage(location: str, options: dict[str, str] | None = None) -> Storage:
@@ -366,20 +342,4 @@ def _info(meta: Any) -> ObjectInfo:
         size=int(meta["size"]),
         version=str(meta["e_tag"] or meta["last_modified"]),
         modified=meta["last_modified"],
-    )
-
-
-def _missing(where: str) -> NotFoundError:
-    return NotFoundError(
-        f"{where} does not exist.",
-        kind=ErrorKind.OBJECT_NOT_FOUND,
-        hint="If it was part of an index, rebuild the index.",
-    )
-
-
-def _read_only(where: str) -> StorageError:
-    return StorageError(
-        f"{where} cannot be written or read: permission denied.",
-        kind=ErrorKind.READ_ONLY,
-        hint="Give the index another place (location=, --location), or grant the right.",
     )

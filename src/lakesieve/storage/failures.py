@@ -1,0 +1,144 @@
+"""What an object store says when it fails, as typed errors that name the cause."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import obstore
+from obstore.exceptions import AlreadyExistsError, PermissionDeniedError, UnauthenticatedError
+
+from lakesieve.errors import ErrorKind, LakesieveError, NotFoundError, StorageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["missing", "read_only", "typed_errors"]
+
+_CODE = re.compile(r"<Code>\s*([A-Za-z0-9_.\-]{1,80})\s*</Code>")
+_STATUS = re.compile(r"status code: (\d{3})\b")
+# codes of S3 and of servers that speak its protocol
+_CREDENTIAL_CODES = frozenset(
+    {
+        "AuthorizationHeaderMalformed",
+        "ExpiredToken",
+        "ExpiredTokenException",
+        "InvalidAccessKeyId",
+        "InvalidClientTokenId",
+        "InvalidSecurity",
+        "InvalidToken",
+        "RequestExpired",
+        "RequestTimeTooSkewed",
+        "SignatureDoesNotMatch",
+        "TokenRefreshRequired",
+        "XAdminUserNotFound",
+    }
+)
+_NO_BUCKET = "NoSuchBucket"
+# where a client without credentials looks for those of the machine, on AWS, ECS, EKS and Google
+_MACHINE = ("http://169.254.", "http://[fd00:ec2::254]", "http://metadata.google.internal")
+
+
+@contextlib.contextmanager
+def typed_errors(where: str, *, root: str) -> Iterator[None]:
+    """Turn errors of the store into errors of this package.
+
+    Args:
+        where: What is accessed, for the message.
+        root: Normalized location of the storage's root.
+
+    Raises:
+        NotFoundError: There is no such object.
+        StorageError: Another failure; ``kind`` tells which.
+    """
+    try:
+        yield
+    except LakesieveError:
+        raise
+    except FileNotFoundError as error:
+        raise _refused(where, str(error)) or missing(where) from error
+    except AlreadyExistsError as error:
+        raise StorageError(f"{where} exists.", kind=ErrorKind.ALREADY_EXISTS) from error
+    except (PermissionError, PermissionDeniedError, UnauthenticatedError) as error:
+        raise _refused(where, str(error)) or read_only(where) from error
+    except (obstore.exceptions.BaseError, OSError, ValueError) as error:
+        if root.startswith("/") and not Path(root).is_dir():
+            raise missing(where) from error
+        text = str(error)
+        refused = _refused(where, text)
+        if refused is not None:
+            raise refused from error
+        first = text.split("\n", 1)[0]
+        if any(sign in first for sign in ("os error 13", "os error 30", "Permission denied")):
+            raise read_only(where) from error
+        code = _CODE.search(text)
+        told = f"{first} ({code.group(1)})" if code else first
+        raise StorageError(
+            f"{where}: {told}",
+            kind=ErrorKind.STORAGE_FAILED,
+            hint="Check that the storage is reachable, and try again.",
+        ) from error
+
+
+def _refused(where: str, text: str) -> StorageError | None:
+    """The error where the store does not know the caller, or its bucket; else none."""
+    found = _CODE.search(text)
+    code = found.group(1) if found else ""
+    status = _STATUS.search(text)
+    number = status.group(1) if status else ""
+    if any(address in text for address in _MACHINE):
+        return StorageError(
+            f"{where}: no credentials are set, and this machine has none.",
+            kind=ErrorKind.CREDENTIALS,
+            hint="Set those of the table's catalog (s3.access-key-id), of Hadoop "
+            "(fs.s3a.access.key) or of the environment.",
+        )
+    if code in _CREDENTIAL_CODES or (number == "401" and not code):
+        return StorageError(
+            f"{where}: the store refuses the credentials ({code or 'status 401'}).",
+            kind=ErrorKind.CREDENTIALS,
+            hint="Check the access key, the secret key, the session token and its expiry, and the "
+            "region.",
+        )
+    if code == _NO_BUCKET:
+        return StorageError(
+            f"{where}: there is no such bucket ({code}).",
+            kind=ErrorKind.STORAGE_FAILED,
+            hint="Check the bucket's name and the endpoint.",
+        )
+    if number == "403":
+        return StorageError(
+            f"{where} cannot be written or read: permission denied ({code or 'status 403'}).",
+            kind=ErrorKind.READ_ONLY,
+            hint="Check the credentials; give the index another place (location=, --location), "
+            "or grant the right.",
+        )
+    return None
+
+
+def missing(where: str) -> NotFoundError:
+    """The error for an object that does not exist.
+
+    Args:
+        where: The object.
+    """
+    return NotFoundError(
+        f"{where} does not exist.",
+        kind=ErrorKind.OBJECT_NOT_FOUND,
+        hint="If it was part of an index, rebuild the index.",
+    )
+
+
+def read_only(where: str) -> StorageError:
+    """The error for a place that this process may not write to or read.
+
+    Args:
+        where: The place.
+    """
+    return StorageError(
+        f"{where} cannot be written or read: permission denied.",
+        kind=ErrorKind.READ_ONLY,
+        hint="Give the index another place (location=, --location), or grant the right.",
+    )
