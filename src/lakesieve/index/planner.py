@@ -26,7 +26,7 @@ from lakesieve.index.reasons import Reason, ReasonCode
 from lakesieve.predicate import AllOf, AnyOf, Everything, Leaf, Nothing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from lakesieve.format import KeyColumn
     from lakesieve.index.opened import OpenedIndex
@@ -118,7 +118,12 @@ def _type_changed(name: str, column: KeyColumn, now: str) -> Reason:
     )
 
 
-def plan_files(truth: Truth, indexes: Sequence[UsableIndex]) -> Plan:
+def plan_files(
+    truth: Truth,
+    indexes: Sequence[UsableIndex],
+    *,
+    visit: Callable[[OpenedIndex | None], None] = lambda _: None,
+) -> Plan:
     """Evaluate a predicate on all files that its indexes cover.
 
     Every index takes part whose leading column the predicate tells of; their answers intersect.
@@ -126,6 +131,7 @@ def plan_files(truth: Truth, indexes: Sequence[UsableIndex]) -> Plan:
     Args:
         truth: Where the predicate is true, leaves by field id.
         indexes: The indexes that fit the table.
+        visit: Called with each index before it is read, and with ``None`` after all were.
     """
     where = on_keys(truth, indexes)
     reasons: list[Reason] = []
@@ -135,6 +141,7 @@ def plan_files(truth: Truth, indexes: Sequence[UsableIndex]) -> Plan:
     fields = range(len(indexes)) if isinstance(where, Nothing) else sorted(_fields(where))
     for number in fields:
         index = indexes[number].index
+        visit(index)
         try:
             index.paths()
             told = {leaf: index.may_match(leaf.ranges) for leaf in _leaves(where, number)}
@@ -147,6 +154,7 @@ def plan_files(truth: Truth, indexes: Sequence[UsableIndex]) -> Plan:
             reasons.append(_too_large(index, told.keys() - small.keys()))
         if small or not told:
             good[number] = index
+    visit(None)
     if not good:
         if not reasons:
             reasons.append(_no_predicate(indexes))

@@ -28,6 +28,7 @@ class ReasonCode(StrEnum):
     JOIN_UNSUPPORTED = "join-unsupported"
     DELETES_JOINED = "deletes-joined"
     DELETES_LEFT = "deletes-left"
+    PLANNING_TIMEOUT = "planning-timeout"
     SCAN_UNSUPPORTED = "scan-unsupported"
     REFRESH_FAILED = "refresh-failed"
     INTERNAL_ERROR = "internal-error"

@@ -6,20 +6,20 @@ import re
 import threading
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError, NotFoundError
 from lakesieve.index.opened import OpenedIndex
 from lakesieve.index.planner import READ_FAILURES, broken_index
-from lakesieve.storage import Storage, open_storage
+from lakesieve.index.reasons import Reason, ReasonCode
+from lakesieve.storage import Background, Storage, all_at_once, open_storage
 from lakesieve.store import BlockCache, IndexReader, IndexStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     StorageOptions = Callable[[str], dict[str, str]]
-
-    from lakesieve.index.reasons import Reason
 
 __all__ = ["FOLDER", "IndexRegistry", "index_storage", "roots_of"]
 
@@ -28,6 +28,9 @@ FOLDER = "_lakesieve"
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,127}")
 _REMOTE_SECONDS = 10.0
+_REST_SECONDS = 30.0
+# of the time for planning, where a table's indexes may stand in several places
+_LOOK_UP_SHARE = 0.25
 
 
 def roots_of(
@@ -67,6 +70,18 @@ def index_storage(root: Storage, name: str) -> Storage:
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class _Opened:
+    """The indexes of one root, and why others are not among them."""
+
+    indexes: tuple[OpenedIndex, ...] = ()
+    reasons: tuple[Reason, ...] = ()
+
+
+def _parent(location: str) -> str:
+    return location.rpartition("/")[0]
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class _Entry:
     """An opened index, and what changes when its log does."""
 
@@ -80,6 +95,10 @@ class IndexRegistry:
     On local storage the logs are looked at in every call; on object stores at most every ten
     seconds, which can only cost speed: an older index state is a smaller one, never a wrong one.
 
+    Nothing is locked while storage is read. A root on an object store is opened once, whoever
+    waits for it, in a thread that goes on when nobody waits any more. After one that failed or was
+    not awaited, its root is left alone for half a minute, or until it is opened after all.
+
     Args:
         locations: Further roots to search.
         options: Tells the settings with which a location is reached.
@@ -92,7 +111,10 @@ class IndexRegistry:
         self._options = options
         self._cache = BlockCache()
         self._entries: dict[str, _Entry] = {}
-        self._answers: dict[tuple[str, str], tuple[float, list[OpenedIndex], list[Reason]]] = {}
+        # by the location of a root on an object store
+        self._answers: dict[str, tuple[float, _Opened]] = {}
+        self._running: dict[str, Background[_Opened]] = {}
+        self._resting: dict[str, tuple[float, Reason]] = {}
         self._lock = threading.Lock()
 
     @property
@@ -101,38 +123,134 @@ class IndexRegistry:
         return self._locations
 
     def indexes(
-        self, table_location: str, table_uuid: str
+        self, table_location: str, table_uuid: str, *, until: float | None = None
     ) -> tuple[list[OpenedIndex], list[Reason]]:
-        """All indexes of a table, and coded reasons for those that cannot be opened."""
-        key = (table_location, table_uuid)
-        with self._lock:
-            told = self._answers.get(key)
-            if told is not None and time.monotonic() < told[0]:
-                return told[1], told[2]
-            found: list[OpenedIndex] = []
-            reasons: list[Reason] = []
-            remote = False
-            for root in roots_of(table_location, table_uuid, self._locations, self._options):
-                remote = remote or not root.is_local
-                self._open_all(root, found, reasons)
-            if remote:
-                self._answers[key] = (time.monotonic() + _REMOTE_SECONDS, found, reasons)
-            return found, reasons
+        """All indexes of a table, and coded reasons for those that cannot be opened.
 
-    def _open_all(self, root: Storage, found: list[OpenedIndex], reasons: list[Reason]) -> None:
+        Args:
+            table_location: Root of the table.
+            table_uuid: Its identity.
+            until: How long to wait for storage, as ``time.monotonic()`` has it; ``None`` is without
+                end, and tries roots that are left alone, too.
+        """
+        indexes: list[OpenedIndex] = []
+        reasons: list[Reason] = []
+        roots = roots_of(table_location, table_uuid, self._locations, self._options)
+        # all of them at once
+        started = [self._start(root, patient=until is None) for root in roots]
+        if until is not None and len(roots) > 1:
+            # the others are of use only while there is time for look-ups
+            until -= (until - time.monotonic()) * _LOOK_UP_SHARE
+        for root, task in zip(roots, started, strict=True):
+            if task is None:
+                opened = self._known(root)
+            elif task.wait(until):
+                opened = task.result()
+            else:
+                opened = _Opened(reasons=(self.rest(root),))
+                if task.is_done:
+                    self.wake(root)
+            indexes.extend(opened.indexes)
+            reasons.extend(opened.reasons)
+        return indexes, reasons
+
+    def rest(self, root: Storage) -> Reason:
+        """Leave a root alone for a while that was waited for in vain.
+
+        Args:
+            root: The folder of a table's indexes.
+
+        Returns:
+            The coded reason for doing without its indexes.
+        """
+        reason = Reason(
+            code=ReasonCode.PLANNING_TIMEOUT,
+            detail=f"{root.location} did not answer in time; it is tried again later",
+        )
+        if not root.is_local:
+            with self._lock:
+                self._resting[root.location] = (time.monotonic() + _REST_SECONDS, reason)
+        return reason
+
+    def wake(self, root: Storage) -> None:
+        """Use a root again that has answered after all."""
+        with self._lock:
+            self._resting.pop(root.location, None)
+
+    def _known(self, root: Storage) -> _Opened:
+        """What needs no waiting for an object store."""
+        if root.is_local:
+            return self._open_all(root)
+        with self._lock:
+            rest = self._resting.get(root.location)
+            answer = self._answers.get(root.location)
+        if rest is not None:
+            return _Opened(reasons=(rest[1],))
+        return answer[1] if answer is not None else _Opened()
+
+    def _start(self, root: Storage, *, patient: bool) -> Background[_Opened] | None:
+        """Open a root on an object store in the background, unless its indexes are known."""
+        if root.is_local:
+            return None
+        now = time.monotonic()
+        with self._lock:
+            self._forget(now)
+            if root.location in self._answers:
+                return None
+            if root.location in self._resting and not patient:
+                return None
+            task = self._running.get(root.location)
+            if task is None:
+                task = Background(lambda: self._open_remote(root))
+                self._running[root.location] = task
+            return task
+
+    def _forget(self, now: float) -> None:
+        """Drop what is over; the lock is held."""
+        for known in (self._answers, self._resting):
+            for location in [place for place, told in known.items() if told[0] <= now]:
+                del known[location]
+
+    def _open_remote(self, root: Storage) -> _Opened:
+        try:
+            opened = self._open_all(root)
+        except BaseException:
+            with self._lock:
+                del self._running[root.location]
+            raise
+        failed = [r for r in opened.reasons if r.code == ReasonCode.INDEX_UNREADABLE]
+        with self._lock:
+            now = time.monotonic()
+            del self._running[root.location]
+            self._resting.pop(root.location, None)
+            if failed and not opened.indexes:
+                self._resting[root.location] = (now + _REST_SECONDS, failed[0])
+            else:
+                self._answers[root.location] = (now + _REMOTE_SECONDS, opened)
+        return opened
+
+    def _open_all(self, root: Storage) -> _Opened:
         try:
             names = sorted(n for n in root.folders("") if _NAME.fullmatch(n))
         except LakesieveError as error:
-            reasons.append(broken_index(root.location, error))
-            return
-        for name in names:
-            try:
-                index = self._open(root.child(name))
-            except READ_FAILURES as error:
-                reasons.append(broken_index(name, error))
-            else:
-                if index is not None:
-                    found.append(index)
+            return _Opened(reasons=(broken_index(root.location, error),))
+        with self._lock:
+            places = {root.child(name).location for name in names}
+            for location in [place for place in self._entries if _parent(place) == root.location]:
+                if location not in places:
+                    del self._entries[location]
+        opening = [partial(self._try_open, root.child(name), name) for name in names]
+        opened = [one() for one in opening] if root.is_local else all_at_once(opening)
+        return _Opened(
+            indexes=tuple(one for one in opened if isinstance(one, OpenedIndex)),
+            reasons=tuple(one for one in opened if isinstance(one, Reason)),
+        )
+
+    def _try_open(self, storage: Storage, name: str) -> OpenedIndex | Reason | None:
+        try:
+            return self._open(storage)
+        except READ_FAILURES as error:
+            return broken_index(name, error)
 
     def _open(self, storage: Storage) -> OpenedIndex | None:
         store = IndexStore(storage)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
+import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,15 +23,21 @@ from lakesieve.index import (
 )
 from lakesieve.predicate import ColumnType, all_of, bind, from_catalyst, truth
 from lakesieve.predicate import told as told_truth
+from lakesieve.storage import Background
 from lakesieve.tables.schemas import columns_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from lakesieve.index import UsableIndex
+    from lakesieve.index import OpenedIndex, UsableIndex
+    from lakesieve.storage import Storage
     from lakesieve.tables import Column
 
 __all__ = ["Pruner", "pruning_rows"]
+
+
+# of one table; more of them would hardly come back sooner
+_MAX_LATE = 4
 
 
 class Pruner:
@@ -49,6 +57,9 @@ class Pruner:
     ) -> None:
         self._registry = IndexRegistry(locations, options)
         self._options = options
+        # by the location of a table: what nobody waits for any more
+        self._late: dict[str, list[_Look]] = {}
+        self._lock = threading.Lock()
 
     def relocate(
         self, locations: Iterable[str], options: Callable[[str], dict[str, str]] | None = None
@@ -72,21 +83,58 @@ class Pruner:
     def answer(self, request: str) -> str:
         """Answer one request; see ``PruningRule.java`` for the protocol."""
         asked = json.loads(request)
+        until = time.monotonic() + float(asked["seconds"])
         known = set(asked["catalogs"])
         catalogs: dict[str, str] = {}
-        scans = []
-        for scan in asked["scans"]:
+        # all at once: a table whose storage hangs takes no time from the others
+        looking = [self._start(scan, until, known, catalogs) for scan in asked["scans"]]
+        scans = [
+            self._finish(scan, look, until)
+            for scan, look in zip(asked["scans"], looking, strict=True)
+        ]
+        needed = {scan.get("catalog") for scan in scans}
+        sent = {name: catalogs[name] for name in needed if name in catalogs}
+        return json.dumps({"catalogs": sent, "scans": scans})
+
+    def _start(
+        self, scan: dict[str, Any], until: float, known: set[str], catalogs: dict[str, str]
+    ) -> _Look | None:
+        """Answer for a scan in the background; ``None`` when too many of its table wait already."""
+        table = scan["location"]
+        if until <= time.monotonic():
+            return None
+        with self._lock:
+            self._late = {
+                place: left
+                for place, looks in self._late.items()
+                if (left := [look for look in looks if not look.task.is_done])
+            }
+            if len(self._late.get(table, ())) >= _MAX_LATE:
+                return None
+        registry = self._registry
+        look = _Look(registry, until)
+        look.start(lambda: self._scan(scan, look, known, catalogs))
+        return look
+
+    def _finish(self, scan: dict[str, Any], look: _Look | None, until: float) -> dict[str, Any]:
+        """The answer for a scan, or what is said when it does not come in time."""
+        if look is None:
+            detail = "no time is left, or earlier look-ups of this table are still under way"
+            return _late(scan["id"], Reason(code=ReasonCode.PLANNING_TIMEOUT, detail=detail))
+        if look.task.wait(until):
             try:
-                told = self._scan(scan, known, catalogs)
+                return look.task.result()
             except Exception as error:  # noqa: BLE001 - the scan stays as it was
-                told = _untouched(scan["id"], [_internal(error)])
-            scans.append(told)
-        return json.dumps({"catalogs": catalogs, "scans": scans})
+                return _untouched(scan["id"], [_internal(error)])
+        with self._lock:
+            self._late.setdefault(scan["location"], []).append(look)
+        return _late(scan["id"], look.give_up())
 
     def _scan(
-        self, scan: dict[str, Any], known: set[str], catalogs: dict[str, str]
+        self, scan: dict[str, Any], look: _Look, known: set[str], catalogs: dict[str, str]
     ) -> dict[str, Any]:
-        indexes, reasons = self._registry.indexes(scan["location"], scan["uuid"])
+        table = (scan["location"], scan["uuid"])
+        indexes, reasons = look.registry.indexes(*table, until=look.until)
         if not indexes:
             missing = Reason(code=ReasonCode.NO_INDEX, detail="")
             return _untouched(scan["id"], reasons or [missing])
@@ -105,7 +153,7 @@ class Pruner:
         usable, unfit = usable_indexes(indexes, kinds, scan["uuid"])
         names = {c.field_id: ".".join(path) for path, c in columns.items()}
         true_rows = truth(bound)
-        plan = plan_files(all_of([true_rows, *map(truth, keys)]), usable)
+        plan = plan_files(all_of([true_rows, *map(truth, keys)]), usable, visit=look.visit)
         of_joins = [_key_text(one) for one in scan.get("keys", ())]
         joined = [Reason(code=ReasonCode.JOIN_KEYS, detail=text) for text in of_joins]
         told = _untouched(scan["id"], [*reasons, *unfit, *plan.reasons, *joined])
@@ -115,6 +163,57 @@ class Pruner:
         if plan.universe is not None and not plan.keep.all():
             _attach(told, plan, known, catalogs)
         return told
+
+
+class _Look:
+    """A look-up for one scan, in a thread that goes on when the query no longer waits.
+
+    Then what it reads is at hand for the next query.
+
+    Args:
+        registry: Opens the indexes.
+        until: How long the query waits, as ``time.monotonic()`` has it.
+    """
+
+    task: Background[dict[str, Any]]
+
+    def __init__(self, registry: IndexRegistry, until: float) -> None:
+        self.registry = registry
+        self.until = until
+        self._index: OpenedIndex | None = None
+        self._given_up: Storage | None = None
+
+    def start(self, work: Callable[[], dict[str, Any]]) -> None:
+        """Begin the look-up."""
+
+        def run() -> dict[str, Any]:
+            told = work()
+            if self._given_up is not None:
+                self.registry.wake(self._given_up)
+            return told
+
+        self.task = Background(run)
+
+    def visit(self, index: OpenedIndex | None) -> None:
+        """Hear which index is read now."""
+        self._index = index
+
+    def give_up(self) -> Reason:
+        """Leave alone the root that is waited for; the coded reason."""
+        index = self._index
+        if index is None:
+            detail = "planning took longer than the query waits for it"
+            return Reason(code=ReasonCode.PLANNING_TIMEOUT, detail=detail)
+        root = index.storage.at(index.storage.location.rpartition("/")[0])
+        self._given_up = root
+        reason = self.registry.rest(root)
+        if self.task.is_done:
+            self.registry.wake(root)
+        return reason
+
+
+def _late(scan_id: int, reason: Reason) -> dict[str, Any]:
+    return _untouched(scan_id, [reason]) | {"late": True}
 
 
 def _leading(

@@ -35,7 +35,7 @@ _RULE = (
     *_BASE,
     *(f"spark/{n}" for n in ("CatalystJson", "Replacement", "KeyValues", "ReachedScan")),
     *(f"spark/{n}" for n in ("JoinSide", "JoinKeys")),
-    *(f"spark/{n}" for n in ("FileOrdinals", "ScanReport", "PruningRule")),
+    *(f"spark/{n}" for n in ("FileOrdinals", "PlanningTime", "ScanReport", "PruningRule")),
 )
 _FILES = (*_RULE, "spark/FileRelations", "spark/KeptFileIndex")
 _ADAPTERS = {

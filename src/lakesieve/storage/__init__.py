@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+from lakesieve.storage.background import Background, all_at_once
 from lakesieve.storage.hadoop import hadoop_options
 from lakesieve.storage.location import local_path, normalized
 from lakesieve.storage.objects import ObjectInfo, Storage, open_storage
 
-__all__ = ["ObjectInfo", "Storage", "hadoop_options", "local_path", "normalized", "open_storage"]
+__all__ = [
+    "Background",
+    "ObjectInfo",
+    "Storage",
+    "all_at_once",
+    "hadoop_options",
+    "local_path",
+    "normalized",
+    "open_storage",
+]

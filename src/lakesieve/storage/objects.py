@@ -6,10 +6,9 @@ import contextlib
 import os
 import re
 import uuid
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -21,6 +20,7 @@ from lakesieve.errors import (
     StorageError,
     UnsupportedError,
 )
+from lakesieve.storage.background import all_at_once
 from lakesieve.storage.failures import missing, read_only, typed_errors
 from lakesieve.storage.location import normalized
 
@@ -133,8 +133,8 @@ class Storage:
         """
         if self.is_local or self.location.startswith("memory:") or len(items) < 2:
             return [act(item) for item in items]
-        with ThreadPoolExecutor(min(_REQUESTS, len(items))) as pool:
-            return list(pool.map(act, items))
+        # not a pool of the standard library, whose threads keep a process alive at its exit
+        return all_at_once([partial(act, item) for item in items], _REQUESTS)
 
     def get_range(self, path: str, start: int, length: int) -> bytes:
         """Read ``length`` bytes from ``start`` on, fewer where the object ends before.

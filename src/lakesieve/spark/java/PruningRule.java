@@ -26,10 +26,10 @@ import org.apache.spark.sql.catalyst.trees.TreeNode;
  * The optimizer rule: finds scans in the finished plan, asks Python once which files can hold a
  * match, and takes the others out of the scan. On any failure the scan stays as it was.
  *
- * <p>Protocol, JSON both ways. Request: {"catalogs": [known ids], "scans": [{"id", "format",
+ * <p>Protocol, JSON both ways. Request: {"seconds": to wait for storage, "catalogs": [known ids], "scans": [{"id", "format",
  * "table", "uuid", "location", "snapshot", "schema", "filter", and "keys" of joins}]}. Answer:
  * {"catalogs": {id: paths joined by newlines}, "scans": [{"id", "catalog" and "keep" (base64 bitmap)
- * or neither, "indexes", "leading" columns of those, "reasons"}]}.
+ * or neither, "indexes", "leading" columns of those, "reasons", "late" when it did not come in time}]}.
  */
 public final class PruningRule extends Rule implements JoinKeys.Scans {
   public static final String RAW_READ = "lakesieve-raw-read";
@@ -42,6 +42,7 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
   private final ObjectMapper json = new ObjectMapper();
   private final IdentitySet done = new IdentitySet();
   private final WeakHashMap runs = new WeakHashMap();
+  private final WeakHashMap times = new WeakHashMap();
   private final FileOrdinals catalogs = new FileOrdinals();
   private final HashMap selections = new HashMap();
   private volatile boolean active = false;
@@ -181,7 +182,7 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
     List scans = new ArrayList();
     scans.add(f);
     Map replaced = new IdentityHashMap();
-    answer(scans, ask(asked, known), known, replaced);
+    answer(scans, ask(asked, known, true), known, replaced);
     return (LogicalPlan) replaced.get(f.top);
   }
 
@@ -260,6 +261,19 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
         this.runs.put(run.get(), seen);
       }
       return seen;
+    }
+  }
+
+  private PlanningTime timeOfRun() {
+    scala.Option run = QueryPlanningTracker.get();
+    if (!run.isDefined()) return new PlanningTime();
+    synchronized (this.times) {
+      PlanningTime time = (PlanningTime) this.times.get(run.get());
+      if (time == null) {
+        time = new PlanningTime();
+        this.times.put(run.get(), time);
+      }
+      return time;
     }
   }
 
@@ -380,7 +394,7 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
     try {
       // what is known now stays known for this request, whatever other queries push out
       Map known = this.catalogs.known();
-      answer(scans, ask(asked, known), known, replaced);
+      answer(scans, ask(asked, known, false), known, replaced);
     } catch (Throwable t) {
       for (Iterator it = rows.iterator(); it.hasNext(); ) {
         ((Map) it.next()).put("error", String.valueOf(t));
@@ -388,11 +402,15 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
     }
   }
 
-  private Map ask(List scans, Map known) throws Exception {
+  private Map ask(List scans, Map known, boolean ofKeys) throws Exception {
+    PlanningTime time = timeOfRun();
     Map request = new LinkedHashMap();
+    request.put("seconds", new Double(time.left(ofKeys)));
     request.put("catalogs", new ArrayList(known.keySet()));
     request.put("scans", scans);
+    long start = System.nanoTime();
     String text = (String) this.python.apply(this.json.writeValueAsString(request));
+    time.took(ofKeys, System.nanoTime() - start);
     if (text == null) throw new IllegalStateException("no answer");
     return (Map) this.json.readValue(text, Map.class);
   }
@@ -409,6 +427,12 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
       int id = ((Number) a.get("id")).intValue();
       FoundScan f = (FoundScan) scans.get(id);
       Map row = f.row;
+      if (a.get("late") != null && !f.keys.isEmpty()) {
+        // what its filters left out stays out
+        Map reason = (Map) ((List) a.get("reasons")).get(0);
+        f.left((String) reason.get("code"), "keys of joins: " + reason.get("detail"));
+        continue;
+      }
       f.leading = (List) a.get("leading");
       row.put("indexes", a.get("indexes"));
       row.put("reasons", a.get("reasons"));

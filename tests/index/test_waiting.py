@@ -1,0 +1,188 @@
+"""Storage that hangs or refuses: nobody waits for it long, and others not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import subprocess
+import sys
+import threading
+import time
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.storage.s3_servers import SERVERS, hadoop_settings, s3_storage
+from tests.store.samples import DEFINITION, batch
+
+from lakesieve.index import IndexRegistry, ReasonCode
+from lakesieve.storage import Storage, all_at_once, hadoop_options, open_storage
+from lakesieve.store import IndexStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+SECONDS = 0.4
+
+
+@pytest.fixture
+def hanging() -> Iterator[int]:
+    """The port of a server that accepts connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        taken: list[socket.socket] = []
+
+        def accept() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    taken.append(server.accept()[0])
+
+        threading.Thread(target=accept, daemon=True).start()
+        yield int(server.getsockname()[1])
+        server.shutdown(socket.SHUT_RDWR)
+        for connection in taken:
+            connection.close()
+
+
+def refusing() -> int:
+    """A port that nobody listens to."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+def options(port: int) -> Callable[[str], dict[str, str]]:
+    """Settings that lead to a port of this machine."""
+    conf = hadoop_settings(SERVERS[0]) | {"fs.s3a.endpoint": f"http://127.0.0.1:{port}"}
+    return lambda location: hadoop_options(conf, location)
+
+
+def local_index(tmp_path: Path) -> str:
+    """The root of a table with an index beside it."""
+    storage = open_storage(str(tmp_path / "_lakesieve" / "k"))
+    IndexStore(storage).create(DEFINITION, batch(storage, 0, "create"))
+    return str(tmp_path)
+
+
+@pytest.mark.parametrize("hangs", [True, False])
+def test_a_dead_store_costs_its_own_indexes(tmp_path: Path, hanging: int, *, hangs: bool) -> None:
+    """A query waits its time once; then the place is left alone, and others' indexes are used."""
+    registry = IndexRegistry(["s3://b/x"], options(hanging if hangs else refusing()))
+    table = local_index(tmp_path)
+
+    for limit in (SECONDS + 0.3, 0.1):
+        started = time.monotonic()
+        indexes, reasons = registry.indexes(table, "t", until=started + SECONDS)
+        assert time.monotonic() - started < limit
+        assert [index.definition.name for index in indexes] == ["k"]
+        (reason,) = reasons
+        assert reason.code == ReasonCode.PLANNING_TIMEOUT
+        assert "s3://b/x/t" in reason.detail
+
+
+def test_no_table_waits_for_anothers_store(tmp_path: Path, hanging: int) -> None:
+    """While one query waits for a store that hangs, another table's index is opened at once."""
+    registry = IndexRegistry((), options(hanging))
+    table = local_index(tmp_path)
+    until = time.monotonic() + 30
+    waiting = threading.Thread(
+        target=lambda: registry.indexes("s3://b/x", "u", until=until), daemon=True
+    )
+    waiting.start()
+    time.sleep(0.1)
+
+    started = time.monotonic()
+    indexes, _ = registry.indexes(table, "t", until=started + SECONDS)
+
+    assert len(indexes) == 1
+    assert time.monotonic() - started < SECONDS
+    assert waiting.is_alive()
+
+
+def test_the_next_query_profits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slow place is opened to the end, by one thread, and is then used again at once."""
+    root = s3_storage(SERVERS[0])
+    storage = root.child("_lakesieve").child("k")
+    IndexStore(storage).create(DEFINITION, batch(storage, 0, "create"))
+    gate, calls = threading.Event(), []
+    folders = Storage.folders
+
+    def slow(self: Storage, prefix: str) -> list[str]:
+        calls.append(prefix)
+        gate.wait(30)
+        return folders(self, prefix)
+
+    monkeypatch.setattr(Storage, "folders", slow)
+    conf = hadoop_settings(SERVERS[0])
+    registry = IndexRegistry((), lambda location: hadoop_options(conf, location))
+    codes: list[ReasonCode] = []
+    for _ in range(3):
+        _, reasons = registry.indexes(root.location, "t", until=time.monotonic() + 0.1)
+        codes.extend(reason.code for reason in reasons)
+    gate.set()
+    deadline = time.monotonic() + 10
+    while not (found := registry.indexes(root.location, "t", until=time.monotonic() + 0.1))[0]:
+        assert time.monotonic() < deadline
+
+    assert codes == [ReasonCode.PLANNING_TIMEOUT] * 3
+    assert found[1] == []
+    assert len(calls) == 1
+
+
+def test_indexes_of_a_remote_place_are_opened_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Six indexes on a store with a delay in each request take the time of one."""
+    place = s3_storage(SERVERS[0])
+    names = [f"k{number}" for number in range(6)]
+    for name in names:
+        storage = place.child("_lakesieve").child(name)
+        IndexStore(storage).create(DEFINITION, batch(storage, 0, "create"))
+    opening: list[int] = []
+    under_way = 0
+    lock = threading.Lock()
+    snapshot = IndexStore.snapshot
+
+    def slow(self: IndexStore, number: int | None = None) -> object:
+        nonlocal under_way
+        with lock:
+            under_way += 1
+            opening.append(under_way)
+        time.sleep(0.1)
+        found = snapshot(self, number)
+        with lock:
+            under_way -= 1
+        return found
+
+    monkeypatch.setattr(IndexStore, "snapshot", slow)
+    conf = hadoop_settings(SERVERS[0])
+    registry = IndexRegistry((), lambda location: hadoop_options(conf, location))
+
+    indexes, reasons = registry.indexes(place.location, "t")
+
+    assert (len(indexes), reasons) == (6, [])
+    assert max(opening) == 6
+
+
+def test_calls_keep_their_order_and_errors() -> None:
+    """What runs at once comes back in order; an error is raised to the caller."""
+
+    def fail() -> int:
+        raise ValueError("seven")
+
+    assert all_at_once([partial(abs, n) for n in range(40)], 4) == list(range(40))
+    with pytest.raises(ValueError, match="seven"):
+        all_at_once([fail, fail, lambda: 1], 2)
+
+
+def test_a_process_ends_while_storage_hangs(hanging: int) -> None:
+    """Threads that wait for storage do not keep a process alive."""
+    text = f"""
+import time
+from tests.index.test_waiting import options
+from lakesieve.index import IndexRegistry
+from lakesieve.storage import open_storage, Background
+told = options({hanging})
+IndexRegistry((), told).indexes("s3://b/x", "u", until=time.monotonic() + 0.2)
+store = open_storage("s3://b/x", told("s3://b/x"))
+Background(lambda: store.get_all(["a", "b"]))
+time.sleep(0.2)
+"""
+    subprocess.run([sys.executable, "-c", text], check=True, timeout=20)
