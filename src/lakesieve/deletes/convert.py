@@ -16,6 +16,7 @@ from lakesieve.deletes.result import Conversion, ConversionProgress
 from lakesieve.errors import CommitConflictError, ErrorKind, UnsupportedError
 from lakesieve.storage import open_storage
 from lakesieve.tables.hadoop import storage_options
+from lakesieve.tables.jobs import own_jobs
 from lakesieve.tables.workers import in_workers
 
 if TYPE_CHECKING:
@@ -69,28 +70,29 @@ def convert(
     """
     locations = () if location is None else (location,)
     run = _Run(table=table, spark=spark, branch=branch, locations=locations, progress=progress)
-    plan = run.plan()
-    if dry_run:
-        return run.planned(plan, partial_progress=partial_progress)
-    failures = 0
-    run.narrow(plan)
-    while int(plan.summary["pairs"]) or int(plan.summary["dangling"]):
-        refused = run.convert(plan, partial_progress=partial_progress)
-        if refused is None:
-            break
-        failures += 1
-        if failures >= attempts:
-            raise CommitConflictError(
-                f"Another writer changed {table} in each of {attempts} attempts: {refused}",
-                kind=ErrorKind.CONFLICT,
-                hint="The table is as the others left it; convert again when it is quieter, or "
-                "with partial_progress.",
-            )
-        run.conflicts += 1
+    with own_jobs(spark, f"lakesieve: convert the equality deletes of {table}"):
         plan = run.plan()
+        if dry_run:
+            return run.planned(plan, partial_progress=partial_progress)
+        failures = 0
         run.narrow(plan)
-    run.tell("done", 1, 1)
-    return run.done(plan)
+        while int(plan.summary["pairs"]) or int(plan.summary["dangling"]):
+            refused = run.convert(plan, partial_progress=partial_progress)
+            if refused is None:
+                break
+            failures += 1
+            if failures >= attempts:
+                raise CommitConflictError(
+                    f"Another writer changed {table} in each of {attempts} attempts: {refused}",
+                    kind=ErrorKind.CONFLICT,
+                    hint="The table is as the others left it; convert again when it is quieter, or "
+                    "with partial_progress.",
+                )
+            run.conflicts += 1
+            plan = run.plan()
+            run.narrow(plan)
+        run.tell("done", 1, 1)
+        return run.done(plan)
 
 
 @dataclass(slots=True, kw_only=True)

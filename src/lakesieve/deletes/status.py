@@ -8,6 +8,7 @@ from lakesieve.deletes.memory import ROOM, executor
 from lakesieve.deletes.plan import EVERY_FILE, DeletePlan, Kind, plan_deletes
 from lakesieve.deletes.read import newest_deletes
 from lakesieve.deletes.result import DeleteStatus, FieldSet
+from lakesieve.tables.jobs import own_jobs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,7 +37,8 @@ def status(
     """
     plan = plan_deletes(spark, table, version)
     told = plan.summary
-    sets = tuple(_field_set(plan, kind, count_keys=count_keys) for kind in plan.kinds)
+    with own_jobs(spark, f"lakesieve: count the deleted keys of {table}"):
+        sets = tuple(_field_set(plan, kind, count_keys=count_keys) for kind in plan.kinds)
     tasks, heap = executor(spark)
     return DeleteStatus(
         table=table,

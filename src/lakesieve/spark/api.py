@@ -75,7 +75,13 @@ def disable(spark: SparkSession) -> None:
 
 
 def last_pruning(spark: SparkSession) -> list[TablePruning]:
-    """What the latest query or command of this session did, one entry a table scan."""
+    """What the latest query or command of this session did, one entry a table scan.
+
+    It is the latest that was planned and reads tables. Without a scan that could skip files, as of
+    a metadata table or when metadata alone give the answer, it has no entries. A DataFrame that is
+    run again is not planned again; values, cached rows, results of commands, the batches of a
+    stream and lakesieve's own reading of tables are no queries here.
+    """
     return pruning_rows(installed_rule(spark).report())
 
 

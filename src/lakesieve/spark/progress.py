@@ -5,9 +5,10 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lakesieve.index.result import BuildProgress
+from lakesieve.tables.jobs import own_jobs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,6 +40,7 @@ class Watch:
         description: str,
     ) -> None:
         self._context = spark.sparkContext
+        self._jobs = own_jobs(spark, description)
         self._callback = callback
         self._description = description
         self._group = f"lakesieve-{uuid.uuid4().hex[:12]}"
@@ -62,6 +64,7 @@ class Watch:
         return f"{self._group}-{self._phase}"
 
     def __enter__(self) -> Self:
+        self._jobs.__enter__()
         if self._callback is not None:
             self._thread.start()
         return self
@@ -72,9 +75,7 @@ class Watch:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        context: Any = self._context  # None, which clears a property, is missing from its types
-        context.setLocalProperty("spark.jobGroup.id", None)
-        context.setLocalProperty("spark.job.description", None)
+        self._jobs.__exit__(kind, error, trace)
         self._stop.set()
         if self._callback is not None:
             self._thread.join(timeout=5)

@@ -13,6 +13,7 @@ from lakesieve.tables.catalogs import catalog_table, format_of, named_errors
 from lakesieve.tables.contract import RAW_READ, Column, TableVersion
 from lakesieve.tables.identity import check_identity
 from lakesieve.tables.janino import JavaSources
+from lakesieve.tables.jobs import own_jobs
 from lakesieve.tables.lines import arrow_of, delta_commit_at, delta_snapshot_at
 from lakesieve.tables.reading import hadoop_path, in_larger_tasks, keys_of, quoted, raw_read
 from lakesieve.tables.struct_schema import delta_columns
@@ -159,11 +160,13 @@ class DeltaTable:
         delta_columns(version.schema)
         records = F.get_json_object("stats", "$.numRecords").cast("bigint").alias("records")
         rows = self._absolute(self._added(version), F.col("size"), records)
-        return arrow_of(rows).cast(_FILES_SCHEMA)
+        with own_jobs(self._spark, f"lakesieve: list the files of {self.name}"):
+            return arrow_of(rows).cast(_FILES_SCHEMA)
 
     def marked_files(self, version: TableVersion) -> int:
         """How many data files of a version have a deletion vector."""
-        return self._added(version).where("deletionVector IS NOT NULL").count()
+        with own_jobs(self._spark, f"lakesieve: count the deletion vectors of {self.name}"):
+            return self._added(version).where("deletionVector IS NOT NULL").count()
 
     def _absolute(self, logged: DataFrame, *more: SparkColumn) -> DataFrame:
         """Data files of the log as ``path``: the log has relative and absolute ones, encoded."""
@@ -206,7 +209,8 @@ class DeltaTable:
         self.reload()
         live, gone = self._snapshot.allFiles().toDF(), self._snapshot.tombstones().toDF()
         paths = [self._absolute(DataFrame(java, self._spark)) for java in (live, gone)]
-        return arrow_of(paths[0].union(paths[1]).distinct()).column("path")
+        with own_jobs(self._spark, f"lakesieve: list the files of {self.name}"):
+            return arrow_of(paths[0].union(paths[1]).distinct()).column("path")
 
     def references(self) -> Sequence[str]:
         """Delta tables have no branches or tags."""

@@ -15,6 +15,7 @@ from lakesieve.tables.contract import RAW_READ, Column, TableVersion
 from lakesieve.tables.iceberg_copy import copy_table
 from lakesieve.tables.iceberg_schema import columns_of_schema, fields_of_type
 from lakesieve.tables.identity import check_identity
+from lakesieve.tables.jobs import own_jobs
 from lakesieve.tables.lines import arrow_of
 from lakesieve.tables.reading import keys_of, raw_read
 
@@ -156,7 +157,8 @@ class IcebergTable:
         rows = loaded.where("content = 0").selectExpr(
             "file_path AS path", "file_size_in_bytes AS size", "record_count AS records"
         )
-        return arrow_of(rows).cast(_FILES_SCHEMA)
+        with own_jobs(self._spark, f"lakesieve: list the files of {self.name}"):
+            return arrow_of(rows).cast(_FILES_SCHEMA)
 
     def copy_to(self, name: str, version: TableVersion) -> None:
         """Register new metadata that lists one snapshot, under a location of its own."""
@@ -184,7 +186,8 @@ class IcebergTable:
             return _FILES_SCHEMA.empty_table().column("path")
         suffix = ".all_data_files" if self.is_named else "#all_data_files"
         loaded = self._spark.read.format("iceberg").load(self.name + suffix)
-        return arrow_of(loaded.selectExpr("file_path AS path").distinct()).column("path")
+        with own_jobs(self._spark, f"lakesieve: list the files of {self.name}"):
+            return arrow_of(loaded.selectExpr("file_path AS path").distinct()).column("path")
 
     def references(self) -> list[str]:
         """Names of the branches and tags other than ``main``."""

@@ -3,6 +3,7 @@ package lakesieve;
 import java.lang.reflect.Field;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
@@ -35,12 +36,16 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 public final class IcebergScans implements ScanAdapter {
   private static final String PACKAGE = "org.apache.iceberg.spark.source.";
   private static final String COPY_ON_WRITE = PACKAGE + "SparkCopyOnWriteScan";
+  // what was appended since a snapshot has a class of its own since 1.12
+  private static final String APPENDED = PACKAGE + "SparkIncrementalAppendScan";
+  private static final List BATCH =
+      Arrays.asList(new Object[] {PACKAGE + "SparkBatchQueryScan", COPY_ON_WRITE, APPENDED});
 
   public Object scan(LogicalPlan leaf) {
     if (!(leaf instanceof DataSourceV2ScanRelation)) return null;
     Object scan = ((DataSourceV2ScanRelation) leaf).scan();
     String name = scan.getClass().getName();
-    if (!name.equals(PACKAGE + "SparkBatchQueryScan") && !name.equals(COPY_ON_WRITE)) return null;
+    if (!BATCH.contains(name)) return null;
     try {
       return call(scan, "table") instanceof BaseMetadataTable ? null : scan;
     } catch (Exception e) {
@@ -91,7 +96,8 @@ public final class IcebergScans implements ScanAdapter {
     m.put("table", table.name());
     m.put("location", table.location());
     m.put("uuid", String.valueOf(table.uuid()));
-    m.put("snapshot", String.valueOf(call(scan, "snapshotId")));
+    boolean appended = scan.getClass().getName().equals(APPENDED);
+    m.put("snapshot", appended ? null : String.valueOf(call(scan, "snapshotId")));
     m.put("schema", SchemaParser.toJson((Schema) call(scan, "projection")));
     return m;
   }

@@ -39,6 +39,7 @@ public final class JoinSide {
   public static final String BYTES = "spark.lakesieve.join.bytes";
   public static final String ROWS = "spark.lakesieve.join.rows";
   public static final String SECONDS = "spark.lakesieve.join.seconds";
+  private static final String DESCRIPTION = "spark.job.description";
   private static final int FEWEST_SHUFFLE_PARTITIONS = 4;
 
   private final long bytes;
@@ -126,6 +127,8 @@ public final class JoinSide {
     Timer timer = new Timer("lakesieve-join", true);
     timer.schedule(cancel, this.millis);
     context.addJobTag(tag);
+    String described = context.getLocalProperty(DESCRIPTION);
+    context.setLocalProperty(DESCRIPTION, "lakesieve: small side of a join");
     SQLConf few = SQLConf$.MODULE$.get().clone();
     int partitions = Math.max(FEWEST_SHUFFLE_PARTITIONS, context.defaultParallelism());
     few.setConfString(
@@ -138,6 +141,7 @@ public final class JoinSide {
       if (String.valueOf(t.getMessage()).contains("SPARK_JOB_CANCELLED")) throw new CancelledException(t);
       throw new IllegalStateException(String.valueOf(t), t);
     } finally {
+      context.setLocalProperty(DESCRIPTION, described);
       context.removeJobTag(tag);
       timer.cancel();
     }

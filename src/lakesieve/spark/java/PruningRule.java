@@ -78,9 +78,9 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
   }
 
   public TreeNode apply(TreeNode plan) {
-    if (this.active) this.report.begin((LogicalPlan) plan);
     // a subquery is optimized on its own first; its scans are met again, whole, in the outer plan
     if (plan instanceof Subquery || this.inside.get() != null) return plan;
+    if (this.active) this.report.begin((LogicalPlan) plan);
     // only that of all rows is left; its relation is never read
     if (plan instanceof DeleteFromTable) return plan;
     List scans = new ArrayList();

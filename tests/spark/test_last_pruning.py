@@ -1,0 +1,159 @@
+"""``last_pruning`` tells of the latest query that reads tables, and of no other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import lakesieve as ls
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+TABLE = "lake.latest.t"
+QUERY = f"SELECT * FROM {TABLE} WHERE k = 7"
+
+
+@pytest.fixture(scope="module")
+def folder(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """An indexed table of four files and two commits, and the same rows as Delta and Parquet."""
+    folder = tmp_path_factory.mktemp("latest")
+    spark.sql(f"DROP TABLE IF EXISTS {TABLE} PURGE")
+    spark.sql(f"CREATE TABLE {TABLE} (k BIGINT) USING iceberg")
+    for start in (0, 40):
+        mixed = spark.range(0, 40, 1, 2).selectExpr(f"{start} + id * 31 % 40 AS k")
+        mixed.writeTo(TABLE).append()
+    rows = spark.range(0, 80, 1, 2).toDF("k")
+    rows.write.format("delta").save(f"{folder}/delta")
+    rows.write.parquet(f"{folder}/parquet")
+    ls.create_index(TABLE, ["k"], spark=spark)
+    yield folder
+    spark.sql(f"DROP TABLE {TABLE} PURGE")
+
+
+def _after(spark: SparkSession, frame: DataFrame | None = None) -> list[tuple[str, int]]:
+    """What is told after a query, which comes after one that skips files."""
+    spark.sql(QUERY).collect()
+    assert [(p.table.split(".")[-1], p.files_read) for p in ls.last_pruning(spark)] == [("t", 1)]
+    if frame is not None:
+        frame.collect()
+    return [(p.table.split(".")[-1], p.files_read) for p in ls.last_pruning(spark)]
+
+
+def test_a_query_without_a_prunable_scan_tells_nothing(
+    enabled: SparkSession, folder: Path, by_default: None
+) -> None:
+    """Metadata tables, answers from metadata, other sources: none shows an older query's rows."""
+    spark, delta = enabled, f"delta.`{folder}/delta`"
+    (folder / "notes.txt").write_text("a\n")
+    queries = (
+        f"SELECT * FROM {TABLE}.snapshots",
+        f"SELECT * FROM {TABLE}.files",
+        f"SELECT count(*), min(k) FROM {TABLE}",
+        f"SELECT count(*) FROM {delta}",
+        f"SELECT * FROM {TABLE} WHERE 1 = 0",
+        f"SELECT (SELECT count(*) FROM {TABLE}.files) AS n",
+        f"SELECT * FROM text.`{folder}/notes.txt`",
+    )
+    for query in queries:
+        assert _after(spark, spark.sql(query)) == [], query
+    answered = spark.sql(f"SELECT count(*) FROM {delta}")
+    answered.explain()
+    assert _after(spark) == [("t", 1)]
+
+
+def test_incremental_reads_are_pruned(enabled: SparkSession, folder: Path) -> None:
+    """What was appended since a snapshot is a scan like others."""
+    assert folder.exists()
+    rows = enabled.sql(f"SELECT snapshot_id FROM {TABLE}.snapshots ORDER BY committed_at").collect()
+    appended = enabled.read.option("start-snapshot-id", rows[0][0]).table(TABLE)
+
+    assert [row[0] for row in appended.where("k = 77").collect()] == [77]
+    (told,) = ls.last_pruning(enabled)
+    assert (told.files_total, told.files_read, told.indexes) == (2, 1, ("k",))
+    assert appended.where("k = 7").collect() == []
+    assert ls.last_pruning(enabled)[0].files_read == 0
+
+
+def test_what_reads_no_table_leaves_the_report(enabled: SparkSession, folder: Path) -> None:
+    """Values, results of commands, cached rows, and lakesieve's own queries are no queries here."""
+    spark = enabled
+    shown = [("t", 1)]
+    assert _after(spark, spark.sql("SELECT 1 AS one")) == shown
+    assert _after(spark, spark.sql("SHOW TABLES IN lake.latest")) == shown
+    assert _after(spark, spark.createDataFrame([(1,)], "k long")) == shown
+    cached = spark.read.parquet(f"{folder}/parquet").cache()
+    cached.count()
+    assert _after(spark, cached) == shown
+    cached.unpersist()
+    _after(spark)
+    index = ls.open_index(TABLE, "k", spark=spark)
+    assert (index.refresh().files, index.files("k = 7").total) == (0, 4)
+    index.verify_rows()
+    assert _after(spark) == shown
+    frame = spark.sql(QUERY)
+    frame.collect()
+    spark.sql(f"SELECT * FROM {TABLE}.files").collect()
+    # it is not planned again
+    frame.collect()
+    assert ls.last_pruning(spark) == []
+
+
+def test_a_streams_batches_are_not_told(
+    enabled: SparkSession, folder: Path, tmp_path: Path
+) -> None:
+    """They clear nothing; queries that a batch's function makes are told as any other's."""
+    spark = enabled
+    inner: list[int] = []
+
+    def joined(batch: DataFrame, _number: int) -> None:
+        if inner:
+            batch.sparkSession.sql(QUERY).collect()
+        else:
+            batch.collect()
+
+    for number in (1, 2):
+        _after(spark)
+        spark.sql(f"SELECT * FROM {TABLE} WHERE k IN (7, 77)").collect()
+        stream = spark.readStream.schema("k long").parquet(f"{folder}/parquet").writeStream
+        place = str(tmp_path / str(number))
+        query = stream.foreachBatch(joined).option("checkpointLocation", place)
+        query.trigger(availableNow=True).start().awaitTermination()
+        assert ls.last_pruning(spark)[0].files_read == (1 if inner else 2)
+        inner.append(number)
+
+
+def test_own_jobs_are_described(spark: SparkSession, folder: Path) -> None:
+    """Spark's UI names what lakesieve does, and the user's own words come back."""
+    assert folder.exists()
+    context = spark.sparkContext
+    context.setJobGroup("mine", "my own work")
+    store = context._jsc.sc().statusStore()
+    before = store.jobsList(None).size()
+    index = ls.open_index(TABLE, "k", spark=spark)
+    index.verify_rows()
+    index.compact()
+    small = spark.range(2).selectExpr("id + 7 AS k")
+    ls.enable(spark)
+    try:
+        spark.table(TABLE).join(small, "k").collect()
+    finally:
+        ls.disable(spark)
+    jobs = store.jobsList(None)
+    told = [jobs.apply(at).description() for at in range(jobs.size() - before)]
+    named = {one.get() if one.isDefined() else "" for one in told}
+
+    assert "" not in named
+    assert f"lakesieve: list the files of {TABLE}" in named
+    assert f"lakesieve: verify {TABLE}, index k" in named
+    assert "lakesieve: small side of a join" in named
+    assert [one for one in named if "lakesieve" not in one] == ["my own work"]
+    assert context.getLocalProperty("spark.jobGroup.id") == "mine"
+    assert context.getLocalProperty("spark.job.description") == "my own work"
+    assert context.getLocalProperty("lakesieve.own") is None
+    for name in ("spark.jobGroup.id", "spark.job.description"):
+        context.setLocalProperty(name, None)  # type: ignore[arg-type]
