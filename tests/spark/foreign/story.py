@@ -1,0 +1,309 @@
+"""Tables as other people make them: a drawn story of one table, and what must hold in it."""
+
+from __future__ import annotations
+
+import functools
+import random
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import unquote
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import functions as F
+from tests.spark.foreign.values import Field, arrow_rows, draw_fields, draw_predicate, write
+
+import lakesieve as ls
+from lakesieve.errors import LakesieveError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["Route", "Story", "Tally"]
+
+PREDICATES = 6
+ROUTES = 2
+FOUND = 2
+INDEXES = 2
+CASE = "spark.sql.caseSensitive"
+ZONE = "spark.sql.session.timeZone"
+ZONES = ("America/New_York", "UTC", "Asia/Kolkata")
+
+
+@dataclass(slots=True, kw_only=True)
+class Tally:
+    """What a run of stories came to."""
+
+    cases: int = 0
+    indexes: int = 0
+    routes: int = 0
+    unreadable: int = 0
+    skipping: int = 0
+
+    def add(self, other: Tally) -> None:
+        """Count another run too."""
+        for name in self.__slots__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """A way to the rows of a table.
+
+    Args:
+        label: What the user writes.
+        frame: The rows in a session.
+        name: The table that lakesieve finds the same rows' files in.
+    """
+
+    label: str
+    frame: Callable[[SparkSession], DataFrame]
+    name: str | None = None
+
+
+class Story:
+    """One table, made and changed by drawn steps, and read in drawn ways.
+
+    Args:
+        sessions: The sessions that take part.
+        folder: A new folder of its own.
+        seed: Draws everything.
+    """
+
+    format: ClassVar[str]
+    encodes_paths: ClassVar[bool] = True
+    """Whether a row tells its file's path as a URL."""
+
+    def __init__(self, sessions: Sequence[SparkSession], folder: Path, seed: int) -> None:
+        self.sessions = sessions
+        self.spark = sessions[0]
+        self.folder = folder
+        self.drawn = random.Random(f"{self.format} {seed}")
+        self.table = f"{self.format}_{seed}"
+        self.fields: list[Field] = []
+        self.told: list[str] = [f"{type(self).__name__} seed {seed}"]
+        self.indexes: list[tuple[str, str]] = []
+        self.indexed: list[Field] = []
+        self.tally = Tally(cases=1)
+        self._clock = time.time() - 100_000
+        self._rows = 0
+
+    # what a format supplies
+
+    def make(self) -> None:
+        """Make the table with a few files."""
+        raise NotImplementedError
+
+    def steps(self) -> Sequence[Callable[[], None]]:
+        """What may happen to the table now."""
+        raise NotImplementedError
+
+    def routes(self) -> Sequence[Route]:
+        """The ways to its rows now."""
+        raise NotImplementedError
+
+    def names(self) -> Sequence[str]:
+        """By which lakesieve may know it."""
+        raise NotImplementedError
+
+    def forget(self) -> None:
+        """Drop what catalogs have of it."""
+
+    # the story
+
+    def run(self) -> Tally:
+        """Make the table, change it before and after indexes are built, and read it each time."""
+        settings = {at: self.spark.conf.get(at) for at in (CASE, ZONE)}
+        try:
+            self.make()
+            self.step(self.drawn.choice((0, 1, 1, 2)))
+            self.build()
+            if self.drawn.random() < 0.3:
+                self.check(1)
+            self.step(self.drawn.choice((0, 1, 2, 2)))
+            self.check(ROUTES)
+            if self.drawn.random() < 0.4:
+                self.refresh()
+                self.step(self.drawn.choice((0, 1)))
+                self.check(ROUTES)
+        except Exception as error:
+            error.add_note("\n  ".join(self.told))
+            raise
+        finally:
+            for session in self.sessions:
+                ls.disable(session)
+                for name, value in settings.items():
+                    session.conf.set(name, str(value))
+            self.forget()
+        return self.tally
+
+    def sql(self, text: str) -> DataFrame:
+        """Run a statement and tell of it."""
+        self.told.append(text)
+        return self.spark.sql(text)
+
+    def any_session(self) -> SparkSession:
+        """One of the sessions."""
+        at = self.drawn.randrange(len(self.sessions))
+        self.told.append(f"in session {at}:")
+        return self.sessions[at]
+
+    def step(self, count: int) -> None:
+        """Change the table, or a session, a few times."""
+        for _ in range(count):
+            if self.drawn.random() < 0.1:
+                step = self.drawn.choice((self._set_case, self._set_zone))
+            else:
+                step = self.drawn.choice(self.steps())
+            self.told.append(f"-- {step.__name__}")
+            with self.unless_refused():
+                step()
+
+    @contextmanager
+    def unless_refused(self) -> Iterator[None]:
+        """What Spark refuses to do did not happen."""
+        try:
+            yield
+        except (PySparkException, Py4JJavaError) as error:
+            self.told.append(f"   refused: {str(error).splitlines()[0][:200]}")
+
+    def _set_case(self) -> None:
+        session, value = self.any_session(), self.drawn.choice(("true", "false"))
+        self.told.append(f"SET {CASE}={value}")
+        session.conf.set(CASE, value)
+
+    def _set_zone(self) -> None:
+        session, value = self.any_session(), self.drawn.choice(ZONES)
+        self.told.append(f"SET {ZONE}={value}")
+        session.conf.set(ZONE, value)
+
+    def build(self) -> None:
+        """Index drawn columns through drawn names."""
+        # values that are in no file, and those that are stored in another form, come first
+        odd = [at for at in self.fields if at.extra or at.kind == "char"]
+        chosen = self.drawn.sample(odd, min(len(odd), 1))
+        chosen += self.drawn.sample(self.fields, len(self.fields))
+        for at in {at.key: at for at in chosen}.values():
+            if len(self.indexes) == INDEXES:
+                return
+            name, session = self.drawn.choice(self.names()), self.any_session()
+            index = f"i{len(self.indexes)}"
+            self.told.append(f"create_index({name!r}, [{at.key!r}], name={index!r})")
+            try:
+                ls.create_index(name, [at.key], spark=session, name=index)
+            except LakesieveError as error:
+                self.told.append(f"   refused: {error}")
+                continue
+            self.indexes.append((name, index))
+            self.indexed.append(at)
+            self.tally.indexes += 1
+
+    def refresh(self) -> None:
+        """Bring one of the indexes up to date."""
+        if not self.indexes:
+            return
+        name, index = self.drawn.choice(self.indexes)
+        self.told.append(f"open_index({name!r}, {index!r}).refresh()")
+        try:
+            ls.open_index(name, index, spark=self.any_session()).refresh()
+        except LakesieveError as error:
+            self.told.append(f"   refused: {error}")
+
+    # what must hold
+
+    def check(self, count: int) -> None:
+        """Read in drawn ways with skipping off and on, and find the files of the rows."""
+        routes = list(self.routes())
+        for route in self.drawn.sample(routes, min(count, len(routes))):
+            session = self.any_session()
+            self.told.append(f"read {route.label}")
+            self.tally.routes += 1
+            if not self._read_alike(session, route):
+                self.tally.unreadable += 1
+
+    def _read_alike(self, session: SparkSession, route: Route) -> bool:
+        """Whether a route could be read; insists on the same rows with skipping on."""
+        ls.disable(session)
+        try:
+            frame = route.frame(session)
+            spelled = {name.lower(): name for name in frame.columns}
+            known = [at for at in self.fields if at.name.lower() in spelled]
+            if not known:
+                return False
+            names = {at.name: spelled[at.name.lower()] for at in known}
+            indexed = [at for at in known if at in self.indexed or at.extra] or known
+            wheres = [
+                draw_predicate(self.drawn, known if n % 3 == 2 else indexed, names)
+                for n in range(PREDICATES)
+            ]
+            rows = _answered(frame, wheres, F.input_file_name()).collect()
+        except (PySparkException, Py4JJavaError) as error:
+            self.told.append(f"   unreadable: {str(error).splitlines()[0][:200]}")
+            return False
+        ls.enable(session)
+        actual = _answered(route.frame(session), wheres).collect()
+        pruned = ls.last_pruning(session)
+        ls.disable(session)
+
+        said = "; ".join(wheres)
+        expected = sorted(repr(tuple(row)[:-1]) for row in rows)
+        assert sorted(repr(tuple(row)) for row in actual) == expected, said
+        odd = [str(r) for p in pruned for r in p.reasons if r.code == "internal-error"]
+        assert odd == [], said
+        if sum(p.files_read for p in pruned) < sum(p.files_total for p in pruned):
+            self.tally.skipping += 1
+        if route.name is not None:
+            self._found(session, route.name, wheres, rows)
+        return True
+
+    def _found(
+        self, session: SparkSession, name: str, wheres: Sequence[str], rows: Sequence[Any]
+    ) -> None:
+        for at, where in enumerate(wheres[:FOUND]):
+            files = {self._plain(row[-1]) for row in rows if row[0] == at}
+            found = {_local(path) for path in ls.find_files(name, where, spark=session).paths}
+            assert files <= found, (name, where)
+
+    def _plain(self, file: str) -> str:
+        return _local(unquote(file) if self.encodes_paths else file)
+
+    # for the formats
+
+    def draw_columns(self, *, nested: bool = True) -> None:
+        """Draw the columns that the table begins with."""
+        self.fields = draw_fields(self.drawn, ("a", "b", "Cc"), nested=nested)
+
+    def rows(self, fields: Sequence[Field] | None = None) -> pa.Table:
+        """Rows of a new file."""
+        count = self.drawn.randrange(3, 10)
+        self._rows += count
+        chosen = self.fields if fields is None else fields
+        return arrow_rows(self.drawn, chosen, self._rows - count, count)
+
+    def write(self, path: Path, rows: pa.Table) -> None:
+        """Write a file by hand, a second later than the one before."""
+        self._clock += 1
+        self.told.append(f"write {path.relative_to(self.folder)}: {', '.join(rows.column_names)}")
+        write(path, rows, self._clock)
+
+    def staged(self) -> str:
+        """New rows in a file elsewhere, for an INSERT."""
+        path = self.folder / "staged" / f"{self._rows}.parquet"
+        self.write(path, self.rows())
+        listed = ", ".join(["id", *(at.name for at in self.fields)])
+        return f"SELECT {listed} FROM parquet.`{path}`"
+
+
+def _answered(frame: DataFrame, wheres: Sequence[str], *more: Any) -> DataFrame:
+    parts = (frame.where(at).select(F.lit(n), "*", *more) for n, at in enumerate(wheres))
+    return functools.reduce(lambda left, right: left.unionAll(right), parts)
+
+
+def _local(path: str) -> str:
+    return "/" + path.removeprefix("file:").lstrip("/")
