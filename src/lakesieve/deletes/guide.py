@@ -23,6 +23,7 @@ from lakesieve.sieve import KeyType, encode_rows, sort_pairs
 from lakesieve.store import IN_ORDER_BYTES, BlockCache, IndexReader, IndexStore
 from lakesieve.tables.hadoop import storage_options
 from lakesieve.tables.iceberg_schema import columns_of_schema
+from lakesieve.tables.paths import normal_paths
 from lakesieve.tables.workers import gathered, in_workers
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from lakesieve.deletes.plan import DeletePlan, Kind
     from lakesieve.storage import Storage
     from lakesieve.store import Snapshot
-    from lakesieve.tables.workers import Stage
+from lakesieve.tables.workers import Stage
 
 __all__ = ["holders", "narrow"]
 
@@ -105,10 +106,11 @@ def _narrow(
 ) -> Reason:
     definition = index.definition
     paths = index.paths().combine_chunks()
-    if pc.any(pc.match_substring(paths, "\n")).as_py():
-        raise ValueError("a data file's path holds a line break")
     reached = pa.array(plan.java.reachedBy(kind.number).split("\n"), pa.string())
-    wanted = pc.is_in(paths, value_set=reached).to_numpy(zero_copy_only=False)
+    places = pc.index_in(normal_paths(pa.chunked_array([reached])), value_set=paths)
+    known = places.drop_null().to_numpy()
+    wanted = np.zeros(len(paths), bool)
+    wanted[known] = True
     by_id = {c.field_id: c.path for c in kind.columns}
     keys = [column(by_id[c.field_id]).alias(f"key_{n}") for n, c in enumerate(definition.columns)]
     stage = holders(
@@ -128,9 +130,10 @@ def _narrow(
     held = np.zeros(len(paths), bool)
     for row in masks:
         held |= np.unpackbits(np.frombuffer(row.held, np.uint8), count=len(paths)).astype(bool)
-    covered, holding = ("\n".join(paths.filter(pa.array(m)).to_pylist()) for m in (wanted, held))
-    plan.java.narrow(kind.number, covered, holding)
-    told = f"{definition.name}: {np.count_nonzero(held & wanted)} of {len(reached)} data files"
+    covered = reached.filter(pc.is_valid(places).combine_chunks())
+    holding = covered.filter(pa.array(held[known]))
+    plan.java.narrow(kind.number, *("\n".join(some.to_pylist()) for some in (covered, holding)))
+    told = f"{definition.name}: {len(holding)} of {len(reached)} data files"
     return Reason(code=ReasonCode.INDEX_USED, detail=f"{told} hold a deleted key")
 
 

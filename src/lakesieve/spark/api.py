@@ -24,7 +24,7 @@ from lakesieve.spark.index import SparkIndex, session_timezone
 from lakesieve.spark.progress import Watch
 from lakesieve.spark.pruning import pruning_rows
 from lakesieve.spark.rule import installed_rule
-from lakesieve.spark.source import Source, indexable
+from lakesieve.spark.source import Source
 from lakesieve.store import COMPACTION, IndexStore, Repaired, repair
 from lakesieve.tables import open_table
 from lakesieve.tables.hadoop import storage_options
@@ -131,8 +131,7 @@ def create_index(
         opened, keys, name, budget=budget, absent_hits=absent_hits, compaction=compaction
     )
     storage = _new_place(spark, opened, name, location)
-    files = indexable(opened.live_files(version))
-    source = Source(table=opened, version=version, columns=keys, files=files)
+    source = Source.whole(opened, version, keys)
     with Watch(spark, progress, f"lakesieve: index {table} on {', '.join(columns)}") as watch:
         source = source.counted(rule)
         built = build_segments(
@@ -169,8 +168,7 @@ def trade_offs(
     rule, opened = installed_rule(spark), open_table(spark, table)
     version = opened.version()
     keys = key_columns(opened, version, columns)
-    files = indexable(opened.live_files(version))
-    source = Source(table=opened, version=version, columns=keys, files=files)
+    source = Source.whole(opened, version, keys)
     with Watch(spark, progress, f"lakesieve: budgets of {table} on {', '.join(columns)}") as watch:
         source = source.counted(rule)
         return [TradeOffInfo(**p) for p in draw_curve(spark, rule, source, watch=watch)]

@@ -183,7 +183,7 @@ def _scattered(
     table, files = source.table, source.files
     cores = spark.sparkContext.defaultParallelism
     with rule.raw_reads(source.selected()) as selection:
-        salt, hashes, ordinals = file_hashes(spark, files.column("path"))
+        salt, hashes, ordinals = file_hashes(spark, source.scanned)
         split = _split_bytes(files, source.rows, cores)
         buckets = buckets or _bucket_count(source.rows, cores)
         boundaries: tuple[int | bytes, ...] = ()

@@ -130,7 +130,8 @@ class SparkIndex(Index):
         columns = self._columns(version, strict=is_current)
         if version.id is None or columns is None:
             return None, 0
-        live = indexable(self._table.live_files(version))
+        everything = self._table.live_files(version)
+        live = indexable(everything)
         rule = installed_rule(self._spark)
         for left in reversed(range(_ATTEMPTS)):
             base = self._store.snapshot()
@@ -142,7 +143,7 @@ class SparkIndex(Index):
                 version=version,
                 columns=columns,
                 files=uncovered,
-                is_partial=uncovered.num_rows < live.num_rows,
+                is_partial=uncovered.num_rows < everything.num_rows,
             ).counted(rule)
             known = live.num_rows - uncovered.num_rows
             if dry_run or uncovered.num_rows == 0:

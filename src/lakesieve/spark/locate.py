@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["FILE", "LocatePlan", "Located", "locate_keys", "located"]
 
 FILE = "file"
+# behind the path of a file that may be rewritten in place
+_SIZE_AND_TIME = r"#\d+@-?\d+$"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -124,8 +126,11 @@ def locate_keys(
         live=np.packbits(bits).tobytes(),
         rewritable=rewritable,
     )
+    pairs = _pairs(keys, given, plan)
+    if "scanned" in live.column_names:
+        pairs = _spelled(pairs, live)
     return Located(
-        pairs=_pairs(keys, given, plan),
+        pairs=pairs,
         uncovered=tuple(shown.filter(pc.is_null(places)).to_pylist()),
         files=live.num_rows,
         version=version.id,
@@ -180,6 +185,17 @@ def _pairs(keys: DataFrame, given: Sequence[GivenKey], plan: LocatePlan) -> Data
     )
 
 
+def _spelled(pairs: DataFrame, live: pa.Table) -> DataFrame:
+    """The pairs with data files as the table spells them, which is not as the index does."""
+    from pyspark.sql import functions as F
+
+    plain = pc.replace_substring_regex(live.column("path"), _SIZE_AND_TIME, "")
+    names = pa.table({"path": plain, "shown": live.column("location")})
+    frame = pairs.sparkSession.createDataFrame(names.to_pandas())
+    joined = pairs.join(F.broadcast(frame), pairs[FILE] == frame["path"])
+    return joined.select(*(pairs[name] for name in pairs.columns[:-1]), frame["shown"].alias(FILE))
+
+
 def located(plan: LocatePlan) -> Stage:
     """Make the stage: batches of sorted keys to keys and paths of data files."""
 
@@ -227,7 +243,7 @@ def _opened(plan: LocatePlan) -> OpenedIndex:
 def _paths(index: OpenedIndex, plan: LocatePlan) -> pa.Array:
     paths = index.paths()
     if plan.rewritable:
-        paths = pc.replace_substring_regex(paths, r"#\d+@-?\d+$", "")
+        paths = pc.replace_substring_regex(paths, _SIZE_AND_TIME, "")
     return pa.concat_arrays([pa.array([], pa.string()), *paths.chunks])
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["InstalledRule", "installed_rule"]
 
 _BASE = (
+    "tables/FilePaths",
     "tables/FileScans",
     *(f"spark/{n}" for n in ("KeepSet", "IdentitySet", "ScanAdapter", "FoundScan", "ScanJoins")),
 )

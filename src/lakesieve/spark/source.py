@@ -36,7 +36,7 @@ class Source:
         table: The table.
         version: A version that holds the files.
         columns: The key columns, in order.
-        files: Some of that version's live files: ``path``, ``size``, ``records``.
+        files: Some of that version's live files, as ``Table.live_files`` tells them.
         is_partial: Whether the version has more.
     """
 
@@ -45,6 +45,25 @@ class Source:
     columns: tuple[Column, ...]
     files: pa.Table
     is_partial: bool = False
+
+    @classmethod
+    def whole(cls, table: Table, version: TableVersion, columns: tuple[Column, ...]) -> Source:
+        """All that a version has to be indexed.
+
+        Args:
+            table: The table.
+            version: Its version.
+            columns: The key columns, in order.
+        """
+        live = table.live_files(version)
+        files = indexable(live)
+        return cls(
+            table=table,
+            version=version,
+            columns=columns,
+            files=files,
+            is_partial=files.num_rows < live.num_rows,
+        )
 
     @property
     def rows(self) -> int:
@@ -64,6 +83,12 @@ class Source:
         """Paths of the files where they are not all of the version's, for ``raw_reads``."""
         return self.files.column("path") if self.is_partial else None
 
+    @property
+    def scanned(self) -> pa.ChunkedArray:
+        """The files as raw rows name them."""
+        is_other = "scanned" in self.files.column_names
+        return self.files.column("scanned" if is_other else "path")
+
     def counted(self, rule: InstalledRule) -> Source:
         """The same with the rows of each file, from the files where the table does not tell.
 
@@ -78,7 +103,7 @@ class Source:
                 self.version, (), split_bytes=SMALLEST_SPLIT, selection=selection
             )
             counts = arrow_of(rows.groupBy("file").count())
-        places = pc.index_in(self.files.column("path"), value_set=counts.column("file"))
+        places = pc.index_in(self.scanned, value_set=counts.column("file"))
         found = pc.fill_null(counts.column("count").take(places), 0)
         at = self.files.column_names.index("records")
         return replace(self, files=self.files.set_column(at, "records", pc.coalesce(known, found)))

@@ -60,7 +60,7 @@ def check_rows(
     if not source.rows:
         return []
     with rule.raw_reads(source.selected()) as selection:
-        salt, hashes, order = file_hashes(spark, paths)
+        salt, hashes, order = file_hashes(spark, source.scanned)
         rows = source.table.raw_rows(
             source.version, source.columns, split_bytes=_SPLIT, selection=selection
         )

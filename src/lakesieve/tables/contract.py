@@ -96,9 +96,11 @@ class Table(Protocol):
     def live_files(self, version: TableVersion) -> pa.Table:
         """Data files of that version: ``path`` string, ``size`` int64, ``records`` int64.
 
-        ``records`` is null where only the file itself tells. Where a file may be rewritten in
-        place, ``path`` tells its contents apart too, and ``location`` is the path alone. What is
-        not ``indexable``, where there is such a column, is read by every query.
+        ``path`` is spelled in the one way of :func:`~lakesieve.tables.paths.normal_paths`; where
+        the table spells it otherwise, ``location`` is the table's spelling, and ``scanned`` that of
+        raw rows. ``records`` is null where only the file itself tells. Where a file
+        may be rewritten in place, ``path`` tells its contents apart too, and ``location`` is the
+        path alone. What is not ``indexable``, where there is such a column, is read by every query.
         """
 
     def copy_to(self, name: str, version: TableVersion) -> None:
@@ -116,7 +118,7 @@ class Table(Protocol):
         """Whether row-level commands write deletes, instead of data files anew."""
 
     def retained_files(self) -> pa.ChunkedArray:
-        """Paths of the data files of all versions that the table still keeps."""
+        """Paths of the data files of all versions that the table still keeps, as ``live_files``."""
 
     def references(self) -> Sequence[str]:
         """Names of the branches and tags, the current version's own left out."""
@@ -142,7 +144,8 @@ class Table(Protocol):
             selection: As ``raw_reads`` names it.
 
         Returns:
-            ``key_0``, ``key_1`` and so on, and ``file``, the data file's path.
+            ``key_0``, ``key_1`` and so on, and ``file``, the data file as the engine names it:
+            ``scanned`` of its live files.
 
         Raises:
             UnsupportedError: The engine cannot read the table.

@@ -15,6 +15,7 @@ from lakesieve.tables.identity import check_identity
 from lakesieve.tables.janino import JavaSources
 from lakesieve.tables.jobs import own_jobs
 from lakesieve.tables.lines import arrow_of, delta_commit_at, delta_snapshot_at
+from lakesieve.tables.paths import identified, normal_paths
 from lakesieve.tables.reading import hadoop_path, in_larger_tasks, keys_of, quoted, raw_read
 from lakesieve.tables.struct_schema import delta_columns
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["DeltaTable"]
 
 _FILES_SCHEMA = pa.schema([("path", pa.string()), ("size", pa.int64()), ("records", pa.int64())])
-_SOURCES = JavaSources("tables/FileScans", "tables/DeltaFiles")
+_SOURCES = JavaSources("tables/FilePaths", "tables/FileScans", "tables/DeltaFiles")
 
 
 class DeltaTable:
@@ -161,7 +162,7 @@ class DeltaTable:
         records = F.get_json_object("stats", "$.numRecords").cast("bigint").alias("records")
         rows = self._absolute(self._added(version), F.col("size"), records)
         with own_jobs(self._spark, f"lakesieve: list the files of {self.name}"):
-            return arrow_of(rows).cast(_FILES_SCHEMA)
+            return identified(arrow_of(rows).cast(_FILES_SCHEMA))
 
     def marked_files(self, version: TableVersion) -> int:
         """How many data files of a version have a deletion vector."""
@@ -210,7 +211,8 @@ class DeltaTable:
         live, gone = self._snapshot.allFiles().toDF(), self._snapshot.tombstones().toDF()
         paths = [self._absolute(DataFrame(java, self._spark)) for java in (live, gone)]
         with own_jobs(self._spark, f"lakesieve: list the files of {self.name}"):
-            return arrow_of(paths[0].union(paths[1]).distinct()).column("path")
+            listed = arrow_of(paths[0].union(paths[1]).distinct()).column("path")
+        return normal_paths(listed)
 
     def references(self) -> Sequence[str]:
         """Delta tables have no branches or tags."""

@@ -14,6 +14,7 @@ from lakesieve.tables.catalogs import named_errors
 from lakesieve.tables.contract import RAW_READ, Column, TableVersion
 from lakesieve.tables.identity import check_identity
 from lakesieve.tables.janino import JavaSources
+from lakesieve.tables.paths import identified, normal_paths
 from lakesieve.tables.reading import hadoop_path, in_larger_tasks, keys_of, raw_read
 from lakesieve.tables.struct_schema import hudi_columns
 
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["HudiTable"]
 
-_SCANS = JavaSources("tables/FileScans")
-_SOURCES = JavaSources("tables/FileScans", "tables/HudiFiles")
+_SCANS = JavaSources("tables/FilePaths", "tables/FileScans")
+_SOURCES = JavaSources("tables/FilePaths", "tables/FileScans", "tables/HudiFiles")
 _LINE = r"^(?P<location>[^\t]*)\t(?P<size>\d+)\t(?P<indexable>1?)$"
 
 
@@ -175,7 +176,7 @@ class HudiTable:
         location = pc.struct_field(parts, "location")
         indexable = pc.equal(pc.struct_field(parts, "indexable"), "1")
         merged = pc.binary_join_element_wise(location, "merged", "#")
-        return pa.table(
+        files = pa.table(
             {
                 "path": pc.if_else(indexable, location, merged),
                 "size": pc.struct_field(parts, "size").cast(pa.int64()),
@@ -184,6 +185,7 @@ class HudiTable:
                 "indexable": indexable,
             }
         )
+        return identified(files)
 
     def copy_to(self, name: str, version: TableVersion) -> None:  # noqa: ARG002 - the contract's
         """A Hudi table cannot share its files with another.
@@ -207,7 +209,8 @@ class HudiTable:
         self.reload()
         with named_errors(self.name):
             told = str(self._call("retained", self._leaf()))
-        return pa.chunked_array([pa.array(told.split("\n") if told else [], pa.string())])
+        paths = pa.array(told.split("\n") if told else [], pa.string())
+        return normal_paths(pa.chunked_array([paths]))
 
     def references(self) -> Sequence[str]:
         """Hudi tables have no branches or tags."""

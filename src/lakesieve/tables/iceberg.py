@@ -17,6 +17,7 @@ from lakesieve.tables.iceberg_schema import columns_of_schema, fields_of_type
 from lakesieve.tables.identity import check_identity
 from lakesieve.tables.jobs import own_jobs
 from lakesieve.tables.lines import arrow_of
+from lakesieve.tables.paths import identified, normal_paths
 from lakesieve.tables.reading import keys_of, raw_read
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ class IcebergTable:
             "file_path AS path", "file_size_in_bytes AS size", "record_count AS records"
         )
         with own_jobs(self._spark, f"lakesieve: list the files of {self.name}"):
-            return arrow_of(rows).cast(_FILES_SCHEMA)
+            return identified(arrow_of(rows).cast(_FILES_SCHEMA))
 
     def copy_to(self, name: str, version: TableVersion) -> None:
         """Register new metadata that lists one snapshot, under a location of its own."""
@@ -187,7 +188,8 @@ class IcebergTable:
         suffix = ".all_data_files" if self.is_named else "#all_data_files"
         loaded = self._spark.read.format("iceberg").load(self.name + suffix)
         with own_jobs(self._spark, f"lakesieve: list the files of {self.name}"):
-            return arrow_of(loaded.selectExpr("file_path AS path").distinct()).column("path")
+            paths = arrow_of(loaded.selectExpr("file_path AS path").distinct()).column("path")
+        return normal_paths(paths)
 
     def references(self) -> list[str]:
         """Names of the branches and tags other than ``main``."""

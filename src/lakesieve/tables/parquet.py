@@ -14,6 +14,7 @@ from lakesieve.tables.catalogs import named_errors
 from lakesieve.tables.contract import RAW_READ, Column, TableVersion
 from lakesieve.tables.identity import check_identity
 from lakesieve.tables.janino import JavaSources
+from lakesieve.tables.paths import identified
 from lakesieve.tables.reading import hadoop_path, in_larger_tasks, keys_of, raw_read
 from lakesieve.tables.struct_schema import parquet_columns
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ParquetTable"]
 
-_SOURCES = JavaSources("tables/FileScans")
+_SOURCES = JavaSources("tables/FilePaths", "tables/FileScans")
 _IDENTITY = r"^(?P<location>(?s:.*))#(?P<size>\d+)@(?P<modified>-?\d+)$"
 _CLOCK_SECONDS = 2.0
 """Object stores tell modification times in whole seconds."""
@@ -128,7 +129,7 @@ class ParquetTable:
         told = str(self._call("identities", self._leaf))
         paths = pa.chunked_array([pa.array(told.split("\n") if told else [], pa.string())])
         parts = pc.extract_regex(paths, _IDENTITY)
-        return pa.table(
+        files = pa.table(
             {
                 "path": paths,
                 "size": pc.struct_field(parts, "size").cast(pa.int64()),
@@ -137,6 +138,7 @@ class ParquetTable:
                 "modified": pc.struct_field(parts, "modified").cast(pa.int64()),
             }
         )
+        return identified(files)
 
     def copy_to(self, name: str, version: TableVersion) -> None:  # noqa: ARG002 - the contract's
         """A directory cannot share its files with another.

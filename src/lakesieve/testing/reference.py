@@ -23,12 +23,15 @@ __all__ = [
     "as_sets",
     "block_sets",
     "codes_of",
+    "normal_path",
     "point_units",
     "range_units",
     "rows_as_bytes",
     "rows_as_tuples",
     "sorted_pairs",
 ]
+
+_SCHEME_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+.-"
 
 Code = int | bytes
 Interval = tuple[Code | None, Code | None]
@@ -186,3 +189,34 @@ def range_units(
 def _successor(code: Code) -> Code:
     """The lowest code above this one."""
     return code + 1 if isinstance(code, int) else code + b"\0"
+
+
+def normal_path(path: str) -> str:
+    """The one spelling of a data file's path, one letter after the other.
+
+    Args:
+        path: Any text.
+    """
+    if path.startswith("/"):
+        return "file:" + _one_slash(path)
+    scheme, colon, rest = path.partition(":")
+    letters = scheme.isascii() and len(scheme) > 1 and scheme[0].isalpha()
+    if not colon or not letters or set(scheme) - set(_SCHEME_LETTERS):
+        return path
+    scheme = scheme.lower()
+    scheme = {"s3a": "s3", "s3n": "s3", "abfss": "abfs", "wasbs": "wasb"}.get(scheme, scheme)
+    host = None
+    if rest.startswith("//"):
+        host, slash, rest = rest[2:].partition("/")
+        rest = slash + rest
+        if scheme in {"hdfs", "webhdfs", "abfs", "wasb"}:
+            host = "".join(c.lower() if c.isascii() else c for c in host)
+    if scheme in {"file", "hdfs", "webhdfs"}:
+        rest = _one_slash(rest)
+    if scheme == "file" and host is not None and host.lower() in {"", "localhost"}:
+        host = None
+    return f"{scheme}:{rest}" if host is None else f"{scheme}://{host}{rest}"
+
+
+def _one_slash(path: str) -> str:
+    return "".join(c for at, c in enumerate(path) if path[max(0, at - 1) : at + 1] != "//")

@@ -90,7 +90,7 @@ public final class DeltaScans implements ScanAdapter {
     scala.collection.Iterator it = files(index).iterator();
     while (it.hasNext()) {
       AddFile file = (AddFile) it.next();
-      String path = DeltaFiles.absolute(root, file.path());
+      String path = FilePaths.normal(DeltaFiles.absolute(root, file.path()));
       if (!keep.keeps(path)) continue;
       if (!keep.covers(path)) uncovered++;
       kept.add(file);
@@ -180,7 +180,8 @@ public final class DeltaScans implements ScanAdapter {
     scala.collection.Iterator it = index.addFiles().iterator();
     while (it.hasNext()) {
       AddFile file = (AddFile) it.next();
-      if (files != null && !files.containsKey(DeltaFiles.absolute(root, file.path()))) continue;
+      String path = FilePaths.normal(DeltaFiles.absolute(root, file.path()));
+      if (files != null && !files.containsKey(path)) continue;
       if (selected++ % stride == 0) raw.add(file);
     }
     replaced.put(leaf, with(leaf, raw, index.snapshot()));

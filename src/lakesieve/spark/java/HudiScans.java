@@ -98,7 +98,7 @@ public final class HudiScans implements ScanAdapter {
       List slices = new ArrayList();
       for (Iterator in = ((List) partition.getValue()).iterator(); in.hasNext(); ) {
         FileSlice slice = (FileSlice) in.next();
-        String identity = HudiFiles.identity(index, slice);
+        String identity = FilePaths.normal(HudiFiles.identity(index, slice));
         if (identity != null && !keep.keeps(identity)) {
           skipped.add(identity);
           continue;
@@ -108,7 +108,7 @@ public final class HudiScans implements ScanAdapter {
       }
       kept.put(partition.getKey(), slices);
     }
-    if (!skipped.isEmpty()) replaced.put(leaf, with(leaf, kept, FileScans.uuid(skipped.toString())));
+    if (!skipped.isEmpty()) replaced.put(leaf, with(leaf, kept, FileScans.digest(skipped.toString())));
     return uncovered;
   }
 
@@ -135,7 +135,7 @@ public final class HudiScans implements ScanAdapter {
       List slices = new ArrayList();
       for (Iterator in = ((List) partition.getValue()).iterator(); in.hasNext(); ) {
         FileSlice slice = (FileSlice) in.next();
-        String identity = HudiFiles.identity(index, slice);
+        String identity = FilePaths.normal(HudiFiles.identity(index, slice));
         if (identity == null || (files != null && !files.containsKey(identity))) continue;
         if (selected++ % stride == 0) slices.add(slice);
       }

@@ -113,7 +113,7 @@ public final class IcebergScans implements ScanAdapter {
     int uncovered = 0;
     for (Iterator it = tasks.iterator(); it.hasNext(); ) {
       Object task = it.next();
-      String path = file(task).location();
+      String path = FilePaths.normal(file(task).location());
       if (!keep.keeps(path)) continue;
       if (!keep.covers(path)) uncovered++;
       kept.add(task);
@@ -146,7 +146,7 @@ public final class IcebergScans implements ScanAdapter {
     int selected = 0;
     for (int i = 0; i < tasks.size(); i++) {
       FileScanTask task = (FileScanTask) tasks.get(i);
-      if (files != null && !files.containsKey(file(task).location())) continue;
+      if (files != null && !files.containsKey(FilePaths.normal(file(task).location()))) continue;
       if (selected++ % stride != 0) continue;
       if (task.deletes().isEmpty()) {
         raw.add(task);

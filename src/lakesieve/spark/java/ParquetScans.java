@@ -72,7 +72,8 @@ public final class ParquetScans implements ScanAdapter {
     scala.collection.Iterator it = FileScans.files(index(leaf));
     while (it.hasNext()) {
       String identity = FileScans.identity((FileStatus) it.next());
-      if (!keep.keeps(identity)) {
+      String path = FilePaths.normal(identity);
+      if (!keep.keeps(path)) {
         // a list made some time ago may name a file that was rewritten since
         if (now == null) now = FileScans.identitiesNow(FileScans.relation(leaf));
         if (now.contains(identity)) {
@@ -80,7 +81,7 @@ public final class ParquetScans implements ScanAdapter {
           continue;
         }
       }
-      if (!keep.covers(identity) || !keep.keeps(identity)) uncovered++;
+      if (!keep.covers(path) || !keep.keeps(path)) uncovered++;
       kept++;
     }
     if (!skipped.isEmpty()) {
@@ -109,7 +110,8 @@ public final class ParquetScans implements ScanAdapter {
     scala.collection.Iterator it = FileScans.files(index(leaf));
     while (it.hasNext()) {
       String identity = FileScans.identity((FileStatus) it.next());
-      if ((files == null || files.containsKey(identity)) && selected++ % stride == 0) kept++;
+      boolean wanted = files == null || files.containsKey(FilePaths.normal(identity));
+      if (wanted && selected++ % stride == 0) kept++;
       else skipped.add(identity);
     }
     replaced.put(leaf, FileRelations.with(leaf, new KeptFileIndex(index(leaf), skipped, kept)));

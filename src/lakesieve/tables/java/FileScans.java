@@ -75,7 +75,12 @@ public final class FileScans {
 
   /** Identity of a directory: there is none but its place. */
   public static String uuid(String location) {
-    return UUID.nameUUIDFromBytes(location.getBytes(StandardCharsets.UTF_8)).toString();
+    return digest(FilePaths.root(location));
+  }
+
+  /** A text as a UUID of version 3. */
+  public static String digest(String text) {
+    return UUID.nameUUIDFromBytes(text.getBytes(StandardCharsets.UTF_8)).toString();
   }
 
   /** Identity of a file that may be rewritten in place. */

@@ -1,0 +1,113 @@
+"""One spelling of a data file's path, whichever reader names it.
+
+Two files of a table never share a spelling, or one that no index has seen would be taken for
+another; two spellings of one file that are left apart only cost time. ``FilePaths.java`` does the
+same for scans; ``docs/spec/format-v1.md`` has the rules, ``docs/design/0014`` their reasons.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+__all__ = ["identified", "normal_paths", "table_root"]
+
+# what the rules leave as it is, in one look at each path
+_NORMAL = r"^(?:file:/(?:[^/]+(?:/[^/]+)*)?/?|s3://(?s:.*))$"
+_PARTS = r"^(?P<scheme>[A-Za-z][A-Za-z0-9+.\-]+):(?P<rest>(?s:.*))$"
+_AUTHORITY = r"^//(?P<authority>[^/]*)(?P<path>(?s:.*))$"
+_ALIASES = {"s3a": "s3", "s3n": "s3", "abfss": "abfs", "wasbs": "wasb"}
+"""Schemes by which one store is called in more than one way."""
+
+_BY_HOST = ("hdfs", "webhdfs", "abfs", "wasb")
+"""Schemes whose authority is the name of a host, which has no case."""
+
+_FOLDERS = ("file", "hdfs", "webhdfs")
+"""Schemes of file systems, where two slashes are one; in an object store they are two names."""
+
+
+def normal_paths(paths: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Spell paths of data files in the one way that indexes know them by.
+
+    Args:
+        paths: Strings without nulls, not percent-encoded; Parquet's with size and time behind them.
+
+    Returns:
+        As many strings; the same object where all are spelled so already.
+    """
+    if pc.all(pc.match_substring_regex(paths, _NORMAL), min_count=0).as_py():
+        return paths
+    return pa.chunked_array([_normal(chunk) for chunk in paths.chunks], pa.string())
+
+
+def _normal(paths: pa.Array) -> pa.Array:
+    bare = pc.starts_with(paths, "/")
+    parts = pc.extract_regex(
+        pc.if_else(bare, pc.binary_join_element_wise("file", paths, ":"), paths), _PARTS
+    )
+    scheme, rest = _split(parts, "scheme", "rest")
+    scheme = pc.ascii_lower(scheme)
+    for alias, name in _ALIASES.items():
+        scheme = pc.if_else(pc.equal(scheme, alias), name, scheme)
+    is_file = pc.equal(scheme, "file")
+    has_authority = pc.starts_with(pc.if_else(bare, "", rest), "//")
+    authority, path = _split(pc.extract_regex(rest, _AUTHORITY), "authority", "path")
+    authority = pc.if_else(has_authority, authority, "")
+    path = pc.if_else(has_authority, path, rest)
+    by_host = pc.is_in(scheme, value_set=pa.array(_BY_HOST))
+    authority = pc.if_else(by_host, pc.ascii_lower(authority), authority)
+    is_local = pc.and_(
+        is_file, pc.is_in(pc.ascii_lower(authority), value_set=pa.array(["", "localhost"]))
+    )
+    in_folders = pc.is_in(scheme, value_set=pa.array(_FOLDERS))
+    path = pc.if_else(in_folders, pc.replace_substring_regex(path, "//+", "/"), path)
+    start = pc.binary_join_element_wise(scheme, ":", "")
+    slashes = pc.if_else(pc.and_(has_authority, pc.invert(is_local)), "//", "")
+    whole = pc.binary_join_element_wise(
+        start, slashes, pc.if_else(is_local, "", authority), path, ""
+    )
+    return pc.if_else(pc.is_valid(parts), whole, paths)
+
+
+def _split(parts: pa.Array, *names: str) -> list[pa.Array]:
+    """Groups of a match, empty where there was none."""
+    return [pc.fill_null(pc.struct_field(parts, name), "") for name in names]
+
+
+def table_root(location: str) -> str:
+    """The one spelling of a table's place: that of a path, without a slash at its end.
+
+    Args:
+        location: As the engine or the catalog has it.
+    """
+    spelled: str = normal_paths(pa.chunked_array([[location]], pa.string()))[0].as_py()
+    shorter = spelled.removesuffix("/")
+    return spelled if shorter.endswith((":", "/")) else shorter
+
+
+def identified(files: pa.Table) -> pa.Table:
+    """Name data files in the one way that indexes know them by.
+
+    Args:
+        files: A version's live files, with ``path`` as the reader spells it.
+
+    Returns:
+        The same where nothing is spelled otherwise. Else ``path`` in the one spelling, ``scanned``
+        with the paths as they were, and ``location`` too where there was none; files that share one
+        spelling are not ``indexable``.
+    """
+    paths = files.column("path")
+    normal = normal_paths(paths)
+    if normal is paths or normal.equals(paths):
+        return files
+    counts = pc.value_counts(normal)
+    once = counts.field("values").filter(pc.equal(counts.field("counts"), 1))
+    indexable = pc.is_in(normal, value_set=once)
+    if "indexable" in files.column_names:
+        indexable = pc.and_(indexable, files.column("indexable"))
+        files = files.drop_columns("indexable")
+    if "location" not in files.column_names:
+        files = files.append_column("location", paths)
+    at = files.column_names.index("path")
+    spelled = files.set_column(at, "path", normal).append_column("scanned", paths)
+    return spelled.append_column("indexable", indexable)

@@ -1,0 +1,82 @@
+"""Data files and tables under several spellings of their paths are the same ones."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from tests.tables.spellings import SPELLINGS
+
+import lakesieve as ls
+from lakesieve.tables.janino import JavaSources
+from lakesieve.tables.paths import normal_paths, table_root
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+_PATHS = JavaSources("tables/FilePaths")
+_LETTERS = "aAsS3:/. %#é"
+
+
+def test_java_spells_paths_as_python_does(spark: SparkSession) -> None:
+    """The examples, and any text, get one spelling from scans and from everything else."""
+    drawn = random.Random("paths")
+    texts = ["".join(drawn.choices(_LETTERS, k=drawn.randrange(10))) for _ in range(200)]
+    starts = ("", "file:", "s3a://", "hdfs://N", "/", "FILE://localhost")
+    names = [*SPELLINGS, *(drawn.choice(starts) + text for text in texts)]
+
+    spelled = [str(_PATHS.call(spark, "normal", name)) for name in names]
+    assert spelled == normal_paths(pa.chunked_array([names])).to_pylist()
+    roots = [str(_PATHS.call(spark, "root", name)) for name in names]
+    assert roots == [table_root(name) for name in names]
+
+
+def test_one_folder_is_one_table(
+    spark: SparkSession, tmp_path: Path, both: Callable[[str], tuple[int, int]]
+) -> None:
+    """An index made under one spelling of a folder's place is that of all of them."""
+    folder = tmp_path / "a b"
+    folder.mkdir()
+    for number in range(4):
+        keys = [(row * 7919) % 1009 for row in range(number * 100, number * 100 + 100)]
+        pq.write_table(pa.table({"k": keys}), folder / f"{number}.parquet", write_statistics=False)
+    places = (f"{folder}", f"file://{folder}/", f"file:{folder}", f"{tmp_path}//a b")
+    ls.create_index(f"parquet:{places[1]}", ["k"], spark=spark)
+
+    for place in places:
+        (info,) = ls.list_indexes(f"parquet:{place}", spark=spark)
+        assert info.files == 4
+        assert both(f"SELECT * FROM parquet.`{place}` WHERE k = 397") == (4, 1)
+        assert len(ls.find_files(f"parquet:{place}", "k = 397", spark=spark).paths) == 1
+
+
+def test_files_are_told_as_the_table_spells_them(
+    spark: SparkSession, table: str, tmp_path: Path, both: Callable[[str], tuple[int, int]]
+) -> None:
+    """Files that Iceberg lists under other spellings are indexed, and named as they are listed."""
+    spark.sql(f"CREATE TABLE {table} (k BIGINT) USING iceberg")
+    for number in range(3):
+        folder = tmp_path / f"f{number}"
+        rows = spark.range(number, 300, 3, 1).selectExpr("id AS k")
+        rows.write.parquet(str(folder))
+        source = f"file://{folder}" if number else str(folder)
+        spark.sql(
+            f"CALL lake.system.add_files(table => '{table}', "
+            f"source_table => '`parquet`.`{source}`')"
+        )
+    listed = {row[0] for row in spark.sql(f"SELECT file_path FROM {table}.files").collect()}
+    index = ls.create_index(table, ["k"], spark=spark)
+
+    assert both(f"SELECT * FROM {table} WHERE k = 151") == (3, 1)
+    assert set(index.files("k = 151").paths) < listed
+    keys = spark.createDataFrame([(151,), (152,)], "k BIGINT")
+    pairs = index.locate(keys).pairs.collect()
+    assert {row["file"] for row in pairs} < listed
+    assert len(pairs) == 2
+    assert index.verify_rows(files=None).wrong == ()
+    assert index.refresh().files == 0

@@ -1,0 +1,92 @@
+"""Spellings of paths, for the two functions that give each file one: Python's and Java's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hypothesis import strategies as st
+
+__all__ = ["SPELLINGS", "File", "files", "spellings"]
+
+SPELLINGS = {
+    "/a/b c.parquet": "file:/a/b c.parquet",
+    "//a///b": "file:/a/b",
+    "file:/a/b": "file:/a/b",
+    "file:/a//b/": "file:/a/b/",
+    "file:///a/b": "file:/a/b",
+    "file://localhost/a/b": "file:/a/b",
+    "FILE:/A": "file:/A",
+    "file://Host/a//b": "file://Host/a/b",
+    "file:": "file:",
+    "s3://bucket/a//b": "s3://bucket/a//b",
+    "s3a://Bucket/a//b": "s3://Bucket/a//b",
+    "s3n://bucket/a%20b": "s3://bucket/a%20b",
+    "S3A://bucket": "s3://bucket",
+    "gs://bucket/a//b": "gs://bucket/a//b",
+    "hdfs://Name:8020//a": "hdfs://name:8020/a",
+    "hdfs:///a//b": "hdfs:///a/b",
+    "hdfs:/a//b": "hdfs:/a/b",
+    "abfss://c@Account.dfs.core.windows.net/a//b": "abfs://c@account.dfs.core.windows.net/a//b",
+    "wasbs://c@Account/a": "wasb://c@account/a",
+    "dbfs:/a//b": "dbfs:/a//b",
+    "viewfs://Name/a": "viewfs://Name/a",
+    "C:\\a\\b": "C:\\a\\b",
+    "c:/a//b": "c:/a//b",
+    "relative/s3a://b": "relative/s3a://b",
+    "s3a": "s3a",
+    "a b://c//d": "a b://c//d",
+    "s3a://b/x#12@-5": "s3://b/x#12@-5",
+    "/größe/\U0001f600": "file:/größe/\U0001f600",
+    "": "",
+}
+"""Paths, and the one spelling of each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class File:
+    """A data file, whatever it is called.
+
+    Args:
+        store: ``file``, ``s3``, ``hdfs`` or ``abfs``.
+        authority: The bucket or host, empty for files.
+        names: Of the folders and the file.
+    """
+
+    store: str
+    authority: str
+    names: tuple[str, ...]
+
+
+_SCHEMES = {
+    "file": ["file"],
+    "s3": ["s3", "s3a", "s3n", "S3"],
+    "hdfs": ["hdfs", "HDFS"],
+    "abfs": ["abfs", "abfss"],
+}
+# an empty name is one of its own in an object store
+_NAMES = st.sampled_from(["a", "A", "a b", "a%20b", "ä", "..", "x=1", "#1@2"])
+
+
+@st.composite
+def files(draw: st.DrawFn) -> File:
+    """A data file of any store."""
+    store = draw(st.sampled_from(sorted(_SCHEMES)))
+    names = draw(st.lists(_NAMES, min_size=1, max_size=3))
+    if store in {"s3", "abfs"} and draw(st.booleans()):
+        names.insert(draw(st.integers(0, len(names))), "")
+    authority = "" if store == "file" else draw(st.sampled_from(["b", "c-1"]))
+    return File(store=store, authority=authority, names=tuple(names))
+
+
+@st.composite
+def spellings(draw: st.DrawFn, file: File) -> str:
+    """One of the spellings of a file."""
+    scheme = draw(st.sampled_from(_SCHEMES[file.store]))
+    many = file.store in {"file", "hdfs"} and draw(st.booleans())
+    path = ("//" if many else "/") + "/".join(file.names)
+    if file.store == "file":
+        return draw(st.sampled_from(["", "file:", "file://", "FILE://localhost"])) + path
+    host = file.authority
+    if file.store != "s3" and draw(st.booleans()):
+        host = host.upper()
+    return f"{scheme}://{host}{path}"

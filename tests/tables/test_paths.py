@@ -1,0 +1,81 @@
+"""One spelling of a path for each data file, and never one for two."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.tables.spellings import SPELLINGS, File, files, spellings
+
+from lakesieve.tables.paths import identified, normal_paths, table_root
+from lakesieve.testing import normal_path
+
+
+def _normal(*paths: str) -> list[str]:
+    spelled: list[str] = normal_paths(pa.chunked_array([list(paths)], pa.string())).to_pylist()
+    return spelled
+
+
+def test_the_spellings_of_the_specification() -> None:
+    """Every example is spelled as it should be, alone and among others, and then stays so."""
+    wanted = list(SPELLINGS.values())
+
+    assert _normal(*SPELLINGS) == wanted
+    assert [_normal(path)[0] for path in SPELLINGS] == wanted
+    assert _normal(*wanted) == wanted
+    assert [normal_path(path) for path in SPELLINGS] == wanted
+
+
+@given(st.data(), files(), files())
+def test_files_keep_apart_and_spellings_meet(data: st.DataObject, one: File, two: File) -> None:
+    """Two spellings are one exactly where they are of one file."""
+    names = [data.draw(spellings(file)) for file in (one, two)]
+
+    spelled = _normal(*names)
+    assert (spelled[0] == spelled[1]) == (one == two)
+    assert spelled == [normal_path(name) for name in names]
+
+
+@given(st.lists(st.text("aAsS3:/. \\%#é", max_size=12)))
+def test_any_text_equals_the_twin(texts: list[str]) -> None:
+    """What is no path is spelled as the slow, obvious function spells it."""
+    assert _normal(*texts) == [normal_path(text) for text in texts]
+
+
+def test_paths_that_are_spelled_so_are_left_alone() -> None:
+    """A million paths cost one look at each, and no copy."""
+    paths = pa.chunked_array([["file:/a/b", "s3://b/c//d"], []], pa.string())
+
+    assert normal_paths(paths) is paths
+    empty = pa.chunked_array([], pa.string())
+    assert normal_paths(empty).to_pylist() == []
+
+
+@pytest.mark.parametrize(
+    ("location", "root"),
+    [
+        ("s3a://b/t/", "s3://b/t"),
+        ("s3://b/t//", "s3://b/t//"),
+        ("/a/b//", "file:/a/b"),
+        ("file:/", "file:/"),
+        ("s3://b/", "s3://b"),
+    ],
+)
+def test_a_table_is_where_it_is_however_that_is_written(location: str, root: str) -> None:
+    """One slash at the end of a table's place means nothing; two do in an object store."""
+    assert table_root(location) == root
+
+
+def test_files_of_one_spelling_are_not_indexed() -> None:
+    """What cannot be told apart is read by every query; what a table shows is its own spelling."""
+    live = pa.table({"path": ["s3a://b/x", "s3://b/x", "s3a://b/y"], "size": [1, 2, 3]})
+
+    found = identified(live)
+
+    assert found.column("path").to_pylist() == ["s3://b/x", "s3://b/x", "s3://b/y"]
+    assert found.column("indexable").to_pylist() == [False, False, True]
+    assert found.column("location").equals(live.column("path"))
+    assert found.column("scanned").equals(live.column("path"))
+    plain = live.slice(1, 1)
+    assert identified(plain) is plain
