@@ -68,10 +68,11 @@ def ask(index: OpenedIndex, expr: Expr) -> Answer:
     usable, reasons = usable_indexes([index], KINDS, "t")
     assert reasons == []
     plan = plan_files(truth(bind(expr, COLUMNS, strict=False)), usable)
-    if plan.universe is None:
+    if not plan.indexes:
         return Answer(known=frozenset(), kept=frozenset())
-    paths = plan.universe.paths.to_pylist()
-    kept = (path for path, keep in zip(paths, plan.keep.tolist(), strict=True) if keep)
+    covered = index.paths()
+    paths = covered.to_pylist()
+    kept = (path for path, keep in zip(paths, plan.of(covered)[0].tolist(), strict=True) if keep)
     return Answer(known=frozenset(paths), kept=frozenset(kept))
 
 

@@ -57,7 +57,7 @@ def request(location: str, scans: int, seconds: float) -> str:
         "filter": {"op": "=", "col": ["k"], "type": "bigint", "value": "7"},
     }
     told = [scan | {"id": number} for number in range(scans)]
-    return json.dumps({"seconds": seconds, "catalogs": [], "scans": told})
+    return json.dumps({"seconds": seconds, "memory": 1 << 28, "catalogues": [], "scans": told})
 
 
 def codes(answer: dict[str, Any]) -> list[list[str]]:

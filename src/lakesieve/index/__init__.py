@@ -6,7 +6,7 @@ from lakesieve.index.find import find
 from lakesieve.index.index import Index, describe
 from lakesieve.index.keyed import UsableIndex, on_keys
 from lakesieve.index.opened import OpenedIndex
-from lakesieve.index.planner import Plan, Universe, broken_index, plan_files, usable_indexes
+from lakesieve.index.planner import Part, Parts, Plan, broken_index, plan_files, usable_indexes
 from lakesieve.index.reasons import Reason, ReasonCode, uncovered_detail
 from lakesieve.index.registry import FOLDER, IndexRegistry, index_storage, roots_of
 from lakesieve.index.result import (
@@ -36,6 +36,8 @@ __all__ = [
     "IndexRegistry",
     "KeyedChange",
     "OpenedIndex",
+    "Part",
+    "Parts",
     "Plan",
     "Reason",
     "ReasonCode",
@@ -43,7 +45,6 @@ __all__ = [
     "TablePruning",
     "TableStatus",
     "TradeOffInfo",
-    "Universe",
     "UsableIndex",
     "VerifiedRows",
     "broken_index",

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from lakesieve.index.planner import plan_files, usable_indexes
 from lakesieve.index.reasons import Reason, ReasonCode, uncovered_detail
@@ -59,14 +57,8 @@ def find(
     usable, unfit = usable_indexes(indexes, kinds, table.uuid)
     plan = plan_files(truth(bound), usable)
     told = [*reasons, *unfit, *plan.reasons]
-    if plan.universe is None:
-        paths, uncovered = shown, len(live)
-    else:
-        places = pc.index_in(live, value_set=plan.universe.paths)
-        seen = pc.is_valid(places).to_numpy()
-        keep = np.ones(len(live), bool)
-        keep[seen] = plan.keep[places.drop_null().to_numpy()]
-        paths, uncovered = shown.filter(pa.array(keep)), int((~seen).sum())
+    keep, covered = plan.of(live)
+    paths, uncovered = shown.filter(pa.array(keep)), int((~covered).sum())
     if uncovered and plan.used:
         told.append(Reason(code=ReasonCode.UNCOVERED_FILES, detail=uncovered_detail(uncovered)))
     return Found(

@@ -11,9 +11,9 @@ from lakesieve.index.result import CommitInfo, Found, IndexInfo
 from lakesieve.store import (
     RETAIN_COMMITS,
     SAFETY_AGE,
-    BlockCache,
     IndexReader,
     IndexStore,
+    shared_cache,
     vacuum,
     verify,
 )
@@ -54,7 +54,7 @@ class Index:
         self._storage = storage
         self._timezone = timezone
         self._store = IndexStore(storage)
-        self._cache = BlockCache()
+        self._cache = shared_cache()
         self._commit = commit
         self._snapshot = self._store.snapshot(commit)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,7 +21,6 @@ __all__ = ["OpenedIndex"]
 
 # commands ask the same twice, and to read much of an index takes longer than to remember an answer
 _MANY_RANGES = 256
-_ANSWERS = 4
 
 
 class OpenedIndex:
@@ -37,8 +36,6 @@ class OpenedIndex:
     def __init__(self, snapshot: Snapshot, reader: IndexReader) -> None:
         self.snapshot = snapshot
         self._reader = reader
-        # a state never changes, and so neither does what it answers
-        self._remembered = lru_cache(maxsize=_ANSWERS)(self._holding)
 
     @property
     def definition(self) -> IndexDefinition:
@@ -76,6 +73,20 @@ class OpenedIndex:
         """Paths of the covered files, in their numbering."""
         return self._catalogues().column("path")
 
+    def files(self) -> list[tuple[str, int]]:
+        """The catalogues in the order of the numbering: the name of each, and its files."""
+        return [(entry.id, entry.files) for entry in self.snapshot.catalogues]
+
+    def digests(self, catalogue: str, secret: bytes) -> np.ndarray:
+        """Digests of the paths of one catalogue.
+
+        Args:
+            catalogue: Its name.
+            secret: What the digests begin with.
+        """
+        entry = next(entry for entry in self.snapshot.catalogues if entry.id == catalogue)
+        return self._reader.digests(entry, secret)
+
     def may_match(self, ranges: Ranges) -> np.ndarray | None:
         """Tell for each covered file whether it can hold a value of the ranges.
 
@@ -91,7 +102,8 @@ class OpenedIndex:
             NotFoundError: A file of the index is gone.
             IndexFormatError: A file of the index is too new.
         """
-        mask = np.zeros(self._catalogues().num_rows, dtype=bool)
+        self.check()
+        mask = np.zeros(sum(files for _, files in self.files()), dtype=bool)
         if not len(mask):
             return mask
         if ranges.nulls:
@@ -101,11 +113,33 @@ class OpenedIndex:
             return mask
         if ranges.intervals:
             many = len(ranges.intervals) >= _MANY_RANGES
-            found = (self._remembered if many else self._holding)(ranges)
+            found = self._remembered(ranges) if many else self._holding(ranges)
             if found is None:
                 return None
             mask[found] = True
         return mask
+
+    def check(self) -> None:
+        """Look after the catalogues, which on local disk may have been changed or deleted.
+
+        Raises:
+            CorruptIndexError: One is damaged.
+            NotFoundError: One is gone.
+        """
+        for entry in self.snapshot.catalogues:
+            self._reader.flags(entry)
+
+    def _remembered(self, ranges: Ranges) -> np.ndarray | None:
+        """The answer, kept: a state never changes, and so neither does what it answers."""
+
+        def make() -> tuple[np.ndarray | None, int]:
+            found = self._holding(ranges)
+            return found, 1000 + 200 * len(ranges.intervals) + (
+                0 if found is None else found.nbytes
+            )
+
+        held: np.ndarray | None = self._reader.remembered((self.identity, ranges), make)
+        return held
 
     def _holding(self, ranges: Ranges) -> np.ndarray | None:
         """The covered files that can hold a code of the intervals; ``None`` as in the look-up."""
@@ -159,5 +193,6 @@ class OpenedIndex:
 
     def flagged(self, column: str) -> np.ndarray:
         """Which covered files hold a null (``has_null``), or anything else (``has_value``)."""
-        flags: np.ndarray = self._catalogues().column(column).to_numpy()
+        tables = [self._reader.flags(entry) for entry in self.snapshot.catalogues]
+        flags: np.ndarray = pa.concat_tables(tables).column(column).to_numpy()
         return flags

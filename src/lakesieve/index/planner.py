@@ -6,13 +6,12 @@ predicate on that index's column, and so does every file when the index cannot b
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakesieve.errors import (
     CorruptIndexError,
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from lakesieve.index.opened import OpenedIndex
     from lakesieve.predicate import Truth
 
-__all__ = ["READ_FAILURES", "Plan", "Universe", "broken_index", "plan_files", "usable_indexes"]
+__all__ = ["READ_FAILURES", "Part", "Parts", "Plan", "broken_index", "plan_files", "usable_indexes"]
 
 
 READ_FAILURES = (
@@ -43,35 +42,95 @@ READ_FAILURES = (
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Universe:
-    """All files that some of the indexes cover, each once.
+class Part:
+    """What one index says: it must be read, for each file that it covers.
 
     Args:
-        id: Names this list of files among all others.
-        paths: The files.
-        positions: By index identity: the place in ``paths`` of each of its covered files.
+        index: The number of the index in the plan.
+        keep: One element a covered file, in the index's numbering.
     """
 
-    id: str
-    paths: pa.Array
-    positions: Mapping[str, np.ndarray]
+    index: int
+    keep: np.ndarray
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Parts:
+    """Several parts: a file must be read that all of them keep, or any of them.
+
+    Args:
+        every: Whether all of them must keep a file.
+        args: The parts; no parts at all keep what ``every`` says.
+    """
+
+    every: bool
+    args: tuple[Part | Parts, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Plan:
     """What is known of the files of a table under a predicate.
 
+    A file that an index does not cover is kept by its parts, one that none covers by the plan.
+
     Args:
-        universe: The files the indexes have seen; ``None`` when nothing can be skipped.
-        keep: For each of those whether it must be read.
-        used: Names of the indexes that took part.
+        indexes: The indexes that took part; none when nothing can be skipped.
+        keep: Their answers.
+        used: The indexes' names.
         reasons: Coded reasons.
     """
 
-    universe: Universe | None
-    keep: np.ndarray
+    indexes: tuple[OpenedIndex, ...]
+    keep: Part | Parts
     used: tuple[str, ...]
     reasons: tuple[Reason, ...]
+
+    @property
+    def skips(self) -> bool:
+        """Whether it can leave files out."""
+        return bool(self.indexes) and not _keeps_all(self.keep)
+
+    def of(self, paths: pa.Array | pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
+        """Judge files by their paths.
+
+        Args:
+            paths: The files, without nulls.
+
+        Returns:
+            Two boolean arrays: which must be read, and which some index covers.
+        """
+        places = []
+        for index in self.indexes:
+            found = pc.index_in(paths, value_set=index.paths())
+            places.append(pc.fill_null(found, -1).to_numpy(zero_copy_only=False))
+        covered = np.zeros(len(paths), bool)
+        for at in places:
+            covered |= at >= 0
+        return _judged(self.keep, places, len(paths)) | ~covered, covered
+
+
+def _judged(part: Part | Parts, places: Sequence[np.ndarray], size: int) -> np.ndarray:
+    if isinstance(part, Part):
+        at = places[part.index]
+        # files outside this index match: it has not seen them
+        keep = np.ones(size, bool)
+        keep[at >= 0] = part.keep[at[at >= 0]]
+        return keep
+    keep = np.full(size, part.every)
+    for arg in part.args:
+        if part.every:
+            keep &= _judged(arg, places, size)
+        else:
+            keep |= _judged(arg, places, size)
+    return keep
+
+
+def _keeps_all(part: Part | Parts) -> bool:
+    """Whether it is plain that a part leaves nothing out."""
+    if isinstance(part, Part):
+        return bool(part.keep.all())
+    told = [_keeps_all(arg) for arg in part.args]
+    return all(told) if part.every else any(told)
 
 
 def usable_indexes(
@@ -143,7 +202,7 @@ def plan_files(
         index = indexes[number].index
         visit(index)
         try:
-            index.paths()
+            index.check()
             told = {leaf: index.may_match(leaf.ranges) for leaf in _leaves(where, number)}
         except READ_FAILURES as error:
             reasons.append(broken_index(index.definition.name, error))
@@ -158,13 +217,13 @@ def plan_files(
     if not good:
         if not reasons:
             reasons.append(_no_predicate(indexes))
-        return Plan(universe=None, keep=np.zeros(0, bool), used=(), reasons=tuple(reasons))
-    universe = _universe(tuple(good.values()))
-    keep = _keep(where, good, masks, universe)
+        return Plan(indexes=(), keep=_ANYTHING, used=(), reasons=tuple(reasons))
+    numbers = {field: number for number, field in enumerate(good)}
+    keep = _keep(where, numbers, masks)
     used = tuple(index.definition.name for index in good.values())
-    code = ReasonCode.NOT_SELECTIVE if bool(keep.all()) else ReasonCode.INDEX_USED
+    code = ReasonCode.NOT_SELECTIVE if _keeps_all(keep) else ReasonCode.INDEX_USED
     reasons.append(Reason(code=code, detail=", ".join(used)))
-    return Plan(universe=universe, keep=keep, used=used, reasons=tuple(reasons))
+    return Plan(indexes=tuple(good.values()), keep=keep, used=used, reasons=tuple(reasons))
 
 
 def _too_large(index: OpenedIndex, leaves: Iterable[Leaf]) -> Reason:
@@ -185,47 +244,41 @@ def _no_predicate(indexes: Sequence[UsableIndex]) -> Reason:
 
 
 def _keep(
-    truth: Truth,
-    indexes: Mapping[int, OpenedIndex],
-    masks: Mapping[Leaf, np.ndarray],
-    universe: Universe,
-) -> np.ndarray:
-    size = len(universe.paths)
+    truth: Truth, numbers: Mapping[int, int], masks: Mapping[Leaf, np.ndarray]
+) -> Part | Parts:
     match truth:
         case Nothing():
-            return np.zeros(size, bool)
-        case Leaf() if truth.field_id in indexes and truth in masks:
-            # files outside this index match: it has not seen them
-            keep = np.ones(size, bool)
-            keep[universe.positions[indexes[truth.field_id].identity]] = masks[truth]
-            return keep
-        case AllOf():
-            keep = np.ones(size, bool)
-            for arg in truth.args:
-                keep &= _keep(arg, indexes, masks, universe)
-            return keep
-        case AnyOf():
-            keep = np.zeros(size, bool)
-            for arg in truth.args:
-                keep |= _keep(arg, indexes, masks, universe)
-            return keep
+            return _NOTHING
+        case Leaf() if truth.field_id in numbers and truth in masks:
+            return Part(index=numbers[truth.field_id], keep=masks[truth])
+        case AllOf() | AnyOf():
+            args = [_keep(arg, numbers, masks) for arg in truth.args]
+            return _joined(args, every=isinstance(truth, AllOf))
         case _:
-            return np.ones(size, bool)
+            return _ANYTHING
 
 
-@lru_cache(maxsize=32)
-def _universe(indexes: tuple[OpenedIndex, ...]) -> Universe:
-    identity = hashlib.sha256("\n".join(i.identity for i in indexes).encode()).hexdigest()[:32]
-    everything = pa.chunked_array([c for i in indexes for c in i.paths().chunks], pa.string())
-    encoded = everything.combine_chunks().dictionary_encode()
-    positions: dict[str, np.ndarray] = {}
-    places = encoded.indices.to_numpy()
-    start = 0
-    for index in indexes:
-        end = start + len(index.paths())
-        positions[index.identity] = places[start:end]
-        start = end
-    return Universe(id=identity, paths=encoded.dictionary, positions=positions)
+_ANYTHING = Parts(every=True, args=())
+_NOTHING = Parts(every=False, args=())
+
+
+def _joined(args: Sequence[Part | Parts], *, every: bool) -> Part | Parts:
+    """Parts together; those of one index are one, as they cover the same files."""
+    own: dict[int, np.ndarray] = {}
+    others: list[Part | Parts] = []
+    for arg in args:
+        if not isinstance(arg, Part):
+            if arg is not (_ANYTHING if every else _NOTHING):
+                others.append(arg)
+        elif arg.index not in own:
+            own[arg.index] = arg.keep
+        else:
+            held = own[arg.index]
+            own[arg.index] = held & arg.keep if every else held | arg.keep
+    parts = [*(Part(index=number, keep=keep) for number, keep in own.items()), *others]
+    if len(parts) == 1:
+        return parts[0]
+    return Parts(every=every, args=tuple(parts))
 
 
 def _fields(truth: Truth) -> set[int]:

@@ -14,7 +14,7 @@ from lakesieve.index.opened import OpenedIndex
 from lakesieve.index.planner import READ_FAILURES, broken_index
 from lakesieve.index.reasons import Reason, ReasonCode
 from lakesieve.storage import Background, Storage, all_at_once, open_storage
-from lakesieve.store import BlockCache, IndexReader, IndexStore
+from lakesieve.store import IndexReader, IndexStore, shared_cache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -109,7 +109,7 @@ class IndexRegistry:
     ) -> None:
         self._locations = tuple(locations)
         self._options = options
-        self._cache = BlockCache()
+        self._cache = shared_cache()
         self._entries: dict[str, _Entry] = {}
         # by the location of a root on an object store
         self._answers: dict[str, tuple[float, _Opened]] = {}

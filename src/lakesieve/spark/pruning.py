@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import threading
 import time
+import uuid
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +15,8 @@ import numpy as np
 from lakesieve.errors import UnsupportedError
 from lakesieve.index import (
     IndexRegistry,
+    Part,
+    Parts,
     Plan,
     Reason,
     ReasonCode,
@@ -24,6 +28,7 @@ from lakesieve.index import (
 from lakesieve.predicate import ColumnType, all_of, bind, from_catalyst, truth
 from lakesieve.predicate import told as told_truth
 from lakesieve.storage import Background
+from lakesieve.store import DIGEST_BYTES, shared_cache
 from lakesieve.tables.schemas import columns_of
 
 if TYPE_CHECKING:
@@ -38,6 +43,12 @@ __all__ = ["Pruner", "pruning_rows"]
 
 # of one table; more of them would hardly come back sooner
 _MAX_LATE = 4
+# answers of which digests may be left to fetch
+_MAX_TICKETS = 8
+# sent at once
+_MAX_DIGESTS = 65_536
+# keeps others from naming a file so that its digest is that of another one
+_SECRET = os.urandom(16)
 
 
 class Pruner:
@@ -59,6 +70,8 @@ class Pruner:
         self._options = options
         # by the location of a table: what nobody waits for any more
         self._late: dict[str, list[_Look]] = {}
+        # by the ticket of an answer: digests that the rule fetches after it
+        self._tickets: dict[str, dict[str, np.ndarray]] = {}
         self._lock = threading.Lock()
 
     def relocate(
@@ -83,22 +96,45 @@ class Pruner:
     def answer(self, request: str) -> str:
         """Answer one request; see ``PruningRule.java`` for the protocol."""
         asked = json.loads(request)
+        if "ticket" in asked:
+            return self._digests(asked)
+        shared_cache().resize(int(asked["memory"]) * 3 // 4)
         until = time.monotonic() + float(asked["seconds"])
-        known = set(asked["catalogs"])
-        catalogs: dict[str, str] = {}
+        known = set(asked["catalogues"])
         # all at once: a table whose storage hangs takes no time from the others
-        looking = [self._start(scan, until, known, catalogs) for scan in asked["scans"]]
+        looking = [self._start(scan, until, known) for scan in asked["scans"]]
         scans = [
             self._finish(scan, look, until)
             for scan, look in zip(asked["scans"], looking, strict=True)
         ]
-        needed = {scan.get("catalog") for scan in scans}
-        sent = {name: catalogs[name] for name in needed if name in catalogs}
-        return json.dumps({"catalogs": sent, "scans": scans})
+        ticket = uuid.uuid4().hex
+        digests: dict[str, np.ndarray] = {}
+        for scan in scans:
+            digests |= scan.pop("digests", {})
+        if digests:
+            with self._lock:
+                self._tickets[ticket] = digests
+                for old in list(self._tickets)[:-_MAX_TICKETS]:
+                    del self._tickets[old]
+        secret = base64.b64encode(_SECRET).decode("ascii")
+        return json.dumps({"secret": secret, "ticket": ticket, "scans": scans})
 
-    def _start(
-        self, scan: dict[str, Any], until: float, known: set[str], catalogs: dict[str, str]
-    ) -> _Look | None:
+    def _digests(self, asked: dict[str, Any]) -> str:
+        """Digests of the next files of a catalogue; the last of a ticket end it."""
+        ticket, name = asked["ticket"], asked["catalogue"]
+        start = asked["from"] * DIGEST_BYTES
+        with self._lock:
+            digests = self._tickets.get(ticket, {}).get(name)
+            if digests is None:
+                return ""
+            end = start + _MAX_DIGESTS * DIGEST_BYTES
+            if end >= len(digests):
+                del self._tickets[ticket][name]
+                if not self._tickets[ticket]:
+                    del self._tickets[ticket]
+        return base64.b64encode(digests[start:end].tobytes()).decode("ascii")
+
+    def _start(self, scan: dict[str, Any], until: float, known: set[str]) -> _Look | None:
         """Answer for a scan in the background; ``None`` when too many of its table wait already."""
         table = scan["location"]
         if until <= time.monotonic():
@@ -113,7 +149,7 @@ class Pruner:
                 return None
         registry = self._registry
         look = _Look(registry, until)
-        look.start(lambda: self._scan(scan, look, known, catalogs))
+        look.start(lambda: self._scan(scan, look, known))
         return look
 
     def _finish(self, scan: dict[str, Any], look: _Look | None, until: float) -> dict[str, Any]:
@@ -130,9 +166,7 @@ class Pruner:
             self._late.setdefault(scan["location"], []).append(look)
         return _late(scan["id"], look.give_up())
 
-    def _scan(
-        self, scan: dict[str, Any], look: _Look, known: set[str], catalogs: dict[str, str]
-    ) -> dict[str, Any]:
+    def _scan(self, scan: dict[str, Any], look: _Look, known: set[str]) -> dict[str, Any]:
         table = (scan["location"], scan["uuid"])
         indexes, reasons = look.registry.indexes(*table, until=look.until)
         if not indexes:
@@ -160,8 +194,8 @@ class Pruner:
         told["indexes"] = list(plan.used)
         told["predicate"] = _predicate_text(told_truth(true_rows, names), of_joins)
         told["leading"] = _leading(usable, columns)
-        if plan.universe is not None and not plan.keep.all():
-            _attach(told, plan, known, catalogs)
+        if plan.skips:
+            _attach(told, plan, known)
         return told
 
 
@@ -235,18 +269,25 @@ def _predicate_text(conditions: str, of_joins: list[str]) -> str:
     return " AND ".join([conditions] * (conditions != "anything") + of_joins)
 
 
-def _attach(told: dict[str, Any], plan: Plan, known: set[str], catalogs: dict[str, str]) -> None:
-    universe = plan.universe
-    if universe is None:
-        return
-    if universe.id not in known and universe.id not in catalogs:
-        paths = universe.paths.to_pylist()
-        if any("\n" in path for path in paths):
-            raise ValueError("a data file's path holds a line break")
-        catalogs[universe.id] = "\n".join(paths)
-    told["catalog"] = universe.id
-    bits = np.packbits(plan.keep, bitorder="little").tobytes()
-    told["keep"] = base64.b64encode(bits).decode("ascii")
+def _attach(told: dict[str, Any], plan: Plan, known: set[str]) -> None:
+    """Give an answer what the plan keeps, and the digests that the rule lacks to apply it."""
+    told["catalogues"] = [index.files() for index in plan.indexes]
+    told["keep"] = _tree(plan.keep)
+    told["digests"] = {
+        name: index.digests(name, _SECRET)
+        for index in plan.indexes
+        for name, _ in index.files()
+        if name not in known
+    }
+
+
+def _tree(part: Part | Parts) -> dict[str, Any]:
+    if isinstance(part, Part):
+        bits = np.packbits(part.keep, bitorder="little").tobytes()
+        return {"index": part.index, "keep": base64.b64encode(bits).decode("ascii")}
+    if not part.args and not part.every:
+        return {"op": "none"}
+    return {"op": "and" if part.every else "or", "args": [_tree(arg) for arg in part.args]}
 
 
 def _untouched(scan_id: int, reasons: list[Reason]) -> dict[str, Any]:

@@ -29,7 +29,17 @@ __all__ = ["InstalledRule", "installed_rule"]
 _BASE = (
     "tables/FilePaths",
     "tables/FileScans",
-    *(f"spark/{n}" for n in ("KeepSet", "IdentitySet", "ScanAdapter", "FoundScan", "ScanJoins")),
+    *(
+        f"spark/{n}"
+        for n in (
+            "CatalogueFiles",
+            "KeepSet",
+            "IdentitySet",
+            "ScanAdapter",
+            "FoundScan",
+            "ScanJoins",
+        )
+    ),
 )
 # one class a compilation unit, each may use those before it
 _RULE = (

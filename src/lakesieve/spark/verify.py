@@ -10,7 +10,7 @@ import pyarrow as pa
 from lakesieve.index import OpenedIndex
 from lakesieve.sieve import encode_rows, sort_pairs
 from lakesieve.spark.build import file_hashes, hashed_rows
-from lakesieve.store import BlockCache, IndexReader, IndexStore
+from lakesieve.store import IndexReader, IndexStore, shared_cache
 from lakesieve.tables.workers import gathered, in_workers
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _checker(
     hashes, order = by_hash
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        index = OpenedIndex(state, IndexReader(IndexStore(storage), state, BlockCache()))
+        index = OpenedIndex(state, IndexReader(IndexStore(storage), state, shared_cache()))
         # the covered file behind each file that is read
         numbers = {path: at for at, path in enumerate(index.paths().to_pylist())}
         covered = np.array([numbers[path] for path in paths], np.int64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lakesieve.store.borrowers import Borrower, borrowers, root_storage
-from lakesieve.store.cache import IN_ORDER_BYTES, BlockCache
+from lakesieve.store.cache import IN_ORDER_BYTES, BlockCache, shared_cache
 from lakesieve.store.clone import clone
 from lakesieve.store.compact import (
     COMPACTION,
@@ -12,6 +12,7 @@ from lakesieve.store.compact import (
     wants_compaction,
 )
 from lakesieve.store.index_store import IndexStore
+from lakesieve.store.parts import DIGEST_BYTES
 from lakesieve.store.reader import IndexReader
 from lakesieve.store.repair import Repaired, repair
 from lakesieve.store.requirements import (
@@ -33,6 +34,7 @@ from lakesieve.store.verify import Damage, Verified, verify
 
 __all__ = [
     "COMPACTION",
+    "DIGEST_BYTES",
     "IN_ORDER_BYTES",
     "RETAIN_COMMITS",
     "SAFETY_AGE",
@@ -62,6 +64,7 @@ __all__ = [
     "conflicts",
     "repair",
     "root_storage",
+    "shared_cache",
     "stage_catalogue",
     "stage_segment",
     "vacuum",

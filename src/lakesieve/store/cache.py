@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["IN_ORDER_BYTES", "BlockCache"]
+__all__ = ["IN_ORDER_BYTES", "BlockCache", "shared_cache"]
 
-CACHE_BYTES = 256 << 20
+CACHE_BYTES = 192 << 20
 
 IN_ORDER_BYTES = 32 << 20
 """A limit where keys come in order, so that no part of an index is needed twice; memory that is
@@ -31,6 +31,26 @@ class BlockCache:
         self._parts: OrderedDict[tuple[object, ...], tuple[Any, int]] = OrderedDict()
         self._lock = threading.Lock()
 
+    def resize(self, limit: int) -> None:
+        """Hold no more than so many bytes from now on.
+
+        Args:
+            limit: Bytes that may be held.
+        """
+        with self._lock:
+            self._limit = limit
+            self._shrink()
+
+    @property
+    def held(self) -> int:
+        """Bytes that are held."""
+        return self._held
+
+    def _shrink(self) -> None:
+        while self._held > self._limit and len(self._parts) > 1:
+            _, (_, gone) = self._parts.popitem(last=False)
+            self._held -= gone
+
     def __contains__(self, key: tuple[object, ...]) -> bool:
         with self._lock:
             return key in self._parts
@@ -49,7 +69,13 @@ class BlockCache:
             if key not in self._parts:
                 self._parts[key] = (part, size)
                 self._held += size
-            while self._held > self._limit and len(self._parts) > 1:
-                _, (_, gone) = self._parts.popitem(last=False)
-                self._held -= gone
+            self._shrink()
         return part
+
+
+_SHARED = BlockCache()
+
+
+def shared_cache() -> BlockCache:
+    """The one cache of this process, for all handles and sessions."""
+    return _SHARED

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
 
 from lakesieve.format import corrupt, decode_catalogue, decode_footer, decode_row_group
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    import pyarrow as pa
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from lakesieve.format import CatalogueEntry, SegmentEntry, SegmentFooter
     from lakesieve.sieve import Blocks
     from lakesieve.storage import Storage
     from lakesieve.store.cache import BlockCache
 
-__all__ = ["IndexParts", "OpenedSegment"]
+__all__ = ["DIGEST_BYTES", "IndexParts", "OpenedSegment"]
 
+DIGEST_BYTES = 16
+"""Of a data file's path."""
+
+# paths of which digests are made at once
+_DIGESTED = 65_536
 # row groups that are fetched at once
 _AHEAD = 64
 
@@ -75,11 +82,64 @@ class IndexParts:
         table: pa.Table = self._cache.get(key, make)
         return table
 
+    def flags(self, entry: CatalogueEntry) -> pa.Table:
+        """Which data files of a catalogue hold nulls and values, without their paths.
+
+        Raises:
+            NotFoundError: It is gone.
+            CorruptIndexError: It is damaged.
+        """
+
+        def make() -> tuple[pa.Table, int]:
+            table = self._decoded(entry).select(["has_null", "has_value"])
+            return table, table.nbytes + 500
+
+        flags: pa.Table = self._cache.get(self._key(entry, "flags"), make)
+        return flags
+
+    def digests(self, entry: CatalogueEntry, secret: bytes) -> np.ndarray:
+        """Digests of the paths of a catalogue, 16 bytes each.
+
+        Args:
+            entry: The catalogue.
+            secret: What the digests begin with.
+
+        Raises:
+            NotFoundError: It is gone.
+            CorruptIndexError: It is damaged.
+        """
+
+        def make() -> tuple[np.ndarray, int]:
+            sha256 = hashlib.sha256
+            found = bytearray()
+            for batch in self._decoded(entry).select(["path"]).to_batches(_DIGESTED):
+                for path in batch.column(0).cast(pa.binary()).to_pylist():
+                    found += sha256(secret + path).digest()[:DIGEST_BYTES]
+            return np.frombuffer(bytes(found), np.uint8), len(found) + 500
+
+        digests: np.ndarray = self._cache.get(self._key(entry, "digests"), make)
+        return digests
+
+    def remembered(self, key: tuple[object, ...], make: Callable[[], tuple[Any, int]]) -> Any:
+        """Something made of an index, kept in the same memory."""
+        return self._cache.get(key, make)
+
+    def _key(self, entry: CatalogueEntry, part: str) -> tuple[object, ...]:
+        storage = self._roots[entry.root]
+        return (storage.location, entry.path, storage.stamp(entry.path), part)
+
+    def _decoded(self, entry: CatalogueEntry) -> pa.Table:
+        """A catalogue that is not kept, but taken from memory where it is there for its paths."""
+        if self._key(entry, "catalogue") in self._cache:
+            return self.catalogue(entry)
+        return decode_catalogue(self._roots[entry.root].get(entry.path), entry)
+
     def segment(self, entry: SegmentEntry) -> OpenedSegment:
         """A segment with its footer."""
         storage = self._roots[entry.root]
         version = storage.stamp(entry.path)
-        key = (storage.location, entry.path, version, "")
+        # what is opened names its root by number, which is another one in a clone
+        key = (storage.location, entry.path, version, entry.root, entry.catalogue)
         opened: OpenedSegment = self._cache.get(key, self._open, storage, entry, version)
         return opened
 

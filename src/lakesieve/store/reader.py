@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +25,7 @@ from lakesieve.store.places import between, in_bytes, in_words, places
 from lakesieve.store.segment_row import SegmentRow, least_groups
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from lakesieve.format import CatalogueEntry, SegmentEntry
     from lakesieve.store.cache import BlockCache
@@ -91,6 +91,32 @@ class IndexReader:
             CorruptIndexError: It is damaged.
         """
         return self._parts.catalogue(entry)
+
+    def flags(self, entry: CatalogueEntry) -> pa.Table:
+        """Which data files of a catalogue hold nulls (``has_null``) and values (``has_value``).
+
+        Raises:
+            NotFoundError: It is gone.
+            CorruptIndexError: It is damaged.
+        """
+        return self._parts.flags(entry)
+
+    def digests(self, entry: CatalogueEntry, secret: bytes) -> np.ndarray:
+        """Digests of the paths of a catalogue, 16 bytes each.
+
+        Args:
+            entry: The catalogue.
+            secret: What the digests begin with.
+
+        Raises:
+            NotFoundError: It is gone.
+            CorruptIndexError: It is damaged.
+        """
+        return self._parts.digests(entry, secret)
+
+    def remembered(self, key: tuple[object, ...], make: Callable[[], tuple[Any, int]]) -> Any:
+        """Something that follows from this state, kept beside its parts."""
+        return self._parts.remembered(key, make)
 
     def lookup(
         self, intervals: Sequence[Interval], *, most_row_groups: int | None = None

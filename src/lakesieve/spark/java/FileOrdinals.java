@@ -1,17 +1,21 @@
 package lakesieve;
 
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 
-/** The latest catalogues that Python sent: by the id of each, a map from paths to ordinals. */
+/**
+ * The catalogues of indexes that Python sent, for all sessions of this process: the least recently
+ * used go when together they take more bytes than they may.
+ */
 public final class FileOrdinals {
-  private static final int MOST = 16;
+  private static final LinkedHashMap CATALOGUES = new LinkedHashMap(16, 0.75f, true);
+  private static long held = 0;
 
-  private final LinkedHashMap catalogs = new LinkedHashMap();
-
-  /** The map of paths that are told in their order, a line each. */
+  /** The paths of a selection, a line each. */
   public static HashMap of(String joined) {
     HashMap ordinals = new HashMap();
     if (joined.length() > 0) {
@@ -21,20 +25,26 @@ public final class FileOrdinals {
     return ordinals;
   }
 
-  public synchronized Map known() {
-    return new HashMap(this.catalogs);
+  /** Those that are there, by their names. */
+  public static synchronized Map known() {
+    return new HashMap(CATALOGUES);
   }
 
-  /** Keep those that were sent just now, and let the oldest go. */
-  public synchronized void remember(Map known, Map sent) {
-    for (Iterator it = sent.keySet().iterator(); it.hasNext(); ) {
-      Object id = it.next();
-      this.catalogs.put(id, known.get(id));
+  /** Bytes that they take. */
+  public static synchronized long bytes() {
+    return held;
+  }
+
+  /** Keep one that is complete, and note which were used now. */
+  public static synchronized void remember(Map used, long limit) {
+    for (Iterator it = used.entrySet().iterator(); it.hasNext(); ) {
+      Map.Entry e = (Map.Entry) it.next();
+      CatalogueFiles files = (CatalogueFiles) e.getValue();
+      if (CATALOGUES.put(e.getKey(), files) == null) held += files.bytes();
     }
-    Iterator oldest = this.catalogs.keySet().iterator();
-    for (int excess = this.catalogs.size() - MOST; excess > 0; excess--) {
-      oldest.next();
-      oldest.remove();
+    List oldest = new ArrayList(CATALOGUES.keySet());
+    for (int i = 0; i < oldest.size() && held > limit; i++) {
+      held -= ((CatalogueFiles) CATALOGUES.remove(oldest.get(i))).bytes();
     }
   }
 }

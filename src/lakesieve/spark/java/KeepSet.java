@@ -1,30 +1,64 @@
 package lakesieve;
 
-import java.util.HashMap;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
 
-/** Which files to keep: those the index does not cover, and those of its answer. */
+/**
+ * Which files to keep: those that no index covers, and those of the answers of the indexes.
+ *
+ * <p>The answers stand in a tree: {"op": "and" or "or", "args"}, {"op": "none"}, or {"index", "keep"},
+ * a little-endian bitmap in base64 over the catalogues of that index, one after another. A file that an
+ * index does not cover matches whatever is asked of it.
+ */
 public final class KeepSet {
   private static final int FEW = 20;
 
-  private final HashMap ordinals;
-  private final byte[] bits;
+  private final CatalogueFiles[][] indexes;
+  private final Object tree;
+  private final byte[] secret;
   private final String mark;
+  private String path; // the latest asked for, and where it stands
+  private long first;
+  private long second;
 
   /**
    * Make it of an answer.
    *
-   * @param ordinals path to position in the bitmap
-   * @param bits little-endian bitmap of files to keep
+   * @param indexes the catalogues of each
+   * @param tree as read from JSON
+   * @param secret of the digests
    * @param mark names the choice among others for the same table and conditions, null when it follows
    *     from those alone
    */
-  public KeepSet(HashMap ordinals, byte[] bits, String mark) {
-    if (bits.length * 8 < ordinals.size()) {
-      throw new IllegalArgumentException("bitmap shorter than the catalogue");
-    }
-    this.ordinals = ordinals;
-    this.bits = bits;
+  public KeepSet(CatalogueFiles[][] indexes, Map tree, byte[] secret, String mark) {
+    this.indexes = indexes;
+    this.secret = secret;
     this.mark = mark;
+    this.tree = read(tree);
+  }
+
+  private Object read(Map node) {
+    if (node.get("index") == null) {
+      List args = new ArrayList();
+      args.add(node.get("op"));
+      if (node.get("args") == null) return args;
+      for (Iterator it = ((List) node.get("args")).iterator(); it.hasNext(); ) {
+        args.add(read((Map) it.next()));
+      }
+      return args;
+    }
+    Object[] leaf = new Object[2];
+    leaf[0] = this.indexes[((Number) node.get("index")).intValue()];
+    byte[] bits = Base64.getDecoder().decode((String) node.get("keep"));
+    leaf[1] = bits;
+    CatalogueFiles[] catalogues = (CatalogueFiles[]) leaf[0];
+    long files = 0;
+    for (int i = 0; i < catalogues.length; i++) files += catalogues[i].files();
+    if (bits.length * 8L < files) throw new IllegalArgumentException("bitmap shorter than the catalogues");
+    return leaf;
   }
 
   /** Null, or what must tell the scan from those that keep other files: equal scans run once. */
@@ -37,14 +71,54 @@ public final class KeepSet {
     return kept <= 1 || kept * FEW <= total;
   }
 
-  public boolean covers(String path) {
-    return this.ordinals.containsKey(path);
+  public synchronized boolean covers(String path) {
+    find(path);
+    for (int i = 0; i < this.indexes.length; i++) {
+      for (int j = 0; j < this.indexes[i].length; j++) {
+        if (this.indexes[i][j].ordinal(this.first, this.second) >= 0) return true;
+      }
+    }
+    return false;
   }
 
-  public boolean keeps(String path) {
-    Object at = this.ordinals.get(path);
-    if (at == null) return true;
-    int i = ((Integer) at).intValue();
-    return (this.bits[i >> 3] >> (i & 7) & 1) == 1;
+  public synchronized boolean keeps(String path) {
+    return !covers(path) || keeps(this.tree);
+  }
+
+  private void find(String path) {
+    if (path.equals(this.path)) return;
+    byte[] digest = CatalogueFiles.digest(this.secret, path);
+    this.path = path;
+    this.first = CatalogueFiles.word(digest, 0);
+    this.second = CatalogueFiles.word(digest, 8);
+  }
+
+  private boolean keeps(Object node) {
+    if (node instanceof Object[]) {
+      Object[] leaf = (Object[]) node;
+      return keeps((CatalogueFiles[]) leaf[0], (byte[]) leaf[1]);
+    }
+    List args = (List) node;
+    if ("none".equals(args.get(0))) return false;
+    boolean isOr = "or".equals(args.get(0));
+    for (int i = 1; i < args.size(); i++) {
+      if (keeps(args.get(i)) == isOr) return isOr;
+    }
+    return !isOr;
+  }
+
+  private boolean keeps(CatalogueFiles[] catalogues, byte[] bits) {
+    boolean covered = false;
+    int start = 0;
+    for (int j = 0; j < catalogues.length; j++) {
+      int at = catalogues[j].ordinal(this.first, this.second);
+      if (at >= 0) {
+        int i = start + at;
+        if ((bits[i >> 3] >> (i & 7) & 1) == 1) return true;
+        covered = true;
+      }
+      start += catalogues[j].files();
+    }
+    return !covered;
   }
 }

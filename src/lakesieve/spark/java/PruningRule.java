@@ -12,6 +12,7 @@ import java.util.Map;
 import java.util.UUID;
 import java.util.WeakHashMap;
 import java.util.function.Function;
+import org.apache.spark.network.util.JavaUtils;
 import org.apache.spark.sql.catalyst.QueryPlanningTracker;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
@@ -21,19 +22,24 @@ import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Subquery;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.internal.SQLConf$;
 
 /**
  * The optimizer rule: finds scans in the finished plan, asks Python once which files can hold a
  * match, and takes the others out of the scan. On any failure the scan stays as it was.
  *
- * <p>Protocol, JSON both ways. Request: {"seconds": to wait for storage, "catalogs": [known ids], "scans": [{"id", "format",
+ * <p>Protocol, JSON both ways. Request: {"seconds": to wait for storage, "memory": in bytes, "catalogues": [known], "scans": [{"id", "format",
  * "table", "uuid", "location", "snapshot", "schema", "filter", and "keys" of joins}]}. Answer:
- * {"catalogs": {id: paths joined by newlines}, "scans": [{"id", "catalog" and "keep" (base64 bitmap)
- * or neither, "indexes", "leading" columns of those, "reasons", "late" when it did not come in time}]}.
+ * {"secret" of the digests, "ticket", "scans": [{"id", "catalogues" ([name, files] of each, by index)
+ * and "keep" (see {@link KeepSet}) or neither, "indexes", "leading" columns of those, "reasons", "late" when it did not come in time}]}. Then for each
+ * part of a catalogue that is not known: {"ticket", "catalogue", "from": files that are there}, answered
+ * by digests of the next files in base64.
  */
 public final class PruningRule extends Rule implements JoinKeys.Scans {
   public static final String RAW_READ = "lakesieve-raw-read";
   public static final int DEEPEST_PLAN = 500;
+  public static final String MEMORY = "spark.lakesieve.memory";
+  private static final int JVM_SHARE = 4;
 
   private final Function python;
   private final ScanAdapter[] adapters;
@@ -43,7 +49,6 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
   private final IdentitySet done = new IdentitySet();
   private final WeakHashMap runs = new WeakHashMap();
   private final WeakHashMap times = new WeakHashMap();
-  private final FileOrdinals catalogs = new FileOrdinals();
   private final HashMap selections = new HashMap();
   private volatile boolean active = false;
   private final ScanReport report = new ScanReport();
@@ -172,7 +177,7 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
   }
 
   public LogicalPlan prune(FoundScan f) throws Exception {
-    Map known = this.catalogs.known();
+    Map known = FileOrdinals.known();
     Map scan = f.adapter.describe(f.leaf);
     scan.put("id", new Integer(0));
     scan.put("filter", f.filter);
@@ -393,7 +398,7 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
     if (asked.isEmpty()) return;
     try {
       // what is known now stays known for this request, whatever other queries push out
-      Map known = this.catalogs.known();
+      Map known = FileOrdinals.known();
       answer(scans, ask(asked, known, false), known, replaced);
     } catch (Throwable t) {
       for (Iterator it = rows.iterator(); it.hasNext(); ) {
@@ -406,7 +411,8 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
     PlanningTime time = timeOfRun();
     Map request = new LinkedHashMap();
     request.put("seconds", new Double(time.left(ofKeys)));
-    request.put("catalogs", new ArrayList(known.keySet()));
+    request.put("memory", new Long(memory()));
+    request.put("catalogues", new ArrayList(known.keySet()));
     request.put("scans", scans);
     long start = System.nanoTime();
     String text = (String) this.python.apply(this.json.writeValueAsString(request));
@@ -416,12 +422,7 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
   }
 
   private void answer(List scans, Map answer, Map known, Map replaced) throws Exception {
-    Map sent = (Map) answer.get("catalogs");
-    for (Iterator it = sent.entrySet().iterator(); it.hasNext(); ) {
-      Map.Entry e = (Map.Entry) it.next();
-      known.put(e.getKey(), FileOrdinals.of((String) e.getValue()));
-    }
-    this.catalogs.remember(known, sent);
+    Map used = new LinkedHashMap();
     for (Iterator it = ((List) answer.get("scans")).iterator(); it.hasNext(); ) {
       Map a = (Map) it.next();
       int id = ((Number) a.get("id")).intValue();
@@ -437,16 +438,55 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
       row.put("indexes", a.get("indexes"));
       row.put("reasons", a.get("reasons"));
       row.put("predicate", a.get("predicate"));
-      if (a.get("catalog") == null) continue;
-      HashMap ordinals = (HashMap) known.get(a.get("catalog"));
-      if (ordinals == null) throw new IllegalStateException("a catalogue was not sent");
-      byte[] bits = Base64.getDecoder().decode((String) a.get("keep"));
+      if (a.get("keep") == null) continue;
+      List listed = (List) a.get("catalogues");
+      CatalogueFiles[][] indexes = new CatalogueFiles[listed.size()][];
+      for (int i = 0; i < indexes.length; i++) {
+        List names = (List) listed.get(i);
+        indexes[i] = new CatalogueFiles[names.size()];
+        for (int j = 0; j < indexes[i].length; j++) {
+          indexes[i][j] = catalogue((List) names.get(j), (String) answer.get("ticket"), known);
+          used.put(((List) names.get(j)).get(0), indexes[i][j]);
+        }
+      }
       Map leaves = new IdentityHashMap();
-      String mark = f.keys.isEmpty() ? null : a.get("catalog") + " " + UUID.nameUUIDFromBytes(bits);
-      int uncovered = f.adapter.prune(f.leaf, new KeepSet(ordinals, bits, mark), leaves);
+      String mark = null;
+      if (!f.keys.isEmpty()) {
+        List choice = new ArrayList();
+        choice.add(listed);
+        choice.add(a.get("keep"));
+        mark = UUID.nameUUIDFromBytes(this.json.writeValueAsBytes(choice)).toString();
+      }
+      byte[] secret = Base64.getDecoder().decode((String) answer.get("secret"));
+      KeepSet keep = new KeepSet(indexes, (Map) a.get("keep"), secret, mark);
+      int uncovered = f.adapter.prune(f.leaf, keep, leaves);
       LogicalPlan left = replace(f, leaves, replaced);
       row.put("uncovered", new Integer(uncovered));
       row.put("files_read", new Integer(f.adapter.fileCount(left)));
     }
+    FileOrdinals.remember(used, memory() / JVM_SHARE);
+  }
+
+  /** One that is known, or fetched in parts of bounded size. */
+  private CatalogueFiles catalogue(List entry, String ticket, Map known) throws Exception {
+    CatalogueFiles files = (CatalogueFiles) known.get(entry.get(0));
+    if (files != null) return files;
+    files = new CatalogueFiles(((Number) entry.get(1)).intValue());
+    while (files.known() < files.files()) {
+      Map request = new LinkedHashMap();
+      request.put("ticket", ticket);
+      request.put("catalogue", entry.get(0));
+      request.put("from", new Integer(files.known()));
+      String text = (String) this.python.apply(this.json.writeValueAsString(request));
+      if (text == null || text.length() == 0) throw new IllegalStateException("a catalogue was not sent");
+      files.add(Base64.getDecoder().decode(text));
+    }
+    known.put(entry.get(0), files);
+    return files;
+  }
+
+  /** Bytes that this process and Python's may hold of indexes together. */
+  private static long memory() {
+    return JavaUtils.byteStringAsBytes(SQLConf$.MODULE$.get().getConfString(MEMORY, "256m").trim());
   }
 }
