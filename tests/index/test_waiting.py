@@ -185,4 +185,4 @@ store = open_storage("s3://b/x", told("s3://b/x"))
 Background(lambda: store.get_all(["a", "b"]))
 time.sleep(0.2)
 """
-    subprocess.run([sys.executable, "-c", text], check=True, timeout=20)
+    subprocess.run([sys.executable, "-c", text], check=True, timeout=60)
