@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakesieve as ls
-from lakesieve.errors import ErrorKind, UnsupportedError
+from lakesieve.errors import ErrorKind, StorageError, UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -164,3 +165,39 @@ def test_unsigned_numbers_are_other_ones_under_a_given_schema(
 
     assert _alike(spark, lambda: inferred.parquet(str(folder)).where("k = 4294967295")) == (1, 1)
     _alike(spark, lambda: given.parquet(str(folder)).where("k = -1"))
+
+
+@pytest.mark.parametrize("provider", ["delta", "parquet"])
+def test_a_file_that_cannot_be_read_is_not_indexed_as_empty(
+    spark: SparkSession, tmp_path: Path, provider: str
+) -> None:
+    """A session that ignores damaged files gets no index which says that they hold nothing."""
+    folder = tmp_path / "t"
+    properties = {"delta.dataSkippingNumIndexedCols": "0"} if provider == "delta" else {}
+    spark.range(0, 90, 1, 3).write.format(provider).options(**properties).save(str(folder))
+    # Spark takes the schema from another one
+    file = max(folder.glob("*.parquet"))
+    whole, changed = file.read_bytes(), file.stat().st_mtime_ns
+    settings = ("spark.sql.files.ignoreCorruptFiles", "spark.sql.files.ignoreMissingFiles")
+
+    def write(data: bytes) -> None:
+        file.write_bytes(data)
+        os.utime(file, ns=(changed, changed))
+
+    for name in settings:
+        spark.conf.set(name, "true")
+    try:
+        write(b"\0" * len(whole))
+        for path in folder.glob(".*.crc"):
+            path.unlink()
+        with pytest.raises(StorageError, match=f"data file .*{file.name} cannot be read"):
+            ls.create_index(f"{provider}:{folder}", ["id"], spark=spark)
+        write(whole)
+        ls.create_index(f"{provider}:{folder}", ["id"], spark=spark)
+    finally:
+        for name in settings:
+            spark.conf.unset(name)
+    table = spark.read.format(provider).load(str(folder))
+
+    assert _alike(spark, lambda: table.where("id IN (5, 45, 85)"))[0] == 3
+    assert ls.find_files(f"{provider}:{folder}", "id = 5", spark=spark).uncovered == 0

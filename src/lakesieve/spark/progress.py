@@ -75,12 +75,13 @@ class Watch:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._jobs.__exit__(kind, error, trace)
         self._stop.set()
         if self._callback is not None:
             self._thread.join(timeout=5)
             if error is None:
                 self._tell("done", 1.0)
+        # may raise a clearer error than the one it is given
+        self._jobs.__exit__(kind, error, trace)
 
     def _poll(self) -> None:
         while not self._stop.wait(INTERVAL):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from lakesieve.tables.failures import explained
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -27,6 +29,10 @@ def own_jobs(spark: SparkSession, description: str) -> Iterator[None]:
     Args:
         spark: The session.
         description: Shown by Spark's UI; begins with ``lakesieve:``.
+
+    Raises:
+        StorageError: A job met a data file that cannot be read.
+        SetupError: The executors lack a package.
     """
     context: Any = spark.sparkContext
     before = {name: context.getLocalProperty(name) for name in (_OWN, _DESCRIPTION, _GROUP)}
@@ -35,6 +41,11 @@ def own_jobs(spark: SparkSession, description: str) -> Iterator[None]:
     context.setLocalProperty(_OWN, "true")
     try:
         yield
+    except Exception as error:
+        clear = explained(error)
+        if clear is None:
+            raise
+        raise clear from error
     finally:
         for name, value in before.items():
             context.setLocalProperty(name, value)

@@ -184,7 +184,7 @@ public final class DeltaScans implements ScanAdapter {
       if (files != null && !files.containsKey(path)) continue;
       if (selected++ % stride == 0) raw.add(file);
     }
-    replaced.put(leaf, with(leaf, raw, index.snapshot()));
+    replaced.put(leaf, FileRelations.strict(with(leaf, raw, index.snapshot())));
   }
 
   /** What a raw read asks for: the action type of its index, after the word that marks it. */

@@ -13,6 +13,23 @@ public final class FileRelations {
 
   /** A copy of the leaf that reads the files of another index. */
   public static LogicalPlan with(LogicalPlan leaf, FileIndex index) {
+    return with(leaf, index, FileScans.relation(leaf).options());
+  }
+
+  /**
+   * The leaf for raw reads, which fail where a file cannot be read, whatever the session ignores: an
+   * index would say of it that it holds nothing.
+   */
+  public static LogicalPlan strict(LogicalPlan leaf) {
+    HadoopFsRelation relation = FileScans.relation(leaf);
+    scala.collection.immutable.Map options = relation.options();
+    options = (scala.collection.immutable.Map) options.updated("ignoreCorruptFiles", "false");
+    options = (scala.collection.immutable.Map) options.updated("ignoreMissingFiles", "false");
+    return with(leaf, relation.location(), options);
+  }
+
+  private static LogicalPlan with(
+      LogicalPlan leaf, FileIndex index, scala.collection.immutable.Map options) {
     HadoopFsRelation old = FileScans.relation(leaf);
     HadoopFsRelation relation =
         new HadoopFsRelation(
@@ -21,7 +38,7 @@ public final class FileRelations {
             old.dataSchema(),
             old.bucketSpec(),
             old.fileFormat(),
-            old.options(),
+            options,
             old.sparkSession());
     // the number of arguments differs between versions, that the relation is the first does not
     Object[] arguments = new Object[((LogicalRelation) leaf).productArity()];

@@ -141,7 +141,7 @@ public final class HudiScans implements ScanAdapter {
       }
       raw.put(partition.getKey(), slices);
     }
-    replaced.put(leaf, with(leaf, raw, "raw"));
+    replaced.put(leaf, FileRelations.strict(with(leaf, raw, "raw")));
   }
 
   /**

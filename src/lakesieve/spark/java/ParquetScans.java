@@ -114,7 +114,8 @@ public final class ParquetScans implements ScanAdapter {
       if (wanted && selected++ % stride == 0) kept++;
       else skipped.add(identity);
     }
-    replaced.put(leaf, FileRelations.with(leaf, new KeptFileIndex(index(leaf), skipped, kept)));
+    FileIndex some = new KeptFileIndex(index(leaf), skipped, kept);
+    replaced.put(leaf, FileRelations.strict(FileRelations.with(leaf, some)));
   }
 
   private static FileIndex index(LogicalPlan leaf) {

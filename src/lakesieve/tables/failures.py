@@ -1,0 +1,44 @@
+"""What the failures of lakesieve's own Spark jobs mean, in one line each."""
+
+from __future__ import annotations
+
+import re
+
+from lakesieve.errors import ErrorKind, LakesieveError, SetupError, StorageError
+
+__all__ = ["explained"]
+
+_UNREADABLE = re.compile(r"while reading file|FAILED_READ_FILE")
+_FILE = re.compile(r"while reading file ([^\s]+)")
+_MISSING = re.compile(r"ModuleNotFoundError: No module named '(lakesieve|pyarrow|numpy|obstore)")
+_CAUSE = re.compile(r"Caused by: (?:[\w$]+\.)+([\w$]+): ([^\n]+)")
+
+
+def explained(error: Exception) -> LakesieveError | None:
+    """The error that a user understands for one of Spark's; ``None`` where Spark's own will do.
+
+    Args:
+        error: What a job ended in.
+    """
+    if isinstance(error, LakesieveError):
+        return None
+    text = str(error)
+    missing = _MISSING.search(text)
+    if missing is not None:
+        return SetupError(
+            f"The Python of the executors has no package {missing[1]}.",
+            kind=ErrorKind.DEPENDENCY_MISSING,
+            hint="Install lakesieve where the executors run, and point PYSPARK_PYTHON, or "
+            "spark.pyspark.python, at that Python before the session starts.",
+        )
+    if _UNREADABLE.search(text) is None:
+        return None
+    file = _FILE.search(text)
+    name = "A data file" if file is None else f"The data file {file[1].rstrip('.')}"
+    causes = _CAUSE.findall(text)
+    why = f": {causes[-1][0]}: {causes[-1][1]}" if causes else ""
+    return StorageError(
+        f"{name} cannot be read{why}",
+        kind=ErrorKind.STORAGE_FAILED,
+        hint="Nothing was committed; mend or remove the file, and try again.",
+    )
