@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-SECONDS = 0.4
+# a busy machine takes a while, a store that hangs takes many times that
+SECONDS = 1.0
 
 
 @pytest.fixture
@@ -56,6 +57,27 @@ def options(port: int) -> Callable[[str], dict[str, str]]:
     return lambda location: hadoop_options(conf, location)
 
 
+def test_own_changes_are_seen_at_once() -> None:
+    """On an object store, what another process commits may be seen later, but not one's own."""
+    root = s3_storage(SERVERS[0])
+    conf = hadoop_settings(SERVERS[0])
+    registry = IndexRegistry((), lambda location: hadoop_options(conf, location))
+
+    def states() -> list[int]:
+        indexes, reasons = registry.indexes(root.location, "t", until=time.monotonic() + 9)
+        assert reasons == []
+        return [index.snapshot.number for index in indexes]
+
+    store = IndexStore(root.child("_lakesieve").child("k"))
+    assert states() == []
+    state = store.create(DEFINITION, batch(store.storage, 0))
+    assert states() == [0]
+    store.commit(state, batch(store.storage, 100))
+    assert states() == [1]
+    store.drop()
+    assert states() == []
+
+
 def local_index(tmp_path: Path) -> str:
     """The root of a table with an index beside it."""
     storage = open_storage(str(tmp_path / "_lakesieve" / "k"))
@@ -69,7 +91,7 @@ def test_a_dead_store_costs_its_own_indexes(tmp_path: Path, hanging: int, *, han
     registry = IndexRegistry(["s3://b/x"], options(hanging if hangs else refusing()))
     table = local_index(tmp_path)
 
-    for limit in (SECONDS + 0.3, 0.1):
+    for limit in (SECONDS + 2, SECONDS / 2):
         started = time.monotonic()
         indexes, reasons = registry.indexes(table, "t", until=started + SECONDS)
         assert time.monotonic() - started < limit
@@ -91,10 +113,10 @@ def test_no_table_waits_for_anothers_store(tmp_path: Path, hanging: int) -> None
     time.sleep(0.1)
 
     started = time.monotonic()
-    indexes, _ = registry.indexes(table, "t", until=started + SECONDS)
+    indexes, _ = registry.indexes(table, "t", until=started + 5 * SECONDS)
 
     assert len(indexes) == 1
-    assert time.monotonic() - started < SECONDS
+    assert time.monotonic() - started < 5 * SECONDS
     assert waiting.is_alive()
 
 

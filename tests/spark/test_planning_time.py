@@ -71,15 +71,15 @@ def test_one_deadline_for_all_scans(tmp_path: Path, gate: Gate) -> None:
 
     for _ in range(3):
         started = time.monotonic()
-        late = json.loads(pruner.answer(request(table, 3, 0.3)))
-        assert time.monotonic() - started < 0.6
+        late = json.loads(pruner.answer(request(table, 3, 1.0)))
+        assert time.monotonic() - started < 2.5
         assert codes(late) == [["planning-timeout"]] * 3
     assert gate.calls <= 6
     gate.event.set()
-    time.sleep(0.1)
-
-    answer = json.loads(pruner.answer(request(table, 3, 10)))
-    assert codes(answer) == [["index-used"]] * 3
+    deadline = time.monotonic() + 20
+    # those that nobody waits for end first
+    while codes(json.loads(pruner.answer(request(table, 3, 10)))) != [["index-used"]] * 3:
+        assert time.monotonic() < deadline
     assert codes(json.loads(pruner.answer(request(table, 1, 0)))) == [["planning-timeout"]]
 
 

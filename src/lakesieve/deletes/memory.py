@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,10 +18,21 @@ def executor(spark: SparkSession) -> tuple[int, int]:
     """Tasks at once and heap, in bytes, of one executor."""
     jvm: Any = spark._jvm
     context = spark.sparkContext
-    if str(context.master).startswith("local"):
+    if re.fullmatch(r"local(\[.*\])?", str(context.master)):
         return context.defaultParallelism, int(jvm.java.lang.Runtime.getRuntime().maxMemory())
     conf = context.getConf()
     memory = conf.get("spark.executor.memory", "1g")
     heap = int(jvm.org.apache.spark.network.util.JavaUtils.byteStringAsBytes(memory))
-    slots = int(str(conf.get("spark.executor.cores", "1")))
-    return max(1, slots // int(str(conf.get("spark.task.cpus", "1")))), heap
+    cores = conf.get("spark.executor.cores", None)
+    if cores is None:
+        # a standalone cluster gives an executor all that its worker has
+        return max(1, *_tasks_of_executors(spark)), heap
+    return max(1, int(str(cores)) // int(str(conf.get("spark.task.cpus", "1")))), heap
+
+
+def _tasks_of_executors(spark: SparkSession) -> list[int]:
+    """Tasks at once of each executor that has registered so far; two numbers at least."""
+    context: Any = spark.sparkContext._jsc.sc()
+    executors = context.statusStore().executorList(True)
+    listed = (executors.apply(at) for at in range(executors.size()))
+    return [1, 1, *(int(one.maxTasks()) for one in listed if str(one.id()) != "driver")]

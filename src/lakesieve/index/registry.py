@@ -14,7 +14,7 @@ from lakesieve.index.opened import OpenedIndex
 from lakesieve.index.planner import READ_FAILURES, broken_index
 from lakesieve.index.reasons import Reason, ReasonCode
 from lakesieve.storage import Background, Storage, all_at_once, open_storage
-from lakesieve.store import IndexReader, IndexStore, shared_cache
+from lakesieve.store import IndexReader, IndexStore, changes_made, shared_cache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -94,6 +94,7 @@ class IndexRegistry:
 
     On local storage the logs are looked at in every call; on object stores at most every ten
     seconds, which can only cost speed: an older index state is a smaller one, never a wrong one.
+    What this process itself has committed is seen at once.
 
     Nothing is locked while storage is read. A root on an object store is opened once, whoever
     waits for it, in a thread that goes on when nobody waits any more. After one that failed or was
@@ -113,6 +114,7 @@ class IndexRegistry:
         self._entries: dict[str, _Entry] = {}
         # by the location of a root on an object store
         self._answers: dict[str, tuple[float, _Opened]] = {}
+        self._changes = changes_made()
         self._running: dict[str, Background[_Opened]] = {}
         self._resting: dict[str, tuple[float, Reason]] = {}
         self._lock = threading.Lock()
@@ -207,11 +209,15 @@ class IndexRegistry:
 
     def _forget(self, now: float) -> None:
         """Drop what is over; the lock is held."""
+        if self._changes != changes_made():
+            self._changes = changes_made()
+            self._answers.clear()
         for known in (self._answers, self._resting):
             for location in [place for place, told in known.items() if told[0] <= now]:
                 del known[location]
 
     def _open_remote(self, root: Storage) -> _Opened:
+        changes = changes_made()
         try:
             opened = self._open_all(root)
         except BaseException:
@@ -225,7 +231,7 @@ class IndexRegistry:
             self._resting.pop(root.location, None)
             if failed and not opened.indexes:
                 self._resting[root.location] = (now + _REST_SECONDS, failed[0])
-            else:
+            elif changes == changes_made():
                 self._answers[root.location] = (now + _REMOTE_SECONDS, opened)
         return opened
 

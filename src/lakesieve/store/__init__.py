@@ -12,6 +12,7 @@ from lakesieve.store.compact import (
     wants_compaction,
 )
 from lakesieve.store.index_store import IndexStore
+from lakesieve.store.own_changes import changes_made
 from lakesieve.store.parts import DIGEST_BYTES
 from lakesieve.store.reader import IndexReader
 from lakesieve.store.repair import Repaired, repair
@@ -59,6 +60,7 @@ __all__ = [
     "Vacuumed",
     "Verified",
     "borrowers",
+    "changes_made",
     "clone",
     "compaction_changes",
     "conflicts",

@@ -22,6 +22,7 @@ from lakesieve.errors import (
 from lakesieve.format import Commit, decode_catalogue
 from lakesieve.store.borrowers import borrowers, release_borrowed, root_storage
 from lakesieve.store.log import CHECKPOINT_INTERVAL, CommitLog, checkpoint_path, commit_path
+from lakesieve.store.own_changes import note_change
 from lakesieve.store.requirements import HeadIs, Retained, conflicts, implied
 from lakesieve.store.snapshot import Changes, Replay, Snapshot
 
@@ -223,6 +224,7 @@ class IndexStore:
             for info in self.storage.objects(prefix):
                 self.storage.delete(info.path)
         self.storage.sweep(datetime.now(UTC))
+        note_change()
 
     def _drop_log(self, last: Snapshot) -> None:
         """Delete the log, its last state at last: earlier ones may lack what a vacuum took."""

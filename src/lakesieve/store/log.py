@@ -15,6 +15,7 @@ from lakesieve.errors import (
     StorageError,
 )
 from lakesieve.format import LARGEST_DOCUMENT, Checkpoint, Commit, corrupt, pack, unpack
+from lakesieve.store.own_changes import note_change
 from lakesieve.store.snapshot import Replay, Snapshot
 
 if TYPE_CHECKING:
@@ -174,6 +175,7 @@ class CommitLog:
         """
         try:
             self._storage.create(commit_path(commit.number), pack(commit.to_json()))
+            note_change()
         except StorageError as error:
             # a create whose answer was lost may have landed: only the file itself can tell
             if error.kind is ErrorKind.ALREADY_EXISTS:
@@ -181,6 +183,7 @@ class CommitLog:
             if error.kind is not ErrorKind.STORAGE_FAILED:
                 raise
             try:
+                note_change()
                 return self.read(commit.number).write_id == commit.write_id
             except NotFoundError:
                 raise error from None

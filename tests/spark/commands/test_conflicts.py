@@ -60,14 +60,16 @@ def run(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, command: str, othe
     waiting = [other]
     plan_files: Callable[..., object] = vars(pruning)["plan_files"]
 
-    def hear(*arguments: object) -> object:
+    def hear(*arguments: object, **named: object) -> object:
         if waiting:
             # in a thread of its own, as Delta keeps the transaction of each
             other_thread = threading.Thread(target=spark.sql, args=(waiting.pop(),))
             other_thread.start()
             other_thread.join()
-        return plan_files(*arguments)
+        return plan_files(*arguments, **named)
 
+    # the other command takes its time, for which planning would not wait
+    spark.conf.set("spark.lakesieve.planning.seconds", "120")
     with monkeypatch.context() as patched:
         patched.setattr(pruning, "plan_files", hear)
         try:
@@ -77,6 +79,7 @@ def run(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, command: str, othe
                 raise
             return True
         finally:
+            spark.conf.unset("spark.lakesieve.planning.seconds")
             assert not waiting
     return False
 
