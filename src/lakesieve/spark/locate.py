@@ -189,11 +189,15 @@ def _spelled(pairs: DataFrame, live: pa.Table) -> DataFrame:
     """The pairs with data files as the table spells them, which is not as the index does."""
     from pyspark.sql import functions as F
 
-    plain = pc.replace_substring_regex(live.column("path"), _SIZE_AND_TIME, "")
+    plain = live.column("path")
+    if "modified" in live.column_names:
+        plain = pc.replace_substring_regex(plain, _SIZE_AND_TIME, "")
     names = pa.table({"path": plain, "shown": live.column("location")})
     frame = pairs.sparkSession.createDataFrame(names.to_pandas())
-    joined = pairs.join(F.broadcast(frame), pairs[FILE] == frame["path"])
-    return joined.select(*(pairs[name] for name in pairs.columns[:-1]), frame["shown"].alias(FILE))
+    # a pair is never lost for want of another spelling
+    joined = pairs.join(F.broadcast(frame), pairs[FILE] == frame["path"], "left")
+    shown = F.coalesce(frame["shown"], pairs[FILE]).alias(FILE)
+    return joined.select(*(pairs[name] for name in pairs.columns[:-1]), shown)
 
 
 def located(plan: LocatePlan) -> Stage:

@@ -45,8 +45,9 @@ public final class FilePaths {
     if (FOLDERS.contains(scheme)) rest = joined(rest);
     boolean isLocal =
         scheme.equals("file") && (authority.isEmpty() || lower(authority).equals("localhost"));
-    if (isLocal) return scheme + ":" + rest;
-    return scheme + ":" + (hasAuthority ? "//" : "") + authority + rest;
+    String spelled = isLocal ? scheme + ":" + rest : scheme + ":" + (hasAuthority ? "//" : "") + authority + rest;
+    // a million equal ones need not be kept beside the scan's own
+    return spelled.equals(path) ? path : spelled;
   }
 
   /** The one spelling of a table's place: without a slash at its end. */
