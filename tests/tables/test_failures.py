@@ -19,6 +19,7 @@ reading file s3a://b/t/a%20b.parquet.  SQLSTATE: KD001
 \tat org.apache.spark.sql.Foo.bar(Foo.scala:1)
 Caused by: java.lang.RuntimeException: s3a://b/t/a b.parquet is not a Parquet file.
 """
+OLDER = "s3a://b/t/a b.parquet is not a Parquet file. Expected magic number at tail, but found [0]"
 
 
 def test_executors_without_the_package() -> None:
@@ -40,6 +41,14 @@ def test_a_file_that_cannot_be_read() -> None:
         "The data file s3a://b/t/a%20b.parquet cannot be read: RuntimeException: "
         "s3a://b/t/a b.parquet is not a Parquet file."
     )
+
+
+def test_a_file_that_an_older_spark_cannot_read() -> None:
+    """The file is named where the cause alone names it."""
+    error = explained(RuntimeError("Caused by: java.lang.RuntimeException: " + OLDER))
+
+    assert isinstance(error, StorageError)
+    assert error.message.startswith("The data file s3a://b/t/a b.parquet cannot be read: ")
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,11 @@ from lakesieve.errors import ErrorKind, LakesieveError, SetupError, StorageError
 
 __all__ = ["explained"]
 
-_UNREADABLE = re.compile(r"while reading file|FAILED_READ_FILE")
-_FILE = re.compile(r"while reading file ([^\s]+)")
+# Spark 3.5 does not say which of its files it was reading
+_UNREADABLE = re.compile(
+    r"while reading file|FAILED_READ_FILE|is not a Parquet file|Checksum error"
+)
+_FILE = re.compile(r"while reading file (\S+)|Exception: (\S[^\n]*?) is not a Parquet file")
 _MISSING = re.compile(r"ModuleNotFoundError: No module named '(lakesieve|pyarrow|numpy|obstore)")
 _CAUSE = re.compile(r"Caused by: (?:[\w$]+\.)+([\w$]+): ([^\n]+)")
 
@@ -34,7 +37,7 @@ def explained(error: Exception) -> LakesieveError | None:
     if _UNREADABLE.search(text) is None:
         return None
     file = _FILE.search(text)
-    name = "A data file" if file is None else f"The data file {file[1].rstrip('.')}"
+    name = "A data file" if file is None else f"The data file {(file[1] or file[2]).rstrip('.')}"
     causes = _CAUSE.findall(text)
     why = f": {causes[-1][0]}: {causes[-1][1]}" if causes else ""
     return StorageError(
