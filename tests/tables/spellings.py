@@ -85,7 +85,9 @@ def spellings(draw: st.DrawFn, file: File) -> str:
     many = file.store in {"file", "hdfs"} and draw(st.booleans())
     path = ("//" if many else "/") + "/".join(file.names)
     if file.store == "file":
-        return draw(st.sampled_from(["", "file:", "file://", "FILE://localhost"])) + path
+        # two slashes after the scheme would begin with a host
+        schemes = ["", "file://", "FILE://localhost"] + ["file:"] * (not many)
+        return draw(st.sampled_from(schemes)) + path
     host = file.authority
     if file.store != "s3" and draw(st.booleans()):
         host = host.upper()
