@@ -59,7 +59,7 @@ def test_fields_of_structs_are_known_by_their_whole_path() -> None:
         ({"times": "LEGACY LEGACY"}, {}),
         ({"partitioning": ["t"]}, {}),
         ({"default": "DATE '2026-01-01'"}, {}),
-        ({"default": "DATE '2026-01-01'"}, {"default": "NULL"}),
+        ({"default": "DATE '2026-01-01'"}, {"default": "DATE '2026-01-02'"}),
         ({"type": "integer"}, {"type": "long"}),
     ],
     ids=["case", "rebase", "folder", "default", "other default", "unsigned"],
@@ -75,6 +75,42 @@ def test_what_changes_the_values_read_changes_the_identity(
         ids.add(parquet_columns(_document(field, **told))["t",].field_id)
 
     assert len(ids) == 2
+
+
+@pytest.mark.parametrize(
+    "text", ["NULL", "null", "CAST(NULL AS INT)", "CAST(NULL AS DECIMAL(9,2))"]
+)
+def test_a_default_of_null_is_none(text: str) -> None:
+    """Files older than a column hold nulls in it, whether that was said or not."""
+    plain, given = _field("t", "long"), _field("t", "long", EXISTS_DEFAULT=text)
+
+    assert parquet_columns(_document(plain)) == parquet_columns(_document(given))
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "found"),
+    [
+        ("timestamp", "TIMESTAMP '2020-01-01 00:00:00'", "other"),
+        ("timestamp", "NULL", "timestamp"),
+        ("timestamp_ntz", "TIMESTAMP_NTZ '2020-01-01 00:00:00'", "timestamp_ntz"),
+        ("string", r"'x\\y'", "other"),
+        ("string", "'xy'", "string"),
+    ],
+)
+def test_a_default_that_sessions_read_differently_is_no_key(
+    kind: str, text: str, found: str
+) -> None:
+    """A moment without a zone, and signs that may stand for others, are told by the session."""
+    struct = {"type": "struct", "fields": [_field("x", kind)]}
+    char = {"__CHAR_VARCHAR_TYPE_STRING": "struct<x:char(3)>"} if kind == "timestamp" else {}
+    column, outer = (
+        _field("t", kind, EXISTS_DEFAULT=text),
+        _field("s", struct, EXISTS_DEFAULT=text, **char),
+    )
+    columns = parquet_columns(_document(column, outer))
+
+    assert (columns["t",].kind, columns["s", "x"].kind) == (found, found)
+    assert ("default" in columns["t",].refusal) == (found == "other")
 
 
 def test_a_default_of_a_struct_is_one_of_its_fields() -> None:

@@ -60,10 +60,13 @@ _SQL_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
 _CHAR = re.compile(r"\bchar\s*\(", re.IGNORECASE)
 # of files that were written before the column was added, as SQL text
 _DEFAULT = "EXISTS_DEFAULT"
+_NULL = re.compile(r"NULL|CAST\(NULL AS \w+(\([\d, ]+\))?\)", re.IGNORECASE)
 _REFUSALS = {
     "folder": "The values of a partition column are not in the data files; the table's own "
     "partition pruning serves it.",
     "char": "Readers differ about the blanks at the end of CHAR values; use STRING or VARCHAR.",
+    "default": "Its default depends on the session that reads it: a moment without a time zone, or "
+    "a text with a backslash.",
     "collation": "Strings can be indexed that compare by their bytes (UTF8_BINARY).",
 }
 _DEEPEST_SCHEMA = 64
@@ -173,8 +176,9 @@ def _field(
     name = kind["type"] if isinstance(kind, dict) else kind
     path = (*parent.path, written["name"])
     defaults = parent.defaults
-    if _DEFAULT in metadata:
-        defaults = (*defaults, (len(path), str(metadata[_DEFAULT])))
+    default = str(metadata.get(_DEFAULT, "NULL"))
+    if not _NULL.fullmatch(default.strip()):
+        defaults = (*defaults, (len(path), default))
     refusal = parent.refusal
     if len(path) == 1 and written["name"] in told["partitioning"]:
         refusal = "folder"
@@ -199,6 +203,8 @@ def _column(told: dict[str, Any], field: _Field) -> Column:
     refusal = field.refusal
     if kind == "other" or (refusal in _OF_STRINGS and kind != "string"):
         refusal = ""
+    if kind != "other" and not refusal and _depends_on_reader(field, kind):
+        refusal = "default"
     precision, scale = map(int, decimal.groups()) if decimal else (18, 0)
     return Column(
         path=field.path,
@@ -209,6 +215,12 @@ def _column(told: dict[str, Any], field: _Field) -> Column:
         precision=precision,
         refusal=_REFUSALS.get(refusal, ""),
     )
+
+
+def _depends_on_reader(field: _Field, kind: str) -> bool:
+    """Whether the text of a default says other values in other sessions."""
+    # a moment without a zone, a text with signs that may stand for others
+    return any(kind == "timestamp" or "\\" in text for _, text in field.defaults)
 
 
 def _identity(told: dict[str, Any], field: _Field, kind: str) -> int:
