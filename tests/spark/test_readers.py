@@ -63,6 +63,25 @@ def test_a_default_is_known_to_the_catalog_alone(
     assert _alike(spark, lambda: spark.table(entry).where("b = 5")) == (5, 1)
 
 
+def test_a_moment_by_default_is_another_one_in_another_zone(
+    spark: SparkSession, entry: str, tmp_path: Path
+) -> None:
+    """A default without a time zone is read in that of the session, and has no index."""
+    spark.sql(f"CREATE TABLE {entry} (a INT) USING parquet LOCATION '{tmp_path / 't'}'")
+    spark.sql(f"INSERT INTO {entry} VALUES (1)")
+    moment = "TIMESTAMP '2020-01-01 00:00:00'"
+    spark.sql(f"ALTER TABLE {entry} ADD COLUMNS (t TIMESTAMP DEFAULT {moment}, n INT DEFAULT NULL)")
+
+    with pytest.raises(UnsupportedError, match="The column t of type timestamp") as caught:
+        ls.create_index(entry, ["t"], spark=spark)
+    assert "time zone" in caught.value.hint
+    ls.create_index(entry, ["n"], spark=spark)
+    # without a default other than null, the catalog knows no more than the files say
+    by_path = spark.read.schema("a int, n int").parquet(str(tmp_path / "t"))
+    assert _alike(spark, lambda: by_path.where("n = 5")) == (0, 0)
+    assert _alike(spark, lambda: by_path.where("n IS NULL")) == (1, 1)
+
+
 def test_a_partition_that_moved_keeps_its_rows(
     spark: SparkSession, entry: str, tmp_path: Path
 ) -> None:
@@ -98,6 +117,65 @@ def test_a_partition_column_inside_the_file_is_not_looked_up(
     assert ls.find_files(inner, "p = 1", spark=spark, location=str(tmp_path / "indexes")).total == 1
     with pytest.raises(UnsupportedError, match="partition column"):
         ls.create_index(f"parquet:{tmp_path / 't'}", ["p"], spark=spark)
+
+
+def test_an_imported_file_follows_the_names_of_its_columns(
+    spark: SparkSession, table: str, tmp_path: Path
+) -> None:
+    """A name that passes from one column to another takes the values of imported files along."""
+    for first in (0, 10):
+        rows = pa.table({"id": [first, first + 1], "a": [first, first + 1]})
+        pq.write_table(rows, tmp_path / f"{first}.parquet")
+    spark.sql(f"CREATE TABLE {table} (id BIGINT, a BIGINT) USING iceberg")
+    spark.sql(f"CALL lake.system.add_files('{table}', '`parquet`.`{tmp_path}`')")
+    ls.create_index(table, ["a"], spark=spark)
+    assert _alike(spark, lambda: spark.table(table).where("a = 1")) == (1, 1)
+
+    spark.sql(f"ALTER TABLE {table} RENAME COLUMN a TO r")
+    spark.sql(f"ALTER TABLE {table} ADD COLUMN a BIGINT")
+    assert _alike(spark, lambda: spark.table(table).where("r IS NULL"))[0] == 4
+    ls.create_index(table, ["a"], spark=spark, name="again")
+    assert _alike(spark, lambda: spark.table(table).where("a = 1")) == (1, 1)
+    mapping = '[{"field-id": 1, "names": ["id"]}, {"field-id": 3, "names": ["none"]}]'
+    spark.sql(
+        f"ALTER TABLE {table} SET TBLPROPERTIES ('schema.name-mapping.default' = '{mapping}')"
+    )
+    assert _alike(spark, lambda: spark.table(table).where("a IS NULL"))[0] == 4
+    assert len(ls.find_files(table, "a IS NULL", spark=spark).paths) == 2
+
+
+def test_an_imported_file_may_come_back_in_another_partition(
+    spark: SparkSession, entry: str, table: str, tmp_path: Path
+) -> None:
+    """A file that does not hold its partition's value is not looked up by that value."""
+    folder = tmp_path / "p=1"
+    folder.mkdir()
+    pq.write_table(pa.table({"id": [1, 2, 3]}), folder / "f.parquet")
+    spark.sql(f"CREATE TABLE {table} (id BIGINT, p INT) USING iceberg PARTITIONED BY (p)")
+    spark.sql(f"INSERT INTO {table} VALUES (7, 7)")
+    # of a table without imported files, partition columns can be indexed
+    ls.create_index(table, ["p", "id"], spark=spark, name="before")
+    source = f"{entry} (id BIGINT, p INT) USING parquet PARTITIONED BY (p) LOCATION '{tmp_path}'"
+    spark.sql(f"CREATE TABLE {source}")
+    for value in (1, 2):
+        # two partitions in one folder
+        add = f"ALTER TABLE {entry} ADD PARTITION (p={value}) LOCATION '{folder}'"
+        spark.sql(add)
+        spark.sql(f"DELETE FROM {table} WHERE p < 7")
+        spark.sql(
+            f"CALL lake.system.add_files(table => '{table}', source_table => '{entry}', "
+            f"partition_filter => map('p', '{value}'), check_duplicate_files => false)"
+        )
+        if value == 1:
+            with pytest.raises(UnsupportedError, match="The column p of type int") as caught:
+                ls.create_index(table, ["p"], spark=spark)
+            assert "Imported files" in caught.value.hint
+            ls.create_index(table, ["id"], spark=spark)
+
+    assert _alike(spark, lambda: spark.table(table).where("p = 2 AND id = 2"))[0] == 1
+    assert _alike(spark, lambda: spark.table(table).where("p = 2 AND id = 5")) == (0, 0)
+    assert _alike(spark, lambda: spark.table(table).where("p = 7 AND id = 7"))[0] == 1
+    assert len(ls.find_files(table, "p = 2 AND id = 2", spark=spark).paths) == 1
 
 
 @pytest.mark.parametrize("provider", ["delta", "parquet"])

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from lakesieve.errors import UnsupportedError
 from lakesieve.tables.iceberg_schema import columns_of_schema
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lakesieve.tables.contract import Column
 
 
@@ -78,3 +81,49 @@ def test_structs_are_entered_and_lists_and_maps_are_not() -> None:
         "a": ("list", "other"),
         "m": ("map", "other"),
     }
+
+
+def _mapped(mapping: object, partitioning: Sequence[int] = ()) -> dict[tuple[str, ...], Column]:
+    inner = {"type": "struct", "fields": [{"id": 3, "name": "x", "type": "long"}]}
+    fields = [
+        {"id": 1, "name": "p", "type": "int"},
+        {"id": 2, "name": "r", "type": "long"},
+        {"id": 4, "name": "s", "type": inner},
+    ]
+    text = mapping if isinstance(mapping, str) else json.dumps(mapping)
+    more = {"name-mapping": text, "partitioning": list(partitioning)}
+    return columns_of_schema(json.dumps({"type": "struct", "fields": fields} | more))
+
+
+def _named(at: int | None, *names: str, fields: Sequence[object] = ()) -> dict[str, object]:
+    return {"field-id": at, "names": list(names), "fields": list(fields)}
+
+
+def test_the_names_of_files_without_ids_are_part_of_the_identity() -> None:
+    """Another name for a field, or for one that leads to it, is another way to read old files."""
+    before = _mapped([_named(2, "r", "a"), _named(4, "s", fields=[_named(3, "x")])])
+    ordered = _mapped([_named(4, "s", fields=[_named(3, "x")]), _named(2, "a", "r")])
+    after = _mapped([_named(2, "r"), _named(4, "s", "t", fields=[_named(3, "x")])])
+    plain = columns_of_schema(json.dumps({"fields": [{"id": 2, "name": "r", "type": "long"}]}))
+
+    assert ordered == before
+    # docs/spec/format-v1.md has this number
+    assert before["r",].field_id == 3285803224396163765
+    assert after["r",].field_id not in (before["r",].field_id, plain["r",].field_id)
+    assert after["s", "x"].field_id != before["s", "x"].field_id
+    assert after["p",].field_id == before["p",].field_id != 1
+
+
+def test_partition_columns_of_tables_with_imported_files_are_no_keys() -> None:
+    """An imported file says nothing of the partition that it was added to."""
+    columns = _mapped([_named(1, "p")], partitioning=[1])
+
+    assert (columns["p",].kind, columns["r",].kind) == ("other", "integer")
+    assert "partition" in columns["p",].refusal
+
+
+@pytest.mark.parametrize("mapping", ["no JSON", "5", "[5]", [_named(1, "p", fields=[5])]])
+def test_a_name_mapping_that_makes_no_sense_is_refused(mapping: object) -> None:
+    """A table whose name mapping is damaged is read without an index."""
+    with pytest.raises(UnsupportedError, match="name mapping"):
+        _mapped(mapping)

@@ -50,7 +50,10 @@ _RULE = (
 )
 _FILES = (*_RULE, "spark/FileRelations", "spark/KeptFileIndex")
 _ADAPTERS = {
-    "iceberg": ("IcebergScans", (*_BASE, "spark/CatalystJson", "spark/IcebergScans")),
+    "iceberg": (
+        "IcebergScans",
+        (*_BASE, "spark/CatalystJson", "tables/IcebergFields", "spark/IcebergScans"),
+    ),
     "delta": (
         "DeltaScans",
         (*_FILES, "tables/DeltaFiles", "spark/KeptDeltaFiles", "spark/DeltaScans"),

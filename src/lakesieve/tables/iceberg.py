@@ -15,6 +15,7 @@ from lakesieve.tables.contract import RAW_READ, Column, TableVersion
 from lakesieve.tables.iceberg_copy import copy_table
 from lakesieve.tables.iceberg_schema import columns_of_schema, fields_of_type
 from lakesieve.tables.identity import check_identity
+from lakesieve.tables.janino import JavaSources
 from lakesieve.tables.jobs import own_jobs
 from lakesieve.tables.lines import arrow_of
 from lakesieve.tables.paths import identified, normal_paths
@@ -31,6 +32,7 @@ _OPERATED = "org.apache.iceberg.HasTableOperations"
 _BY_FOLDER = "org.apache.iceberg.hadoop.HadoopTableOperations"
 _OPEN_COST = 4 << 10
 _FILES_SCHEMA = pa.schema([("path", pa.string()), ("size", pa.int64()), ("records", pa.int64())])
+_FIELDS = JavaSources("tables/IcebergFields")
 
 
 class IcebergTable:
@@ -116,8 +118,7 @@ class IcebergTable:
         return self._java.schemas().get(snapshot.schemaId())
 
     def _schema_json(self, schema: Any) -> str:
-        jvm: Any = self._spark._jvm
-        return str(jvm.org.apache.iceberg.SchemaParser.toJson(schema))
+        return str(_FIELDS.call(self._spark, "document", self._java, schema))
 
     def _named_snapshot(self, asked: str) -> Any:
         reference = self._java.refs().get(asked)

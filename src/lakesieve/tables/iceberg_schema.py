@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from lakesieve.errors import ErrorKind, UnsupportedError
 from lakesieve.tables.contract import Column
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
 __all__ = ["columns_of_schema", "fields_of_type"]
 
@@ -32,17 +35,88 @@ _KINDS = {
 _DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 _FIXED = re.compile(r"fixed\[\s*\d+\s*\]")
 _DEEPEST_SCHEMA = 64
+_REFUSAL = (
+    "Imported files may lack the values of a partition column; the table's own partition pruning "
+    "serves it."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Imported:
+    """How files without field ids are read, in a table that has a name mapping.
+
+    Args:
+        names: By field id, ids and names of the fields that lead to it and its own.
+        partitioning: Fields whose values may be those of partitions.
+    """
+
+    names: Mapping[int, list[Any]]
+    partitioning: frozenset[int]
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> _Imported | None:
+        """What a document of ``IcebergFields.java`` says of them, if anything."""
+        text = document.get("name-mapping")
+        if text is None:
+            return None
+        try:
+            names = _names_by_id(json.loads(text))
+        except (ValueError, TypeError, AttributeError) as error:
+            raise UnsupportedError(
+                f"The table's name mapping cannot be understood: {error}.",
+                kind=ErrorKind.UNSUPPORTED_TABLE,
+                hint="Mend or remove the property schema.name-mapping.default.",
+            ) from error
+        return cls(names=names, partitioning=frozenset(document["partitioning"]))
+
+    def column(self, column: Column) -> Column:
+        """A column as it is known in such a table."""
+        names = self.names.get(column.field_id, [])
+        text = json.dumps(
+            {"id": column.field_id, "names": names},
+            sort_keys=True,
+            separators=(",", ":"),
+            ensure_ascii=False,
+        )
+        identity = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
+        if column.field_id in self.partitioning and column.kind != "other":
+            return replace(column, field_id=identity, kind="other", refusal=_REFUSAL)
+        return replace(column, field_id=identity)
+
+
+def _names_by_id(mapping: Any) -> dict[int, list[Any]]:
+    found: dict[int, list[Any]] = {}
+    unread: list[tuple[list[Any], Any]] = [([], mapping)]
+    while unread:
+        parent, fields = unread.pop()
+        for field in fields:
+            at = field.get("field-id")
+            path = [*parent, [at, sorted(field.get("names") or ())]]
+            if at is not None:
+                found[at] = path
+            unread.append((path, field.get("fields") or ()))
+    return found
 
 
 def columns_of_schema(schema_json: str) -> dict[tuple[str, ...], Column]:
     """List the columns of a schema and the fields of its structs, but nothing in lists and maps.
 
+    A column is known by its field id; where files without field ids are read by their names, by
+    these too.
+
     Args:
-        schema_json: A schema as Iceberg's ``SchemaParser`` writes it.
+        schema_json: A schema as ``IcebergFields.java`` writes it.
+
+    Raises:
+        UnsupportedError: It is not to be understood how files without field ids are read.
     """
+    document = json.loads(schema_json)
     found: dict[tuple[str, ...], Column] = {}
-    _walk(json.loads(schema_json)["fields"], (), found)
-    return found
+    _walk(document["fields"], (), found)
+    imported = _Imported.of(document)
+    if imported is None:
+        return found
+    return {path: imported.column(column) for path, column in found.items()}
 
 
 def fields_of_type(schema_json: str, found: Collection[str]) -> list[str]:

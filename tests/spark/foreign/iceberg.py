@@ -65,6 +65,7 @@ class IcebergStory(Story):
             self._add_files,
             self._rename,
             self._drop_and_add,
+            self._take_over,
             self._add_column,
             self._add_default,
             self._widen,
@@ -119,6 +120,19 @@ class IcebergStory(Story):
         self.sql(f"ALTER TABLE {self.name} RENAME COLUMN {at.name} TO {new}")
         self.stored[new] = self.stored.pop(at.name, at.name)
         at.name = new
+
+    def _take_over(self) -> None:
+        """Another column gets the name that one had in files without ids."""
+        at = self.drawn.choice(self._free())
+        old = at.name
+        self._rename()
+        if any(one.name == old for one in self.fields):
+            return
+        other = Field(name=old, kind=at.kind, ddl=at.ddl, nested=at.nested)
+        self.sql(f"ALTER TABLE {self.name} ADD COLUMN {other.declared}")
+        self.fields.append(other)
+        for name, stored in self.stored.items():
+            self.stored[name] = name if stored == old else stored
 
     def _drop_and_add(self) -> None:
         at = self.drawn.choice(self._free())
