@@ -100,7 +100,7 @@ class DeltaStory(Story):
             self._widen,
             self._reorder,
             self._compact,
-            self._recreate,
+            *([self._recreate] if self.drawn.random() < 0.3 else []),
             self._clone,
         ]
         if len(self.entries) < 2:

@@ -72,7 +72,7 @@ class IcebergStory(Story):
             self._reorder,
             self._delete,
             self._compact,
-            self._recreate,
+            *([self._recreate] if self.drawn.random() < 0.3 else []),
         ]
 
     def _insert(self) -> None:

@@ -105,8 +105,8 @@ class ParquetStory(Story):
     # steps
 
     def steps(self) -> Sequence[Callable[[], None]]:
-        if self.theme == "defaults" and self.drawn.random() < 0.7:
-            added = any(at.extra for at in self._own())
+        added = any(at.extra for at in self._own())
+        if self.theme == "defaults" and (not added or self.drawn.random() < 0.4):
             return [self._change_default if added and self.indexes else self._add_column]
         steps = [
             self._add_file,
@@ -114,14 +114,14 @@ class ParquetStory(Story):
             self._remove_file,
             self._insert,
             self._add_column,
-            self._recreate,
+            *([self._recreate] if self.drawn.random() < 0.3 else []),
         ]
         if len(self.entries) < 2:
             steps.append(self._name)
         folders = [self._move_partition, self._add_partition, self._rename_partition]
         if self.partition is None:
             return steps
-        return folders if self.drawn.random() < 0.6 else [*steps, *folders]
+        return folders if self.drawn.random() < 0.8 else [*steps, *folders]
 
     def _known(self) -> None:
         """Most people tell Spark of what they did; some do not."""
@@ -166,10 +166,10 @@ class ParquetStory(Story):
         return f"CAST({literal(value)} AS {self.partition.ddl.replace('CHAR(5)', 'STRING')})"
 
     def _add_column(self) -> None:
-        kind = self.drawn.choice(("int", *_DEFAULTS))
+        kind = self.drawn.choice(("int", "int", "int", *_DEFAULTS))
         at = Field(name=f"n{len(self.fields)}", kind=kind, ddl=KINDS[kind].ddl)
         default = ""
-        if self.drawn.random() < 0.7:
+        if self.drawn.random() < 0.8:
             at.extra = [_DEFAULTS[kind]]
             default = f" DEFAULT {literal(_DEFAULTS[kind])}"
         for name in self.entries:
@@ -188,8 +188,19 @@ class ParquetStory(Story):
         self.entries.remove(name)
         self._name()
 
+    def _held(self) -> list[Any]:
+        """Values of the partitions that have a folder."""
+        return [at for at in self.values if (self.location / folder_of("p", at)).exists()]
+
+    def _other_value(self) -> Any:
+        """One that no partition may have yet."""
+        assert self.partition is not None
+        value = self.drawn.choice(KINDS[self.partition.kind].values)
+        self.partition.extra.append(value)
+        return value
+
     def _move_partition(self) -> None:
-        value, other = self.drawn.choice(self.values), self.drawn.choice(self.values)
+        value, other = self.drawn.choice(self._held()), self.drawn.choice(self._held())
         to = self.location / folder_of("p", other)
         if to.exists() and self.drawn.random() < 0.5:
             to = self.location / "moved"
@@ -198,8 +209,8 @@ class ParquetStory(Story):
         self.sql(f"ALTER TABLE {name} PARTITION (p={literal(value)}) SET LOCATION '{to}'")
 
     def _add_partition(self) -> None:
-        to = self.location / folder_of("p", self.drawn.choice(self.values))
-        value = self.drawn.choice(KINDS[self.partition.kind].values if self.partition else ())
+        to = self.location / folder_of("p", self.drawn.choice(self._held()))
+        value = self._other_value()
         if self.drawn.random() < 0.5:
             to = self.folder / "else where" / "part"
             self.write(to / "f.parquet", self.rows(self._own()))
@@ -207,8 +218,7 @@ class ParquetStory(Story):
         self.sql(f"ALTER TABLE {name} ADD PARTITION (p={literal(value)}) LOCATION '{to}'")
 
     def _rename_partition(self) -> None:
-        old = self.drawn.choice(self.values)
-        new = self.drawn.choice(KINDS[self.partition.kind].values if self.partition else ())
+        old, new = self.drawn.choice(self._held()), self._other_value()
         name = self.drawn.choice(self.entries)
         self.sql(
             f"ALTER TABLE {name} PARTITION (p={literal(old)}) "
@@ -220,13 +230,14 @@ class ParquetStory(Story):
     # ways to read
 
     def names(self) -> Sequence[str]:
-        return [*self.entries, f"parquet:{self.location}"]
+        # by its path a column that is in no file yet is not known
+        return [*self.entries * 2, f"parquet:{self.location}"]
 
     def routes(self) -> Sequence[Route]:
         path = str(self.location)
         routes = [
             route
-            for name in self.entries
+            for name in self.entries * (5 if self.theme == "folders" else 1)
             for route in (
                 Route(label=name, frame=_listed_before(name)),
                 Route(label=f"refreshed {name}", name=name, frame=_refreshed(name)),
@@ -247,7 +258,7 @@ class ParquetStory(Story):
             label="option recursiveFileLookup",
             frame=lambda s: s.read.option("recursiveFileLookup", "true").parquet(path),
         )
-        typed = [self._typed_route() for _ in range(4)]
+        typed = [self._typed_route() for _ in range(12 if self.theme == "defaults" else 4)]
         return [*routes, by_path, merged, text, view, nested, *typed]
 
     def _by_view(self, session: SparkSession) -> DataFrame:
@@ -264,6 +275,9 @@ class ParquetStory(Story):
             others = KINDS[at.kind].read_as
             if others and not at.nested and self.drawn.random() < 0.4:
                 kind = self.drawn.choice(others)
+            if "CHAR" in kind:
+                # such a schema may not have any
+                kind = "STRING"
             name = at.name.upper() if self.drawn.random() < 0.1 else at.name
             other = Field(name=name, kind=at.kind, ddl=kind, nested=at.nested)
             declared.append(other.declared)

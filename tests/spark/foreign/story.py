@@ -13,7 +13,14 @@ from urllib.parse import unquote
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
-from tests.spark.foreign.values import Field, arrow_rows, draw_fields, draw_predicate, write
+from tests.spark.foreign.values import (
+    Field,
+    arrow_rows,
+    draw_fields,
+    draw_predicate,
+    literal,
+    write,
+)
 
 import lakesieve as ls
 from lakesieve.errors import LakesieveError
@@ -122,7 +129,7 @@ class Story:
         settings = {at: self.spark.conf.get(at) for at in (CASE, ZONE)}
         try:
             self.make()
-            self.step(self.drawn.choice((0, 1, 1, 2)))
+            self.step(self.drawn.choice((1, 1, 2)))
             self.build()
             if self.drawn.random() < 0.3:
                 self.check(1)
@@ -185,8 +192,8 @@ class Story:
 
     def build(self) -> None:
         """Index drawn columns through drawn names."""
-        # values that are in no file, and those that are stored in another form, come first
-        odd = [at for at in self.fields if at.extra or at.kind == "char"]
+        # columns whose values are not in the files come first
+        odd = [at for at in self.fields if at.extra] or self.fields
         chosen = self.drawn.sample(odd, min(len(odd), 1))
         chosen += self.drawn.sample(self.fields, len(self.fields))
         for at in {at.key: at for at in chosen}.values():
@@ -241,6 +248,12 @@ class Story:
             wheres = [
                 draw_predicate(self.drawn, known if n % 3 == 2 else indexed, names)
                 for n in range(PREDICATES)
+            ]
+            # what is in no file, and so nowhere else than in the mind of a catalog
+            wheres += [
+                f"{names[at.name]} <=> {literal(value)}"
+                for at in known
+                for value in self.drawn.sample([None, *at.extra], min(2, len(at.extra)))
             ]
             rows = _answered(frame, wheres, F.input_file_name()).collect()
         except (PySparkException, Py4JJavaError) as error:
