@@ -32,17 +32,18 @@ if TYPE_CHECKING:
     )
     from lakesieve.spark.api import (
         clone_table,
-        create_index,
         disable,
         enable,
         find_files,
         last_pruning,
         list_indexes,
         open_index,
+        refresh_indexes,
         repair_index,
         trade_offs,
     )
     from lakesieve.spark.by_key import delete, upsert
+    from lakesieve.spark.create import create_index, create_indexes
     from lakesieve.spark.index import SparkIndex
     from lakesieve.spark.locate import Located
     from lakesieve.spark.session import local_session
@@ -66,6 +67,7 @@ __all__ = [
     "VerifiedRows",
     "clone_table",
     "create_index",
+    "create_indexes",
     "delete",
     "deletes",
     "disable",
@@ -75,6 +77,7 @@ __all__ = [
     "list_indexes",
     "local_session",
     "open_index",
+    "refresh_indexes",
     "repair_index",
     "status",
     "trade_offs",
@@ -92,6 +95,8 @@ _HOMES = {
     "Index": "lakesieve.index.index",
     "Located": "lakesieve.spark.locate",
     "SparkIndex": "lakesieve.spark.index",
+    "create_index": "lakesieve.spark.create",
+    "create_indexes": "lakesieve.spark.create",
     "delete": "lakesieve.spark.by_key",
     "local_session": "lakesieve.spark.session",
     "status": "lakesieve.spark.status",

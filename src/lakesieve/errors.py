@@ -58,6 +58,7 @@ class ErrorKind(StrEnum):
     JAVA_MISSING = "java-missing"
     DEPENDENCY_MISSING = "dependency-missing"
     BUILD_INCONSISTENT = "build-inconsistent"
+    BUILD_FAILED = "build-failed"
 
 
 class LakesieveError(Exception):

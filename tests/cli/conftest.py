@@ -257,6 +257,18 @@ class FakeApi:
         )
         return FakeIndex(self)
 
+    def create_indexes(
+        self, table: str, columns: Any, *, progress: Any, **rest: Any
+    ) -> list[FakeIndex]:
+        self.calls.append(("create_indexes", {"table": table, "columns": columns, **rest}))
+        return [FakeIndex(self) for _ in columns]
+
+    def refresh_indexes(
+        self, table: str, names: Any = None, *, progress: Any, **rest: Any
+    ) -> list[Refreshed]:
+        self.calls.append(("refresh_indexes", {"table": table, "names": names, **rest}))
+        return [FakeIndex(self).refresh(dry_run=rest["dry_run"]) for _ in self.indexes]
+
     def trade_offs(self, table: str, columns: Any, *, progress: Any, **rest: Any) -> Any:
         self.calls.append(("trade_offs", {"table": table, "columns": columns, **rest}))
         return [TradeOffInfo(way="grid", bits_per_row=0.5, false_files=7.25, blocks=9)]

@@ -119,6 +119,25 @@ def test_create_takes_several_columns(lakesieve: Callable[..., Result], api: Fak
     assert "Indexing tenant, day, id of lake.db.t" in done.stderr
 
 
+def test_create_makes_several_at_once(lakesieve: Callable[..., Result], api: FakeApi) -> None:
+    """Each ``--index`` is one more index of the same scan; the result is a list of all."""
+    done = lakesieve("create", TABLE, "a", "--index", "b, c", "--index", "d", "--json")
+
+    assert done.exit_code == 0
+    assert api.arguments("create_indexes")["columns"] == [["a"], ["b", "c"], ["d"]]
+    assert len(json.loads(done.stdout)) == 3
+    assert lakesieve("create", TABLE, "--index", "b").exit_code == 0
+
+
+@pytest.mark.parametrize("more", [(), ("--index", "b", "--name", "n")])
+def test_create_needs_columns(
+    lakesieve: Callable[..., Result], api: FakeApi, more: tuple[str, ...]
+) -> None:
+    """Without a column, or with one name for several indexes, it is used wrongly."""
+    assert lakesieve("create", TABLE, *more).exit_code == 2
+    assert api.calls == []
+
+
 @pytest.mark.parametrize("arguments", [("list", TABLE), ("history", TABLE, "id")])
 def test_lists_are_json_arrays(lakesieve: Callable[..., Result], arguments: tuple[str]) -> None:
     """What is a list in Python is an array in JSON, with a row of text for each item."""
@@ -244,9 +263,11 @@ def test_refresh_takes_one_index_or_all(lakesieve: Callable[..., Result], api: F
     api.indexes = []
     none = lakesieve("refresh", TABLE)
 
-    assert [told for name, told in api.calls if name == "refresh"] == [
-        {"all_refs": True, "dry_run": False},
-        {"all_refs": False, "dry_run": False},
+    told = [told for name, told in api.calls if name == "refresh_indexes"]
+    assert [(each["names"], each["all_refs"], each["dry_run"]) for each in told] == [
+        (["id"], True, False),
+        (None, False, False),
+        (None, False, False),
     ]
     assert one.stdout == every.stdout
     assert "1,234" in one.stdout

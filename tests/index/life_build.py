@@ -12,7 +12,7 @@ from tests.index.life_table import COLUMNS
 
 from lakesieve.format import SegmentEntry, catalogue_id
 from lakesieve.sieve import Budget, KeyType
-from lakesieve.spark.stages import CutPlan, ScatterPlan, cut, scatter
+from lakesieve.spark.stages import CutPlan, KeyRuns, ScatterPlan, SegmentPlan, cut, scatter
 from lakesieve.store import Changes, stage_catalogue
 
 if TYPE_CHECKING:
@@ -102,23 +102,26 @@ class Builder:
         columns = [pa.array([row[p] for _, row in rows], ARROW[COLUMNS[p].kind]) for p in paths]
         hashes = pa.array([at for at, _ in rows], pa.int64())
         batch = pa.record_batch([*columns, hashes], [*self.shape.columns, "file"])
-        plan = ScatterPlan(
+        runs = KeyRuns(
+            columns=tuple(range(len(columns))),
             key_types=tuple(KeyType(kind=COLUMNS[path].kind) for path in paths),
-            hashes=np.arange(len(files)),
-            ordinals=np.arange(len(files), dtype=np.int32),
             boundaries=self._boundaries(columns),
         )
-        cuts = CutPlan(
+        plan = ScatterPlan(
+            runs=(runs,),
+            hashes=np.arange(len(files)),
+            ordinals=np.arange(len(files), dtype=np.int32),
+        )
+        of = SegmentPlan(
             storage=store.storage,
-            catalogue=catalogue,
-            unit_count=len(files),
-            tally_bucket=plan.tally_bucket,
+            tally_bucket=runs.tally_bucket,
             absent_hits=definition.absent_hits,
             budget=Budget.parse(definition.budget) if definition.budget else None,
         )
+        cuts = CutPlan(segments=(of,), catalogue=catalogue, unit_count=len(files))
         segments = []
         for out in cut(cuts)(scatter(plan)([batch.slice(0, 20), batch.slice(20)])):
-            kind, body = (column[0].as_py() for column in out.columns)
+            _, kind, body = (column[0].as_py() for column in out.columns)
             if kind == "tally":
                 tally += np.frombuffer(body, np.int64).reshape(2, -1)
             else:

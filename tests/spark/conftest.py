@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from tests.spark.settings import BY_DEFAULT, SETTINGS
 
 import lakesieve as ls
 from lakesieve.tables.lines import line_of
+from lakesieve.tables.parquet import ParquetTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -48,6 +50,23 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     )
     yield session
     session.stop()
+
+
+class _NoWait:
+    """The time of day, without the waits for it: no test rewrites a file within one tick."""
+
+    time = staticmethod(time.time)
+
+    def sleep(self, seconds: float) -> None:
+        """Go on at once."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_waits() -> Iterator[None]:
+    """Builds on folders of Parquet files do not wait for the tick of the newest file to end."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ParquetTable, "clock", _NoWait())
+        yield
 
 
 @pytest.fixture

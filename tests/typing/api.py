@@ -28,6 +28,9 @@ def build(spark: SparkSession) -> ls.SparkIndex:
 
     best: ls.TradeOffInfo = ls.trade_offs("lake.t.a", ["k"], spark=spark)[0]
     assert_type(best.bits_per_row, float)
+    several = ls.create_indexes("lake.t.a", [["a"], ("b", "c")], spark=spark, names=[None, "bc"])
+    assert_type(several, list[ls.SparkIndex])
+    assert_type(ls.refresh_indexes("lake.t.a", ["a"], spark=spark), list[ls.Refreshed])
     return ls.create_index(
         "lake.t.a",
         ["tenant", "time"],

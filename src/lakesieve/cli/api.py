@@ -133,6 +133,33 @@ class Api(Protocol):
     ) -> OpenIndex:
         """Build an index."""
 
+    def create_indexes(
+        self,
+        table: str,
+        columns: Sequence[Sequence[str]],
+        *,
+        spark: Session,
+        location: str | None = None,
+        budget: str | None = None,
+        absent_hits: float = ...,
+        compaction: str = ...,
+        progress: Callable[[BuildProgress], None] | None = None,
+    ) -> Sequence[OpenIndex]:
+        """Build several indexes in one scan."""
+
+    def refresh_indexes(
+        self,
+        table: str,
+        names: Sequence[str] | None = None,
+        *,
+        spark: Session,
+        location: str | None = None,
+        all_refs: bool = False,
+        dry_run: bool = False,
+        progress: Callable[[BuildProgress], None] | None = None,
+    ) -> list[Refreshed]:
+        """Refresh several indexes, or all."""
+
     def trade_offs(
         self,
         table: str,

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["EVERYWHERE", "ON_TABLES", "Command", "Run", "command"]
 
 _PANEL = "Session and output"
+_AS_THEY_ARE = (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError)
+"""What ends a command otherwise than by a line on stderr and status 1."""
 
 EVERYWHERE: dict[str, tuple[Any, Any]] = {
     "json": (
@@ -178,7 +180,7 @@ class Command:
             output.error(str(error))
             raise typer.Exit(1) from None
         except Exception as error:
-            if run.debug or isinstance(error, (typer.Exit, typer.Abort, BrokenPipeError)):
+            if run.debug or isinstance(error, _AS_THEY_ARE):
                 raise
             first = str(error).strip().partition("\n")[0]
             output.error(f"{type(error).__name__}: {first} (--debug shows the traceback)")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -80,12 +80,20 @@ def create(
     run: Run,
     table: TableName,
     columns: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
             metavar="COLUMN...", help="The columns to index, in order.", show_default=False
         ),
-    ],
+    ] = None,
     *,
+    index: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN[,COLUMN]",
+            help="One more index, of these columns, built in the same scan; may be given several "
+            "times.",
+        ),
+    ] = None,
     name: Annotated[
         str | None, typer.Option(help="Name of the index; by default the columns joined by `_`.")
     ] = None,
@@ -108,22 +116,40 @@ def create(
             "`auto` follows the table.",
         ),
     ] = "8",
-) -> IndexInfo:
-    """Build an index of one or several columns over every data file of the table."""
+) -> IndexInfo | list[IndexInfo]:
+    """Build an index of one or several columns over every data file of the table, or several."""
+    wanted = _wanted(columns, index, name)
+    settings: dict[str, Any] = {
+        "location": run.location,
+        "budget": budget,
+        "absent_hits": absent_hits,
+        "compaction": compaction,
+    }
     spark = run.session()
-    with run.output.building(f"Indexing {', '.join(columns)} of {table}") as progress:
-        index = run.api.create_index(
-            table,
-            columns,
-            spark=spark,
-            name=name,
-            location=run.location,
-            budget=budget,
-            absent_hits=absent_hits,
-            compaction=compaction,
-            progress=progress,
-        )
-    return index.info()
+    what = "; ".join(", ".join(each) for each in wanted)
+    with run.output.building(f"Indexing {what} of {table}") as progress:
+        settings |= {"spark": spark, "progress": progress}
+        if not index:
+            return run.api.create_index(table, wanted[0], name=name, **settings).info()
+        made = run.api.create_indexes(table, wanted, **settings)
+        return [each.info() for each in made]
+
+
+def _wanted(
+    columns: list[str] | None, index: list[str] | None, name: str | None
+) -> list[list[str]]:
+    """The columns of each index that ``create`` is to make.
+
+    Raises:
+        typer.BadParameter: There is none, or one name for several.
+    """
+    wanted = [columns] if columns else []
+    wanted += [[column.strip() for column in each.split(",")] for each in index or ()]
+    if not wanted:
+        raise typer.BadParameter("name the columns, or give --index", param_hint="COLUMN...")
+    if index and name is not None:
+        raise typer.BadParameter("several indexes cannot have one name", param_hint="--name")
+    return wanted
 
 
 @command("curve", ON_TABLES)
@@ -213,19 +239,19 @@ def refresh(
 ) -> list[Refreshed]:
     """Index the data files that an index, or every index, does not cover yet."""
     spark = run.session()
-    names = [index]
-    if index is None:
-        names = [
-            info.name for info in run.api.list_indexes(table, spark=spark, location=run.location)
-        ]
-    told = []
-    for name in names:
-        opened = run.api.open_index(table, name or "", spark=spark, location=run.location)
-        with run.output.building(f"Refreshing {name} of {table}") as progress:
-            told.append(opened.refresh(all_refs=all_refs, dry_run=dry_run, progress=progress))
-    if not told:
+    with run.output.building(f"Refreshing {index or 'all indexes'} of {table}") as progress:
+        done = run.api.refresh_indexes(
+            table,
+            None if index is None else [index],
+            spark=spark,
+            location=run.location,
+            all_refs=all_refs,
+            dry_run=dry_run,
+            progress=progress,
+        )
+    if not done:
         run.output.say(f"{table} has no index. Build one with: lakesieve create {table} COLUMN")
-    return told
+    return done
 
 
 @command("compact", ON_TABLES)

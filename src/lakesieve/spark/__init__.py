@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from lakesieve.spark.api import (
-    create_index,
     disable,
     enable,
     find_files,
@@ -11,6 +10,7 @@ from lakesieve.spark.api import (
     list_indexes,
     open_index,
 )
+from lakesieve.spark.create import create_index
 from lakesieve.spark.session import local_session
 
 __all__ = [

@@ -4,28 +4,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError
 from lakesieve.index import (
     Cloned,
     Found,
     IndexInfo,
     IndexRegistry,
+    Refreshed,
     TablePruning,
     TradeOffInfo,
     describe,
     find,
     index_storage,
-    roots_of,
 )
-from lakesieve.sieve import ABSENT_HITS
-from lakesieve.spark.build import build_segments, draw_curve, staged
-from lakesieve.spark.definition import define, key_columns
+from lakesieve.spark.build import draw_curve
+from lakesieve.spark.definition import key_columns
 from lakesieve.spark.index import SparkIndex, session_timezone
+from lakesieve.spark.indexing import failure
+from lakesieve.spark.places import index_stores, no_index, table_roots
 from lakesieve.spark.progress import Watch
 from lakesieve.spark.pruning import pruning_rows
+from lakesieve.spark.refresh import refresh_each
 from lakesieve.spark.rule import installed_rule
 from lakesieve.spark.source import Source
-from lakesieve.store import COMPACTION, IndexStore, Repaired, repair
+from lakesieve.store import IndexStore, Repaired, repair
 from lakesieve.tables import open_table
 from lakesieve.tables.hadoop import storage_options
 
@@ -35,18 +36,16 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakesieve.index import BuildProgress
-    from lakesieve.storage import Storage
-    from lakesieve.tables import Table
 
 __all__ = [
     "clone_table",
-    "create_index",
     "disable",
     "enable",
     "find_files",
     "last_pruning",
     "list_indexes",
     "open_index",
+    "refresh_indexes",
     "repair_index",
     "trade_offs",
 ]
@@ -83,64 +82,6 @@ def last_pruning(spark: SparkSession) -> list[TablePruning]:
     stream and lakesieve's own reading of tables are no queries here.
     """
     return pruning_rows(installed_rule(spark).report())
-
-
-def create_index(
-    table: str,
-    columns: Sequence[str],
-    *,
-    spark: SparkSession,
-    name: str | None = None,
-    location: str | None = None,
-    budget: str | None = None,
-    absent_hits: float = ABSENT_HITS,
-    compaction: str = COMPACTION,
-    progress: Callable[[BuildProgress], None] | None = None,
-) -> SparkIndex:
-    """Index one or several columns of a table: every live data file of its current version.
-
-    One on several columns answers conditions on the first, on the first two and so on.
-
-    Args:
-        table: ``catalog.database.table``; or ``iceberg:PATH``, ``delta:PATH``, ``parquet:PATH``.
-        columns: The key columns in order, at most eight; dots lead into structs.
-        spark: The session that builds it.
-        name: The index's name; by default the columns joined by ``_``.
-        location: A root to store it under instead of the table's own folder.
-        budget: ``"2 bits"`` a row, or ``"1.5 files"`` read in vain by a point query, for an index
-            that need not be exact; kept for every refresh.
-        absent_hits: Share of look-ups of values that are not there which may find a data file.
-        compaction: How many refreshes may add a delta before they are merged: a number, 0 to merge
-            at every refresh, or ``"auto"`` to follow the table, 0 where it copies on write.
-        progress: Called with each :class:`BuildProgress`, from another thread.
-
-    Returns:
-        The index, committed and ready.
-
-    Raises:
-        NotFoundError: No such table or column.
-        InvalidInputError: The index exists, or names cannot be used.
-        UnsupportedError: A column's type cannot be indexed, or Spark cannot read the table.
-        StorageError: The place cannot be written to.
-    """
-    rule, opened = installed_rule(spark), open_table(spark, table)
-    version = opened.version()
-    keys = key_columns(opened, version, columns)
-    name = name or "_".join(columns)
-    definition = define(
-        opened, keys, name, budget=budget, absent_hits=absent_hits, compaction=compaction
-    )
-    storage = _new_place(spark, opened, name, location)
-    source = Source.whole(opened, version, keys)
-    with Watch(spark, progress, f"lakesieve: index {table} on {', '.join(columns)}") as watch:
-        source = source.counted(rule)
-        built = build_segments(
-            spark, rule, source, definition=definition, storage=storage, watch=watch
-        )
-        watch.phase("commit")
-        changes = staged(built, "create", version, storage=storage, definition=definition)
-        IndexStore(storage).create(definition, changes)
-    return SparkIndex(spark, opened, storage)
 
 
 def trade_offs(
@@ -183,19 +124,11 @@ def open_index(
         NotFoundError: No such table or index.
     """
     opened = open_table(spark, table)
-    for root in _roots(spark, opened, location):
+    for root in table_roots(spark, opened, location):
         storage = index_storage(root, name)
         if IndexStore(storage).exists():
             return SparkIndex(spark, opened, storage)
-    raise _no_index(table, name)
-
-
-def _no_index(table: str, name: str) -> NotFoundError:
-    return NotFoundError(
-        f"{table} has no index {name}.",
-        kind=ErrorKind.INDEX_NOT_FOUND,
-        hint="lakesieve list TABLE names those it has.",
-    )
+    raise no_index(table, name)
 
 
 def repair_index(
@@ -220,11 +153,11 @@ def repair_index(
         CorruptIndexError: Nothing that is left says what the index is of.
     """
     opened = open_table(spark, table)
-    for root in _roots(spark, opened, location):
+    for root in table_roots(spark, opened, location):
         storage = index_storage(root, name)
         if storage.objects("log/") or storage.objects("files/"):
             return repair(IndexStore(storage), dry_run=dry_run)
-    raise _no_index(table, name)
+    raise no_index(table, name)
 
 
 def clone_table(
@@ -257,7 +190,7 @@ def clone_table(
     """
     opened = open_table(spark, table)
     opened.copy_to(target, opened.version(version))
-    roots = _roots(spark, opened, location)
+    roots = table_roots(spark, opened, location)
     places = [root.child(name) for root in roots for name in sorted(root.folders(""))]
     return [
         SparkIndex(spark, opened, place).clone(target)
@@ -276,12 +209,65 @@ def list_indexes(
     """
     opened = open_table(spark, table)
     infos = []
-    for root in _roots(spark, opened, location):
+    for root in table_roots(spark, opened, location):
         for name in sorted(root.folders("")):
             store = IndexStore(root.child(name))
             if store.exists():
                 infos.append(describe(store.snapshot(), opened.name, store.storage.location))
     return infos
+
+
+def refresh_indexes(
+    table: str,
+    names: Sequence[str] | None = None,
+    *,
+    spark: SparkSession,
+    location: str | None = None,
+    all_refs: bool = False,
+    dry_run: bool = False,
+    progress: Callable[[BuildProgress], None] | None = None,
+) -> list[Refreshed]:
+    """Refresh several indexes of a table, as :meth:`SparkIndex.refresh` does one.
+
+    Data files that several of them do not cover are read once. If one index fails, the others are
+    refreshed all the same, and the error names it.
+
+    Args:
+        table: The table.
+        names: Names of the indexes; ``None`` for all of the table.
+        spark: The session.
+        location: A further root to search for them.
+        all_refs: Also the data files of all branches and tags.
+        dry_run: Only tell what would be indexed.
+        progress: Called with each :class:`BuildProgress`, from another thread.
+
+    Raises:
+        NotFoundError: No such table or index.
+        InvalidInputError: An index belongs to a table that was here before.
+        UnsupportedError: Key columns are gone, or of a type that cannot be indexed.
+        CommitConflictError: Others index the same files all the time.
+        StorageError: A place cannot be written to.
+    """
+    opened = open_table(spark, table)
+    stores = index_stores(spark, opened, location)
+    if names is not None:
+        missing = [name for name in names if name not in stores]
+        if missing:
+            raise no_index(table, missing[0])
+        stores = {name: stores[name] for name in names}
+    outcomes = refresh_each(
+        spark,
+        opened,
+        stores,
+        all_refs=all_refs,
+        dry_run=dry_run,
+        progress=progress,
+    )
+    errors = {n: done if isinstance(done, Exception) else None for n, done in outcomes.items()}
+    error = failure(errors)
+    if error is not None:
+        raise error
+    return [done for done in outcomes.values() if isinstance(done, Refreshed)]
 
 
 def find_files(
@@ -310,20 +296,3 @@ def find_files(
     registry = IndexRegistry(locations, storage_options(spark))
     indexes, reasons = registry.indexes(opened.location, opened.uuid)
     return find(opened, indexes, reasons, predicate, version, timezone=session_timezone(spark))
-
-
-def _roots(spark: SparkSession, table: Table, location: str | None) -> list[Storage]:
-    locations = () if location is None else (location,)
-    return roots_of(table.location, table.uuid, locations, storage_options(spark))
-
-
-def _new_place(spark: SparkSession, table: Table, name: str, location: str | None) -> Storage:
-    storage = index_storage(_roots(spark, table, location)[-1], name)
-    if IndexStore(storage).exists():
-        raise InvalidInputError(
-            f"{table.name} already has an index {name}.",
-            kind=ErrorKind.INDEX_EXISTS,
-            hint="Choose another name, or drop it first: lakesieve drop TABLE INDEX.",
-        )
-    storage.probe()
-    return storage

@@ -16,13 +16,15 @@ import pyarrow.compute as pc
 from lakesieve.errors import ErrorKind, LakesieveError, UnsupportedError
 from lakesieve.format import SegmentEntry, catalogue_id
 from lakesieve.sieve import Budget, KeyType, encode_rows
-from lakesieve.spark.source import SMALLEST_SPLIT
+from lakesieve.spark.source import SMALLEST_SPLIT, key_types
 from lakesieve.spark.stages import (
     BUFFER_ROWS,
     CUT_SCHEMA,
     SCATTER_SCHEMA,
     CutPlan,
+    KeyRuns,
     ScatterPlan,
+    SegmentPlan,
     curve,
     cut,
     scatter,
@@ -36,11 +38,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from lakesieve.format import IndexDefinition
     from lakesieve.spark.progress import Watch
     from lakesieve.spark.rule import InstalledRule
-    from lakesieve.spark.source import Source
-    from lakesieve.storage import Storage
+    from lakesieve.spark.source import Source, Target
     from lakesieve.tables import Column, TableVersion
 
 __all__ = [
@@ -77,19 +77,22 @@ def build_segments(
     rule: InstalledRule,
     source: Source,
     *,
-    definition: IndexDefinition,
-    storage: Storage,
+    targets: Sequence[Target],
     watch: Watch,
-) -> Built:
+) -> tuple[Built, ...]:
     """Index data files and write the segments from the executors, row-level deletes ignored.
+
+    The files are read once, however many indexes there are.
 
     Args:
         spark: The session.
         rule: The session's rule, which makes raw reads possible.
-        source: The files and columns, counted.
-        definition: What the index is to be like.
-        storage: The index's root.
+        source: The files and the columns of all targets, counted.
+        targets: The indexes.
         watch: Told of the progress.
+
+    Returns:
+        What was written for each target.
 
     Raises:
         LakesieveError: ``BUILD_INCONSISTENT``: the rows read are not those of the files.
@@ -97,42 +100,48 @@ def build_segments(
     files = source.files
     watch.expect(rows=source.rows, files=files.num_rows)
     if source.rows == 0:
-        return Built(segments=(), files=_with_flags(files, np.zeros((2, files.num_rows), np.int64)))
-    with _scattered(spark, rule, source, watch) as (runs, tally_bucket):
+        flagged = _with_flags(files, np.zeros((2, files.num_rows), np.int64))
+        return (Built(segments=(), files=flagged),) * len(targets)
+    columns = [target.columns for target in targets]
+    with _scattered(spark, rule, source, columns, watch=watch) as (rows, scattered):
         plan = CutPlan(
-            storage=storage,
+            segments=tuple(map(_segment_plan, targets, scattered.runs)),
             catalogue=catalogue_id(files.column("path")),
             unit_count=files.num_rows,
-            tally_bucket=tally_bucket,
-            absent_hits=definition.absent_hits,
-            budget=Budget.parse(definition.budget) if definition.budget else None,
         )
-        if source.rows <= SMALLEST_BUCKET:
+        if source.rows * len(targets) <= SMALLEST_BUCKET:
             # both stages in one task: a shuffle of so little would cost more than it spreads
-            by_bucket = runs.coalesce(1)
+            by_bucket = rows.coalesce(1)
         else:
-            by_bucket = by_number(runs, tally_bucket + 1, "bucket")
+            by_bucket = by_number(rows, scattered.bucket_count, "bucket")
         told = arrow_of(in_workers(by_bucket, cut(plan), CUT_SCHEMA))
+    return tuple(_built(files, told.filter(pc.field("index") == at)) for at in range(len(targets)))
+
+
+def _segment_plan(target: Target, runs: KeyRuns) -> SegmentPlan:
+    definition = target.definition
+    return SegmentPlan(
+        storage=target.storage,
+        tally_bucket=runs.tally_bucket,
+        absent_hits=definition.absent_hits,
+        budget=Budget.parse(definition.budget) if definition.budget else None,
+    )
+
+
+def _built(files: pa.Table, told: pa.Table) -> Built:
     segments, tally = _collect(told, files.num_rows)
     _check_rows(files, tally)
     return Built(segments=segments, files=_with_flags(files, tally))
 
 
-def staged(
-    built: Built,
-    operation: str,
-    version: TableVersion,
-    *,
-    storage: Storage,
-    definition: IndexDefinition,
-) -> Changes:
+def staged(built: Built, operation: str, version: TableVersion, *, target: Target) -> Changes:
     """Write the catalogue of a build, and tell what its commit does.
 
     Raises:
         StorageError: The place cannot be written to.
     """
     catalogue = stage_catalogue(
-        storage, built.files, segments=built.segments, definition=definition
+        target.storage, built.files, segments=built.segments, definition=target.definition
     )
     return Changes(
         operation=operation,
@@ -155,8 +164,10 @@ def draw_curve(
     if source.rows == 0:
         return []
     buckets = max(1, source.rows // CURVE_ROWS)
-    with _scattered(spark, rule, source, watch, buckets=buckets) as (runs, tally_bucket):
-        middle = runs.where(f"bucket = {tally_bucket // 2}").repartition(1)
+    indexes = [source.columns]
+    with _scattered(spark, rule, source, indexes, watch=watch, buckets=buckets) as read:
+        rows, scattered = read
+        middle = rows.where(f"bucket = {scattered.runs[0].tally_bucket // 2}").repartition(1)
         told = arrow_of(in_workers(middle, curve(source.files.num_rows), CUT_SCHEMA))
     points = [json.loads(body) for body in told.column("body").to_pylist()]
     points.sort(key=lambda point: (point["bits_per_row"], point["false_files"]))
@@ -169,44 +180,67 @@ def draw_curve(
 
 @contextmanager
 def _scattered(
-    spark: SparkSession, rule: InstalledRule, source: Source, watch: Watch, buckets: int = 0
-) -> Iterator[tuple[DataFrame, int]]:
-    """The first stage: sorted runs by key bucket, and the bucket of the tally, which is the last.
+    spark: SparkSession,
+    rule: InstalledRule,
+    source: Source,
+    indexes: Sequence[Sequence[Column]],
+    *,
+    watch: Watch,
+    buckets: int = 0,
+) -> Iterator[tuple[DataFrame, ScatterPlan]]:
+    """The first stage: sorted runs by the buckets of each index.
 
     Args:
         spark: The session.
         rule: The session's rule.
         source: What is read.
+        indexes: The key columns of each index, all among those of the source.
         watch: Told of the progress.
-        buckets: How many key buckets; as many as memory and cores ask for by default.
+        buckets: How many key buckets of each; as many as memory and cores ask for by default.
     """
-    table, files = source.table, source.files
+    files = source.files
     cores = spark.sparkContext.defaultParallelism
     with rule.raw_reads(source.selected()) as selection:
         salt, hashes, ordinals = file_hashes(spark, source.scanned)
-        split = _split_bytes(files, source.rows, cores)
         buckets = buckets or _bucket_count(source.rows, cores)
-        boundaries: tuple[int | bytes, ...] = ()
         read = partial(
-            table.raw_rows,
+            source.table.raw_rows,
             source.version,
             source.columns,
-            split_bytes=split,
+            split_bytes=_split_bytes(files, source.rows, cores),
             selection=selection,
         )
+        sampled: pa.Table | None = None
         if buckets > 1:
             watch.phase("sample")
             stride = max(1, files.num_rows // max(SAMPLED_FILES, 4 * buckets))
             sample = hashed_rows(read(stride=stride), source.columns, salt)
             fraction = min(1.0, SAMPLE_KEYS * stride / source.rows)
-            sample = sample.sample(fraction, seed=7)
-            boundaries = _boundaries(sample, source.key_types, buckets)
-        plan = ScatterPlan(
-            key_types=source.key_types, hashes=hashes, ordinals=ordinals, boundaries=boundaries
-        )
+            sampled = arrow_of(sample.sample(fraction, seed=7).drop("file"))
+        runs = _key_runs(source, indexes, sampled, buckets)
+        plan = ScatterPlan(runs=runs, hashes=hashes, ordinals=ordinals)
         watch.phase("index")
         rows = hashed_rows(read(), source.columns, salt)
-        yield in_workers(rows, scatter(plan), SCATTER_SCHEMA), plan.tally_bucket
+        yield in_workers(rows, scatter(plan), SCATTER_SCHEMA), plan
+
+
+def _key_runs(
+    source: Source, indexes: Sequence[Sequence[Column]], sampled: pa.Table | None, buckets: int
+) -> tuple[KeyRuns, ...]:
+    """The buckets of each index, one index after the other."""
+    places = {column.field_id: at for at, column in enumerate(source.columns)}
+    found: list[KeyRuns] = []
+    for columns in indexes:
+        types = key_types(columns)
+        at = tuple(places[column.field_id] for column in columns)
+        runs = KeyRuns(
+            columns=at,
+            key_types=types,
+            boundaries=() if sampled is None else _boundaries(sampled.select(at), types, buckets),
+            first_bucket=found[-1].tally_bucket + 1 if found else 0,
+        )
+        found.append(runs)
+    return tuple(found)
 
 
 def hashed_rows(rows: DataFrame, columns: Sequence[Column], salt: int) -> DataFrame:
@@ -265,10 +299,10 @@ def _split_bytes(files: pa.Table, rows: int, cores: int) -> int:
 
 
 def _boundaries(
-    sample: DataFrame, key_types: Sequence[KeyType], buckets: int
+    sampled: pa.Table, types: Sequence[KeyType], buckets: int
 ) -> tuple[int | bytes, ...]:
     """Quantiles of sampled keys: first code of every bucket but the first."""
-    codes = encode_rows(key_types, arrow_of(sample.drop("file")).columns).drop_null()
+    codes = encode_rows(types, sampled.columns).drop_null()
     if len(codes) == 0:
         return ()
     codes = codes.take(pc.sort_indices(codes))

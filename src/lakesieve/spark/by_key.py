@@ -10,10 +10,11 @@ from operator import or_
 from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError, UnsupportedError
-from lakesieve.index import KeyedChange, Reason, ReasonCode
-from lakesieve.spark.api import list_indexes, open_index
+from lakesieve.index import KeyedChange, Reason, ReasonCode, Refreshed
 from lakesieve.spark.definition import key_columns
 from lakesieve.spark.keys import given_keys, given_rows, rows_in
+from lakesieve.spark.places import index_stores
+from lakesieve.spark.refresh import refresh_each
 from lakesieve.spark.rule import installed_rule
 from lakesieve.spark.targets import NOTHING, ChangeOutcome, target_of
 from lakesieve.tables import open_table
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from lakesieve.index import Refreshed
     from lakesieve.spark.targets import Target
 
 __all__ = ["delete", "upsert"]
@@ -251,21 +251,18 @@ def _touched(
 
 def _refreshed(asked: _Asked, spark: SparkSession) -> tuple[list[Refreshed], list[Reason]]:
     """Index what the commit wrote; what fails is told and leaves the commit as it is."""
-    done: list[Refreshed] = []
-    reasons: list[Reason] = []
-    name = ""
     try:
-        infos = list_indexes(asked.table, spark=spark, location=asked.location)
+        table = open_table(spark, asked.table)
+        stores = index_stores(spark, table, asked.location)
     except Exception as error:  # noqa: BLE001 - the commit is made, and must be told
-        return done, [_failed("the indexes could not be listed", error)]
-    for info in infos:
-        name = info.name
-        try:
-            index = open_index(asked.table, name, spark=spark, location=asked.location)
-            done.append(index.refresh())
-        except Exception as error:  # noqa: BLE001 - as above
-            reasons.append(_failed(name, error))
-    return done, reasons
+        return [], [_failed("the indexes could not be listed", error)]
+    try:
+        outcomes = refresh_each(spark, table, stores)
+    except Exception as error:  # noqa: BLE001 - as above
+        return [], [_failed(name, error) for name in stores]
+    done = [outcome for outcome in outcomes.values() if isinstance(outcome, Refreshed)]
+    failed = {n: outcome for n, outcome in outcomes.items() if isinstance(outcome, Exception)}
+    return done, [_failed(name, error) for name, error in failed.items()]
 
 
 def _failed(what: str, error: Exception) -> Reason:

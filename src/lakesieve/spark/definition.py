@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from lakesieve.tables import Column, Table, TableVersion
 
-__all__ = ["define", "key_columns"]
+__all__ = ["define", "indexed_columns", "key_columns"]
 
 
 def key_columns(table: Table, version: TableVersion, columns: Sequence[str]) -> tuple[Column, ...]:
@@ -125,3 +125,37 @@ def define(
         absent_hits=float(absent_hits),
         compaction=compaction,
     )
+
+
+def indexed_columns(
+    definition: IndexDefinition, table: Table, version: TableVersion, *, strict: bool
+) -> tuple[Column, ...] | None:
+    """The key columns of an index as a version of a table has them, by field id.
+
+    Args:
+        definition: Of the index.
+        table: The table.
+        version: Its version.
+        strict: Whether it is an error that one is missing.
+
+    Returns:
+        ``None`` where one is missing or of another type.
+
+    Raises:
+        UnsupportedError: One is, and ``strict`` is set.
+    """
+    by_id: dict[int, Column] = {c.field_id: c for c in table.columns(version).values()}
+    found = []
+    for key in definition.columns:
+        column = by_id.get(key.field_id)
+        if column is None or (column.kind, column.scale) != (key.key_kind, key.scale):
+            if not strict:
+                return None
+            now = "is gone" if column is None else f"is of type {column.type} now"
+            raise UnsupportedError(
+                f"{table.name}: the column {key.name}, indexed as {key.type}, {now}.",
+                kind=ErrorKind.UNSUPPORTED_TYPE,
+                hint="Drop the index, and create another one on a column that is there.",
+            )
+        found.append(column)
+    return tuple(found)

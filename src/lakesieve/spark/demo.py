@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from lakesieve.errors import ErrorKind, LakesieveError, NotFoundError
 from lakesieve.spark import api
+from lakesieve.spark.create import create_index
 from lakesieve.spark.demo_data import RECALLS, TABLE, prepare_table
 from lakesieve.spark.demo_result import DemoIndex, DemoQuery, DemoResult
 
@@ -83,7 +84,7 @@ def _build(spark: SparkSession, column: str, observer: Observer) -> DemoIndex:
         api.open_index(TABLE, column, spark=spark).drop()
     with observer.building(f"Indexing {column}") as progress:
         start = time.monotonic()
-        index = api.create_index(TABLE, [column], spark=spark, progress=progress)
+        index = create_index(TABLE, [column], spark=spark, progress=progress)
         seconds = time.monotonic() - start
     info = index.info()
     (size,) = spark.sql(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakesieve.errors import CommitConflictError, ErrorKind, InvalidInputError, UnsupportedError
+from lakesieve.errors import ErrorKind, InvalidInputError
 from lakesieve.index import (
     Cloned,
     Compacted,
@@ -19,20 +19,15 @@ from lakesieve.index import (
     index_storage,
     roots_of,
 )
-from lakesieve.spark.build import build_segments, staged
+from lakesieve.spark.definition import indexed_columns
 from lakesieve.spark.locate import Located, locate_keys
 from lakesieve.spark.progress import Watch
+from lakesieve.spark.refresh import refresh_each
 from lakesieve.spark.rule import installed_rule
-from lakesieve.spark.source import Source, indexable
+from lakesieve.spark.source import Source
+from lakesieve.spark.upkeep import Upkeep
 from lakesieve.spark.verify import check_rows
-from lakesieve.store import (
-    CompactionPolicy,
-    FilesUncovered,
-    IndexReader,
-    clone,
-    compaction_changes,
-    wants_compaction,
-)
+from lakesieve.store import IndexReader, clone
 from lakesieve.tables import open_table
 from lakesieve.tables.hadoop import storage_options
 
@@ -43,12 +38,9 @@ if TYPE_CHECKING:
 
     from lakesieve.index import BuildProgress
     from lakesieve.storage import Storage
-    from lakesieve.store import Snapshot
     from lakesieve.tables import Column, Table, TableVersion
 
 __all__ = ["SparkIndex", "session_timezone"]
-
-_ATTEMPTS = 5
 
 
 def session_timezone(spark: SparkSession) -> str:
@@ -71,6 +63,7 @@ class SparkIndex(Index):
     def __init__(self, spark: SparkSession, table: Table, storage: Storage) -> None:
         super().__init__(table, storage, timezone=partial(session_timezone, spark))
         self._spark = spark
+        self._upkeep = Upkeep(table=table, store=self._store)
 
     def refresh(
         self,
@@ -92,87 +85,17 @@ class SparkIndex(Index):
             CommitConflictError: Others index the same files all the time.
             StorageError: The place cannot be written to.
         """
-        self._check_table()
-        references = [None, *(self._table.references() if all_refs else ())]
-        asked = [self._table.version(reference) for reference in references]
-        versions: list[str] = []
-        files = rows = covered = 0
-        for number, version in enumerate(asked):
-            source, known = self._refreshed(version, number == 0, dry_run, progress)
-            covered = covered or known
-            if source is not None and source.files.num_rows:
-                versions.append(str(version.id))
-                files += source.files.num_rows
-                rows += source.rows
-        compacted = False
-        if not dry_run:
-            compacted = self._compact_if_due()
-        return Refreshed(
-            index=self.name,
-            table=self._table.name,
-            versions=tuple(versions),
-            files=files,
-            rows=rows,
-            covered=covered,
-            commit=self._store.snapshot().number,
-            compacted=compacted,
+        (outcome,) = refresh_each(
+            self._spark,
+            self._table,
+            {self.name: self._store},
+            all_refs=all_refs,
             dry_run=dry_run,
-        )
-
-    def _refreshed(
-        self,
-        version: TableVersion,
-        is_current: bool,
-        dry_run: bool,
-        progress: Callable[[BuildProgress], None] | None,
-    ) -> tuple[Source | None, int]:
-        """Index what one version has that is not covered; tells it, and how much was covered."""
-        columns = self._columns(version, strict=is_current)
-        if version.id is None or columns is None:
-            return None, 0
-        everything = self._table.live_files(version)
-        live = indexable(everything)
-        rule = installed_rule(self._spark)
-        for left in reversed(range(_ATTEMPTS)):
-            base = self._store.snapshot()
-            uncovered = live.filter(
-                pc.invert(pc.is_in(live.column("path"), value_set=self._covered(base)))
-            )
-            source = Source(
-                table=self._table,
-                version=version,
-                columns=columns,
-                files=uncovered,
-                is_partial=uncovered.num_rows < everything.num_rows,
-            ).counted(rule)
-            known = live.num_rows - uncovered.num_rows
-            if dry_run or uncovered.num_rows == 0:
-                return source, known
-            what = f"lakesieve: refresh {self._table.name}, index {self.name}"
-            with Watch(self._spark, progress, what) as watch:
-                built = build_segments(
-                    self._spark,
-                    rule,
-                    source,
-                    definition=base.definition,
-                    storage=self._storage,
-                    watch=watch,
-                )
-                watch.phase("commit")
-                changes = staged(
-                    built, "refresh", version, storage=self._storage, definition=base.definition
-                )
-                try:
-                    self._store.commit(
-                        base, changes, [FilesUncovered(paths=uncovered.column("path"))]
-                    )
-                except CommitConflictError:
-                    # another refresh was faster; what it left is looked at anew
-                    if not left:
-                        raise
-                    continue
-            return source, known
-        raise AssertionError("unreachable")
+            progress=progress,
+        ).values()
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
     def compact(self, *, dry_run: bool = False) -> Compacted:
         """Merge all segments, from the index alone, without files that no table version keeps.
@@ -185,12 +108,12 @@ class SparkIndex(Index):
             CommitConflictError: Others compact all the time.
             StorageError: The place cannot be written to.
         """
-        self._check_table()
+        self._upkeep.check_table()
         base = self._store.snapshot()
         before = base.totals()
-        files, after = self._kept_files(base), None
+        files, after = self._upkeep.kept_files(base), None
         if not dry_run:
-            after = self._compacted().totals()
+            after = self._upkeep.compacted().totals()
         return Compacted(
             index=self.name,
             table=self._table.name,
@@ -203,39 +126,6 @@ class SparkIndex(Index):
             commit=self._store.snapshot().number,
             dry_run=dry_run,
         )
-
-    def _kept_files(self, state: Snapshot) -> int:
-        covered = self._covered(state).unique()
-        return int(pc.sum(pc.is_in(covered, value_set=self._table.retained_files())).as_py() or 0)
-
-    def _compacted(self, catalogues: tuple[str, ...] | None = None) -> Snapshot:
-        """Merge some of the catalogues with their segments, by default all."""
-        for left in reversed(range(_ATTEMPTS)):
-            base = self._store.snapshot()
-            live = self._table.retained_files()
-            changes = compaction_changes(self._store, base, catalogues=catalogues, live=live)
-            if changes is None:
-                return base
-            try:
-                return self._store.commit(base, changes)
-            except CommitConflictError:
-                # others merged the same segments; what there is now is merged instead
-                if not left:
-                    raise
-                if catalogues is not None:
-                    return self._store.snapshot()
-        raise AssertionError("unreachable")
-
-    def _compact_if_due(self) -> bool:
-        state = self._store.snapshot()
-        policy = CompactionPolicy.parse(
-            state.definition.compaction, merges_on_read=self._table.merges_on_read
-        )
-        due = wants_compaction(state, policy)
-        if not due:
-            return False
-        self._compacted(catalogues=due)
-        return True
 
     def clone(self, table: str, *, name: str | None = None, commit: int | None = None) -> Cloned:
         """Give a table that shares data files with this one its index, without building anything.
@@ -251,13 +141,13 @@ class SparkIndex(Index):
             InvalidInputError: The table has the index already, or shares no data file.
             UnsupportedError: Its columns are others, or it lies in another kind of store.
         """
-        self._check_table()
+        self._upkeep.check_table()
         other = open_table(self._spark, table)
         version = other.version()
-        self._columns_of(other, version, strict=True)
+        indexed_columns(self._snapshot.definition, other, version, strict=True)
         state = self._store.snapshot(commit)
         live = other.live_files(version).column("path")
-        shared = int(pc.sum(pc.is_in(live, value_set=self._covered(state))).as_py() or 0)
+        shared = int(pc.sum(pc.is_in(live, value_set=self._upkeep.covered(state))).as_py() or 0)
         if not shared:
             raise InvalidInputError(
                 f"{table} shares no data file with {self._table.name}.",
@@ -300,15 +190,15 @@ class SparkIndex(Index):
             InvalidInputError: The index belongs to a table that was here before.
             CorruptIndexError: The index cannot be read.
         """
-        self._check_table()
+        self._upkeep.check_table()
         version = self._table.version()
         state = self._store.snapshot()
         live = self._table.live_files(version)
-        known = live.filter(pc.is_in(live.column("path"), value_set=self._covered(state)))
+        known = live.filter(pc.is_in(live.column("path"), value_set=self._upkeep.covered(state)))
         if files is not None and known.num_rows > files:
             places = [i * known.num_rows // files for i in range(files)]
             known = known.take(pa.array(places, pa.int64()))
-        columns = self._columns(version, strict=True) or ()
+        columns = self._columns(version)
         source = Source(
             table=self._table,
             version=version,
@@ -346,49 +236,14 @@ class SparkIndex(Index):
             NotFoundError: The frame lacks a key column, or there is no such version.
             CorruptIndexError: The index cannot be read.
         """
-        self._check_table()
+        self._upkeep.check_table()
         asked = self._table.version(version)
-        columns = self._columns(asked, strict=True) or ()
+        columns = self._columns(asked)
         state = self._store.snapshot()
         index = OpenedIndex(state, IndexReader(self._store, state, self._cache))
         return locate_keys(keys, index, table=self._table, version=asked, columns=columns)
 
-    def _check_table(self) -> None:
-        self._table.reload()
-        definition = self._store.snapshot().definition
-        if definition.table_uuid != self._table.uuid:
-            raise InvalidInputError(
-                f"The index {definition.name} was built for another table, which stood at "
-                f"{self._table.location} before.",
-                kind=ErrorKind.INVALID_ARGUMENT,
-                hint="Drop it and create it again.",
-            )
-
-    def _columns(self, version: TableVersion, *, strict: bool) -> tuple[Column, ...] | None:
-        return self._columns_of(self._table, version, strict=strict)
-
-    def _columns_of(
-        self, table: Table, version: TableVersion, *, strict: bool
-    ) -> tuple[Column, ...] | None:
-        """The key columns as a version has them, by field id; none where one is missing."""
-        by_id: dict[int, Any] = {c.field_id: c for c in table.columns(version).values()}
-        found = []
-        for key in self._snapshot.definition.columns:
-            column = by_id.get(key.field_id)
-            if column is None or (column.kind, column.scale) != (key.key_kind, key.scale):
-                if not strict:
-                    return None
-                now = "is gone" if column is None else f"is of type {column.type} now"
-                raise UnsupportedError(
-                    f"{table.name}: the column {key.name}, indexed as {key.type}, {now}.",
-                    kind=ErrorKind.UNSUPPORTED_TYPE,
-                    hint="Drop the index, and create another one on a column that is there.",
-                )
-            found.append(column)
-        return tuple(found)
-
-    def _covered(self, state: Snapshot) -> pa.ChunkedArray:
-        """Paths of the data files that a state of the index covers."""
-        read = self._store.covered_by(state)
-        parts = [chunk for entry in state.catalogues for chunk in read(entry).chunks]
-        return pa.chunked_array(parts, pa.string())
+    def _columns(self, version: TableVersion) -> tuple[Column, ...]:
+        """The key columns as a version has them."""
+        definition = self._snapshot.definition
+        return indexed_columns(definition, self._table, version, strict=True) or ()

@@ -12,10 +12,14 @@ from lakesieve.sieve import KeyType
 from lakesieve.tables.lines import arrow_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from lakesieve.format import IndexDefinition
     from lakesieve.spark.rule import InstalledRule
+    from lakesieve.storage import Storage
     from lakesieve.tables import Column, Table, TableVersion
 
-__all__ = ["SMALLEST_SPLIT", "Source", "indexable"]
+__all__ = ["SMALLEST_SPLIT", "Source", "Target", "indexable", "key_types", "read_for"]
 
 SMALLEST_SPLIT = 4 << 20
 """Bytes of files that a task reads at least."""
@@ -28,6 +32,32 @@ def indexable(live: pa.Table) -> pa.Table:
     return live.filter(live.column("indexable"))
 
 
+def key_types(columns: Iterable[Column]) -> tuple[KeyType, ...]:
+    """Types of the keys of columns, as the columns are now."""
+    return tuple(KeyType(kind=c.kind, scale=c.scale, precision=c.precision) for c in columns)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """One index that is to be built.
+
+    Args:
+        definition: What it is to be like.
+        storage: Its root.
+        columns: Its key columns as the version that is read has them, in order.
+    """
+
+    definition: IndexDefinition
+    storage: Storage
+    columns: tuple[Column, ...]
+
+
+def read_for(targets: Iterable[Target]) -> tuple[Column, ...]:
+    """The key columns of several indexes, each once."""
+    found = {column.field_id: column for target in targets for column in target.columns}
+    return tuple(found.values())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
     """What is to be indexed.
@@ -35,7 +65,7 @@ class Source:
     Args:
         table: The table.
         version: A version that holds the files.
-        columns: The key columns, in order.
+        columns: The key columns that are read.
         files: Some of that version's live files, as ``Table.live_files`` tells them.
         is_partial: Whether the version has more.
     """
@@ -53,7 +83,7 @@ class Source:
         Args:
             table: The table.
             version: Its version.
-            columns: The key columns, in order.
+            columns: The key columns that are read.
         """
         live = table.live_files(version)
         files = indexable(live)
@@ -75,9 +105,7 @@ class Source:
     @property
     def key_types(self) -> tuple[KeyType, ...]:
         """Types of the keys, by the columns as they are now."""
-        return tuple(
-            KeyType(kind=c.kind, scale=c.scale, precision=c.precision) for c in self.columns
-        )
+        return key_types(self.columns)
 
     def selected(self) -> pa.ChunkedArray | None:
         """Paths of the files where they are not all of the version's, for ``raw_reads``."""

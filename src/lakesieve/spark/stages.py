@@ -2,7 +2,8 @@
 
 ``scatter`` turns rows into sorted, duplicate-free (key, ordinal) runs, one payload a key bucket, so
 that the shuffle moves a few large rows instead of one row a pair. ``cut`` merges the runs of one
-bucket and writes its segments. Memory follows the buffer and the bucket, never the table.
+bucket and writes its segments. Memory follows the buffer and the bucket, never the table. Several
+indexes of one table go through both at once: each has buckets of its own, and they share the rows.
 """
 
 from __future__ import annotations
@@ -37,10 +38,20 @@ if TYPE_CHECKING:
     from lakesieve.storage import Storage
     from lakesieve.tables.workers import Stage
 
-__all__ = ["CUT_SCHEMA", "SCATTER_SCHEMA", "CutPlan", "ScatterPlan", "curve", "cut", "scatter"]
+__all__ = [
+    "CUT_SCHEMA",
+    "SCATTER_SCHEMA",
+    "CutPlan",
+    "KeyRuns",
+    "ScatterPlan",
+    "SegmentPlan",
+    "curve",
+    "cut",
+    "scatter",
+]
 
 SCATTER_SCHEMA = "bucket int, payload binary"
-CUT_SCHEMA = "kind string, body binary"
+CUT_SCHEMA = "index int, kind string, body binary"
 
 BUFFER_ROWS = 2_000_000
 BUFFER_BYTES = 128 << 20
@@ -50,7 +61,29 @@ SEGMENT_PAIRS = 2_000_000
 _ROWS = b"rows"
 
 _OUT_SCATTER = pa.schema([("bucket", pa.int32()), ("payload", pa.binary())])
-_OUT_CUT = pa.schema([("kind", pa.string()), ("body", pa.binary())])
+_OUT_CUT = pa.schema([("index", pa.int32()), ("kind", pa.string()), ("body", pa.binary())])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyRuns:
+    """The runs of one index among those of a scatter.
+
+    Args:
+        columns: Places of its key columns among those that are read.
+        key_types: Types of the key columns.
+        boundaries: First key code of every bucket but the first, ascending.
+        first_bucket: Number of its first bucket; those of another index come before or behind.
+    """
+
+    columns: tuple[int, ...]
+    key_types: tuple[KeyType, ...]
+    boundaries: tuple[int | bytes, ...] = ()
+    first_bucket: int = 0
+
+    @property
+    def tally_bucket(self) -> int:
+        """The bucket after its key buckets, its last one: rows and nulls per file."""
+        return self.first_bucket + len(self.boundaries) + 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,21 +91,36 @@ class ScatterPlan:
     """What the scatter stage must know.
 
     Args:
-        key_types: Types of the key columns.
+        runs: Those of each index.
         hashes: Sorted hashes of the data files' paths, int64.
         ordinals: Ordinal of the file behind each hash, int32.
-        boundaries: First key code of every bucket but the first, ascending.
     """
 
-    key_types: tuple[KeyType, ...]
+    runs: tuple[KeyRuns, ...]
     hashes: np.ndarray
     ordinals: np.ndarray
-    boundaries: tuple[int | bytes, ...]
 
     @property
-    def tally_bucket(self) -> int:
-        """The bucket after the key buckets: rows and nulls per file."""
-        return len(self.boundaries) + 1
+    def bucket_count(self) -> int:
+        """Buckets of all indexes."""
+        return self.runs[-1].tally_bucket + 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentPlan:
+    """What the cut stage must know of one index.
+
+    Args:
+        storage: Where segments go.
+        tally_bucket: Its last bucket, which holds no keys but the tally.
+        absent_hits: Share of absent keys that may find a file.
+        budget: What blocks may cost or how wrong they may be, where they need not be exact.
+    """
+
+    storage: Storage
+    tally_bucket: int
+    absent_hits: float = ABSENT_HITS
+    budget: Budget | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,68 +128,105 @@ class CutPlan:
     """What the cut stage must know.
 
     Args:
-        storage: Where segments go.
+        segments: Those of each index, in the order of their buckets.
         catalogue: Id of the catalogue that their ordinals count in.
         unit_count: Files in it.
-        tally_bucket: Which bucket holds no keys but the tally.
-        absent_hits: Share of absent keys that may find a file.
-        budget: What blocks may cost or how wrong they may be, where they need not be exact.
     """
 
-    storage: Storage
+    segments: tuple[SegmentPlan, ...]
     catalogue: str
     unit_count: int
-    tally_bucket: int
-    absent_hits: float = ABSENT_HITS
-    budget: Budget | None = None
+
+    def index_of(self, bucket: int) -> int:
+        """The number of the index that a bucket is of."""
+        return bisect.bisect_left([plan.tally_bucket for plan in self.segments], bucket)
 
 
 def scatter(plan: ScatterPlan) -> Stage:
     """Make the first stage: batches of (keys..., file hash) to (bucket, payload)."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        rows = np.zeros(len(plan.ordinals), np.int64)
-        nulls = np.zeros(len(plan.ordinals), np.int64)
-        for keys, ordinals in _buffers(batches, plan, rows, nulls):
+        buffers = [_Buffer(runs, len(plan.ordinals)) for runs in plan.runs]
+        for buffer, keys, ordinals in _filled(batches, plan, buffers):
             distinct, units = sort_pairs(keys, ordinals)
-            yield from _runs(plan, distinct, units, rows_a_pair=len(keys) / len(distinct))
-        seen = np.flatnonzero(rows)
-        tally = pa.table(
-            {"ordinal": seen.astype(np.int32), "rows": rows[seen], "nulls": nulls[seen]}
-        )
-        yield _payload(plan.tally_bucket, tally)
+            yield from _sorted(buffer.runs, distinct, units, rows_a_pair=len(keys) / len(distinct))
+        for buffer in buffers:
+            yield _payload(buffer.runs.tally_bucket, buffer.tally())
 
     return run
 
 
-def _buffers(
-    batches: Iterable[pa.RecordBatch], plan: ScatterPlan, rows: np.ndarray, nulls: np.ndarray
-) -> Iterator[tuple[pa.Array, np.ndarray]]:
-    """Gather non-null keys into buffers; count rows and nulls per ordinal on the way."""
-    keys: list[pa.Array] = []
-    ordinals: list[np.ndarray] = []
-    size = held = 0
+class _Buffer:
+    """Non-null keys of one index that were read and not yet sent on, and its counts of rows.
+
+    Args:
+        runs: What becomes of them.
+        unit_count: How many data files there are.
+    """
+
+    def __init__(self, runs: KeyRuns, unit_count: int) -> None:
+        self.runs = runs
+        self._rows = np.zeros(unit_count, np.int64)
+        self._nulls = np.zeros(unit_count, np.int64)
+        self._clear()
+
+    def _clear(self) -> None:
+        self._keys: list[pa.Array] = []
+        self._ordinals: list[np.ndarray] = []
+        self.size = self.bytes = 0
+
+    def add(self, columns: Sequence[pa.Array], units: np.ndarray) -> None:
+        """Take the keys of rows, and the ordinals of their files; counts rows and nulls."""
+        codes = encode_rows(self.runs.key_types, [columns[at] for at in self.runs.columns])
+        self._rows += np.bincount(units, minlength=len(self._rows))
+        if codes.null_count:
+            valid = codes.is_valid().to_numpy(zero_copy_only=False)
+            self._nulls += np.bincount(units[~valid], minlength=len(self._nulls))
+            codes = codes.drop_null()
+            units = units[valid]
+        self._keys.append(codes)
+        self._ordinals.append(units)
+        self.size += len(units)
+        self.bytes += codes.nbytes
+
+    def take(self) -> tuple[pa.Array, np.ndarray]:
+        """All keys and ordinals, which it holds no longer."""
+        taken = pa.concat_arrays(self._keys), np.concatenate(self._ordinals)
+        self._clear()
+        return taken
+
+    def tally(self) -> pa.Table:
+        """Rows and nulls of the data files that rows came from."""
+        seen = np.flatnonzero(self._rows)
+        return pa.table(
+            {
+                "ordinal": seen.astype(np.int32),
+                "rows": self._rows[seen],
+                "nulls": self._nulls[seen],
+            }
+        )
+
+
+def _filled(
+    batches: Iterable[pa.RecordBatch], plan: ScatterPlan, buffers: Sequence[_Buffer]
+) -> Iterator[tuple[_Buffer, pa.Array, np.ndarray]]:
+    """Gather keys until the buffer of an index, or all together, hold enough of them."""
     for batch in batches:
         if batch.num_rows == 0:
             continue
-        *values, files = batch.columns
-        codes = encode_rows(plan.key_types, values)
+        *columns, files = batch.columns
         units = _ordinals(plan, files.to_numpy(zero_copy_only=False))
-        rows += np.bincount(units, minlength=len(rows))
-        if codes.null_count:
-            valid = codes.is_valid().to_numpy(zero_copy_only=False)
-            nulls += np.bincount(units[~valid], minlength=len(nulls))
-            codes = codes.drop_null()
-            units = units[valid]
-        keys.append(codes)
-        ordinals.append(units)
-        size += len(units)
-        held += codes.nbytes
-        if size >= BUFFER_ROWS or held >= BUFFER_BYTES:
-            yield pa.concat_arrays(keys), np.concatenate(ordinals)
-            keys, ordinals, size, held = [], [], 0, 0
-    if size:
-        yield pa.concat_arrays(keys), np.concatenate(ordinals)
+        for buffer in buffers:
+            buffer.add(columns, units)
+            if buffer.size >= BUFFER_ROWS:
+                yield buffer, *buffer.take()
+        while sum(buffer.bytes for buffer in buffers) >= BUFFER_BYTES:
+            # the largest alone leaves the runs of the others as long as they can be
+            largest = max(buffers, key=lambda buffer: buffer.bytes)
+            yield largest, *largest.take()
+    for buffer in buffers:
+        if buffer.size:
+            yield buffer, *buffer.take()
 
 
 def _ordinals(plan: ScatterPlan, hashes: np.ndarray) -> np.ndarray:
@@ -159,11 +244,11 @@ def _ordinals(plan: ScatterPlan, hashes: np.ndarray) -> np.ndarray:
     return np.repeat(plan.ordinals[at], lengths)
 
 
-def _runs(
-    plan: ScatterPlan, keys: pa.Array, ordinals: np.ndarray, *, rows_a_pair: float
+def _sorted(
+    runs: KeyRuns, keys: pa.Array, ordinals: np.ndarray, *, rows_a_pair: float
 ) -> Iterator[pa.RecordBatch]:
-    cuts = [0, *(_first_at_or_after(keys, b) for b in plan.boundaries), len(keys)]
-    for bucket, (start, end) in enumerate(itertools.pairwise(cuts)):
+    cuts = [0, *(_first_at_or_after(keys, b) for b in runs.boundaries), len(keys)]
+    for bucket, (start, end) in enumerate(itertools.pairwise(cuts), runs.first_bucket):
         if end > start:
             run = pa.table({"key": keys.slice(start, end - start), "ordinal": ordinals[start:end]})
             # a budget counts rows, of which only the distinct pairs are sent on
@@ -188,14 +273,16 @@ def cut(plan: CutPlan) -> Stage:
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for bucket, runs in _by_bucket(batches):
-            if bucket == plan.tally_bucket:
-                yield _told("tally", _tally(pa.concat_tables(runs), plan.unit_count))
+            index = plan.index_of(bucket)
+            of = plan.segments[index]
+            if bucket == of.tally_bucket:
+                yield _told("tally", _tally(pa.concat_tables(runs), plan.unit_count), index)
                 continue
-            for blocks in _blocks(plan, *_pairs(runs)):
+            for blocks in _blocks(of, plan.unit_count, *_pairs(runs)):
                 entry = stage_segment(
-                    plan.storage, blocks, unit_count=plan.unit_count, catalogue=plan.catalogue
+                    of.storage, blocks, unit_count=plan.unit_count, catalogue=plan.catalogue
                 )
-                yield _told("segment", json.dumps(entry.to_json()).encode())
+                yield _told("segment", json.dumps(entry.to_json()).encode(), index)
 
     return run
 
@@ -248,7 +335,9 @@ def _tally(table: pa.Table, unit_count: int) -> bytes:
     return sums.tobytes()
 
 
-def _blocks(plan: CutPlan, keys: pa.Array, ordinals: np.ndarray, rows: int) -> Iterable[Blocks]:
+def _blocks(
+    plan: SegmentPlan, unit_count: int, keys: pa.Array, ordinals: np.ndarray, rows: int
+) -> Iterable[Blocks]:
     if plan.budget is None:
         return blocks_of_pairs(
             keys, ordinals, max_pairs=SEGMENT_PAIRS, absent_hits=plan.absent_hits
@@ -257,8 +346,8 @@ def _blocks(plan: CutPlan, keys: pa.Array, ordinals: np.ndarray, rows: int) -> I
     return [
         build_budgeted(
             *sort_pairs(keys, ordinals),
-            unit_count=plan.unit_count,
-            measure=partial(_measured, unit_count=plan.unit_count),
+            unit_count=unit_count,
+            measure=partial(_measured, unit_count=unit_count),
             size=None if bits is None else bits * rows / 8,
             false=plan.budget.false_files,
             absent_hits=plan.absent_hits,
@@ -270,7 +359,6 @@ def _measured(blocks: Blocks, unit_count: int) -> int:
     return len(encode_segment(blocks, unit_count=unit_count)[0])
 
 
-def _told(kind: str, body: bytes) -> pa.RecordBatch:
-    return pa.record_batch(
-        [pa.array([kind], pa.string()), pa.array([body], pa.binary())], schema=_OUT_CUT
-    )
+def _told(kind: str, body: bytes, index: int = 0) -> pa.RecordBatch:
+    columns = [pa.array([index], pa.int32()), pa.array([kind]), pa.array([body], pa.binary())]
+    return pa.record_batch(columns, schema=_OUT_CUT)

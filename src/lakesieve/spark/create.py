@@ -1,0 +1,185 @@
+"""Indexes made: what is asked for is checked, the data files are read once, each is committed."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from lakesieve.errors import ErrorKind, InvalidInputError
+from lakesieve.sieve import ABSENT_HITS
+from lakesieve.spark.definition import define, key_columns
+from lakesieve.spark.index import SparkIndex
+from lakesieve.spark.indexing import build_each, failure
+from lakesieve.spark.places import new_place
+from lakesieve.spark.progress import Watch
+from lakesieve.spark.rule import installed_rule
+from lakesieve.spark.source import Source, Target, read_for
+from lakesieve.store import COMPACTION, IndexStore
+from lakesieve.tables import open_table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pyspark.sql import SparkSession
+
+    from lakesieve.index import BuildProgress
+    from lakesieve.store import Changes
+    from lakesieve.tables import Table, TableVersion
+
+__all__ = ["create_index", "create_indexes"]
+
+
+def create_index(
+    table: str,
+    columns: Sequence[str],
+    *,
+    spark: SparkSession,
+    name: str | None = None,
+    location: str | None = None,
+    budget: str | None = None,
+    absent_hits: float = ABSENT_HITS,
+    compaction: str = COMPACTION,
+    progress: Callable[[BuildProgress], None] | None = None,
+) -> SparkIndex:
+    """Index one or several columns of a table: every live data file of its current version.
+
+    One on several columns answers conditions on the first, on the first two and so on.
+
+    Args:
+        table: ``catalog.database.table``; or ``iceberg:PATH``, ``delta:PATH``, ``parquet:PATH``.
+        columns: The key columns in order, at most eight; dots lead into structs.
+        spark: The session that builds it.
+        name: The index's name; by default the columns joined by ``_``.
+        location: A root to store it under instead of the table's own folder.
+        budget: ``"2 bits"`` a row, or ``"1.5 files"`` read in vain by a point query, for an index
+            that need not be exact; kept for every refresh.
+        absent_hits: Share of look-ups of values that are not there which may find a data file.
+        compaction: How many refreshes may add a delta before they are merged: a number, 0 to merge
+            at every refresh, or ``"auto"`` to follow the table, 0 where it copies on write.
+        progress: Called with each :class:`BuildProgress`, from another thread.
+
+    Returns:
+        The index, committed and ready.
+
+    Raises:
+        NotFoundError: No such table or column.
+        InvalidInputError: The index exists, or names cannot be used.
+        UnsupportedError: A column's type cannot be indexed, or Spark cannot read the table.
+        StorageError: The place cannot be written to.
+    """
+    (index,) = create_indexes(
+        table,
+        [columns],
+        spark=spark,
+        names=[name],
+        location=location,
+        budget=budget,
+        absent_hits=absent_hits,
+        compaction=compaction,
+        progress=progress,
+    )
+    return index
+
+
+def create_indexes(
+    table: str,
+    columns: Sequence[Sequence[str]],
+    *,
+    spark: SparkSession,
+    names: Sequence[str | None] | None = None,
+    location: str | None = None,
+    budget: str | None = None,
+    absent_hits: float = ABSENT_HITS,
+    compaction: str = COMPACTION,
+    progress: Callable[[BuildProgress], None] | None = None,
+) -> list[SparkIndex]:
+    """Make several indexes of a table as :func:`create_index` does, in one scan of its data files.
+
+    Each is an index of its own, with a commit of its own. What is wrong with the call is refused
+    before anything is read; if one index fails later, the others are made all the same, and the
+    error names it.
+
+    Args:
+        table: ``catalog.database.table``; or ``iceberg:PATH``, ``delta:PATH``, ``parquet:PATH``.
+        columns: The key columns of each index, such as ``[["customer"], ["day", "shop"]]``.
+        spark: The session that builds them.
+        names: Their names, as many; ``None`` for the columns joined by ``_``.
+        location: A root to store them under instead of the table's own folder.
+        budget: As for :func:`create_index`, of each.
+        absent_hits: As for :func:`create_index`, of each.
+        compaction: As for :func:`create_index`, of each.
+        progress: Called with each :class:`BuildProgress` over all, from another thread.
+
+    Returns:
+        The indexes in the order of ``columns``, committed and ready.
+
+    Raises:
+        NotFoundError: No such table or column.
+        InvalidInputError: An index exists, two would have one name, or names cannot be used.
+        UnsupportedError: A column's type cannot be indexed, or Spark cannot read the table.
+        StorageError: The place cannot be written to.
+    """
+    installed_rule(spark)
+    opened = open_table(spark, table)
+    version = opened.version()
+    keys = [key_columns(opened, version, each) for each in columns]
+    chosen = _chosen_names(columns, names)
+    make = partial(define, opened, budget=budget, absent_hits=absent_hits, compaction=compaction)
+    definitions = [make(key, name) for key, name in zip(keys, chosen, strict=True)]
+    places = [new_place(spark, opened, name, location) for name in chosen]
+    targets = [
+        Target(definition=definition, storage=place, columns=key)
+        for definition, place, key in zip(definitions, places, keys, strict=True)
+    ]
+    if not targets:
+        return []
+    what = "; ".join(", ".join(each) for each in columns)
+    with Watch(spark, progress, f"lakesieve: index {table} on {what}") as watch:
+        _build(spark, opened, version, targets, watch)
+    return [SparkIndex(spark, opened, target.storage) for target in targets]
+
+
+def _build(
+    spark: SparkSession,
+    table: Table,
+    version: TableVersion,
+    targets: Sequence[Target],
+    watch: Watch,
+) -> None:
+    # they lie side by side in one store
+    targets[0].storage.probe()
+    rule = installed_rule(spark)
+    source = Source.whole(table, version, read_for(targets)).counted(rule)
+    outcomes = build_each(
+        spark, rule, source, targets, operation="create", commit=_create, watch=watch
+    )
+    names = [target.definition.name for target in targets]
+    error = failure(dict(zip(names, outcomes, strict=True)))
+    if error is not None:
+        raise error
+
+
+def _create(target: Target, changes: Changes) -> None:
+    IndexStore(target.storage).create(target.definition, changes)
+
+
+def _chosen_names(
+    columns: Sequence[Sequence[str]], names: Sequence[str | None] | None
+) -> list[str]:
+    """The names of new indexes, each another one."""
+    given = [None] * len(columns) if names is None else names
+    if len(given) != len(columns):
+        raise InvalidInputError(
+            f"{len(given)} names were given for {len(columns)} indexes.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            hint="Give a name for each index, None for one that has its columns' names.",
+        )
+    chosen = [name or "_".join(each) for name, each in zip(given, columns, strict=True)]
+    twice = sorted({name for name in chosen if chosen.count(name) > 1})
+    if twice:
+        raise InvalidInputError(
+            f"Two indexes would have the name {twice[0]}.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            hint="Name each index once, or give names of their own (names=).",
+        )
+    return chosen

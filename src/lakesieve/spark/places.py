@@ -1,0 +1,60 @@
+"""Where the indexes of a table are, as a Spark session reaches them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError
+from lakesieve.index import index_storage, roots_of
+from lakesieve.store import IndexStore
+from lakesieve.tables.hadoop import storage_options
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from lakesieve.storage import Storage
+    from lakesieve.tables import Table
+
+__all__ = ["index_stores", "new_place", "no_index", "table_roots"]
+
+
+def table_roots(spark: SparkSession, table: Table, location: str | None) -> list[Storage]:
+    """The roots that hold indexes of a table: further ones first, its own folder last."""
+    locations = () if location is None else (location,)
+    return roots_of(table.location, table.uuid, locations, storage_options(spark))
+
+
+def index_stores(spark: SparkSession, table: Table, location: str | None) -> dict[str, IndexStore]:
+    """All indexes of a table that can be opened, by name; the first of a name counts."""
+    found: dict[str, IndexStore] = {}
+    for root in table_roots(spark, table, location):
+        for name in sorted(root.folders("")):
+            store = IndexStore(root.child(name))
+            if name not in found and store.exists():
+                found[name] = store
+    return found
+
+
+def new_place(spark: SparkSession, table: Table, name: str, location: str | None) -> Storage:
+    """The root of an index that is to be made.
+
+    Raises:
+        InvalidInputError: There is one already, or the name cannot be used.
+    """
+    storage = index_storage(table_roots(spark, table, location)[-1], name)
+    if IndexStore(storage).exists():
+        raise InvalidInputError(
+            f"{table.name} already has an index {name}.",
+            kind=ErrorKind.INDEX_EXISTS,
+            hint="Choose another name, or drop it first: lakesieve drop TABLE INDEX.",
+        )
+    return storage
+
+
+def no_index(table: str, name: str) -> NotFoundError:
+    """The error where a table lacks an index that was named."""
+    return NotFoundError(
+        f"{table} has no index {name}.",
+        kind=ErrorKind.INDEX_NOT_FOUND,
+        hint="lakesieve list TABLE names those it has.",
+    )

@@ -1,0 +1,105 @@
+"""What keeps one index up with its table, apart from reading data files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakesieve.errors import CommitConflictError, ErrorKind, InvalidInputError
+from lakesieve.store import CompactionPolicy, compaction_changes, wants_compaction
+
+if TYPE_CHECKING:
+    from lakesieve.store import IndexStore, Snapshot
+    from lakesieve.tables import Table
+
+__all__ = ["ATTEMPTS", "Upkeep"]
+
+ATTEMPTS = 5
+"""How often a commit is made anew after others were faster."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upkeep:
+    """One index and its table.
+
+    Args:
+        table: The table that the index was opened for.
+        store: The index.
+    """
+
+    table: Table
+    store: IndexStore
+
+    def covered(self, state: Snapshot) -> pa.ChunkedArray:
+        """Paths of the data files that a state of the index covers."""
+        read = self.store.covered_by(state)
+        parts = [chunk for entry in state.catalogues for chunk in read(entry).chunks]
+        return pa.chunked_array(parts, pa.string())
+
+    def check_table(self) -> None:
+        """Look at the table as it is now, and insist that the index is of it.
+
+        Raises:
+            NotFoundError: The table is gone, or its name leads to another one.
+            InvalidInputError: The index belongs to a table that was here before.
+        """
+        self.table.reload()
+        self.check_definition()
+
+    def check_definition(self) -> None:
+        """Insist that the index is of the table as it was looked at last.
+
+        Raises:
+            InvalidInputError: The index belongs to a table that was here before.
+        """
+        definition = self.store.snapshot().definition
+        if definition.table_uuid != self.table.uuid:
+            raise InvalidInputError(
+                f"The index {definition.name} was built for another table, which stood at "
+                f"{self.table.location} before.",
+                kind=ErrorKind.INVALID_ARGUMENT,
+                hint="Drop it and create it again.",
+            )
+
+    def kept_files(self, state: Snapshot) -> int:
+        """How many of the files that a state covers some version of the table still keeps."""
+        covered = self.covered(state).unique()
+        return int(pc.sum(pc.is_in(covered, value_set=self.table.retained_files())).as_py() or 0)
+
+    def compacted(self, catalogues: tuple[str, ...] | None = None) -> Snapshot:
+        """Merge some of the catalogues with their segments, by default all.
+
+        Raises:
+            CommitConflictError: Others compact all the time.
+            StorageError: The place cannot be written to.
+        """
+        for left in reversed(range(ATTEMPTS)):
+            base = self.store.snapshot()
+            live = self.table.retained_files()
+            changes = compaction_changes(self.store, base, catalogues=catalogues, live=live)
+            if changes is None:
+                return base
+            try:
+                return self.store.commit(base, changes)
+            except CommitConflictError:
+                # others merged the same segments; what there is now is merged instead
+                if not left:
+                    raise
+                if catalogues is not None:
+                    return self.store.snapshot()
+        raise AssertionError("unreachable")
+
+    def compact_if_due(self) -> bool:
+        """Merge the deltas if there are too many; tells whether they were."""
+        state = self.store.snapshot()
+        policy = CompactionPolicy.parse(
+            state.definition.compaction, merges_on_read=self.table.merges_on_read
+        )
+        due = wants_compaction(state, policy)
+        if not due:
+            return False
+        self.compacted(catalogues=due)
+        return True
