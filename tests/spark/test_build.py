@@ -174,7 +174,7 @@ def test_an_index_follows_the_time_zone_of_the_session(
         "timestamp_seconds(id * 3600) AS t", "TIMESTAMP_NTZ'1970-01-01' + make_dt_interval(0, id) n"
     )
     rows.writeTo(table).append()
-    index, plain = (ls.create_index(table, [column], spark=spark) for column in ("t", "n"))
+    index, plain = ls.create_indexes(table, [["t"], ["n"]], spark=spark)
     where = "t = TIMESTAMP'1970-01-03 05:00:00'"
     zone = "spark.sql.session.timeZone"
     before = str(spark.conf.get(zone))
@@ -210,8 +210,7 @@ def test_promotion_keeps_the_index(
         "CAST(id AS INT) AS k", "CAST((id * 31 % 100) / 4 AS DECIMAL(6,2)) AS m"
     )
     rows.writeTo(table).append()
-    for column in ("k", "m"):
-        ls.create_index(table, [column], spark=spark)
+    ls.create_indexes(table, [["k"], ["m"]], spark=spark)
     spark.sql(f"ALTER TABLE {table} ALTER COLUMN k TYPE BIGINT")
     spark.sql(f"ALTER TABLE {table} ALTER COLUMN m TYPE DECIMAL(18,2)")
     spark.sql(f"INSERT INTO {table} VALUES (3000000000, 9999999.25)")
@@ -318,8 +317,7 @@ def test_a_table_by_its_path(spark: SparkSession, table: str) -> None:
 def test_two_indexes_work_together(spark: SparkSession, table: str) -> None:
     """File sets of several indexes intersect under AND and unite under OR."""
     _fill(spark, table)
-    for column in ("k", "v"):
-        ls.create_index(table, [column], spark=spark)
+    ls.create_indexes(table, [["k"], ["v"]], spark=spark)
     one = set(ls.find_files(table, "k = 500", spark=spark).paths)
     two = set(ls.find_files(table, "v < 200", spark=spark).paths)
 

@@ -55,9 +55,8 @@ def versions(spark: SparkSession) -> Iterator[list[str]]:
         "id", *(f"{expression} AS {c}" for c, expression in COLUMNS.items())
     )
     rows.writeTo(NAME).append()
-    for columns in INDEXED:
-        index = ls.create_index(NAME, columns, spark=spark)
-        assert index.name == "_".join(columns)
+    made = ls.create_indexes(NAME, INDEXED, spark=spark)
+    assert [index.name for index in made] == ["_".join(columns) for columns in INDEXED]
     old = f"{NAME} VERSION AS OF {_head(spark)}"
     spark.sql(f"ALTER TABLE {NAME} ALTER COLUMN tenant TYPE BIGINT")
     spark.sql(f"ALTER TABLE {NAME} ALTER COLUMN x TYPE DOUBLE")

@@ -166,8 +166,7 @@ def test_column_mapping_put_on_an_old_table(
 ) -> None:
     """Columns that swap their names after column mapping came keep their own indexes."""
     name = _make(spark, tmp_path / "t")
-    for column in ("k", "v"):
-        ls.create_index(name, [column], spark=spark)
+    ls.create_indexes(name, [["k"], ["v"]], spark=spark)
     spark.sql(
         f"ALTER TABLE {name} SET TBLPROPERTIES ('delta.columnMapping.mode'='name', "
         "'delta.minReaderVersion'='2', 'delta.minWriterVersion'='5')"
@@ -194,8 +193,7 @@ def test_widened_types(
         "CAST((id * 79) % 401 AS INT) AS a", "CAST(id / 10 AS FLOAT) AS f", "CAST(id AS INT) AS b"
     )
     rows.write.format("delta").mode("append").save(str(tmp_path / "t"))
-    for column in ("a", "f", "b"):
-        ls.create_index(name, [column], spark=spark)
+    ls.create_indexes(name, [["a"], ["f"], ["b"]], spark=spark)
     for column, kind in (("a", "BIGINT"), ("f", "DOUBLE"), ("b", "DOUBLE")):
         spark.sql(f"ALTER TABLE {name} ALTER COLUMN {column} TYPE {kind}")
 

@@ -51,8 +51,7 @@ def versions(spark: SparkSession, layout: Layout) -> Iterator[list[str]]:
     rows.writeTo(name).append()
     if layout.deletes:
         spark.sql(f"DELETE FROM {name} WHERE id % 10 = 3")
-    for column in layout.indexed:
-        ls.create_index(name, [column], spark=spark)
+    ls.create_indexes(name, [[column] for column in layout.indexed], spark=spark)
     snapshots = [f"{name} VERSION AS OF {_head(spark, name)}"]
     spark.sql(f"ALTER TABLE {name} CREATE TAG old")
     spark.sql(f"ALTER TABLE {name} CREATE BRANCH side")

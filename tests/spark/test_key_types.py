@@ -104,8 +104,7 @@ def test_promotion_of_every_type(
         "CAST((id * 31) % 800 / 4 AS DECIMAL(9,2)) AS m",
     )
     rows.writeTo(table).append()
-    for column in ("i", "f", "m"):
-        ls.create_index(table, [column], spark=spark)
+    ls.create_indexes(table, [["i"], ["f"], ["m"]], spark=spark)
     for column, kind in (("i", "BIGINT"), ("f", "DOUBLE"), ("m", "DECIMAL(38,2)")):
         spark.sql(f"ALTER TABLE {table} ALTER COLUMN {column} TYPE {kind}")
     big = "999999999999999999999999999999999999.99"
@@ -198,8 +197,7 @@ def test_casts_that_keep_the_order_are_seen_through(
         f"CAST({KEY} / 4 AS DECIMAL(9,2)) AS m",
     )
     rows.writeTo(table).append()
-    for column in ("f", "i", "l", "m"):
-        ls.create_index(table, [column], spark=spark)
+    ls.create_indexes(table, [["f"], ["i"], ["l"], ["m"]], spark=spark)
     rule = "org.apache.spark.sql.catalyst.optimizer.UnwrapCastInBinaryComparison"
     spark.conf.set("spark.sql.optimizer.excludedRules", rule)
     try:

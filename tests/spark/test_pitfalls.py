@@ -39,8 +39,7 @@ def _table(spark: SparkSession) -> Iterator[None]:
         "named_struct('k', (id * 31) % 1021) AS st",
     )
     rows.writeTo(T).append()
-    for column in ("a", "b", "st.k"):
-        ls.create_index(T, [column], spark=spark)
+    ls.create_indexes(T, [["a"], ["b"], ["st.k"]], spark=spark)
     yield
     ls.disable(spark)
     spark.sql(f"DROP TABLE {T} PURGE")

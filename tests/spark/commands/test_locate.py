@@ -39,8 +39,7 @@ def events(spark: SparkSession) -> Iterator[str]:
         f"CREATE TABLE {NAME} USING iceberg TBLPROPERTIES ('write.distribution-mode'='none', "
         f"'write.delete.mode'='merge-on-read') AS {made.format(0, 3200, 16)}"
     )
-    for columns in INDEXED:
-        ls.create_index(NAME, columns, spark=spark)
+    ls.create_indexes(NAME, INDEXED, spark=spark)
     spark.sql(f"INSERT INTO {NAME} {made.format(3200, 3400, 2)}")
     yield NAME
     spark.sql(f"DROP TABLE {NAME} PURGE")

@@ -60,7 +60,7 @@ def test_the_table_is_what_the_model_says(
 
     for _ in range(6):
         run(model.insert())
-    indexes = [ls.create_index(table.name, [column], spark=spark) for column in ("k", "s")]
+    indexes = ls.create_indexes(table.name, [["k"], ["s"]], spark=spark)
     ls.enable(spark)
     versions: list[tuple[int, dict[int, Row]]] = []
     total = read = 0

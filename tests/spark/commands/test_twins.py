@@ -39,8 +39,7 @@ def twins(
         table.create(", ".join(f"{f.name} {f.dataType.simpleString()}" for f in rows.schema))
         rows.writeTo(table.name).append()
         made.append(table)
-    for column in INDEXED:
-        ls.create_index(made[1].name, [column], spark=spark)
+    ls.create_indexes(made[1].name, [[column] for column in INDEXED], spark=spark)
     yield made[0], made[1]
     ls.disable(spark)
     for table in made:

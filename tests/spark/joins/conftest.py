@@ -30,9 +30,8 @@ def big(spark: SparkSession) -> Iterator[str]:
     )
     rows = spark.range(0, ROWS, 1, FILES).selectExpr("id", *columns)
     rows.writeTo(BIG).append()
-    for column in (*TYPED, "st.k"):
-        ls.create_index(BIG, [column], spark=spark)
-    ls.create_index(BIG, ["i", "s"], spark=spark)
+    singles = [[column] for column in (*TYPED, "st.k")]
+    ls.create_indexes(BIG, [*singles, ["i", "s"]], spark=spark)
     spark.sql(f"ALTER TABLE {BIG} CREATE TAG old")
     some = ", ".join(TYPED)
     spark.sql(f"INSERT INTO {BIG} SELECT id + 100000, {some}, st FROM {BIG} WHERE id % 40 = 4")

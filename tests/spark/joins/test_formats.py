@@ -45,8 +45,7 @@ def test_keys_skip_files(
     )
     driver.create(rows)
     driver.append(rows)
-    for column in ("k", "s"):
-        ls.create_index(driver.name, [column], spark=spark)
+    ls.create_indexes(driver.name, [["k"], ["s"]], spark=spark)
     spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
     try:
         for query in QUERIES:
