@@ -53,7 +53,7 @@ def build_each(
         built = build_segments(spark, rule, source, targets=targets, watch=watch)
     except Exception as error:
         if len(targets) == 1:
-            return [error]
+            return [_clear(error)]
         if _is_of_all(error):
             raise
         # one of them stopped the jobs of all: read once more for each alone
@@ -82,6 +82,15 @@ def _committed(
     except Exception as error:  # noqa: BLE001 - it is the outcome of this index alone
         return error
     return None
+
+
+def _clear(error: Exception) -> Exception:
+    """The error that a user understands, caused by Spark's own."""
+    clear = explained(error)
+    if clear is None:
+        return error
+    clear.__cause__ = error
+    return clear
 
 
 def _is_of_all(error: Exception) -> bool:

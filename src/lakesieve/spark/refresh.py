@@ -240,6 +240,9 @@ def _index_together(
                     commit=commit,
                     watch=watch,
                 )
+                if len(outcomes) == 1 and outcomes[0] is not None:
+                    # nothing is done, and the callback must not hear that it is
+                    raise outcomes[0]
     except Exception as error:  # noqa: BLE001 - it is the outcome of these indexes alone
         outcomes = [error] * len(passes)
     left = []
