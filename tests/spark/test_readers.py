@@ -126,7 +126,9 @@ def test_an_imported_file_follows_the_names_of_its_columns(
     for first in (0, 10):
         rows = pa.table({"id": [first, first + 1], "a": [first, first + 1]})
         pq.write_table(rows, tmp_path / f"{first}.parquet")
-    spark.sql(f"CREATE TABLE {table} (id BIGINT, a BIGINT) USING iceberg")
+    # with its own statistics Iceberg itself would lose these rows: they stay with the field id
+    without = "TBLPROPERTIES ('write.metadata.metrics.default' = 'none')"
+    spark.sql(f"CREATE TABLE {table} (id BIGINT, a BIGINT) USING iceberg {without}")
     spark.sql(f"CALL lake.system.add_files('{table}', '`parquet`.`{tmp_path}`')")
     ls.create_index(table, ["a"], spark=spark)
     assert _alike(spark, lambda: spark.table(table).where("a = 1")) == (1, 1)
