@@ -68,11 +68,12 @@ def test_numbered_rows_get_partitions_of_their_own(spark: SparkSession) -> None:
     assert len(pairs) == len({p.n for p in pairs}) == len({p.place for p in pairs}) == 7
 
 
-@pytest.mark.parametrize("texts", [[], ["a"], ["b", "", "ä 'x' \\n %", "a"]], ids=repr)
+@pytest.mark.parametrize("texts", [[], ["a"], [""], ["b", "", "ä 'x' \\n %\n\r", "a"]], ids=repr)
 def test_texts_keep_their_order(spark: SparkSession, texts: list[str]) -> None:
     """A frame of texts holds exactly these, in order."""
     import pyarrow as pa
 
-    frame = frame_of(spark, "t", pa.chunked_array([pa.array(texts, pa.string())]))
+    columns = pa.table({"t": pa.array(texts, pa.string()), "u": pa.array(texts[::-1], pa.string())})
+    frame = frame_of(spark, columns)
 
-    assert [row.t for row in frame.collect()] == texts
+    assert [(row.t, row.u) for row in frame.collect()] == list(zip(texts, texts[::-1], strict=True))

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from lakesieve.deletes.plan import DeletePlan, Kind
     from lakesieve.storage import Storage
     from lakesieve.store import Snapshot
-from lakesieve.tables.workers import Stage
+    from lakesieve.tables.workers import Stage
 
 __all__ = ["holders", "narrow"]
 

@@ -26,13 +26,13 @@ def executor(spark: SparkSession) -> tuple[int, int]:
     cores = conf.get("spark.executor.cores", None)
     if cores is None:
         # a standalone cluster gives an executor all that its worker has
-        return max(1, *_tasks_of_executors(spark)), heap
+        return max([1, *_tasks_of_executors(spark)]), heap
     return max(1, int(str(cores)) // int(str(conf.get("spark.task.cpus", "1")))), heap
 
 
 def _tasks_of_executors(spark: SparkSession) -> list[int]:
-    """Tasks at once of each executor that has registered so far; two numbers at least."""
+    """Tasks at once of each executor that has registered so far."""
     context: Any = spark.sparkContext._jsc.sc()
     executors = context.statusStore().executorList(True)
     listed = (executors.apply(at) for at in range(executors.size()))
-    return [1, 1, *(int(one.maxTasks()) for one in listed if str(one.id()) != "driver")]
+    return [int(one.maxTasks()) for one in listed if str(one.id()) != "driver"]

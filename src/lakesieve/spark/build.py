@@ -270,7 +270,7 @@ def _check_collation(column: Column, found: str) -> None:
 
 def file_hashes(spark: SparkSession, paths: pa.ChunkedArray) -> tuple[int, np.ndarray, np.ndarray]:
     """Hash every path as the rows will be hashed; try another salt in case two collide."""
-    frame = frame_of(spark, "path", paths)
+    frame = frame_of(spark, pa.table({"path": paths}))
     for salt in range(8):
         told = arrow_of(frame.selectExpr("path", f"xxhash64(path, {salt}) AS hash"))
         hashes = told.column("hash").to_numpy()

@@ -15,6 +15,7 @@ from lakesieve.index import OpenedIndex
 from lakesieve.sieve import encode_composite, encode_rows
 from lakesieve.spark.keys import given_keys
 from lakesieve.store import IN_ORDER_BYTES, BlockCache, IndexReader, IndexStore
+from lakesieve.tables.lines import frame_of
 from lakesieve.tables.reading import quoted
 from lakesieve.tables.workers import gathered, in_workers
 
@@ -193,7 +194,7 @@ def _spelled(pairs: DataFrame, live: pa.Table) -> DataFrame:
     if "modified" in live.column_names:
         plain = pc.replace_substring_regex(plain, _SIZE_AND_TIME, "")
     names = pa.table({"path": plain, "shown": live.column("location")})
-    frame = pairs.sparkSession.createDataFrame(names.to_pandas())
+    frame = frame_of(pairs.sparkSession, names)
     # a pair is never lost for want of another spelling
     joined = pairs.join(F.broadcast(frame), pairs[FILE] == frame["path"], "left")
     shown = F.coalesce(frame["shown"], pairs[FILE]).alias(FILE)

@@ -175,7 +175,6 @@ class CommitLog:
         """
         try:
             self._storage.create(commit_path(commit.number), pack(commit.to_json()))
-            note_change()
         except StorageError as error:
             # a create whose answer was lost may have landed: only the file itself can tell
             if error.kind is ErrorKind.ALREADY_EXISTS:
@@ -183,10 +182,11 @@ class CommitLog:
             if error.kind is not ErrorKind.STORAGE_FAILED:
                 raise
             try:
-                note_change()
                 return self.read(commit.number).write_id == commit.write_id
             except NotFoundError:
                 raise error from None
+        finally:
+            note_change()
         return True
 
     def is_linked(self, commit: Commit) -> bool:

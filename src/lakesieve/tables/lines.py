@@ -136,22 +136,24 @@ def cached_of(frame: DataFrame) -> DataFrame:
     return DataFrame(classes.Dataset.ofRows(spark._jsparkSession, plan), spark)
 
 
-def frame_of(spark: SparkSession, name: str, texts: pa.ChunkedArray) -> DataFrame:
-    """A frame of one column of texts, in their order, without a call for each.
+def frame_of(spark: SparkSession, texts: pa.Table) -> DataFrame:
+    """A frame of columns of texts, in their order, without a call for each.
 
     Args:
         spark: The session.
-        name: The column.
-        texts: Without nulls and line breaks.
+        texts: Without nulls and U+0000, which no path has.
     """
     from pyspark.sql import DataFrame
     from pyspark.sql import functions as F
 
     if hasattr(DataFrame, "toArrow"):
-        return spark.createDataFrame(pa.table({name: texts}))
+        return spark.createDataFrame(texts)
     rows = spark.range(1 if len(texts) else 0, numPartitions=1)
-    joined = F.lit("\n".join(texts.to_pylist()))
-    return rows.select(F.explode(F.split(joined, "\n")).alias(name))
+    joined = (
+        F.split(F.lit("\0".join(texts.column(name).to_pylist())), "\0").alias(name)
+        for name in texts.column_names
+    )
+    return rows.select(F.inline(F.arrays_zip(*joined)))
 
 
 def by_number(frame: DataFrame, count: int, column: str) -> DataFrame:
