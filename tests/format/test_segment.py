@@ -7,7 +7,7 @@ import dataclasses
 import hashlib
 import json
 import zlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +25,9 @@ from lakesieve.format import (
 from lakesieve.format import segment as segment_module
 from lakesieve.sieve import Blocks, blocks_of_pairs, build_blocks
 from lakesieve.testing import block_sets, key_sets
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 Sets = dict[Any, set[int]]
 """Units by key code."""
@@ -123,6 +126,18 @@ def test_flipped_bytes_are_refused(blocks: Sets, flips: list[tuple[float, int]])
         harmed[int(place * len(harmed))] ^= flip
 
     _unharmed_or_refused(bytes(harmed), entry, blocks)
+
+
+@pytest.mark.parametrize("keys", [range(0, 90, 7), (b"a", b"b" * 9, b"c")], ids=["int64", "bytes"])
+def test_any_bit_that_flips_is_refused(keys: Iterable[Any]) -> None:
+    """No byte of a segment behind its magic number can change and be read."""
+    data, entry = _encode({key: {at, 20 + at} for at, key in enumerate(keys)})
+    for place in range(len(b"LSIEVE1\n"), len(data)):
+        for bit in (1, 128):
+            harmed = bytearray(data)
+            harmed[place] ^= bit
+            with pytest.raises(LakesieveError):
+                _decode(bytes(harmed), entry)
 
 
 @given(st.dictionaries(texts, sets, min_size=1, max_size=12), st.floats(0, 1, exclude_max=True))
