@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyspark
 import pytest
-from tests.spark.settings import BY_DEFAULT, SETTINGS
+from tests.spark.settings import BY_DEFAULT, SETTINGS, with_quick_files
 
 import lakesieve as ls
 from lakesieve.tables.lines import line_of
@@ -48,7 +48,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
             "spark.databricks.delta.allFilesInCrc.verificationMode.forceOnNonUTC.enabled": "false",
         },
     )
-    yield session
+    yield with_quick_files(session)
     session.stop()
 
 

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-__all__ = ["BY_DEFAULT", "SETTINGS"]
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lakesieve.tables.janino import JavaSources
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["BY_DEFAULT", "SETTINGS", "with_quick_files"]
+
+_LOCAL_FILES = JavaSources("spark/QuickLocalFiles", root=Path(__file__).parents[1])
 
 # to compile a query, and to plan it again after each stage, takes longer than so few rows do
 BY_DEFAULT = {
@@ -22,3 +32,9 @@ SETTINGS = {
     # two sessions share two cores: what is slow is not what a test is about
     "spark.lakesieve.planning.seconds": "60",
 }
+
+
+def with_quick_files(session: SparkSession) -> SparkSession:
+    """The session, in whose JVM local files are made without a process for each."""
+    _LOCAL_FILES.call(session, "install", session.sparkContext._jsc.hadoopConfiguration())
+    return session

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.spark.settings import SETTINGS
+from tests.spark.settings import SETTINGS, with_quick_files
 
 import lakesieve as ls
 
@@ -23,5 +23,5 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         formats=["hudi"],
         conf=SETTINGS,
     )
-    yield session
+    yield with_quick_files(session)
     session.stop()
