@@ -43,6 +43,7 @@ class ErrorKind(StrEnum):
     UNSUPPORTED_TABLE = "unsupported-table"
     UNSUPPORTED_SESSION = "unsupported-session"
     UNSUPPORTED_STORAGE = "unsupported-storage"
+    UNTRUSTED_ROOT = "untrusted-root"
     # stored index
     CORRUPT = "corrupt"
     TOO_NEW = "too-new"

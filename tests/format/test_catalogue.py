@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
+import io
+
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lakesieve.errors import CorruptIndexError
-from lakesieve.format import CATALOGUE_SCHEMA, decode_catalogue, encode_catalogue
+from lakesieve.format import (
+    CATALOGUE_SCHEMA,
+    CatalogueEntry,
+    decode_catalogue,
+    encode_catalogue,
+    read_origin,
+)
 
 paths = st.lists(st.text(min_size=1, max_size=30), min_size=1, max_size=20, unique=True)
 
@@ -54,3 +65,50 @@ def test_the_catalogue_of_other_files_is_refused() -> None:
     assert len(other) == len(data)
     with pytest.raises(CorruptIndexError):
         decode_catalogue(other, entry)
+
+
+def _bomb(files: list[str], **columns: pa.Array) -> tuple[bytes, CatalogueEntry]:
+    """A catalogue that was not made by a writer, with the checksum of its bytes."""
+    sink = io.BytesIO()
+    table = _catalogue(files) if not columns else pa.table(columns)
+    pq.write_table(table, sink, compression="zstd", use_dictionary=False, data_page_size=1 << 16)
+    data = sink.getvalue()
+    digest = hashlib.sha256(data).hexdigest()
+    _, entry = encode_catalogue(_catalogue(["a"]))
+    path = f"files/{digest[:40]}.parquet"
+    return data, dataclasses.replace(
+        entry, path=path, size=len(data), sha256=digest, files=len(files)
+    )
+
+
+def test_a_catalogue_that_expands_without_end_is_refused() -> None:
+    """Few bytes that claim to be many long paths are refused before they are decoded."""
+    paths = [f"{at:08d}" + "x" * 60_000 for at in range(1_500)]
+    data, entry = _bomb(paths)
+    assert len(data) < 80_000
+
+    before = pa.total_allocated_bytes()
+    pool_before = pa.default_memory_pool().max_memory()
+    with pytest.raises(CorruptIndexError, match="more than it can hold"):
+        decode_catalogue(data, entry)
+    with pytest.raises(CorruptIndexError, match="more than it can hold"):
+        read_origin(data, entry.path)
+    assert pa.total_allocated_bytes() <= before
+    assert pa.default_memory_pool().max_memory() == pool_before
+
+
+def test_a_catalogue_of_more_rows_than_told_is_refused() -> None:
+    """The commit says how many data files there are, and no more are decoded."""
+    data, entry = _bomb([str(at) for at in range(1_000)])
+
+    with pytest.raises(CorruptIndexError, match="other files"):
+        decode_catalogue(data, dataclasses.replace(entry, files=999))
+
+
+def test_columns_that_nobody_asked_for_are_refused() -> None:
+    """A file with many columns, or with others, is no catalogue."""
+    many = {f"c{at}": pa.array([1]) for at in range(200)}
+    for columns in (many, {"path": pa.array(["a"])}):
+        data, entry = _bomb(["a"], **columns)
+        with pytest.raises(CorruptIndexError):
+            decode_catalogue(data, entry)

@@ -16,11 +16,11 @@ from tests.storage.s3_servers import SERVERS, hadoop_settings, s3_storage
 from tests.store.samples import DEFINITION, batch
 
 from lakesieve.index import IndexRegistry, ReasonCode
-from lakesieve.storage import Storage, all_at_once, hadoop_options, open_storage
+from lakesieve.storage import Storage, StorageOptions, all_at_once, open_storage
 from lakesieve.store import IndexStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
 # a busy machine takes a while, a store that hangs takes many times that
@@ -51,17 +51,17 @@ def refusing() -> int:
         return int(server.getsockname()[1])
 
 
-def options(port: int) -> Callable[[str], dict[str, str]]:
+def options(port: int) -> StorageOptions:
     """Settings that lead to a port of this machine."""
     conf = hadoop_settings(SERVERS[0]) | {"fs.s3a.endpoint": f"http://127.0.0.1:{port}"}
-    return lambda location: hadoop_options(conf, location)
+    return StorageOptions(conf=conf)
 
 
 def test_own_changes_are_seen_at_once() -> None:
     """On an object store, what another process commits may be seen later, but not one's own."""
     root = s3_storage(SERVERS[0])
     conf = hadoop_settings(SERVERS[0])
-    registry = IndexRegistry((), lambda location: hadoop_options(conf, location))
+    registry = IndexRegistry((), StorageOptions(conf=conf))
 
     def states() -> list[int]:
         indexes, reasons = registry.indexes(root.location, "t", until=time.monotonic() + 9)
@@ -135,7 +135,7 @@ def test_the_next_query_profits(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(Storage, "folders", slow)
     conf = hadoop_settings(SERVERS[0])
-    registry = IndexRegistry((), lambda location: hadoop_options(conf, location))
+    registry = IndexRegistry((), StorageOptions(conf=conf))
     codes: list[ReasonCode] = []
     for _ in range(3):
         _, reasons = registry.indexes(root.location, "t", until=time.monotonic() + 0.1)
@@ -175,7 +175,7 @@ def test_indexes_of_a_remote_place_are_opened_at_once(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(IndexStore, "snapshot", slow)
     conf = hadoop_settings(SERVERS[0])
-    registry = IndexRegistry((), lambda location: hadoop_options(conf, location))
+    registry = IndexRegistry((), StorageOptions(conf=conf))
 
     indexes, reasons = registry.indexes(place.location, "t")
 

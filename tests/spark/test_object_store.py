@@ -8,9 +8,13 @@ import pytest
 from tests.storage.s3_servers import BUCKET, SERVERS, hadoop_settings
 
 import lakesieve as ls
-from lakesieve.errors import NotFoundError
+from lakesieve.errors import NotFoundError, UnsupportedError
+from lakesieve.storage import open_storage
+from lakesieve.tables.hadoop import storage_options
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import SparkSession
 
 
@@ -41,3 +45,61 @@ def test_an_index_on_s3(spark: SparkSession, table: str, server: str) -> None:
     assert ls.list_indexes(table, spark=spark, location=place) == []
     for key in hadoop_settings(server):
         spark.conf.unset(key)
+
+
+def test_settings_of_icebergs_own_file_io(spark: SparkSession, tmp_path: Path) -> None:
+    """A catalog that says how its files are reached says so of the index, too."""
+    told = hadoop_settings(SERVERS[0])
+    catalog = "spark.sql.catalog.filed"
+    settings = {
+        catalog: "org.apache.iceberg.spark.SparkCatalog",
+        f"{catalog}.type": "hadoop",
+        f"{catalog}.warehouse": str(tmp_path),
+        f"{catalog}.s3.endpoint": told["fs.s3a.endpoint"],
+        f"{catalog}.s3.access-key-id": told["fs.s3a.access.key"],
+        f"{catalog}.s3.secret-access-key": told["fs.s3a.secret.key"],
+        f"{catalog}.s3.path-style-access": "true",
+        f"{catalog}.client.region": "us-east-1",
+    }
+    for key, value in settings.items():
+        spark.conf.set(key, value)
+    place, table = f"s3a://{BUCKET}/filed", "filed.t.x"
+    spark.sql(f"CREATE TABLE {table} (id BIGINT) USING iceberg")
+    spark.range(0, 800, 1, 8).writeTo(table).append()
+
+    index = ls.create_index(table, ["id"], spark=spark, location=place)
+    spark.range(800, 900, 1, 1).writeTo(table).append()
+    assert index.refresh().files == 1
+    assert index.verify_rows(files=None).wrong == ()
+    found = ls.find_files(table, "id = 805", spark=spark, location=place)
+    assert (len(found.paths), found.uncovered) == (1, 0)
+    ls.enable(spark, locations=[place])
+    assert spark.table(table).where("id IN (5, 805)").count() == 2
+    (scan,) = ls.last_pruning(spark)
+    assert (scan.files_total, scan.files_read, scan.indexes) == (2, 2, ("id",))
+    assert spark.table(table).where("id = 805 OR id = -1").count() == 1
+    ls.disable(spark)
+    spark.sql(f"DROP TABLE {table}")
+
+
+def test_keys_that_have_changed_are_read_again(spark: SparkSession) -> None:
+    """What a session is told later is known where the store refuses what it was told before."""
+    spark.conf.set("fs.s3a.access.key", "first")
+    options = storage_options(spark)
+    spark.conf.set("fs.s3a.access.key", "second")
+
+    assert options("s3a://b/x")["access_key_id"] == "first"
+    assert options.renewed("s3a://b/x")["access_key_id"] == "second"
+    spark.conf.unset("fs.s3a.access.key")
+
+
+def test_places_that_a_session_trusts(spark: SparkSession) -> None:
+    """The session's list of trusted places goes with every storage that is opened for it."""
+    spark.conf.set("spark.lakesieve.trusted.roots", "s3://other/indexes")
+    options = storage_options(spark)
+    spark.conf.unset("spark.lakesieve.trusted.roots")
+
+    storage = open_storage("s3a://b/wh/db/t/_lakesieve/x", options("s3a://b/wh"))
+    assert storage.at("s3://other/indexes/y").location == "s3://other/indexes/y"
+    with pytest.raises(UnsupportedError, match="trusted"):
+        storage.at("s3://other/y")

@@ -13,6 +13,7 @@ import pytest
 from lakesieve.spark import rule as rules
 from lakesieve.spark.pruning import Pruner
 from lakesieve.spark.rule import InstalledRule, installed_rule
+from lakesieve.storage import StorageOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,8 +46,7 @@ class _Session:
         self.selected.remove(name)
 
 
-def _no_settings(_location: str) -> dict[str, str]:
-    return {}
+_no_settings = StorageOptions(conf={})
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 import pytest
 from tests.store.samples import DEFINITION, batch, covers
@@ -15,7 +16,7 @@ from lakesieve.errors import (
     InvalidInputError,
     UnsupportedError,
 )
-from lakesieve.storage import open_storage
+from lakesieve.storage import TRUSTED_ROOTS, open_storage
 from lakesieve.store import (
     BlockCache,
     IndexReader,
@@ -27,6 +28,9 @@ from lakesieve.store import (
     verify,
 )
 from lakesieve.testing import FaultPlan, FaultyStorage
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _roots = (f"memory://clone-{number}" for number in itertools.count())
 
@@ -203,3 +207,32 @@ def test_a_root_that_is_not_declared_is_refused() -> None:
     with pytest.raises(CorruptIndexError, match="unknown root"):
         copy.commit(state, dataclasses.replace(changes, add_catalogues=beyond))
     assert IndexReader(copy, state, BlockCache()).lookup([(5, 6)])
+
+
+def test_a_place_that_is_not_trusted_is_not_entered(tmp_path: Path) -> None:
+    """An index that names objects elsewhere is not read, and to drop it touches nothing there."""
+    origin = IndexStore(open_storage(str(tmp_path / "wh/db/t/_lakesieve/k")))
+    origin.create(DEFINITION, batch(origin.storage, 0, "create"))
+    target = open_storage(str(tmp_path / "other/db/copy/_lakesieve/k"))
+    with pytest.raises(UnsupportedError) as caught:
+        clone(origin, target)
+    assert caught.value.kind is ErrorKind.UNTRUSTED_ROOT
+    assert "spark.lakesieve.trusted.roots" in caught.value.hint
+    assert not (tmp_path / "other").exists()
+
+    trusting = open_storage(target.location, {TRUSTED_ROOTS: str(tmp_path / "wh")})
+    clone(origin, trusting)
+    copy = IndexStore(trusting)
+    assert covers(copy) == {0}
+    stranger = IndexStore(target)
+    state = stranger.snapshot()
+    with pytest.raises(UnsupportedError, match="not a place that is trusted"):
+        IndexReader(stranger, state, BlockCache())
+    for act in (covers, verify, merged):
+        with pytest.raises(UnsupportedError, match="not a place that is trusted"):
+            act(stranger)
+    before = sorted(tmp_path.glob("wh/**/*"))
+    stranger.drop()
+    assert sorted(tmp_path.glob("wh/**/*")) == before
+    assert [note.location for note in borrowers(origin.storage)] == [target.location]
+    assert not copy.exists()

@@ -16,6 +16,7 @@ from lakesieve.deletes.result import Conversion, ConversionProgress
 from lakesieve.errors import CommitConflictError, ErrorKind, UnsupportedError
 from lakesieve.storage import open_storage
 from lakesieve.tables.hadoop import storage_options
+from lakesieve.tables.iceberg import file_io_of
 from lakesieve.tables.jobs import own_jobs
 from lakesieve.tables.workers import in_workers
 
@@ -146,7 +147,8 @@ class _Run:
     def _unit(self, plan: DeletePlan, unit: int, *, dangling: bool) -> str | None:
         folder = f"lakesieve-{self.id}-{uuid.uuid4().hex[:8]}"
         location = f"{_data_folder(plan)}/{folder}"
-        storage = open_storage(location, storage_options(self.spark)(location))
+        options = storage_options(self.spark, file_io_of(self.spark, plan.table))
+        storage = open_storage(location, options(location), renew=options.renewed)
         # from the moment the commit is tried, only a refusal proves that its files are not in use
         keep: set[str] = set()
         try:

@@ -22,7 +22,8 @@ from lakesieve.index import (
 from lakesieve.sieve import KeyType, encode_rows, sort_pairs
 from lakesieve.store import IN_ORDER_BYTES, BlockCache, IndexReader, IndexStore
 from lakesieve.tables.hadoop import storage_options
-from lakesieve.tables.iceberg_schema import columns_of_schema
+from lakesieve.tables.iceberg import file_io_of
+from lakesieve.tables.iceberg_schema import NAME_MAPPING, columns_of_schema
 from lakesieve.tables.paths import normal_paths
 from lakesieve.tables.workers import gathered, in_workers
 
@@ -58,8 +59,13 @@ def narrow(spark: SparkSession, plan: DeletePlan, locations: Iterable[str] = ())
     Returns:
         What each index did, coded.
     """
+    if plan.table.properties().get(NAME_MAPPING) is not None:
+        # the fields of a plan are known by their ids alone
+        detail = "data files may be read by the name mapping of the table"
+        return [Reason(code=ReasonCode.SCAN_UNSUPPORTED, detail=detail)]
     place, uuid = str(plan.table.location()), str(plan.table.uuid())
-    indexes, reasons = IndexRegistry(locations, storage_options(spark)).indexes(place, uuid)
+    registry = IndexRegistry(locations, storage_options(spark))
+    indexes, reasons = registry.indexes(place, uuid, file_io=file_io_of(spark, plan.table))
     types = {
         c.field_id: KeyType(kind=c.kind, scale=c.scale, precision=c.precision)
         for c in columns_of_schema(plan.java.schemaJson()).values()

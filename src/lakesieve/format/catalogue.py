@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from lakesieve.errors import IndexFormatError
+from lakesieve.errors import CorruptIndexError, IndexFormatError
 from lakesieve.format.documents import corrupt, pack, unpack
 from lakesieve.format.entries import (
     UNIT,
@@ -78,6 +78,10 @@ def catalogue_id(paths: pa.ChunkedArray | pa.Array) -> str:
     return digest.hexdigest()[:40]
 
 
+_DECODED_ROWS = 1 << 16
+# paths of one folder take a tenth, and ones that differ in a number a hundredth of their length
+_MOST_TIMES = 1_000
+_LEAST_DECODED = 16 << 20
 _NO_PATHS = pa.array([], pa.large_binary())
 _ZERO = np.zeros(1, np.int64)
 
@@ -146,7 +150,7 @@ def read_origin(data: bytes, path: str) -> tuple[CatalogueEntry, Origin | None]:
     digest = hashlib.sha256(data).hexdigest()
     if path != f"files/{digest[:40]}.parquet":
         raise corrupt(path, "it fails the checksum")
-    table = _table(data, path)
+    table = _table(data, path, files=None)
     entry = CatalogueEntry(
         id=catalogue_id(table.column("path")),
         path=path,
@@ -181,15 +185,33 @@ def decode_catalogue(data: bytes, entry: CatalogueEntry) -> pa.Table:
     """
     if hashlib.sha256(data).hexdigest() != entry.sha256:
         raise corrupt(entry.path, "it fails the checksum")
-    table = _table(data, entry.path)
-    if table.num_rows != entry.files or catalogue_id(table.column("path")) != entry.id:
+    table = _table(data, entry.path, files=entry.files)
+    if catalogue_id(table.column("path")) != entry.id:
         raise corrupt(entry.path, "it holds other files")
     return table
 
 
-def _table(data: bytes, path: str) -> pa.Table:
+def _table(data: bytes, path: str, *, files: int | None) -> pa.Table:
+    """Decode a catalogue part by part, so that a lie about its size costs little."""
+    most = max(_LEAST_DECODED, _MOST_TIMES * len(data))
+    parts: list[pa.RecordBatch] = []
+    size = 0
     try:
-        table = pq.read_table(io.BytesIO(data)).replace_schema_metadata(None)
-        return table.cast(CATALOGUE_SCHEMA)
+        stored = pq.ParquetFile(io.BytesIO(data))
+        told = stored.metadata
+        groups = (told.row_group(at).total_byte_size for at in range(told.num_row_groups))
+        if files is not None and told.num_rows != files:
+            raise corrupt(path, "it holds other files")
+        if told.num_columns > 2 * len(CATALOGUE_SCHEMA.names) or sum(groups) > most:
+            raise corrupt(path, "it claims more than it can hold")
+        for batch in stored.iter_batches(_DECODED_ROWS):
+            size += batch.nbytes
+            if size > most:
+                raise corrupt(path, f"it has more than {most} bytes when it is decoded")
+            parts.append(batch)
+        schema = stored.schema_arrow.remove_metadata()
+        return pa.Table.from_batches(parts, schema).cast(CATALOGUE_SCHEMA)
+    except CorruptIndexError:
+        raise
     except (pa.ArrowException, OSError, ValueError) as error:
         raise corrupt(path, f"it cannot be read ({error})") from error

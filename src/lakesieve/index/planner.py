@@ -13,13 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakesieve.errors import (
-    CorruptIndexError,
-    ErrorKind,
-    IndexFormatError,
-    LakesieveError,
-    NotFoundError,
-)
+from lakesieve.errors import ErrorKind, LakesieveError
 from lakesieve.index.keyed import UsableIndex, on_keys
 from lakesieve.index.reasons import Reason, ReasonCode
 from lakesieve.predicate import AllOf, AnyOf, Everything, Leaf, Nothing
@@ -306,13 +300,14 @@ _BROKEN = {
     ErrorKind.OBJECT_NOT_FOUND: ReasonCode.INDEX_MISSING_FILE,
     ErrorKind.CORRUPT: ReasonCode.INDEX_CORRUPT,
     ErrorKind.TOO_NEW: ReasonCode.INDEX_TOO_NEW,
+    ErrorKind.UNTRUSTED_ROOT: ReasonCode.INDEX_UNTRUSTED,
 }
 
 
 def broken_index(name: str, error: Exception) -> Reason:
     """The coded reason for an index that cannot be read."""
     code = ReasonCode.INDEX_UNREADABLE
-    if isinstance(error, (NotFoundError, CorruptIndexError, IndexFormatError)):
+    if isinstance(error, LakesieveError):
         code = _BROKEN.get(error.kind, code)
     text = error.message if isinstance(error, LakesieveError) else str(error)
     return Reason(code=code, detail=f"{name}: {text}")

@@ -23,6 +23,7 @@ class ReasonCode(StrEnum):
     INDEX_MISSING_FILE = "index-missing-file"
     INDEX_TOO_NEW = "index-too-new"
     INDEX_UNREADABLE = "index-unreadable"
+    INDEX_UNTRUSTED = "index-untrusted"
     JOIN_KEYS = "join-keys"
     JOIN_TOO_LARGE = "join-too-large"
     JOIN_UNSUPPORTED = "join-unsupported"

@@ -17,9 +17,9 @@ from lakesieve.storage import Background, Storage, all_at_once, open_storage
 from lakesieve.store import IndexReader, IndexStore, changes_made, shared_cache
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable, Mapping
 
-    StorageOptions = Callable[[str], dict[str, str]]
+    from lakesieve.storage import StorageOptions
 
 __all__ = ["FOLDER", "IndexRegistry", "index_storage", "roots_of"]
 
@@ -49,7 +49,11 @@ def roots_of(
     """
     places = [(table_location, FOLDER), *((location, table_uuid) for location in locations)]
     return [
-        open_storage(place, options(place) if options else None).child(folder)
+        open_storage(
+            place,
+            options(place) if options else None,
+            renew=options.renewed if options else None,
+        ).child(folder)
         for place, folder in places
     ]
 
@@ -125,19 +129,26 @@ class IndexRegistry:
         return self._locations
 
     def indexes(
-        self, table_location: str, table_uuid: str, *, until: float | None = None
+        self,
+        table_location: str,
+        table_uuid: str,
+        *,
+        file_io: Mapping[str, str] | None = None,
+        until: float | None = None,
     ) -> tuple[list[OpenedIndex], list[Reason]]:
         """All indexes of a table, and coded reasons for those that cannot be opened.
 
         Args:
             table_location: Root of the table.
             table_uuid: Its identity.
+            file_io: Properties of the table's own file IO.
             until: How long to wait for storage, as ``time.monotonic()`` has it; ``None`` is without
                 end, and tries roots that are left alone, too.
         """
         indexes: list[OpenedIndex] = []
         reasons: list[Reason] = []
-        roots = roots_of(table_location, table_uuid, self._locations, self._options)
+        options = self._options.of_table(file_io or {}) if self._options else None
+        roots = roots_of(table_location, table_uuid, self._locations, options)
         # all of them at once
         started = [self._start(root, patient=until is None) for root in roots]
         if until is not None and len(roots) > 1:
@@ -261,6 +272,9 @@ class IndexRegistry:
     def _open(self, storage: Storage) -> OpenedIndex | None:
         store = IndexStore(storage)
         entry = self._entries.get(storage.location)
+        # one that is reached with other settings is opened anew
+        if entry is not None and entry.index.storage != storage:
+            entry = None
         if entry is not None and entry.mark == store.mark(entry.index.snapshot.number):
             return entry.index
         try:

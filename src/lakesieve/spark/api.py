@@ -294,5 +294,5 @@ def find_files(
     opened = open_table(spark, table)
     locations = () if location is None else (location,)
     registry = IndexRegistry(locations, storage_options(spark))
-    indexes, reasons = registry.indexes(opened.location, opened.uuid)
+    indexes, reasons = registry.indexes(opened.location, opened.uuid, file_io=opened.file_io)
     return find(opened, indexes, reasons, predicate, version, timezone=session_timezone(spark))

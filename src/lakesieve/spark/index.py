@@ -17,10 +17,10 @@ from lakesieve.index import (
     Refreshed,
     VerifiedRows,
     index_storage,
-    roots_of,
 )
 from lakesieve.spark.definition import indexed_columns
 from lakesieve.spark.locate import Located, locate_keys
+from lakesieve.spark.places import table_roots
 from lakesieve.spark.progress import Watch
 from lakesieve.spark.refresh import refresh_each
 from lakesieve.spark.rule import installed_rule
@@ -29,7 +29,6 @@ from lakesieve.spark.upkeep import Upkeep
 from lakesieve.spark.verify import check_rows
 from lakesieve.store import IndexReader, clone
 from lakesieve.tables import open_table
-from lakesieve.tables.hadoop import storage_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -154,7 +153,7 @@ class SparkIndex(Index):
                 kind=ErrorKind.INVALID_ARGUMENT,
                 hint="Create an index of its own for it.",
             )
-        roots = roots_of(other.location, other.uuid, (), storage_options(self._spark))
+        roots = table_roots(self._spark, other, None)
         target = index_storage(roots[0], name or self.name)
         made = clone(
             self._store,

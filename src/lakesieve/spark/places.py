@@ -21,7 +21,8 @@ __all__ = ["index_stores", "new_place", "no_index", "table_roots"]
 def table_roots(spark: SparkSession, table: Table, location: str | None) -> list[Storage]:
     """The roots that hold indexes of a table: further ones first, its own folder last."""
     locations = () if location is None else (location,)
-    return roots_of(table.location, table.uuid, locations, storage_options(spark))
+    options = storage_options(spark, table.file_io)
+    return roots_of(table.location, table.uuid, locations, options)
 
 
 def index_stores(spark: SparkSession, table: Table, location: str | None) -> dict[str, IndexStore]:

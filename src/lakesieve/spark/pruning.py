@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from lakesieve.index import OpenedIndex, UsableIndex
-    from lakesieve.storage import Storage
+    from lakesieve.storage import Storage, StorageOptions
     from lakesieve.tables import Column
 
 __all__ = ["Pruner", "pruning_rows"]
@@ -64,7 +64,7 @@ class Pruner:
     def __init__(
         self,
         locations: Iterable[str] = (),
-        options: Callable[[str], dict[str, str]] | None = None,
+        options: StorageOptions | None = None,
     ) -> None:
         self._registry = IndexRegistry(locations, options)
         self._options = options
@@ -74,9 +74,7 @@ class Pruner:
         self._tickets: dict[str, dict[str, np.ndarray]] = {}
         self._lock = threading.Lock()
 
-    def relocate(
-        self, locations: Iterable[str], options: Callable[[str], dict[str, str]] | None = None
-    ) -> None:
+    def relocate(self, locations: Iterable[str], options: StorageOptions | None = None) -> None:
         """Search these further roots from now on; caches are kept where nothing changes."""
         places = tuple(locations)
         if places != self.locations or options != self._options:
@@ -89,7 +87,7 @@ class Pruner:
         return self._registry.locations
 
     @property
-    def options(self) -> Callable[[str], dict[str, str]] | None:
+    def options(self) -> StorageOptions | None:
         """Tells the settings with which a location is reached."""
         return self._options
 
@@ -168,7 +166,9 @@ class Pruner:
 
     def _scan(self, scan: dict[str, Any], look: _Look, known: set[str]) -> dict[str, Any]:
         table = (scan["location"], scan["uuid"])
-        indexes, reasons = look.registry.indexes(*table, until=look.until)
+        indexes, reasons = look.registry.indexes(
+            *table, file_io=scan.get("file_io"), until=look.until
+        )
         if not indexes:
             missing = Reason(code=ReasonCode.NO_INDEX, detail="")
             return _untouched(scan["id"], reasons or [missing])

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-    StorageOptions = Callable[[str], dict[str, str]]
+    from lakesieve.storage import StorageOptions
+
 
 __all__ = ["InstalledRule", "installed_rule"]
 
@@ -52,7 +53,13 @@ _FILES = (*_RULE, "spark/FileRelations", "spark/KeptFileIndex")
 _ADAPTERS = {
     "iceberg": (
         "IcebergScans",
-        (*_BASE, "spark/CatalystJson", "tables/IcebergFields", "spark/IcebergScans"),
+        (
+            *_BASE,
+            "spark/CatalystJson",
+            "tables/IcebergFields",
+            "tables/IcebergAccess",
+            "spark/IcebergScans",
+        ),
     ),
     "delta": (
         "DeltaScans",

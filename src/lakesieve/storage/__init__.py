@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from lakesieve.storage.background import Background, all_at_once
-from lakesieve.storage.hadoop import hadoop_options
+from lakesieve.storage.hadoop import StorageOptions, hadoop_options
 from lakesieve.storage.location import local_path, normalized
 from lakesieve.storage.objects import ObjectInfo, Storage, open_storage
+from lakesieve.storage.trust import TRUSTED_ROOTS
 
 __all__ = [
+    "TRUSTED_ROOTS",
     "Background",
     "ObjectInfo",
     "Storage",
+    "StorageOptions",
     "all_at_once",
     "hadoop_options",
     "local_path",

@@ -1,15 +1,17 @@
-"""Settings of Hadoop's file systems as settings of this package's storages."""
+"""Settings of Hadoop's file systems and Iceberg's file IO as settings of our storages."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from lakesieve.storage.location import normalized
+from lakesieve.storage.trust import TRUSTED_ROOTS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-__all__ = ["hadoop_options"]
+__all__ = ["StorageOptions", "hadoop_options"]
 
 _S3A = "fs.s3a."
 # Hadoop's name and obstore's
@@ -20,6 +22,53 @@ _S3_NAMES = {
     "endpoint": "endpoint",
     "endpoint.region": "region",
 }
+# Iceberg's name and obstore's
+_FILE_IO_NAMES = {
+    "s3.access-key-id": "access_key_id",
+    "s3.secret-access-key": "secret_access_key",
+    "s3.session-token": "session_token",
+    "s3.endpoint": "endpoint",
+    "client.region": "region",
+}
+
+
+_CREDENTIALS = frozenset({"access_key_id", "secret_access_key", "session_token"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageOptions:
+    """Tells with which settings a location is reached; equal ones tell the same.
+
+    Args:
+        conf: Hadoop's settings.
+        trusted: Folders, separated by commas, below which indexes may lie that other indexes share
+            objects with.
+        file_io: Properties of a table's own file IO, for what Hadoop's settings leave open.
+        source: Tells Hadoop's settings as they are now.
+    """
+
+    conf: Mapping[str, str] = field(repr=False)
+    trusted: str = ""
+    file_io: Mapping[str, str] = field(default_factory=dict, repr=False)
+    source: Callable[[], Mapping[str, str]] | None = field(default=None, repr=False, compare=False)
+
+    def __call__(self, location: str) -> dict[str, str]:
+        """Settings for one location, as they were read."""
+        options = hadoop_options(self.conf, location)
+        other = _file_io_options(self.file_io, location)
+        if "access_key_id" in options:
+            # keys belong together
+            other = {name: told for name, told in other.items() if name not in _CREDENTIALS}
+        trusted = {TRUSTED_ROOTS: self.trusted} if self.trusted else {}
+        return {**other, **options, **trusted}
+
+    def of_table(self, file_io: Mapping[str, str]) -> StorageOptions:
+        """The same for the places of a table whose file IO has these properties."""
+        return replace(self, file_io=file_io)
+
+    def renewed(self, location: str) -> dict[str, str]:
+        """Settings for one location as they are now."""
+        return replace(self, conf=self.source())(location) if self.source else self(location)
 
 
 def hadoop_options(conf: Mapping[str, str], location: str) -> dict[str, str]:
@@ -47,8 +96,27 @@ def hadoop_options(conf: Mapping[str, str], location: str) -> dict[str, str]:
     if "endpoint" in options and "://" not in options["endpoint"]:
         plain = told.get("connection.ssl.enabled", "true").lower() == "false"
         options["endpoint"] = f"{'http' if plain else 'https'}://{options['endpoint']}"
+    return _completed(options, told.get("path.style.access", ""))
+
+
+def _file_io_options(properties: Mapping[str, str], location: str) -> dict[str, str]:
+    """Storage options with which Iceberg's own file IO reaches a location.
+
+    Args:
+        properties: Of a table's file IO, such as ``s3.endpoint`` and ``s3.access-key-id``, with the
+            credentials that its catalog lent it. Others are ignored.
+        location: The location.
+    """
+    if not normalized(location).startswith("s3://"):
+        return {}
+    names = _FILE_IO_NAMES.items()
+    options = {ours: properties[theirs] for theirs, ours in names if properties.get(theirs)}
+    return _completed(options, properties.get("s3.path-style-access", ""))
+
+
+def _completed(options: dict[str, str], path_style: str) -> dict[str, str]:
     if options.get("endpoint", "").startswith("http://"):
         options["allow_http"] = "true"
-    if told.get("path.style.access", "").lower() == "true":
+    if path_style.lower() == "true":
         options["virtual_hosted_style_request"] = "false"
     return options

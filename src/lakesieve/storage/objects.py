@@ -23,18 +23,23 @@ from lakesieve.errors import (
 from lakesieve.storage.background import all_at_once
 from lakesieve.storage.failures import missing, read_only, typed_errors
 from lakesieve.storage.location import normalized
+from lakesieve.storage.trust import TRUSTED_ROOTS, check_trusted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from contextlib import AbstractContextManager
     from datetime import datetime
+
+    Renewal = Callable[[str], dict[str, str]]
 
 __all__ = ["ObjectInfo", "Storage", "open_storage"]
 
+_Options = tuple[tuple[str, str], ...]
 _In = TypeVar("_In")
 _Out = TypeVar("_Out")
 
 _MEMORY: dict[str, MemoryStore] = {}
+# by settings that were refused: those that took their place
+_renewed: dict[_Options, _Options] = {}
 _REQUESTS = 16
 # how obstore names what it writes before it is moved to its place
 _STAGED = re.compile(r"#\d+$")
@@ -69,12 +74,18 @@ class Storage:
 
     Args:
         location: Normalized location of the root.
-        options: Settings of the object store, such as ``region`` or ``endpoint``; may hold secrets
-            and is therefore never printed.
+        options: Settings of the object store, such as ``region`` or ``endpoint``, and the roots
+            that are trusted; may hold secrets and is therefore never printed.
+        renew: Tells the settings of a location as they are now, when those that are known are
+            refused. It stays in this process.
     """
 
     location: str
-    options: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    options: _Options = field(default=(), repr=False)
+    renew: Renewal | None = field(default=None, repr=False, compare=False)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return partial(Storage, location=self.location, options=self.options), ()
 
     @property
     def is_local(self) -> bool:
@@ -90,19 +101,20 @@ class Storage:
         return replace(self, location=f"{self.location}/{_inside(name)}")
 
     def at(self, location: str) -> Storage:
-        """The storage of another root in the same store, reached with the same options.
+        """The storage of another root that an index names, reached with the same options.
 
         Raises:
-            UnsupportedError: It is in a store of another kind.
+            UnsupportedError: It is in a store of another kind, or not in a place that is trusted.
         """
-        wanted = normalized(location)
-        if _scheme(wanted) != _scheme(self.location):
+        if _scheme(location) != _scheme(self.location):
             raise UnsupportedError(
                 f"{location} is not in the same kind of store as {self.location}.",
                 kind=ErrorKind.UNSUPPORTED_STORAGE,
                 hint="Objects can be shared within one store only.",
             )
-        return replace(self, location=wanted)
+        trusted = dict(self.options).get(TRUSTED_ROOTS, "")
+        check_trusted(location, self.location, filter(None, trusted.split(",")))
+        return replace(self, location=location)
 
     def get(self, path: str) -> bytes:
         """Read a whole object.
@@ -112,8 +124,7 @@ class Storage:
             StorageError: The storage failed.
         """
         key = _inside(path)
-        with self._typed(path):
-            return bytes(self._store().get(key).bytes())
+        return self._asked(path, lambda store: bytes(store.get(key).bytes()))
 
     def get_all(self, paths: Sequence[str]) -> list[bytes]:
         """Read several whole objects, at once where each takes a request.
@@ -144,8 +155,9 @@ class Storage:
             StorageError: The storage failed.
         """
         key = _inside(path)
-        with self._typed(path):
-            return bytes(self._store().get_range(key, start=start, length=length))
+        return self._asked(
+            path, lambda store: bytes(store.get_range(key, start=start, length=length))
+        )
 
     def get_ranges(self, path: str, starts: Sequence[int], lengths: Sequence[int]) -> list[bytes]:
         """Read parts of an object at once, those that lie close together in one request.
@@ -154,9 +166,12 @@ class Storage:
             NotFoundError: There is no such object.
         """
         key = _inside(path)
-        with self._typed(path):
-            told = self._store().get_ranges(key, starts=starts, lengths=lengths)
-            return [bytes(part) for part in told]
+        return self._asked(
+            path,
+            lambda store: [
+                bytes(part) for part in store.get_ranges(key, starts=starts, lengths=lengths)
+            ],
+        )
 
     def head(self, path: str) -> ObjectInfo:
         """Size and version of an object.
@@ -165,8 +180,7 @@ class Storage:
             NotFoundError: It does not exist.
         """
         key = _inside(path)
-        with self._typed(path):
-            return _info(self._store().head(key))
+        return self._asked(path, lambda store: _info(store.head(key)))
 
     def stamp(self, path: str) -> tuple[int, ...]:
         """What changes when an object on local disk does; elsewhere nothing, and nothing is asked.
@@ -210,24 +224,30 @@ class Storage:
         """
         if self.is_local and not Path(self.location).is_dir():
             return []
-        with self._typed(prefix):
-            batches = self._store().list(prefix, offset=after or None)
-            found = [_info(meta) for batch in batches for meta in batch]
+        found = self._asked(
+            prefix,
+            lambda store: [
+                _info(meta) for batch in store.list(prefix, offset=after or None) for meta in batch
+            ],
+        )
         return sorted(found, key=lambda info: info.path)
 
     def folders(self, prefix: str) -> list[str]:
         """Names of the folders directly below a folder."""
         if self.is_local and not Path(self.location).is_dir():
             return []
-        with self._typed(prefix):
-            told = self._store().list_with_delimiter(prefix or None)
+        told = self._asked(prefix, lambda store: store.list_with_delimiter(prefix or None))
         return sorted(PurePosixPath(path).name for path in told["common_prefixes"])
 
     def delete(self, path: str) -> None:
         """Delete an object; one that is gone already is no error."""
         key = _inside(path)
-        with self._typed(path), contextlib.suppress(FileNotFoundError):
-            self._store().delete(key)
+
+        def act(store: Any) -> None:
+            with contextlib.suppress(FileNotFoundError):
+                store.delete(key)
+
+        self._asked(path, act)
 
     def sweep(self, before: datetime) -> int:
         """Delete what writers that were killed left of objects that never appeared.
@@ -282,36 +302,53 @@ class Storage:
                 Path(self.location).mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise read_only(self.location) from error
-        with self._typed(path):
-            self._store().put(key, data, mode=mode)
+        self._asked(path, lambda store: store.put(key, data, mode=mode))
 
-    def _store(self) -> Any:
-        return _open(self.location, self.options)
+    def _asked(self, path: str, act: Callable[[Any], _Out]) -> _Out:
+        """Ask the store; once more, with what is known now, where it refuses the credentials."""
+        where = f"{self.location}/{path}"
+        try:
+            with typed_errors(where, root=self.location):
+                return act(_open(self.location, self._options()))
+        except StorageError as error:
+            if error.kind is not ErrorKind.CREDENTIALS:
+                raise
+        # a client has read the environment when it was made
+        _open.cache_clear()
+        if self.renew is not None:
+            _renewed[self.options] = tuple(sorted(self.renew(self.location).items()))
+        with typed_errors(where, root=self.location):
+            return act(_open(self.location, self._options()))
 
-    def _typed(self, path: str) -> AbstractContextManager[None]:
-        return typed_errors(f"{self.location}/{path}", root=self.location)
+    def _options(self) -> _Options:
+        return _renewed.get(self.options, self.options)
 
 
-def open_storage(location: str, options: dict[str, str] | None = None) -> Storage:
+def open_storage(
+    location: str, options: dict[str, str] | None = None, *, renew: Renewal | None = None
+) -> Storage:
     """Name a root by its location; nothing is read or written yet.
 
     Args:
         location: A local path, ``file:`` or an object store's URL.
         options: Settings of the object store.
+        renew: Tells the settings of a location as they are now.
 
     Raises:
         UnsupportedError: The scheme cannot be reached.
     """
-    return Storage(location=normalized(location), options=tuple(sorted((options or {}).items())))
+    told = tuple(sorted((options or {}).items()))
+    return Storage(location=normalized(location), options=told, renew=renew)
 
 
 @lru_cache(maxsize=64)
-def _open(location: str, options: tuple[tuple[str, str], ...]) -> Any:
+def _open(location: str, options: _Options) -> Any:
     if location.startswith("/"):
         return LocalStore(prefix=location)
     if location.startswith("memory:"):
         return _MEMORY.setdefault(location, MemoryStore())
     settings: dict[str, Any] = dict(options)
+    settings.pop(TRUSTED_ROOTS, None)
     client: Any = _CLIENT | {name: settings.pop(name) for name in _CLIENT_NAMES & settings.keys()}
     if location.startswith("s3:"):
         # some servers answer an exclusive create only to those who ask in this way

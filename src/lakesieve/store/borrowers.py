@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Self
 
+from lakesieve.errors import UnsupportedError
 from lakesieve.format import corrupt, pack, unpack
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def root_storage(storage: Storage, definition: IndexDefinition, root: int) -> St
         root: 0 for its own, ``n`` for the ``n``-th borrowed one.
 
     Raises:
-        UnsupportedError: The borrowed root is in another kind of store.
+        UnsupportedError: The borrowed root is in another kind of store, or not trusted.
     """
     return storage.at(definition.borrowed_roots[root - 1]) if root else storage
 
@@ -144,9 +145,13 @@ def return_unused(storage: Storage, snapshot: Snapshot, needed: Iterable[tuple[i
 
 
 def release_borrowed(storage: Storage, definition: IndexDefinition) -> None:
-    """Take back all notes left with lenders."""
+    """Take back all notes left with lenders, but for places that are not trusted."""
     for root in range(1, len(definition.borrowed_roots) + 1):
-        root_storage(storage, definition, root).delete(note_path(definition.index_uuid))
+        try:
+            lender = root_storage(storage, definition, root)
+        except UnsupportedError:
+            continue
+        lender.delete(note_path(definition.index_uuid))
 
 
 def _by_root(objects: Iterable[tuple[int, str]]) -> dict[int, tuple[str, ...]]:

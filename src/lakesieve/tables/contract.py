@@ -76,6 +76,10 @@ class Table(Protocol):
     def location(self) -> str:
         """Root of the table's own files."""
 
+    @property
+    def file_io(self) -> Mapping[str, str]:
+        """Settings by which the table's own files are reached, where its catalog has them."""
+
     def reload(self) -> None:
         """Look at the table as it is now; ``version`` and ``retained_files`` do so themselves.
 

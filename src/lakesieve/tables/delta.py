@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -48,6 +49,7 @@ class DeltaTable:
     """
 
     format = "delta"
+    file_io: Mapping[str, str] = MappingProxyType({})
 
     def __init__(
         self, spark: SparkSession, name: str, log: Any, entry: Any, *, is_named: bool = True

@@ -1,11 +1,11 @@
-"""With which settings a session's Hadoop reaches a location, as settings of a storage."""
+"""With which settings a session reaches a location, as settings of a storage."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from lakesieve.storage import hadoop_options
+from lakesieve.storage import TRUSTED_ROOTS, StorageOptions
 from lakesieve.tables.janino import as_python
 
 if TYPE_CHECKING:
@@ -13,30 +13,27 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-__all__ = ["SessionOptions", "storage_options"]
+__all__ = ["storage_options"]
 
 
-@dataclass(frozen=True, slots=True)
-class SessionOptions:
-    """Tells with which settings a location is reached; equal ones tell the same.
-
-    Args:
-        conf: Hadoop's settings.
-    """
-
-    conf: Mapping[str, str]
-
-    def __call__(self, location: str) -> dict[str, str]:
-        """Settings for one location."""
-        return hadoop_options(self.conf, location)
-
-
-def storage_options(spark: SparkSession) -> SessionOptions:
+def storage_options(
+    spark: SparkSession, file_io: Mapping[str, str] | None = None
+) -> StorageOptions:
     """Tells with which settings a location is reached: those that Spark's Hadoop has for it.
 
     Args:
-        spark: The session; its settings are read once, here.
+        spark: The session; its settings are read here, and again where a store refuses them.
+        file_io: Properties of a table's own file IO.
     """
+    return StorageOptions(
+        conf=_hadoop_settings(spark),
+        trusted=str(spark.conf.get(f"spark.{TRUSTED_ROOTS}", "")),
+        file_io=file_io or {},
+        source=partial(_hadoop_settings, spark),
+    )
+
+
+def _hadoop_settings(spark: SparkSession) -> dict[str, str]:
     hadoop: Any = spark._jsparkSession.sessionState().newHadoopConf()
     told = as_python(spark, hadoop.getPropsWithPrefix("fs.s3a."))
-    return SessionOptions({f"fs.s3a.{name}": value for name, value in told.items()})
+    return {f"fs.s3a.{name}": value for name, value in told.items()}

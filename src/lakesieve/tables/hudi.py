@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -47,6 +48,7 @@ class HudiTable:
     """
 
     format = "hudi"
+    file_io: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, spark: SparkSession, name: str, *, is_path: bool) -> None:
         self._spark = spark

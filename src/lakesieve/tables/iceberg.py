@@ -15,7 +15,7 @@ from lakesieve.tables.contract import RAW_READ, Column, TableVersion
 from lakesieve.tables.iceberg_copy import copy_table
 from lakesieve.tables.iceberg_schema import columns_of_schema, fields_of_type
 from lakesieve.tables.identity import check_identity
-from lakesieve.tables.janino import JavaSources
+from lakesieve.tables.janino import JavaSources, as_python
 from lakesieve.tables.jobs import own_jobs
 from lakesieve.tables.lines import arrow_of
 from lakesieve.tables.paths import identified, normal_paths
@@ -26,13 +26,20 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["IcebergTable"]
+__all__ = ["IcebergTable", "file_io_of"]
 
 _OPERATED = "org.apache.iceberg.HasTableOperations"
 _BY_FOLDER = "org.apache.iceberg.hadoop.HadoopTableOperations"
 _OPEN_COST = 4 << 10
 _FILES_SCHEMA = pa.schema([("path", pa.string()), ("size", pa.int64()), ("records", pa.int64())])
 _FIELDS = JavaSources("tables/IcebergFields")
+_ACCESS = JavaSources("tables/IcebergAccess")
+
+
+def file_io_of(spark: SparkSession, table: Any) -> dict[str, str]:
+    """Settings of the file IO of Iceberg's own object of a table, as far as they are of S3."""
+    told: dict[str, str] = as_python(spark, _ACCESS.call(spark, "fileIo", table))
+    return told
 
 
 class IcebergTable:
@@ -52,6 +59,11 @@ class IcebergTable:
     def java(self) -> Any:
         """Iceberg's own object, as loaded when this one was made."""
         return self._java
+
+    @property
+    def file_io(self) -> Mapping[str, str]:
+        """Settings of the table's file IO, with credentials that its catalog lends."""
+        return file_io_of(self._spark, self._java)
 
     def _loaded(self) -> Any:
         if self.is_named:

@@ -14,7 +14,10 @@ from lakesieve.tables.contract import Column
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-__all__ = ["columns_of_schema", "fields_of_type"]
+__all__ = ["NAME_MAPPING", "columns_of_schema", "fields_of_type"]
+
+NAME_MAPPING = "schema.name-mapping.default"
+"""The table property with the names by which files without field ids are read."""
 
 _KINDS = {
     "boolean": "boolean",

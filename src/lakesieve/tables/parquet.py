@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
@@ -58,6 +59,7 @@ class ParquetTable:
     """
 
     format = "parquet"
+    file_io: Mapping[str, str] = MappingProxyType({})
     clock: Clock = time
     """The wall's; tests that rewrite no file in the tick in which it was read put in another."""
 

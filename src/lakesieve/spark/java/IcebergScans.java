@@ -98,6 +98,7 @@ public final class IcebergScans implements ScanAdapter {
     m.put("uuid", String.valueOf(table.uuid()));
     boolean appended = scan.getClass().getName().equals(APPENDED);
     m.put("snapshot", appended ? null : String.valueOf(call(scan, "snapshotId")));
+    m.put("file_io", IcebergAccess.fileIo(table));
     m.put("schema", IcebergFields.document(table, (Schema) call(scan, "projection")));
     return m;
   }

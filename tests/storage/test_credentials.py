@@ -1,0 +1,171 @@
+"""Credentials: where they are from, and that refused ones are read again."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING
+
+import pytest
+
+from lakesieve.errors import ErrorKind, StorageError
+from lakesieve.storage import StorageOptions, open_storage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+EXPIRED = b"<Error><Code>ExpiredToken</Code><Message>It has expired.</Message></Error>"
+
+
+class _Store(BaseHTTPRequestHandler):
+    """Knows one access key at a time, and counts what it is asked."""
+
+    key = ""
+    asked: list[str]
+
+    def do_GET(self) -> None:
+        """Answer those who know the key."""
+        told = self.headers.get("Authorization", "")
+        self.asked.append(told)
+        known = f"Credential={self.key}/" in told
+        body = b"held" if known else EXPIRED
+        self.send_response(200 if known else 403)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Last-Modified", "Mon, 01 Jan 2024 00:00:00 GMT")
+        self.send_header("ETag", '"1"')
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - of the base class
+        """Say nothing."""
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[str], tuple[type[_Store], str]]]:
+    """Starts a store that knows a key; tells its handler and its address."""
+    started: list[ThreadingHTTPServer] = []
+
+    def start(key: str) -> tuple[type[_Store], str]:
+        handler = type("Known", (_Store,), {"key": key, "asked": []})
+        server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        started.append(server)
+        return handler, f"http://127.0.0.1:{server.server_address[1]}"
+
+    yield start
+    for server in started:
+        server.shutdown()
+        server.server_close()
+
+
+def _conf(address: str, key: str) -> dict[str, str]:
+    return {
+        "fs.s3a.endpoint": address,
+        "fs.s3a.endpoint.region": "us-east-1",
+        "fs.s3a.access.key": key,
+        "fs.s3a.secret.key": "x",
+        "fs.s3a.path.style.access": "true",
+    }
+
+
+def test_expired_keys_are_read_again(serve: Callable[[str], tuple[type[_Store], str]]) -> None:
+    """Settings that changed since are used once the store refuses those before."""
+    store, address = serve("first")
+    conf = _conf(address, "first")
+    options = StorageOptions(conf=dict(conf), source=lambda: conf)
+    storage = open_storage("s3://b/x", options("s3://b/x"), renew=options.renewed)
+    assert storage.get("a") == b"held"
+
+    store.key = conf["fs.s3a.access.key"] = "second"
+    store.asked.clear()
+    assert storage.child("y").get("a") == b"held"
+    assert len(store.asked) == 2
+    # from then on without a refusal
+    assert storage.child("y").get("a") == b"held"
+    assert len(store.asked) == 3
+    # settings that lead nowhere are refused after one more try
+    store.key = "third"
+    store.asked.clear()
+    with pytest.raises(StorageError) as caught:
+        storage.get("a")
+    assert caught.value.kind is ErrorKind.CREDENTIALS
+    assert len(store.asked) == 2
+
+
+def test_keys_of_the_environment_are_read_again(
+    serve: Callable[[str], tuple[type[_Store], str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So are those of the environment, where the settings have none."""
+    store, address = serve("first")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "first")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x")
+    conf = {name: told for name, told in _conf(address, "").items() if ".key" not in name}
+    storage = open_storage("s3://b/x", StorageOptions(conf=conf)("s3://b/x"))
+    assert storage.get("a") == b"held"
+
+    store.key = "second"
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "second")
+    assert storage.get("a") == b"held"
+
+
+def test_tasks_are_sent_settings_alone(
+    serve: Callable[[str], tuple[type[_Store], str]],
+) -> None:
+    """What tells new settings, such as a session, does not go along with a storage."""
+    _, address = serve("first")
+    lock = threading.Lock()  # like a session, it cannot be sent
+    options = StorageOptions(conf=_conf(address, "first"), source=lambda: {"lock": str(lock)})
+    storage = open_storage("s3://b/x", options("s3://b/x"), renew=options.renewed)
+
+    sent = pickle.loads(pickle.dumps(storage))
+
+    assert sent == storage
+    assert sent.renew is None
+    assert sent.get("a") == b"held"
+
+
+def test_a_machine_is_not_asked_for_keys_where_there_are_some(
+    serve: Callable[[str], tuple[type[_Store], str]],
+) -> None:
+    """With keys no request goes to the metadata service, neither before nor after a refusal."""
+    _, address = serve("first")
+    metadata, other = serve("none")
+    for key in ("first", "wrong"):
+        told = StorageOptions(conf=_conf(address, key))("s3://b/x")
+        storage = open_storage("s3://b/x", told | {"metadata_endpoint": other})
+        if key == "first":
+            assert storage.get("a") == b"held"
+        else:
+            with pytest.raises(StorageError):
+                storage.get("a")
+    assert metadata.asked == []
+
+
+def test_iceberg_settings_fill_what_hadoop_leaves_open() -> None:
+    """Keys are taken together from one place, all else from wherever it is set, Hadoop first."""
+    file_io = {
+        "s3.access-key-id": "i",
+        "s3.secret-access-key": "is",
+        "s3.session-token": "it",
+        "s3.endpoint": "http://iceberg:9000",
+        "s3.path-style-access": "true",
+        "client.region": "eu-west-1",
+        "s3.delete-enabled": "true",
+    }
+    alone = StorageOptions(conf={}).of_table(file_io)
+    assert alone("s3a://b/x") == {
+        "access_key_id": "i",
+        "secret_access_key": "is",
+        "session_token": "it",
+        "endpoint": "http://iceberg:9000",
+        "allow_http": "true",
+        "virtual_hosted_style_request": "false",
+        "region": "eu-west-1",
+    }
+    conf = {"fs.s3a.access.key": "h", "fs.s3a.secret.key": "hs"}
+    both = StorageOptions(conf=conf).of_table(file_io)("s3://b/x")
+    keys = {name: told for name, told in both.items() if name.endswith(("_key", "_id", "_token"))}
+    assert keys == {"access_key_id": "h", "secret_access_key": "hs"}
+    assert both["endpoint"] == "http://iceberg:9000"
+    assert alone("/data/x") == alone("gs://b/x") == {}

@@ -1,0 +1,80 @@
+"""Roots that an index may send its readers to."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lakesieve.errors import UnsupportedError
+from lakesieve.storage import TRUSTED_ROOTS, open_storage
+
+BUCKET = "s3://lake/wh/sales/orders/_lakesieve/id"
+DISK = "/data/wh/sales/orders/_lakesieve/id"
+
+
+def _refused(index: str, other: str, trusted: str = "") -> bool:
+    storage = open_storage(index, {TRUSTED_ROOTS: trusted} if trusted else None)
+    try:
+        return storage.at(other).location != other
+    except UnsupportedError:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("index", "other"),
+    [
+        (BUCKET, "s3://lake/wh/sales/orders/_lakesieve/v"),
+        (BUCKET, "s3://lake/wh/other/copy/_lakesieve/id"),
+        ("s3://lake/sales/orders/_lakesieve/id", "s3://lake/elsewhere/x/_lakesieve/id"),
+        (DISK, "/data/wh/other/copy/_lakesieve/id"),
+        ("/data/orders/_lakesieve/id", "/data/copy/_lakesieve/id"),
+    ],
+)
+def test_a_warehouse_is_trusted(index: str, other: str) -> None:
+    """Indexes share objects within their warehouse, and within their bucket where it is one."""
+    assert not _refused(index, other)
+
+
+@pytest.mark.parametrize(
+    ("index", "other"),
+    [
+        (BUCKET, "s3://lake/private/x/_lakesieve/id"),
+        (BUCKET, "s3://lake/wh-2/x/y/_lakesieve/id"),
+        (BUCKET, "s3://other/wh/sales/orders/_lakesieve/id"),
+        (BUCKET, "s3://lake/wh/../private"),
+        (BUCKET, "s3://lake/wh/%2e%2E/private"),
+        (BUCKET, "s3://lake/wh/x%2f..%2Fprivate"),
+        (BUCKET, "s3://lake/wh/a\\b"),
+        (BUCKET, "s3a://lake/wh/sales/orders/_lakesieve/id"),
+        (BUCKET, "/etc"),
+        (DISK, "/data/wh/../private"),
+        (DISK, "/data/wh/./x"),
+        (DISK, "/etc/x"),
+        (DISK, "/"),
+        (DISK, "data/wh/x"),
+        (DISK, ""),
+        ("/orders/_lakesieve/id", "/etc/x"),
+    ],
+)
+def test_other_places_are_not(index: str, other: str) -> None:
+    """What lies elsewhere, or is spelled so that nobody can tell, is refused."""
+    assert _refused(index, other)
+
+
+def test_a_user_trusts_further_places() -> None:
+    """A setting names them, with blanks in their names where there are some."""
+    trusted = "s3a://other/shared indexes/ , /data"
+    assert not _refused(BUCKET, "s3://other/shared indexes/x", trusted)
+    assert not _refused("/wh/db/t/_lakesieve/id", "/data/x", trusted)
+    assert _refused(BUCKET, "s3://other/shared indexes-2", trusted)
+    assert _refused(BUCKET, "s3://other/shared indexes/../x", trusted)
+
+
+@given(st.text(alphabet="./%2eEfF\\ab", max_size=12))
+def test_no_spelling_leads_out(steps: str) -> None:
+    """Whatever follows the warehouse, a place that is taken lies below it."""
+    other = f"/data/wh/{steps}"
+    if not _refused(DISK, other):
+        assert ".." not in other.split("/")
+        assert "%2e" not in other.lower()
