@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -161,3 +161,49 @@ def test_own_jobs_are_described(spark: SparkSession, folder: Path) -> None:
     assert context.getLocalProperty("lakesieve.own") is None
     for name in ("spark.jobGroup.id", "spark.job.description"):
         context.setLocalProperty(name, None)  # type: ignore[arg-type]
+
+
+def _described(spark: SparkSession, since: int) -> set[str | None]:
+    """Descriptions of the jobs that were started after one."""
+    context: Any = spark.sparkContext
+    context._jsc.sc().listenerBus().waitUntilEmpty()
+    jobs = context._jsc.sc().statusStore().jobsList(None)
+    listed = (jobs.apply(at) for at in range(jobs.size()))
+    found = [job for job in listed if job.jobId() > since]
+    return {job.description().get() if job.description().isDefined() else None for job in found}
+
+
+def _last_job(spark: SparkSession) -> int:
+    context: Any = spark.sparkContext
+    context._jsc.sc().listenerBus().waitUntilEmpty()
+    jobs = context._jsc.sc().statusStore().jobsList(None)
+    return max((jobs.apply(at).jobId() for at in range(jobs.size())), default=-1)
+
+
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+def test_jobs_say_how_many_files_they_read(
+    enabled: SparkSession, folder: Path, adaptive: str
+) -> None:
+    """Spark's UI shows files before and after for a pruned query, and for no other one."""
+    spark = enabled
+    context: Any = spark.sparkContext
+    spark.conf.set("spark.sql.adaptive.enabled", adaptive)
+    told = f"lakesieve reads 1 of 2 data files of {TABLE} (index k)"
+    since = _last_job(spark)
+    spark.sql(QUERY).collect()
+    assert _described(spark, since) == {told}
+    # it ends with its query
+    assert context.getLocalProperty("spark.job.description") is None
+    since = _last_job(spark)
+    spark.sql(f"SELECT * FROM {TABLE}").collect()
+    spark.sql(f"SELECT a.k FROM ({QUERY}) a JOIN {TABLE} b ON a.k = b.k + 1").collect()
+    context.parallelize([1], 1).count()
+    assert {None, told} <= _described(spark, since)
+
+    context.setJobDescription("my own")
+    since = _last_job(spark)
+    spark.sql(QUERY).collect()
+    assert _described(spark, since) == {"my own"}
+    assert context.getLocalProperty("spark.job.description") == "my own"
+    context.setLocalProperty("spark.job.description", None)
+    spark.conf.set("spark.sql.adaptive.enabled", "false")

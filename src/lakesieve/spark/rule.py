@@ -43,11 +43,12 @@ _BASE = (
     ),
 )
 # one class a compilation unit, each may use those before it
+_RULE_NAMES = ("FileOrdinals", "PlanningTime", "JobNotes", "ScanReport", "PruningRule")
 _RULE = (
     *_BASE,
     *(f"spark/{n}" for n in ("CatalystJson", "Replacement", "KeyValues", "ReachedScan")),
     *(f"spark/{n}" for n in ("JoinSide", "JoinKeys")),
-    *(f"spark/{n}" for n in ("FileOrdinals", "PlanningTime", "ScanReport", "PruningRule")),
+    *(f"spark/{n}" for n in _RULE_NAMES),
 )
 _FILES = (*_RULE, "spark/FileRelations", "spark/KeptFileIndex")
 _ADAPTERS = {

@@ -41,6 +41,7 @@ public final class ScanReport {
       Arrays.asList(new Object[] {"LocalRelation", "OneRowRelation", "Range"});
 
   private final ObjectMapper json = new ObjectMapper();
+  private final JobNotes notes = new JobNotes();
   private List rows = new ArrayList();
   private Object query;
   private volatile String text = "[]";
@@ -53,6 +54,7 @@ public final class ScanReport {
   public synchronized void begin(LogicalPlan plan) {
     if (property(OWN) != null) return;
     Object now = running();
+    if (!isSame(now)) this.notes.clear();
     if (isSame(now) || !(CHANGES.contains(name(plan)) || reads(plan))) return;
     clear();
     this.query = now;
@@ -74,6 +76,7 @@ public final class ScanReport {
     for (int i = 0; i < told.size() && this.rows.size() < ROWS; i++) {
       if (!has(told.get(i))) this.rows.add(told.get(i));
     }
+    this.notes.tell(this.rows);
     try {
       this.text = this.json.writeValueAsString(this.rows);
     } catch (Exception e) {
