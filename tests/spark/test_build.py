@@ -17,6 +17,7 @@ from lakesieve.errors import (
     UnsupportedError,
 )
 from lakesieve.spark import build, stages
+from lakesieve.tables.iceberg import IcebergTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -408,3 +409,32 @@ def test_a_place_that_cannot_be_written(spark: SparkSession, table: str, tmp_pat
     with pytest.raises(StorageError) as caught:
         ls.create_index(table, ["k"], spark=spark, location=str(tmp_path / "file"))
     assert caught.value.kind is ErrorKind.READ_ONLY
+
+
+def test_partitions_that_iceberg_cannot_tell_apart(spark: SparkSession, table: str) -> None:
+    """A table of format version 1 whose files Iceberg itself cannot list is refused in a line."""
+    spark.sql(
+        f"CREATE TABLE {table} (id BIGINT, a STRING, b STRING) USING iceberg PARTITIONED BY (a) "
+        "TBLPROPERTIES ('format-version' = '1')"
+    )
+    spark.sql(f"INSERT INTO {table} VALUES (1, 'a', 'b')")
+    index = ls.create_index(table, ["id"], spark=spark)
+    jvm: Any = spark._jvm
+    java: Any = IcebergTable(spark, table).java
+    specs = jvm.org.apache.iceberg.PartitionSpec
+    before = java.operations().current()
+    # as writers of old did, which began to count anew with each set of partition fields
+    after = before.updatePartitionSpec(specs.builderFor(java.schema()).identity("b").build())
+    java.operations().commit(before, after)
+    spark.sql(f"REFRESH TABLE {table}")
+
+    for act in (
+        lambda: ls.create_index(table, ["a"], spark=spark),
+        index.refresh,
+        index.compact,
+        lambda: index.files("id = 1"),
+        lambda: ls.find_files(table, "id = 1", spark=spark),
+    ):
+        with pytest.raises(UnsupportedError, match="cannot list the files of") as caught:
+            act()
+        assert "CREATE TABLE" in caught.value.hint

@@ -31,6 +31,7 @@ __all__ = ["IcebergTable", "file_io_of"]
 _OPERATED = "org.apache.iceberg.HasTableOperations"
 _BY_FOLDER = "org.apache.iceberg.hadoop.HadoopTableOperations"
 _OPEN_COST = 4 << 10
+_CONFLICTING = re.compile(r"Conflicting partition fields: \[[^\]\n]*\]")
 _FILES_SCHEMA = pa.schema([("path", pa.string()), ("size", pa.int64()), ("records", pa.int64())])
 _FIELDS = JavaSources("tables/IcebergFields")
 _ACCESS = JavaSources("tables/IcebergAccess")
@@ -168,9 +169,9 @@ class IcebergTable:
                 .option("versionAsOf", version.id)
                 .load(self.name + suffix)
             )
-        rows = loaded.where("content = 0").selectExpr(
-            "file_path AS path", "file_size_in_bytes AS size", "record_count AS records"
-        )
+            rows = loaded.where("content = 0").selectExpr(
+                "file_path AS path", "file_size_in_bytes AS size", "record_count AS records"
+            )
         with own_jobs(self._spark, f"lakesieve: list the files of {self.name}"):
             return identified(arrow_of(rows).cast(_FILES_SCHEMA))
 
@@ -199,9 +200,11 @@ class IcebergTable:
         if self._java.currentSnapshot() is None and not self._java.refs().size():
             return _FILES_SCHEMA.empty_table().column("path")
         suffix = ".all_data_files" if self.is_named else "#all_data_files"
-        loaded = self._spark.read.format("iceberg").load(self.name + suffix)
+        with self._partitioned():
+            loaded = self._spark.read.format("iceberg").load(self.name + suffix)
+            rows = loaded.selectExpr("file_path AS path").distinct()
         with own_jobs(self._spark, f"lakesieve: list the files of {self.name}"):
-            paths = arrow_of(loaded.selectExpr("file_path AS path").distinct()).column("path")
+            paths = arrow_of(rows).column("path")
         return normal_paths(paths)
 
     def references(self) -> list[str]:
@@ -231,7 +234,7 @@ class IcebergTable:
             reader = reader.option("versionAsOf", str(version.id))
         with self._readable(version):
             loaded = reader.load(self.name)
-        return loaded.select(*keys_of(columns), F.col("_file").alias("file"))
+            return loaded.select(*keys_of(columns), F.col("_file").alias("file"))
 
     def _has_own_schema(self, version: TableVersion) -> bool:
         """Whether a version is read under the schema that its snapshot was written with.
@@ -257,6 +260,28 @@ class IcebergTable:
         return False
 
     @contextmanager
+    def _partitioned(self) -> Iterator[None]:
+        """What Iceberg says of a table whose partitions it cannot tell apart, as one of our errors.
+
+        Tables of format version 1 may number different partition fields alike; their metadata
+        tables, and their columns such as ``_file``, cannot be read.
+        """
+        from py4j.protocol import Py4JJavaError
+
+        try:
+            yield
+        except Py4JJavaError as error:
+            told = _CONFLICTING.search(str(error))
+            if told is None:
+                raise
+            raise UnsupportedError(
+                f"Iceberg cannot list the files of {self.name}: {told[0]}.",
+                kind=ErrorKind.UNSUPPORTED_TABLE,
+                hint="A table of format version 1 gave one number to several partition fields; "
+                "copy it into a new table: CREATE TABLE ... AS SELECT.",
+            ) from error
+
+    @contextmanager
     def _readable(self, version: TableVersion) -> Iterator[None]:
         """What Spark says of a table that has columns it knows no type for, as one of our errors.
 
@@ -265,7 +290,8 @@ class IcebergTable:
         from pyspark.errors import UnsupportedOperationException
 
         try:
-            yield
+            with self._partitioned():
+                yield
         except UnsupportedOperationException as error:
             told = str(error).splitlines()[0]
             culprits = fields_of_type(version.schema, set(re.findall(r"\w+", told)))
