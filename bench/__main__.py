@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import lakesieve as ls
-from bench import build, many_files, refresh
+from bench import build, many_files, memory, refresh
 from bench.deletes import suite as deletes
 from bench.measure import finish, scratch_folder
 
@@ -20,6 +20,7 @@ SUITES = {
     "many_files": many_files.run,
     "build": build.run,
     "refresh": refresh.run,
+    "memory": memory.run,
     "deletes": deletes.run,
 }
 

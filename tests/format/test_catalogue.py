@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import io
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -16,6 +17,7 @@ from lakesieve.errors import CorruptIndexError
 from lakesieve.format import (
     CATALOGUE_SCHEMA,
     CatalogueEntry,
+    catalogue_id,
     decode_catalogue,
     encode_catalogue,
     read_origin,
@@ -112,3 +114,27 @@ def test_columns_that_nobody_asked_for_are_refused() -> None:
         data, entry = _bomb(["a"], **columns)
         with pytest.raises(CorruptIndexError):
             decode_catalogue(data, entry)
+
+
+@given(paths, st.integers(0, 3), st.sampled_from([pa.string(), pa.large_string()]))
+def test_one_list_of_paths_has_one_name(files: list[str], cut: int, kind: pa.DataType) -> None:
+    """However paths lie in memory, a catalogue of the same paths in their order is the same."""
+    whole = pa.array(files, kind)
+    padded = pa.array(["x" * 7, *files, "y"], kind).slice(1, len(files))
+    parts = pa.chunked_array([whole[:cut], whole[cut:]], kind)
+    joined = "".join(files).encode()
+    ends = np.cumsum([0, *(len(name.encode()) for name in files)]).astype("<i8")
+    told = hashlib.sha256(ends.tobytes() + joined).hexdigest()[:40]
+
+    assert {catalogue_id(one) for one in (whole, padded, parts)} == {told}
+
+
+def test_some_columns_are_read_alone() -> None:
+    """Flags are read without the paths, under the same checksum."""
+    table = _catalogue(["a", "b", "c"])
+    data, entry = encode_catalogue(table)
+
+    names = ["has_null", "has_value"]
+    assert decode_catalogue(data, entry, names).equals(table.select(names))
+    with pytest.raises(CorruptIndexError):
+        decode_catalogue(data[:-1] + b"x", entry, names)

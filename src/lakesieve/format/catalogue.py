@@ -69,21 +69,33 @@ def catalogue_id(paths: pa.ChunkedArray | pa.Array) -> str:
         paths: Strings, without nulls.
     """
     chunks = paths.chunks if isinstance(paths, pa.ChunkedArray) else [paths]
-    joined = pa.concat_arrays([chunk.cast(pa.large_binary()) for chunk in chunks] or [_NO_PATHS])
-    _, offsets, data = joined.buffers()
-    ends = np.frombuffer(offsets, "<i8", len(joined) + 1, 8 * joined.offset) if offsets else _ZERO
-    digest = hashlib.sha256((ends - ends[0]).astype("<i8").tobytes())
-    if data is not None:
-        digest.update(memoryview(data)[ends[0] : ends[-1]])
+    digest = hashlib.sha256(np.zeros(1, "<i8").tobytes())
+    end = 0
+    for chunk in chunks:
+        ends = _offsets(chunk)
+        digest.update((ends[1:] - ends[0] + end).astype("<i8").tobytes())
+        end += int(ends[-1] - ends[0])
+    for chunk in chunks:
+        ends, data = _offsets(chunk), chunk.buffers()[2]
+        if data is not None:
+            digest.update(memoryview(data)[ends[0] : ends[-1]])
     return digest.hexdigest()[:40]
+
+
+def _offsets(texts: pa.Array) -> np.ndarray:
+    """Where the texts begin and end in their buffer, int64."""
+    offsets = texts.buffers()[1]
+    if offsets is None:
+        return np.zeros(1, np.int64)
+    kind = "<i8" if pa.types.is_large_string(texts.type) else "<i4"
+    size = np.dtype(kind).itemsize
+    return np.frombuffer(offsets, kind, len(texts) + 1, size * texts.offset).astype(np.int64)
 
 
 _DECODED_ROWS = 1 << 16
 # paths of one folder take a tenth, and ones that differ in a number a hundredth of their length
 _MOST_TIMES = 1_000
 _LEAST_DECODED = 16 << 20
-_NO_PATHS = pa.array([], pa.large_binary())
-_ZERO = np.zeros(1, np.int64)
 
 
 def encode_catalogue(
@@ -177,21 +189,32 @@ def _origin(told: bytes, entry: CatalogueEntry) -> Origin:
         raise corrupt(entry.path, f"it does not say where it is from ({error})") from error
 
 
-def decode_catalogue(data: bytes, entry: CatalogueEntry) -> pa.Table:
+def decode_catalogue(
+    data: bytes, entry: CatalogueEntry, columns: Sequence[str] | None = None
+) -> pa.Table:
     """Check and read a catalogue.
+
+    Args:
+        data: Its bytes.
+        entry: What the commit says of it.
+        columns: Those to decode; all by default.
 
     Raises:
         CorruptIndexError: The bytes are not those that were written.
     """
     if hashlib.sha256(data).hexdigest() != entry.sha256:
         raise corrupt(entry.path, "it fails the checksum")
-    table = _table(data, entry.path, files=entry.files)
+    table = _table(data, entry.path, files=entry.files, columns=columns)
+    if "path" not in table.column_names:
+        return table
     if catalogue_id(table.column("path")) != entry.id:
         raise corrupt(entry.path, "it holds other files")
     return table
 
 
-def _table(data: bytes, path: str, *, files: int | None) -> pa.Table:
+def _table(
+    data: bytes, path: str, *, files: int | None, columns: Sequence[str] | None = None
+) -> pa.Table:
     """Decode a catalogue part by part, so that a lie about its size costs little."""
     most = max(_LEAST_DECODED, _MOST_TIMES * len(data))
     parts: list[pa.RecordBatch] = []
@@ -204,13 +227,15 @@ def _table(data: bytes, path: str, *, files: int | None) -> pa.Table:
             raise corrupt(path, "it holds other files")
         if told.num_columns > 2 * len(CATALOGUE_SCHEMA.names) or sum(groups) > most:
             raise corrupt(path, "it claims more than it can hold")
-        for batch in stored.iter_batches(_DECODED_ROWS):
+        names = list(columns or CATALOGUE_SCHEMA.names)
+        stored_as = pa.schema([field for field in stored.schema_arrow if field.name in names])
+        for batch in stored.iter_batches(_DECODED_ROWS, columns=names):
             size += batch.nbytes
             if size > most:
                 raise corrupt(path, f"it has more than {most} bytes when it is decoded")
             parts.append(batch)
-        schema = stored.schema_arrow.remove_metadata()
-        return pa.Table.from_batches(parts, schema).cast(CATALOGUE_SCHEMA)
+        wanted = pa.schema([field for field in CATALOGUE_SCHEMA if field.name in names])
+        return pa.Table.from_batches(parts, stored_as).cast(wanted)
     except CorruptIndexError:
         raise
     except (pa.ArrowException, OSError, ValueError) as error:

@@ -50,6 +50,8 @@ _RULE = (
     *(f"spark/{n}" for n in ("JoinSide", "JoinKeys")),
     *(f"spark/{n}" for n in _RULE_NAMES),
 )
+# paths that are sent to the rule at once
+_SELECTED = 10_000
 _FILES = (*_RULE, "spark/FileRelations", "spark/KeptFileIndex")
 _ADAPTERS = {
     "iceberg": (
@@ -166,7 +168,9 @@ class InstalledRule:
         name = ""
         if paths is not None:
             name = uuid.uuid4().hex
-            self._rule.select(name, "\n".join(paths.to_pylist()))
+            for start in range(0, max(len(paths), 1), _SELECTED):
+                some = paths.slice(start, _SELECTED).to_pylist()
+                self._rule.select(name, "\0".join(some))
         with self._lock:
             self._raw_reads += 1
         try:

@@ -91,7 +91,7 @@ class IndexParts:
         """
 
         def make() -> tuple[pa.Table, int]:
-            table = self._decoded(entry).select(["has_null", "has_value"])
+            table = self._decoded(entry, ["has_null", "has_value"])
             return table, table.nbytes + 500
 
         flags: pa.Table = self._cache.get(self._key(entry, "flags"), make)
@@ -112,10 +112,10 @@ class IndexParts:
         def make() -> tuple[np.ndarray, int]:
             sha256 = hashlib.sha256
             found = bytearray()
-            for batch in self._decoded(entry).select(["path"]).to_batches(_DIGESTED):
+            for batch in self._decoded(entry, ["path"]).to_batches(_DIGESTED):
                 for path in batch.column(0).cast(pa.binary()).to_pylist():
                     found += sha256(secret + path).digest()[:DIGEST_BYTES]
-            return np.frombuffer(bytes(found), np.uint8), len(found) + 500
+            return np.frombuffer(found, np.uint8), len(found) + 500
 
         digests: np.ndarray = self._cache.get(self._key(entry, "digests"), make)
         return digests
@@ -128,11 +128,11 @@ class IndexParts:
         storage = self._roots[entry.root]
         return (storage.location, entry.path, storage.stamp(entry.path), part)
 
-    def _decoded(self, entry: CatalogueEntry) -> pa.Table:
-        """A catalogue that is not kept, but taken from memory where it is there for its paths."""
+    def _decoded(self, entry: CatalogueEntry, columns: Sequence[str]) -> pa.Table:
+        """Columns of a catalogue that is not kept, but taken from memory where it is there."""
         if self._key(entry, "catalogue") in self._cache:
-            return self.catalogue(entry)
-        return decode_catalogue(self._roots[entry.root].get(entry.path), entry)
+            return self.catalogue(entry).select(columns)
+        return decode_catalogue(self._roots[entry.root].get(entry.path), entry, columns)
 
     def segment(self, entry: SegmentEntry) -> OpenedSegment:
         """A segment with its footer."""

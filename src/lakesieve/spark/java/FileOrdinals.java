@@ -15,16 +15,6 @@ public final class FileOrdinals {
   private static final LinkedHashMap CATALOGUES = new LinkedHashMap(16, 0.75f, true);
   private static long held = 0;
 
-  /** The paths of a selection, a line each. */
-  public static HashMap of(String joined) {
-    HashMap ordinals = new HashMap();
-    if (joined.length() > 0) {
-      String[] paths = joined.split("\n", -1);
-      for (int i = 0; i < paths.length; i++) ordinals.put(paths[i], new Integer(i));
-    }
-    return ordinals;
-  }
-
   /** Those that are there, by their names. */
   public static synchronized Map known() {
     return new HashMap(CATALOGUES);

@@ -220,10 +220,13 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
     if (news) this.report.tell(report);
   }
 
-  /** Name some files, for raw reads of them alone. */
+  /** Name more files of a selection, U+0000 between two, for raw reads of them alone. */
   public void select(String name, String joined) {
     synchronized (this.selections) {
-      this.selections.put(name, FileOrdinals.of(joined));
+      HashMap files = (HashMap) this.selections.get(name);
+      if (files == null) this.selections.put(name, files = new HashMap());
+      String[] paths = joined.split("\0", -1);
+      for (int i = 0; i < paths.length; i++) files.put(paths[i], Boolean.TRUE);
     }
   }
 

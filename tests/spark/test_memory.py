@@ -1,0 +1,43 @@
+"""What planning holds of an index's data files is bounded, and grows by new ones alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.depth import depth
+
+from bench import memory
+from lakesieve.spark import rule
+from lakesieve.store import shared_cache
+from lakesieve.tables.janino import JavaSources
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+PATHS = depth("PATHS", test=50_000, soak=1_000_000)
+REFRESHES = depth("REFRESHES", test=3, soak=50)
+_LAST = rule._RULE.index("spark/FileOrdinals") + 1
+_HELD = JavaSources(*rule._RULE[:_LAST])
+
+
+def _held(spark: SparkSession) -> int:
+    """Bytes of indexes in Python and in the JVM."""
+    return shared_cache().held + int(_HELD.call(spark, "bytes"))
+
+
+def test_little_is_held_of_each_file(spark: SparkSession, tmp_path: Path) -> None:
+    """Some dozens of bytes a data file, and nothing anew for those that were known."""
+    rule.installed_rule(spark)
+    known = _held(spark)
+    figures = memory.run(spark, tmp_path, paths=PATHS, refreshes=REFRESHES, queries=4 * REFRESHES)
+    first = next(figures)
+    files = PATHS + REFRESHES * memory.REFRESHED
+    held = _held(spark) - known
+    told = dict(first.details)
+
+    assert told["paths"] == str(files)
+    assert held < 80 * files + REFRESHES * 10_000
+    assert first.holds
+    assert next(figures).holds
