@@ -92,3 +92,21 @@ def test_unknown_files_are_read(
     assert done.scanned_files == FILES
     assert [reason.code for reason in done.reasons] != [ReasonCode.INDEX_USED]
     assert stock_rows(spark, table) == expected
+
+
+def test_a_name_mapping_leaves_the_search_to_all_files(
+    spark: SparkSession, table: str, made: EqualityDeletes
+) -> None:
+    """Where files may be read by their columns' names, no index by field id narrows the search."""
+    ls.create_index(table, ["k"], spark=spark)
+    mapping = '[{"field-id": 1, "names": ["k"]}]'
+    spark.sql(
+        f"ALTER TABLE {table} SET TBLPROPERTIES ('schema.name-mapping.default' = '{mapping}')"
+    )
+    made.delete(["k"], [[26]])
+    expected = stock_rows(spark, table)
+    done = ls.deletes.convert(table, spark=spark)
+
+    assert done.scanned_files == FILES
+    assert [reason.code for reason in done.reasons] == [ReasonCode.SCAN_UNSUPPORTED]
+    assert stock_rows(spark, table) == expected
