@@ -11,6 +11,7 @@ from tests.store.samples import DEFINITION, batch
 
 from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError
 from lakesieve.index import Index, IndexRegistry
+from lakesieve.index import registry as registry_module
 from lakesieve.storage import open_storage
 from lakesieve.store import Changes, IndexStore, clone
 
@@ -110,6 +111,22 @@ def test_the_registry_follows_the_log(storage: Storage, tmp_path: Path) -> None:
 
     assert [told and told[0] for told in (first, second, third)] == [1, 2, 0]
     assert len({told and told[1] for told in (first, second, third)}) == 3
+
+
+def test_the_registry_keeps_few_of_many_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of many tables' indexes the latest are kept open, and the others are found all the same."""
+    monkeypatch.setattr(registry_module, "_MOST_OPENED", 3)
+    registry = IndexRegistry()
+    for number in range(6):
+        place = open_storage(str(tmp_path / str(number))).child("_lakesieve").child("k")
+        IndexStore(place).create(DEFINITION, batch(place, 0, "create"))
+
+    for number in (0, 1, 2, 3, 4, 5, 0, 5):
+        found, _ = registry.indexes(str(tmp_path / str(number)), "t")
+        assert [one.definition.name for one in found] == ["k"]
+    assert len(registry._entries) == 3
 
 
 def test_a_handle_leaves_another_tables_index_alone(storage: Storage) -> None:

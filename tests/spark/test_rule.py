@@ -141,3 +141,20 @@ def test_sessions_have_a_rule_each_in_one_application(
     assert [one.experimental().extraOptimizations().size() for one in jvm_sessions] == [1, 1]
     assert len(left) == 2
     assert {key[0] for key in left} == {spark.sparkContext.applicationId}
+
+
+def test_sessions_that_skip_nothing_leave_little_behind(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An application that makes sessions for ever keeps the rules of those that skip files."""
+    monkeypatch.setattr(rules, "_RULES", {})
+    monkeypatch.setattr(rules, "_MOST_IDLE", 2)
+    skipping = [spark.newSession() for _ in range(2)]
+    for session in skipping:
+        installed_rule(session).enable((), _no_settings)
+    kept = [installed_rule(session) for session in skipping]
+    for _ in range(6):
+        installed_rule(spark.newSession())
+
+    assert len(rules._RULES) <= 2 + 2 + 1
+    assert [installed_rule(session) for session in skipping] == kept

@@ -73,6 +73,8 @@ _ADAPTERS = {
 }
 _JOINS = (*_ADAPTERS["iceberg"][1], "deletes/DeleteMemory", "spark/DeleteJoins")
 # by application and session
+# rules of sessions that do not skip files, which are kept for what they may still report
+_MOST_IDLE = 64
 _RULES: dict[tuple[str, str], InstalledRule] = {}
 _LOCK = threading.Lock()
 
@@ -117,6 +119,11 @@ class InstalledRule:
     def active(self) -> bool:
         """True while the rule prunes scans."""
         return self._enabled or bool(self._commands)
+
+    @property
+    def is_idle(self) -> bool:
+        """True while the session has no use for the rule."""
+        return not self.active and not self._raw_reads
 
     def enable(self, locations: Iterable[str], options: StorageOptions) -> None:
         """Prune scans from now on.
@@ -240,6 +247,9 @@ def installed_rule(spark: SparkSession) -> InstalledRule:
             del _RULES[key]
         key = (application, str(spark._jsparkSession.sessionUUID()))
         if key not in _RULES:
+            # sessions that came and went without a trace
+            for idle in [key for key, rule in _RULES.items() if rule.is_idle][:-_MOST_IDLE]:
+                del _RULES[idle]
             _RULES[key] = _made(spark)
         return _RULES[key]
 

@@ -64,6 +64,9 @@ class JavaSources:
         jvm: Any = spark._jvm
         loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
         with _LOCK:
+            # a process has one application at a time: those before it were stopped
+            for other in [known for known in _LOADERS if known[0] != application]:
+                del _LOADERS[other]
             key: tuple[str, ...] = (application,)
             for file in self._files:
                 key = (*key, str(file))
