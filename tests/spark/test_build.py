@@ -438,3 +438,28 @@ def test_partitions_that_iceberg_cannot_tell_apart(spark: SparkSession, table: s
         with pytest.raises(UnsupportedError, match="cannot list the files of") as caught:
             act()
         assert "CREATE TABLE" in caught.value.hint
+
+
+def test_indexes_that_cover_different_files(
+    spark: SparkSession, table: str, both: Callable[[str], tuple[int, int]]
+) -> None:
+    """A file that one index has not seen is judged by the other alone, in AND and in OR."""
+    spark.sql(f"CREATE TABLE {table} (a BIGINT, b BIGINT) USING iceberg")
+    for start in (0, 40):
+        rows = spark.range(0, 40, 1, 2).selectExpr(f"{start} + id * 31 % 40 AS a", "id % 8 AS b")
+        rows.writeTo(table).append()
+        # the first index has the first two files, the second all four
+        ls.create_index(table, ["a" if start == 0 else "b"], spark=spark)
+    spark.range(0, 40, 1, 2).selectExpr("id * 31 % 40 AS a", "id % 8 AS b").writeTo(table).append()
+
+    read = {
+        where: both(f"SELECT * FROM {table} WHERE {where}")[1]
+        for where in (
+            "a = 7 AND b = 1",
+            "a = 47 AND b = 1",
+            "a = 47 AND b = 100",
+            "a = 7 OR b = 100",
+            "(a = 47 AND b = 1) OR (a = 7 AND b = 100)",
+        )
+    }
+    assert read["a = 47 AND b = 100"] <= 2
