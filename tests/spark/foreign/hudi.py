@@ -19,6 +19,9 @@ class HudiStory(Story):
     """A Hudi table that others write, with partition values in the files or only in the folders."""
 
     format = "hudi"
+    # by statistics of columns it leaves out files for LIKE 'k1%' whose values begin before and end
+    # behind that
+    own_skipping = "hoodie.enable.data.skipping"
 
     def make(self) -> None:
         self.location = self.folder / "data"
@@ -43,6 +46,9 @@ class HudiStory(Story):
                 ("false", "false", "true")
             ),
         }
+        if self.partition is not None and self.partition.kind != "string":
+            # Hudi takes folders alone for strings, and then refuses the next write
+            self.settings["hoodie.datasource.write.drop.partition.columns"] = "false"
         self.told.append(str(self.settings))
         for _ in range(self.drawn.choice((2, 3))):
             self._insert()
