@@ -25,7 +25,7 @@ _DEFAULTS = {"int": 5, "string": "ab", "char": "ab", "varchar": "ab"}
 
 def folder_of(name: str, value: Any) -> str:
     """The folder of a partition, as Hive spells it."""
-    text = _NULL if value is None else str(value)
+    text = _NULL if value is None or value == "" else str(value)
     return f"{name}=" + "".join(f"%{ord(c):02X}" if c in _ESCAPED else c for c in text)
 
 
