@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import io
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +24,10 @@ from lakesieve.format import (
     encode_catalogue,
     read_origin,
 )
+from lakesieve.format.pages import claimed_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 paths = st.lists(st.text(min_size=1, max_size=30), min_size=1, max_size=20, unique=True)
 
@@ -97,6 +103,115 @@ def test_a_catalogue_that_expands_without_end_is_refused() -> None:
         read_origin(data, entry.path)
     assert pa.total_allocated_bytes() <= before
     assert pa.default_memory_pool().max_memory() == pool_before
+
+
+@contextlib.contextmanager
+def _most_memory() -> Iterator[list[int]]:
+    """Tells afterwards how many bytes Arrow had at most."""
+    before = pa.default_memory_pool()
+    pool = pa.proxy_memory_pool(before)
+    told: list[int] = []
+    pa.set_memory_pool(pool)
+    try:
+        yield told
+    finally:
+        pa.set_memory_pool(before)
+        told.append(pool.max_memory())
+
+
+def _signed(data: bytes, files: int) -> CatalogueEntry:
+    """What a commit would say of a catalogue, with the checksum of its bytes."""
+    _, entry = encode_catalogue(_catalogue(["a"]))
+    digest = hashlib.sha256(data).hexdigest()
+    path = f"files/{digest[:40]}.parquet"
+    return dataclasses.replace(entry, path=path, size=len(data), sha256=digest, files=files)
+
+
+def _repeated(name: str, rows: int, **options: Any) -> bytes:
+    """A catalogue of one path again and again."""
+    sink = io.BytesIO()
+    ones, flags = pa.array(np.ones(rows, np.int64)), pa.array(np.ones(rows, bool))
+    paths = pa.DictionaryArray.from_arrays(np.zeros(rows, np.int32), pa.array([name]))
+    if not options.get("use_dictionary", True):
+        paths = paths.cast(pa.string())
+    columns = dict(zip(CATALOGUE_SCHEMA.names, [paths, ones, ones, flags, flags], strict=True))
+    pq.write_table(pa.table(columns), sink, compression="zstd", **options)
+    return sink.getvalue()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"store_schema": False},
+        {"store_schema": True},
+        {"use_dictionary": False, "column_encoding": {"path": "DELTA_BYTE_ARRAY"}},
+    ],
+    ids=["dictionary", "arrow-dictionary", "prefixes"],
+)
+def test_a_path_that_repeats_without_end_is_refused(options: dict[str, Any]) -> None:
+    """Pages of a few kilobytes that name one long path again and again take little memory."""
+    rows = 20_000
+    data = _repeated("x" * 20_000, rows, **options)
+    entry = _signed(data, rows)
+    assert len(data) < 20_000
+
+    with _most_memory() as most:
+        with pytest.raises(CorruptIndexError):
+            decode_catalogue(data, entry)
+        with pytest.raises(CorruptIndexError):
+            read_origin(data, entry.path)
+    assert most[0] < 64 << 20
+
+
+def _varint(number: int, length: int) -> bytes:
+    """A number of Thrift's compact protocol in so many bytes."""
+    number = 2 * number
+    parts = [number >> 7 * place & 127 for place in range(length)]
+    return bytes([*(part | 128 for part in parts[:-1]), parts[-1]])
+
+
+def test_what_the_footer_claims_is_not_believed() -> None:
+    """The pages' own headers tell what they take, so that a footer cannot say that it is less."""
+    data, entry = _bomb([f"{at:08d}" + "x" * 60_000 for at in range(1_500)])
+    group = pq.read_metadata(io.BytesIO(data)).row_group(0)
+    for claim in (group.column(0).total_uncompressed_size, group.total_byte_size):
+        assert _varint(claim, 4) in data
+        data = data.replace(_varint(claim, 4), _varint(9_000, 4))
+    assert pq.read_metadata(io.BytesIO(data)).row_group(0).total_byte_size == 9_000
+
+    with _most_memory() as most, pytest.raises(CorruptIndexError, match="more than it can hold"):
+        decode_catalogue(data, _signed(data, entry.files))
+    assert most[0] < 1 << 20
+
+
+@given(paths, st.data())
+def test_pages_are_found_as_arrow_finds_them(files: list[str], data: st.DataObject) -> None:
+    """Whatever pages a writer makes are counted, and harmed headers end in an error or a count."""
+    sink = io.BytesIO()
+    pq.write_table(
+        _catalogue(files),
+        sink,
+        compression=data.draw(st.sampled_from(["zstd", "none", "snappy"])),
+        use_dictionary=data.draw(st.booleans()),
+        data_page_version=data.draw(st.sampled_from(["1.0", "2.0"])),
+        row_group_size=data.draw(st.integers(1, 20)),
+        data_page_size=data.draw(st.integers(1, 200)),
+        write_batch_size=1,
+    )
+    stored = sink.getvalue()
+    told = pq.read_metadata(io.BytesIO(stored))
+    columns = [told.row_group(g).column(c) for g in range(told.num_row_groups) for c in range(5)]
+
+    assert decode_catalogue(stored, _signed(stored, len(files)), ["size"]).num_rows == len(files)
+    claimed = sum(claimed_bytes(stored, told).values())
+    # the footer counts the headers, too
+    assert claimed <= sum(one.total_uncompressed_size for one in columns) + len(stored)
+    assert claimed >= sum(8 for _ in files)
+    harmed = bytearray(stored)
+    for place in data.draw(st.lists(st.integers(4, told.row_group(0).column(4).data_page_offset))):
+        harmed[place] ^= data.draw(st.integers(1, 255))
+    with contextlib.suppress(ValueError):
+        assert claimed_bytes(bytes(harmed), told)
 
 
 def test_a_catalogue_of_more_rows_than_told_is_refused() -> None:

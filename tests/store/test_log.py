@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -251,3 +252,17 @@ def test_restaging_mends_a_damaged_leftover(store: IndexStore) -> None:
     made = store.create(DEFINITION, batch(store.storage, 0))
 
     assert IndexReader(store, made, BlockCache()).lookup([(5, 6)])
+
+
+@pytest.mark.parametrize("at", ["log/", "files/"])
+def test_an_object_that_is_too_large_is_not_read(store: IndexStore, at: str) -> None:
+    """Of a commit or catalogue that has gigabytes, which cost nothing to write, none is read."""
+    state = store.create(DEFINITION, batch(store.storage, 0))
+    (info,) = store.storage.objects(at)
+    with (local_path(store.storage.location) / info.path).open("r+b") as file:
+        file.truncate(1 << 40)
+
+    reader = IndexReader(store, state, BlockCache())
+    read = store.snapshot if at == "log/" else partial(reader.catalogue, state.catalogues[0])
+    with pytest.raises(CorruptIndexError, match=f"it has {1 << 40} bytes"):
+        read()

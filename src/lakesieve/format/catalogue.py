@@ -21,6 +21,7 @@ from lakesieve.format.entries import (
     SegmentEntry,
     check_known,
 )
+from lakesieve.format.pages import claimed_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -212,28 +213,54 @@ def decode_catalogue(
     return table
 
 
+def _joined(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    """The rows of some batches in as few as they fit in."""
+    if len(batches) < 2:
+        return batches
+    joined: list[pa.RecordBatch] = pa.Table.from_batches(batches).combine_chunks().to_batches()
+    return joined
+
+
+def _check_types(stored: pa.Schema, path: str) -> None:
+    """Refuse columns whose values might take more than their pages do, such as dictionaries."""
+    for field in stored:
+        wanted = CATALOGUE_SCHEMA.field(field.name).type
+        if field.type != wanted and (wanted, field.type) != (pa.string(), pa.large_string()):
+            raise corrupt(path, f"its column {field.name} is of the type {field.type}")
+
+
 def _table(
     data: bytes, path: str, *, files: int | None, columns: Sequence[str] | None = None
 ) -> pa.Table:
     """Decode a catalogue part by part, so that a lie about its size costs little."""
     most = max(_LEAST_DECODED, _MOST_TIMES * len(data))
     parts: list[pa.RecordBatch] = []
+    few: list[pa.RecordBatch] = []
     size = 0
     try:
         stored = pq.ParquetFile(io.BytesIO(data))
         told = stored.metadata
-        groups = (told.row_group(at).total_byte_size for at in range(told.num_row_groups))
         if files is not None and told.num_rows != files:
             raise corrupt(path, "it holds other files")
-        if told.num_columns > 2 * len(CATALOGUE_SCHEMA.names) or sum(groups) > most:
+        if told.num_columns > 2 * len(CATALOGUE_SCHEMA.names):
+            raise corrupt(path, "it claims more than it can hold")
+        claimed = claimed_bytes(data, told)
+        if sum(claimed.values()) > most:
             raise corrupt(path, "it claims more than it can hold")
         names = list(columns or CATALOGUE_SCHEMA.names)
         stored_as = pa.schema([field for field in stored.schema_arrow if field.name in names])
-        for batch in stored.iter_batches(_DECODED_ROWS, columns=names):
+        _check_types(stored_as, path)
+        # each of the rows may repeat a path as long as all pages together
+        rows = max(1, min(_DECODED_ROWS, most // max(1, claimed.get("path", 0))))
+        for batch in stored.iter_batches(rows, columns=names):
             size += batch.nbytes
             if size > most:
                 raise corrupt(path, f"it has more than {most} bytes when it is decoded")
-            parts.append(batch)
+            few.append(batch)
+            if len(few) * rows >= _DECODED_ROWS:
+                parts += _joined(few)
+                few = []
+        parts += _joined(few)
         wanted = pa.schema([field for field in CATALOGUE_SCHEMA if field.name in names])
         return pa.Table.from_batches(parts, stored_as).cast(wanted)
     except CorruptIndexError:

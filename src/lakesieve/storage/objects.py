@@ -21,7 +21,7 @@ from lakesieve.errors import (
     UnsupportedError,
 )
 from lakesieve.storage.background import all_at_once
-from lakesieve.storage.failures import missing, read_only, typed_errors
+from lakesieve.storage.failures import missing, oversized, read_only, typed_errors
 from lakesieve.storage.location import normalized
 from lakesieve.storage.trust import TRUSTED_ROOTS, check_trusted
 
@@ -116,24 +116,34 @@ class Storage:
         check_trusted(location, self.location, filter(None, trusted.split(",")))
         return replace(self, location=location)
 
-    def get(self, path: str) -> bytes:
+    def get(self, path: str, *, most: int | None = None) -> bytes:
         """Read a whole object.
+
+        Args:
+            path: The object.
+            most: How many bytes it may have; of more none is read.
 
         Raises:
             NotFoundError: It does not exist.
+            CorruptIndexError: It has more bytes.
             StorageError: The storage failed.
         """
         key = _inside(path)
-        return self._asked(path, lambda store: bytes(store.get(key).bytes()))
+        return self._asked(path, lambda store: _whole(store.get(key), path, most))
 
-    def get_all(self, paths: Sequence[str]) -> list[bytes]:
+    def get_all(self, paths: Sequence[str], *, most: int | None = None) -> list[bytes]:
         """Read several whole objects, at once where each takes a request.
+
+        Args:
+            paths: The objects.
+            most: How many bytes each may have.
 
         Raises:
             NotFoundError: One does not exist.
+            CorruptIndexError: One has more bytes.
             StorageError: The storage failed.
         """
-        return self.at_once(self.get, paths)
+        return self.at_once(partial(self.get, most=most), paths)
 
     def at_once(self, act: Callable[[_In], _Out], items: Sequence[_In]) -> list[_Out]:
         """Do something for several objects: in turn, or at once where each takes a request.
@@ -371,6 +381,13 @@ def _inside(path: str) -> str:
             hint="The index names a file outside itself; rebuild it.",
         )
     return path
+
+
+def _whole(told: Any, path: str, most: int | None) -> bytes:
+    size = int(told.meta["size"])
+    if most is not None and size > most:
+        raise oversized(path, size, most)
+    return bytes(told.bytes())
 
 
 def _info(meta: Any) -> ObjectInfo:

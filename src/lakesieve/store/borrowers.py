@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Self
 
 from lakesieve.errors import UnsupportedError
-from lakesieve.format import corrupt, pack, unpack
+from lakesieve.format import LARGEST_DOCUMENT, corrupt, pack, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -93,9 +93,8 @@ def borrowers(storage: Storage) -> list[Borrower]:
         IndexFormatError: A note is too new.
     """
     paths = [info.path for info in storage.objects("borrowers/")]
-    return [
-        Borrower.read(data, path) for path, data in zip(paths, storage.get_all(paths), strict=True)
-    ]
+    notes = storage.get_all(paths, most=LARGEST_DOCUMENT)
+    return [Borrower.read(data, path) for path, data in zip(paths, notes, strict=True)]
 
 
 def borrow(

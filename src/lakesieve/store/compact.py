@@ -175,7 +175,7 @@ def _merged_files(
     tables = []
     for entry in chosen:
         storage = root_storage(store.storage, snapshot.definition, entry.root)
-        tables.append(decode_catalogue(storage.get(entry.path), entry))
+        tables.append(decode_catalogue(storage.get(entry.path, most=entry.size), entry))
     everything = pa.concat_tables(tables).combine_chunks()
     paths = everything.column("path")
     kept = np.ones(len(paths), bool)

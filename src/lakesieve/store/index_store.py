@@ -242,7 +242,7 @@ class IndexStore:
 
         def paths(entry: CatalogueEntry) -> pa.ChunkedArray:
             storage = root_storage(self.storage, snapshot.definition, entry.root)
-            return decode_catalogue(storage.get(entry.path), entry).column("path")
+            return decode_catalogue(storage.get(entry.path, most=entry.size), entry).column("path")
 
         return paths
 

@@ -129,7 +129,7 @@ class CommitLog:
             IndexFormatError: One is too new.
         """
         for numbers in _batches(range(first, last + 1)):
-            data = self._storage.get_all([commit_path(number) for number in numbers])
+            data = self._documents([commit_path(number) for number in numbers])
             yield from map(_commit, data, numbers)
 
     def since(self, number: int) -> list[Commit]:
@@ -153,7 +153,7 @@ class CommitLog:
             CorruptIndexError: It is damaged.
             IndexFormatError: It is too new.
         """
-        return _commit(self._storage.get(commit_path(number)), number)
+        return _commit(self._documents([commit_path(number)])[0], number)
 
     def holds(self, number: int, write_id: str) -> bool:
         """Whether a commit is the one of that name.
@@ -252,10 +252,13 @@ class CommitLog:
             )
         return self._from_checkpoint(told) or self._from_root(told)
 
+    def _documents(self, paths: list[str]) -> list[bytes]:
+        return self._storage.get_all(paths, most=LARGEST_DOCUMENT)
+
     def _hint(self) -> int | None:
         """Where to begin looking, which only saves time: it may be old, wrong or gone."""
         with contextlib.suppress(LakesieveError):
-            number = unpack(self._storage.get(HINT), HINT).get("number")
+            number = unpack(self._documents([HINT])[0], HINT).get("number")
             if isinstance(number, int) and 0 <= number < 10**20:
                 return number
         return None
@@ -288,7 +291,7 @@ class CommitLog:
             IndexFormatError: It is too new.
         """
         path = checkpoint_path(number)
-        data, beside = self._storage.get_all([path, commit_path(number)])
+        data, beside = self._documents([path, commit_path(number)])
         told = Checkpoint.from_json(unpack(data, path), path)
         if told.number != number:
             raise corrupt(path, f"it is that of commit {told.number}")
@@ -305,7 +308,7 @@ class CommitLog:
         chain: list[Commit] = []
         expected = told.commits[-1] if told.commits else told.checkpoints[-1]
         for numbers in _batches(told.commits[::-1]):
-            data = self._storage.get_all([commit_path(number) for number in numbers])
+            data = self._documents([commit_path(number) for number in numbers])
             for number, document in zip(numbers, data, strict=True):
                 if number != expected:
                     break

@@ -75,7 +75,7 @@ class IndexParts:
         storage = self._roots[entry.root]
 
         def make() -> tuple[pa.Table, int]:
-            table = decode_catalogue(storage.get(entry.path), entry)
+            table = decode_catalogue(storage.get(entry.path, most=entry.size), entry)
             return table, table.nbytes
 
         key = (storage.location, entry.path, storage.stamp(entry.path), "catalogue")
@@ -132,7 +132,9 @@ class IndexParts:
         """Columns of a catalogue that is not kept, but taken from memory where it is there."""
         if self._key(entry, "catalogue") in self._cache:
             return self.catalogue(entry).select(columns)
-        return decode_catalogue(self._roots[entry.root].get(entry.path), entry, columns)
+        return decode_catalogue(
+            self._roots[entry.root].get(entry.path, most=entry.size), entry, columns
+        )
 
     def segment(self, entry: SegmentEntry) -> OpenedSegment:
         """A segment with its footer."""

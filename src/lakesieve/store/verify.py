@@ -146,7 +146,7 @@ def _parts(storage: Storage, entry: CatalogueEntry | SegmentEntry) -> Iterator[o
     if storage.head(entry.path).size != entry.size:
         raise corrupt(entry.path, "it has another size")
     if isinstance(entry, CatalogueEntry):
-        yield decode_catalogue(storage.get(entry.path), entry)
+        yield decode_catalogue(storage.get(entry.path, most=entry.size), entry)
         return
     start = entry.size - entry.footer_length
     footer = decode_footer(storage.get_range(entry.path, start, entry.footer_length), entry)

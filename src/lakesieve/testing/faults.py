@@ -67,9 +67,9 @@ class FaultyStorage(Storage):
 
     # without super(): a slotted dataclass is another class than the one its methods were made in
 
-    def get(self, path: str) -> bytes:
+    def get(self, path: str, *, most: int | None = None) -> bytes:
         """As the storage does, unless a fault happens."""
-        return self._run("get", path, lambda: Storage.get(self, path))
+        return self._run("get", path, lambda: Storage.get(self, path, most=most))
 
     def get_range(self, path: str, start: int, length: int) -> bytes:
         """As the storage does, unless a fault happens."""

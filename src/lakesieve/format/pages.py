@@ -1,0 +1,125 @@
+"""What the pages of a Parquet file claim to take, read from their headers before any is decoded."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["claimed_bytes"]
+
+# of Thrift's compact protocol
+_BYTE, _NUMBERS, _DOUBLE, _BINARY, _STRUCT = 3, (4, 5, 6), 7, 8, 12
+_FLAGS = (1, 2)
+# of a page header
+_UNCOMPRESSED, _COMPRESSED = 2, 3
+_DEEPEST = 4
+_LONGEST = 10
+
+
+def claimed_bytes(data: bytes, metadata: Any) -> dict[str, int]:
+    """Bytes of all pages of each column when they are decompressed, as the pages' headers say.
+
+    What the footer says of it may be a lie; a page that says too little does not decompress.
+
+    Args:
+        data: The file.
+        metadata: Its footer.
+
+    Raises:
+        ValueError: The pages are not where the footer says.
+    """
+    found: dict[str, int] = {}
+    places = itertools.product(range(metadata.num_row_groups), range(metadata.num_columns))
+    for group, column in places:
+        told = metadata.row_group(group).column(column)
+        # as Arrow finds the first page
+        start, dictionary = told.data_page_offset, told.dictionary_page_offset
+        if dictionary is not None and 0 < dictionary < start:
+            start = dictionary
+        end = start + told.total_compressed_size
+        if not 0 <= start <= end <= len(data):
+            raise ValueError("pages beyond the file")
+        found[told.path_in_schema] = found.get(told.path_in_schema, 0) + sum(
+            _page_sizes(data[start:end])
+        )
+    return found
+
+
+def _page_sizes(chunk: bytes) -> Iterator[int]:
+    """Bytes of each page of a column chunk."""
+    at = 0
+    while at < len(chunk):
+        reader = _Header(chunk, at)
+        fields = reader.struct()
+        uncompressed, compressed = fields.get(_UNCOMPRESSED, -1), fields.get(_COMPRESSED, -1)
+        at = reader.at + compressed
+        if min(uncompressed, compressed) < 0 or at > len(chunk):
+            raise ValueError("a page beyond its column")
+        yield max(uncompressed, compressed)
+
+
+class _Header:
+    """A page header in Thrift's compact protocol.
+
+    Args:
+        data: A column chunk.
+        at: Where the header begins.
+    """
+
+    def __init__(self, data: bytes, at: int) -> None:
+        self._data = data
+        self.at = at
+
+    def struct(self, depth: int = 0) -> dict[int, int]:
+        """Numbers of the fields of a struct that are numbers; the others are skipped."""
+        if depth > _DEEPEST:
+            raise ValueError("a page header within a page header")
+        found: dict[int, int] = {}
+        field = 0
+        while (kind := self._byte()) != 0:
+            field = field + (kind >> 4) if kind >> 4 else self._number()
+            if field in found:
+                raise ValueError("a page header says something twice")
+            found[field] = self._value(kind & 15, depth)
+        return found
+
+    def _value(self, kind: int, depth: int) -> int:
+        if kind in _NUMBERS:
+            return self._number()
+        if kind in _FLAGS:
+            return kind
+        if kind == _STRUCT:
+            self.struct(depth + 1)
+        elif kind in (_BYTE, _DOUBLE):
+            self._skip(1 if kind == _BYTE else 8)
+        elif kind == _BINARY:
+            self._skip(self._varint())
+        else:
+            # neither has a page header lists nor maps
+            raise ValueError("no page header")
+        return 0
+
+    def _byte(self) -> int:
+        if self.at >= len(self._data):
+            raise ValueError("a page header beyond its column")
+        self.at += 1
+        return self._data[self.at - 1]
+
+    def _varint(self) -> int:
+        value = 0
+        for place in range(_LONGEST):
+            byte = self._byte()
+            value |= (byte & 127) << (7 * place)
+            if byte < 128:
+                return value
+        raise ValueError("no number")
+
+    def _number(self) -> int:
+        value = self._varint()
+        return (value >> 1) ^ -(value & 1)
+
+    def _skip(self, length: int) -> None:
+        self.at += length
