@@ -23,11 +23,13 @@ class _Store(BaseHTTPRequestHandler):
 
     key = ""
     asked: list[str]
+    tokens: list[str | None]
 
     def do_GET(self) -> None:
         """Answer those who know the key."""
         told = self.headers.get("Authorization", "")
         self.asked.append(told)
+        self.tokens.append(self.headers.get("x-amz-security-token"))
         known = f"Credential={self.key}/" in told
         body = b"held" if known else EXPIRED
         self.send_response(200 if known else 403)
@@ -47,7 +49,7 @@ def serve() -> Iterator[Callable[[str], tuple[type[_Store], str]]]:
     started: list[ThreadingHTTPServer] = []
 
     def start(key: str) -> tuple[type[_Store], str]:
-        handler = type("Known", (_Store,), {"key": key, "asked": []})
+        handler = type("Known", (_Store,), {"key": key, "asked": [], "tokens": []})
         server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         started.append(server)
@@ -169,3 +171,38 @@ def test_iceberg_settings_fill_what_hadoop_leaves_open() -> None:
     assert keys == {"access_key_id": "h", "secret_access_key": "hs"}
     assert both["endpoint"] == "http://iceberg:9000"
     assert alone("/data/x") == alone("gs://b/x") == {}
+
+
+def test_keys_that_are_given_are_not_mixed_with_others(
+    serve: Callable[[str], tuple[type[_Store], str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A token of the environment, which belongs to its own keys, is not sent with those given."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "of-the-environment")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x")
+    monkeypatch.setenv("AWS_SESSION_TOKEN", "of-the-environment")
+    store, address = serve("first")
+    conf = _conf(address, "first")
+    for given in (None, "given"):
+        told = conf | ({"fs.s3a.session.token": given} if given else {})
+        storage = open_storage("s3://b/x", StorageOptions(conf=told)("s3://b/x"))
+        assert storage.get("a") == b"held"
+        assert store.tokens.pop() == given
+
+
+def test_buckets_renew_their_own_settings(
+    serve: Callable[[str], tuple[type[_Store], str]],
+) -> None:
+    """New keys of one bucket are not taken for those of another that had the same before."""
+    store, address = serve("new-a")
+    conf = _conf(address, "old")
+    now = conf | {"fs.s3a.bucket.a.access.key": "new-a"}
+    options = StorageOptions(conf=conf, source=lambda: now)
+    first, second = (
+        open_storage(place, options(place), renew=options.renewed) for place in ("s3://a", "s3://c")
+    )
+
+    assert first.get("x") == b"held"
+    store.key = "old"
+    store.asked.clear()
+    assert second.get("x") == b"held"
+    assert len(store.asked) == 1

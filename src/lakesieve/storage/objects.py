@@ -7,12 +7,9 @@ import os
 import re
 import uuid
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 from functools import lru_cache, partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
-
-from obstore.store import LocalStore, MemoryStore, from_url
 
 from lakesieve.errors import (
     ErrorKind,
@@ -23,6 +20,7 @@ from lakesieve.errors import (
 from lakesieve.storage.background import all_at_once
 from lakesieve.storage.failures import missing, oversized, read_only, typed_errors
 from lakesieve.storage.location import normalized
+from lakesieve.storage.opening import Options, client
 from lakesieve.storage.trust import TRUSTED_ROOTS, check_trusted
 
 if TYPE_CHECKING:
@@ -33,22 +31,14 @@ if TYPE_CHECKING:
 
 __all__ = ["ObjectInfo", "Storage", "open_storage"]
 
-_Options = tuple[tuple[str, str], ...]
 _In = TypeVar("_In")
 _Out = TypeVar("_Out")
 
-_MEMORY: dict[str, MemoryStore] = {}
-# by settings that were refused: those that took their place
-_renewed: dict[_Options, _Options] = {}
+# by store and settings that were refused: those that took their place
+_renewed: dict[tuple[str, Options], Options] = {}
 _REQUESTS = 16
 # how obstore names what it writes before it is moved to its place
 _STAGED = re.compile(r"#\d+$")
-
-_CLIENT = {"timeout": "60s", "connect_timeout": "5s"}
-_CLIENT_NAMES = frozenset(
-    {"allow_http", "allow_invalid_certificates", "connect_timeout", "timeout"}
-)
-_RETRIES = {"max_retries": 6, "retry_timeout": timedelta(seconds=90)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +71,7 @@ class Storage:
     """
 
     location: str
-    options: _Options = field(default=(), repr=False)
+    options: Options = field(default=(), repr=False)
     renew: Renewal | None = field(default=None, repr=False, compare=False)
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -319,19 +309,24 @@ class Storage:
         where = f"{self.location}/{path}"
         try:
             with typed_errors(where, root=self.location):
-                return act(_open(self.location, self._options()))
+                return act(client(self.location, self._options()))
         except StorageError as error:
             if error.kind is not ErrorKind.CREDENTIALS:
                 raise
         # a client has read the environment when it was made
-        _open.cache_clear()
+        client.cache_clear()
         if self.renew is not None:
-            _renewed[self.options] = tuple(sorted(self.renew(self.location).items()))
+            _renewed[self._known_as()] = tuple(sorted(self.renew(self.location).items()))
         with typed_errors(where, root=self.location):
-            return act(_open(self.location, self._options()))
+            return act(client(self.location, self._options()))
 
-    def _options(self) -> _Options:
-        return _renewed.get(self.options, self.options)
+    def _options(self) -> Options:
+        return _renewed.get(self._known_as(), self.options)
+
+    def _known_as(self) -> tuple[str, Options]:
+        # buckets may have settings of their own, which are the same only for now
+        store, mark, path = self.location.partition("://")
+        return store + mark + path.partition("/")[0], self.options
 
 
 def open_storage(
@@ -349,22 +344,6 @@ def open_storage(
     """
     told = tuple(sorted((options or {}).items()))
     return Storage(location=normalized(location), options=told, renew=renew)
-
-
-@lru_cache(maxsize=64)
-def _open(location: str, options: _Options) -> Any:
-    if location.startswith("/"):
-        return LocalStore(prefix=location)
-    if location.startswith("memory:"):
-        return _MEMORY.setdefault(location, MemoryStore())
-    settings: dict[str, Any] = dict(options)
-    settings.pop(TRUSTED_ROOTS, None)
-    client: Any = _CLIENT | {name: settings.pop(name) for name in _CLIENT_NAMES & settings.keys()}
-    if location.startswith("s3:"):
-        # some servers answer an exclusive create only to those who ask in this way
-        settings.setdefault("conditional_put", "etag")
-    retries: Any = _RETRIES
-    return from_url(location, client_options=client, retry_config=retries, **settings)
 
 
 def _scheme(location: str) -> str:

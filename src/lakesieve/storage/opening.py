@@ -1,0 +1,63 @@
+"""Clients of the stores that locations name, opened once for each location and its settings."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import lru_cache
+from typing import Any
+
+from obstore.store import LocalStore, MemoryStore, from_url
+
+from lakesieve.storage.trust import TRUSTED_ROOTS
+
+__all__ = ["Options", "client"]
+
+Options = tuple[tuple[str, str], ...]
+"""Settings of a store, sorted."""
+
+_MEMORY: dict[str, MemoryStore] = {}
+_CLIENT = {"timeout": "60s", "connect_timeout": "5s"}
+_CLIENT_NAMES = frozenset(
+    {"allow_http", "allow_invalid_certificates", "connect_timeout", "timeout"}
+)
+_RETRIES = {"max_retries": 6, "retry_timeout": timedelta(seconds=90)}
+_S3_KEYS = ("access_key_id", "secret_access_key")
+
+
+@lru_cache(maxsize=64)
+def client(location: str, options: Options) -> Any:
+    """What reads and writes below a location.
+
+    Args:
+        location: Normalized location.
+        options: Its settings.
+    """
+    if location.startswith("/"):
+        return LocalStore(prefix=location)
+    if location.startswith("memory:"):
+        return _MEMORY.setdefault(location, MemoryStore())
+    settings: dict[str, Any] = dict(options)
+    settings.pop(TRUSTED_ROOTS, None)
+    told: Any = _CLIENT | {name: settings.pop(name) for name in _CLIENT_NAMES & settings.keys()}
+    if location.startswith("s3:"):
+        # some servers answer an exclusive create only to those who ask in this way
+        settings.setdefault("conditional_put", "etag")
+        if all(name in settings for name in _S3_KEYS):
+            settings["credential_provider"] = _given(settings)
+    retries: Any = _RETRIES
+    return from_url(location, client_options=told, retry_config=retries, **settings)
+
+
+def _given(settings: dict[str, Any]) -> Any:
+    """Tells the keys that were given and no others, taking them out of the settings.
+
+    By themselves settings are completed by the environment, whose token belongs to other keys.
+    """
+    access, secret = (settings.pop(name) for name in _S3_KEYS)
+    keys = {
+        "access_key_id": access,
+        "secret_access_key": secret,
+        "token": settings.pop("session_token", None),
+        "expires_at": None,
+    }
+    return lambda: keys
