@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakesieve.errors import UnsupportedError
-from lakesieve.storage import TRUSTED_ROOTS, open_storage
+from lakesieve.errors import InvalidInputError, UnsupportedError
+from lakesieve.storage import TRUSTED_ROOTS, open_storage, trusted_folders
 
 BUCKET = "s3://lake/wh/sales/orders/_lakesieve/id"
 DISK = "/data/wh/sales/orders/_lakesieve/id"
@@ -29,6 +29,9 @@ def _refused(index: str, other: str, trusted: str = "") -> bool:
         ("s3://lake/sales/orders/_lakesieve/id", "s3://lake/elsewhere/x/_lakesieve/id"),
         (DISK, "/data/wh/other/copy/_lakesieve/id"),
         ("/data/orders/_lakesieve/id", "/data/copy/_lakesieve/id"),
+        ("/home/ann/orders/_lakesieve/id", "/home/ann/copy/_lakesieve/id"),
+        ("s3://lake/teams/a/uuid-1/id", "s3://lake/teams/a/uuid-2/id"),
+        ("/srv/a%2eb/db/t/_lakesieve/id", "/srv/a%2eb/db/u/_lakesieve/id"),
     ],
 )
 def test_a_warehouse_is_trusted(index: str, other: str) -> None:
@@ -55,6 +58,10 @@ def test_a_warehouse_is_trusted(index: str, other: str) -> None:
         (DISK, "data/wh/x"),
         (DISK, ""),
         ("/orders/_lakesieve/id", "/etc/x"),
+        ("/home/ann/orders/_lakesieve/id", "/home/bob/orders/_lakesieve/id"),
+        ("s3://lake/teams/a/uuid-1/id", "s3://lake/teams/b/uuid-2/id"),
+        ("s3://lake/teams/a/uuid-1/id", "s3://lake/teams/a2/uuid-2/id"),
+        ("/srv/a%2eb/db/t/_lakesieve/id", "/srv/a%2eb/db/%2e%2e/%2e%2e/x"),
     ],
 )
 def test_other_places_are_not(index: str, other: str) -> None:
@@ -69,6 +76,15 @@ def test_a_user_trusts_further_places() -> None:
     assert not _refused("/wh/db/t/_lakesieve/id", "/data/x", trusted)
     assert _refused(BUCKET, "s3://other/shared indexes-2", trusted)
     assert _refused(BUCKET, "s3://other/shared indexes/../x", trusted)
+
+
+@pytest.mark.parametrize(
+    "text", ["indexes", "/", "//", "s3://", "/a/../b", "/ok,./x", "s3://b/%2E"]
+)
+def test_a_list_of_what_is_no_place_is_refused(text: str) -> None:
+    """A relative or disguised place, or a whole disk, in the list is an error of the setting."""
+    with pytest.raises(InvalidInputError, match="trusted"):
+        trusted_folders(text)
 
 
 @given(st.text(alphabet="./%2eEfF\\ab", max_size=12))

@@ -238,7 +238,7 @@ class _Look:
         if index is None:
             detail = "planning took longer than the query waits for it"
             return Reason(code=ReasonCode.PLANNING_TIMEOUT, detail=detail)
-        root = index.storage.at(index.storage.location.rpartition("/")[0])
+        root = index.storage.parent
         self._given_up = root
         reason = self.registry.rest(root)
         if self.task.is_done:

@@ -6,7 +6,7 @@ from lakesieve.storage.background import Background, all_at_once
 from lakesieve.storage.hadoop import StorageOptions, hadoop_options
 from lakesieve.storage.location import local_path, normalized
 from lakesieve.storage.objects import ObjectInfo, Storage, open_storage
-from lakesieve.storage.trust import TRUSTED_ROOTS
+from lakesieve.storage.trust import TRUSTED_ROOTS, trusted_folders
 
 __all__ = [
     "TRUSTED_ROOTS",
@@ -19,4 +19,5 @@ __all__ = [
     "local_path",
     "normalized",
     "open_storage",
+    "trusted_folders",
 ]

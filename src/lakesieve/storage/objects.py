@@ -21,7 +21,7 @@ from lakesieve.storage.background import all_at_once
 from lakesieve.storage.failures import missing, oversized, read_only, typed_errors
 from lakesieve.storage.location import normalized
 from lakesieve.storage.opening import Options, client
-from lakesieve.storage.trust import TRUSTED_ROOTS, check_trusted
+from lakesieve.storage.trust import TRUSTED_ROOTS, check_trusted, trusted_folders
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -90,6 +90,11 @@ class Storage:
         """
         return replace(self, location=f"{self.location}/{_inside(name)}")
 
+    @property
+    def parent(self) -> Storage:
+        """The storage of the folder that this one lies in."""
+        return replace(self, location=self.location.rpartition("/")[0])
+
     def at(self, location: str) -> Storage:
         """The storage of another root that an index names, reached with the same options.
 
@@ -103,7 +108,7 @@ class Storage:
                 hint="Objects can be shared within one store only.",
             )
         trusted = dict(self.options).get(TRUSTED_ROOTS, "")
-        check_trusted(location, self.location, filter(None, trusted.split(",")))
+        check_trusted(location, self.location, trusted_folders(trusted))
         return replace(self, location=location)
 
     def get(self, path: str, *, most: int | None = None) -> bytes:

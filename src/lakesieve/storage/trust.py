@@ -5,28 +5,34 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from lakesieve.errors import ErrorKind, UnsupportedError
+from lakesieve.errors import ErrorKind, InvalidInputError, UnsupportedError
 from lakesieve.storage.location import normalized
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["TRUSTED_ROOTS", "check_trusted", "warehouse_of"]
+__all__ = ["TRUSTED_ROOTS", "check_trusted", "trusted_folders", "warehouse_of"]
 
 TRUSTED_ROOTS = "lakesieve.trusted.roots"
-"""The storage option with further roots, one a line, below which other indexes may lie."""
+"""The storage option with further roots, separated by commas, below which other indexes may lie."""
 
 # a store or a server might read these as steps to another folder
 _STEPS = re.compile(r"(^|/)\.{1,2}(/|$)|%2e|%2f|%5c|[\\\x00-\x1f]", re.IGNORECASE)
+_WHOLE = re.compile(r"(?:/|file:/+)[^/]|(?!file:)[A-Za-z][A-Za-z0-9+.\-]*://[^/]")
+_FOLDER = "_lakesieve"
+# below a place for indexes, those of a table by its identity
+_PLACED = 2
 # of an index, its table's folder of indexes, its table, its database
-_LEVELS = 4
+_BESIDE = 4
 
 
 def warehouse_of(location: str) -> str:
     """The folder around an index and those that it may share objects with.
 
-    Indexes lie in ``<database>/<table>/_lakesieve/<index>``; this is the folder that the databases
-    lie in, but never all of a file system.
+    Of ``<warehouse>/<database>/<table>/_lakesieve/<index>`` it is the warehouse, of
+    ``<place>/<table uuid>/<index>`` the place. On local disk it is never all of it, nor what
+    several users have their folders in: where the warehouse would be a topmost folder, it is the
+    database's.
 
     Args:
         location: Normalized location of an index.
@@ -34,9 +40,33 @@ def warehouse_of(location: str) -> str:
     head, mark, path = location.partition("://")
     store, path = (head + mark, path) if mark else ("", location)
     first, *folders = path.split("/")
+    above = _BESIDE if folders[-2:-1] == [_FOLDER] else _PLACED
+    if not mark and above == _BESIDE and len(folders) == _BESIDE + 1:
+        above -= 1
     # of an object store the bucket, of the local disk nothing
-    kept = folders[:-_LEVELS] or ([] if mark else folders[:1])
+    kept = folders[:-above] or ([] if mark else folders[:1])
     return store + "/".join([first, *kept])
+
+
+def trusted_folders(text: str) -> tuple[str, ...]:
+    """The folders of a list that a user has written.
+
+    Args:
+        text: Locations, separated by commas.
+
+    Raises:
+        InvalidInputError: One is no whole location, leads upwards, or is a whole disk.
+    """
+    told = [part for part in map(str.strip, text.split(",")) if part]
+    for part in told:
+        if not _WHOLE.match(part) or _STEPS.search(part):
+            raise InvalidInputError(
+                f"{part!r} cannot be a place that is trusted.",
+                kind=ErrorKind.INVALID_ARGUMENT,
+                hint=f"Give locations such as s3://bucket/indexes in spark.{TRUSTED_ROOTS}, "
+                "separated by commas.",
+            )
+    return tuple(map(normalized, told))
 
 
 def check_trusted(location: str, index: str, trusted: Iterable[str] = ()) -> None:
@@ -50,11 +80,14 @@ def check_trusted(location: str, index: str, trusted: Iterable[str] = ()) -> Non
     Raises:
         UnsupportedError: It lies elsewhere, or is spelled so that this cannot be told.
     """
-    if location and not _STEPS.search(location) and normalized(location) == location:
+    if location and normalized(location) == location:
         if location.startswith("memory:"):
             return  # of this process alone
-        for folder in (warehouse_of(index), *map(normalized, trusted)):
-            if location == folder or location.startswith(f"{folder.rstrip('/')}/"):
+        for folder in (warehouse_of(index), *trusted):
+            # a table may have a percent sign in its own folder
+            if f"{location}/".startswith(f"{folder}/") and not _STEPS.search(
+                location[len(folder) :]
+            ):
                 return
     raise UnsupportedError(
         f"The index at {index} shares objects with one at {location}, which is not a place that is "

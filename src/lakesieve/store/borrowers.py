@@ -24,6 +24,7 @@ __all__ = [
     "Borrower",
     "borrow",
     "borrowers",
+    "lenders_of",
     "note_path",
     "release_borrowed",
     "return_unused",
@@ -80,6 +81,16 @@ def root_storage(storage: Storage, definition: IndexDefinition, root: int) -> St
     return storage.at(definition.borrowed_roots[root - 1]) if root else storage
 
 
+def lenders_of(storage: Storage, definition: IndexDefinition) -> list[Storage]:
+    """All roots that an index borrows from.
+
+    Raises:
+        UnsupportedError: One is in another kind of store, or not trusted.
+    """
+    roots = range(1, len(definition.borrowed_roots) + 1)
+    return [root_storage(storage, definition, root) for root in roots]
+
+
 def note_path(index_uuid: str) -> str:
     """Where a borrower's note lies."""
     return f"borrowers/{index_uuid}.json"
@@ -109,9 +120,11 @@ def borrow(
 
     Raises:
         StorageError: A lender's place cannot be written to.
+        UnsupportedError: One is not trusted; then no note is left anywhere.
     """
+    lenders = lenders_of(storage, definition)
     for root, objects in _by_root(needed).items():
-        lender = root_storage(storage, definition, root)
+        lender = lenders[root - 1]
         note = Borrower(
             index_uuid=definition.index_uuid, location=storage.location, objects=objects
         )
@@ -128,11 +141,11 @@ def return_unused(storage: Storage, snapshot: Snapshot, needed: Iterable[tuple[i
 
     Raises:
         StorageError: A lender's place cannot be written to.
+        UnsupportedError: One is not trusted; then no note is changed.
     """
     definition = snapshot.definition
     still = _by_root(needed)
-    for root in range(1, len(definition.borrowed_roots) + 1):
-        lender = root_storage(storage, definition, root)
+    for root, lender in enumerate(lenders_of(storage, definition), 1):
         path = note_path(definition.index_uuid)
         if root not in still:
             lender.delete(path)

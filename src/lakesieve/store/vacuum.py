@@ -14,7 +14,7 @@ from lakesieve.errors import (
     NotFoundError,
     StorageError,
 )
-from lakesieve.store.borrowers import borrowers, return_unused
+from lakesieve.store.borrowers import borrowers, lenders_of, return_unused
 from lakesieve.store.log import CHECKPOINT_INTERVAL, commit_path
 from lakesieve.store.requirements import HeadIs
 from lakesieve.store.snapshot import Changes
@@ -87,6 +87,7 @@ def vacuum(
         CorruptIndexError: The index is damaged, so that nobody knows what it needs.
         CommitConflictError: Others commit all the time.
         StorageError: The storage failed.
+        UnsupportedError: It borrows from a root that is not trusted.
     """
     if retain_commits < 1 or older_than < timedelta(0):
         raise InvalidInputError(
@@ -96,6 +97,8 @@ def vacuum(
         )
     before = datetime.now(UTC) - older_than
     plan = _planned(store, retain_commits, before)
+    # whose notes change with what is needed: before anything is committed or deleted
+    lenders_of(store.storage, plan.head.definition)
     if not dry_run:
         plan = _announced(store, plan, retain_commits, before)
     # the borrowers are looked up after that commit: who comes later finds the old states refused

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from lakesieve.storage import TRUSTED_ROOTS, StorageOptions
+from lakesieve.storage import TRUSTED_ROOTS, StorageOptions, trusted_folders
 from lakesieve.tables.janino import as_python
 
 if TYPE_CHECKING:
@@ -24,10 +24,13 @@ def storage_options(
     Args:
         spark: The session; its settings are read here, and again where a store refuses them.
         file_io: Properties of a table's own file IO.
+
+    Raises:
+        InvalidInputError: The list of trusted places has something else in it.
     """
     return StorageOptions(
         conf=_hadoop_settings(spark),
-        trusted=str(spark.conf.get(f"spark.{TRUSTED_ROOTS}", "")),
+        trusted=",".join(trusted_folders(str(spark.conf.get(f"spark.{TRUSTED_ROOTS}", "")))),
         file_io=file_io or {},
         source=partial(_hadoop_settings, spark),
     )
