@@ -95,6 +95,23 @@ def test_expired_keys_are_read_again(serve: Callable[[str], tuple[type[_Store], 
     assert len(store.asked) == 2
 
 
+def test_keys_that_a_catalog_lends_are_asked_for_again(
+    serve: Callable[[str], tuple[type[_Store], str]],
+) -> None:
+    """Where the table's file IO has new keys by now, those are used once the old ones expire."""
+    store, address = serve("first")
+    lent = {"s3.access-key-id": "first", "s3.secret-access-key": "x", "s3.session-token": "one"}
+    conf = {name: told for name, told in _conf(address, "").items() if ".key" not in name}
+    options = StorageOptions(conf=conf, file_io=dict(lent), lent=lambda: lent)
+    storage = open_storage("s3://b/x", options("s3://b/x"), renew=options.renewed)
+    assert storage.get("a") == b"held"
+
+    store.key = lent["s3.access-key-id"] = "second"
+    lent["s3.session-token"] = "two"
+    assert storage.child("y").get("a") == b"held"
+    assert store.tokens == ["one", "one", "two"]
+
+
 def test_keys_of_the_environment_are_read_again(
     serve: Callable[[str], tuple[type[_Store], str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

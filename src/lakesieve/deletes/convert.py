@@ -6,6 +6,7 @@ import json
 import time
 import uuid
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from lakesieve.deletes.files import WRITTEN_SCHEMA, WritePlan, write_deletes
@@ -147,7 +148,7 @@ class _Run:
     def _unit(self, plan: DeletePlan, unit: int, *, dangling: bool) -> str | None:
         folder = f"lakesieve-{self.id}-{uuid.uuid4().hex[:8]}"
         location = f"{_data_folder(plan)}/{folder}"
-        options = storage_options(self.spark, file_io_of(self.spark, plan.table))
+        options = storage_options(self.spark, partial(file_io_of, self.spark, plan.table))
         storage = open_storage(location, options(location), renew=options.renewed)
         # from the moment the commit is tried, only a refusal proves that its files are not in use
         keep: set[str] = set()

@@ -21,7 +21,7 @@ __all__ = ["index_stores", "new_place", "no_index", "table_roots"]
 def table_roots(spark: SparkSession, table: Table, location: str | None) -> list[Storage]:
     """The roots that hold indexes of a table: further ones first, its own folder last."""
     locations = () if location is None else (location,)
-    options = storage_options(spark, table.file_io)
+    options = storage_options(spark, lambda: table.file_io)
     return roots_of(table.location, table.uuid, locations, options)
 
 

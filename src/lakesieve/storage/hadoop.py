@@ -45,12 +45,15 @@ class StorageOptions:
             objects with.
         file_io: Properties of a table's own file IO, for what Hadoop's settings leave open.
         source: Tells Hadoop's settings as they are now.
+        lent: Tells the properties of the file IO as they are now: Iceberg renews by itself what a
+            catalog has lent.
     """
 
     conf: Mapping[str, str] = field(repr=False)
     trusted: str = ""
     file_io: Mapping[str, str] = field(default_factory=dict, repr=False)
     source: Callable[[], Mapping[str, str]] | None = field(default=None, repr=False, compare=False)
+    lent: Callable[[], Mapping[str, str]] | None = field(default=None, repr=False, compare=False)
 
     def __call__(self, location: str) -> dict[str, str]:
         """Settings for one location, as they were read."""
@@ -64,11 +67,13 @@ class StorageOptions:
 
     def of_table(self, file_io: Mapping[str, str]) -> StorageOptions:
         """The same for the places of a table whose file IO has these properties."""
-        return replace(self, file_io=file_io)
+        return replace(self, file_io=file_io, lent=None)
 
     def renewed(self, location: str) -> dict[str, str]:
         """Settings for one location as they are now."""
-        return replace(self, conf=self.source())(location) if self.source else self(location)
+        conf = self.source() if self.source else self.conf
+        file_io = self.lent() if self.lent else self.file_io
+        return replace(self, conf=conf, file_io=file_io)(location)
 
 
 def hadoop_options(conf: Mapping[str, str], location: str) -> dict[str, str]:

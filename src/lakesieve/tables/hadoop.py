@@ -9,7 +9,7 @@ from lakesieve.storage import TRUSTED_ROOTS, StorageOptions, trusted_folders
 from lakesieve.tables.janino import as_python
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from pyspark.sql import SparkSession
 
@@ -17,13 +17,13 @@ __all__ = ["storage_options"]
 
 
 def storage_options(
-    spark: SparkSession, file_io: Mapping[str, str] | None = None
+    spark: SparkSession, file_io: Callable[[], Mapping[str, str]] | None = None
 ) -> StorageOptions:
     """Tells with which settings a location is reached: those that Spark's Hadoop has for it.
 
     Args:
         spark: The session; its settings are read here, and again where a store refuses them.
-        file_io: Properties of a table's own file IO.
+        file_io: Tells the properties of a table's own file IO, now and again.
 
     Raises:
         InvalidInputError: The list of trusted places has something else in it.
@@ -31,7 +31,8 @@ def storage_options(
     return StorageOptions(
         conf=_hadoop_settings(spark),
         trusted=",".join(trusted_folders(str(spark.conf.get(f"spark.{TRUSTED_ROOTS}", "")))),
-        file_io=file_io or {},
+        file_io=file_io() if file_io else {},
+        lent=file_io,
         source=partial(_hadoop_settings, spark),
     )
 
