@@ -17,6 +17,7 @@ from lakesieve.errors import (
     UnsupportedError,
 )
 from lakesieve.spark import build, stages
+from lakesieve.storage import local_path
 from lakesieve.tables.iceberg import IcebergTable
 
 if TYPE_CHECKING:
@@ -463,3 +464,24 @@ def test_indexes_that_cover_different_files(
         )
     }
     assert read["a = 47 AND b = 100"] <= 2
+
+
+@pytest.mark.parametrize("lost", ["*-m0.avro", "snap-*.avro"])
+def test_manifests_that_cannot_be_read(spark: SparkSession, table: str, lost: str) -> None:
+    """A table of format version 1 without a manifest, or its list, is refused in a line."""
+    spark.sql(
+        f"CREATE TABLE {table} (id BIGINT) USING iceberg TBLPROPERTIES ('format-version' = '1')"
+    )
+    spark.sql(f"INSERT INTO {table} VALUES (1)")
+    index = ls.create_index(table, ["id"], spark=spark)
+    metadata = local_path(IcebergTable(spark, table).location) / "metadata"
+    for path in [*metadata.glob(lost), *metadata.glob(f".{lost}.crc")]:
+        path.unlink()
+    spark.sql(f"REFRESH TABLE {table}")
+
+    for act in (index.refresh, lambda: ls.find_files(table, "id = 1", spark=spark)):
+        with pytest.raises(StorageError, match="cannot list the files of") as caught:
+            act()
+        assert caught.value.kind is ErrorKind.STORAGE_FAILED
+        assert "\n" not in caught.value.message
+        assert "avro" in caught.value.message

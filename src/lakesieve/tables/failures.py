@@ -6,7 +6,7 @@ import re
 
 from lakesieve.errors import ErrorKind, LakesieveError, SetupError, StorageError
 
-__all__ = ["explained"]
+__all__ = ["explained", "unlisted"]
 
 # Spark 3.5 does not say which of its files it was reading
 _UNREADABLE = re.compile(
@@ -15,6 +15,8 @@ _UNREADABLE = re.compile(
 _FILE = re.compile(r"while reading file (\S+)|Exception: (\S[^\n]*?) is not a Parquet file")
 _MISSING = re.compile(r"ModuleNotFoundError: No module named '(lakesieve|pyarrow|numpy|obstore)")
 _CAUSE = re.compile(r"Caused by: (?:[\w$]+\.)+([\w$]+): ([^\n]+)")
+_OF_ICEBERG = re.compile(r"Caused by: org\.apache\.iceberg\.[\w.$]*?([\w$]+): ([^\n]+)")
+_CANCELLED = re.compile(r"\bcancell?ed\b", re.IGNORECASE)
 
 
 def explained(error: Exception) -> LakesieveError | None:
@@ -44,4 +46,24 @@ def explained(error: Exception) -> LakesieveError | None:
         f"{name} cannot be read{why}",
         kind=ErrorKind.STORAGE_FAILED,
         hint="Nothing was committed; mend or remove the file, and try again.",
+    )
+
+
+def unlisted(name: str, error: Exception) -> StorageError | None:
+    """The error for a table whose list of files Iceberg cannot read; ``None`` for another failure.
+
+    Args:
+        name: The table.
+        error: What the job ended in that reads one of its metadata tables.
+    """
+    text = str(error)
+    causes = _OF_ICEBERG.findall(text) or _CAUSE.findall(text)[-1:]
+    if not causes or _CANCELLED.search(text):
+        return None
+    kind, why = causes[0]
+    return StorageError(
+        f"Iceberg cannot list the files of {name}: {kind}: {why.rstrip('.')}.",
+        kind=ErrorKind.STORAGE_FAILED,
+        hint="Nothing was committed. No query of this version can be planned either; restore the "
+        "table's metadata, or roll it back to a snapshot that can be read.",
     )

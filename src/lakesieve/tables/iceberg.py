@@ -12,6 +12,7 @@ import pyarrow as pa
 from lakesieve.errors import ErrorKind, LakesieveError, NotFoundError, UnsupportedError
 from lakesieve.tables.catalogs import forget_table, named_errors
 from lakesieve.tables.contract import RAW_READ, Column, TableVersion
+from lakesieve.tables.failures import unlisted
 from lakesieve.tables.iceberg_copy import copy_table
 from lakesieve.tables.iceberg_schema import columns_of_schema, fields_of_type
 from lakesieve.tables.identity import check_identity
@@ -172,8 +173,7 @@ class IcebergTable:
             rows = loaded.where("content = 0").selectExpr(
                 "file_path AS path", "file_size_in_bytes AS size", "record_count AS records"
             )
-        with own_jobs(self._spark, f"lakesieve: list the files of {self.name}"):
-            return identified(arrow_of(rows).cast(_FILES_SCHEMA))
+        return identified(self._listed(rows).cast(_FILES_SCHEMA))
 
     def copy_to(self, name: str, version: TableVersion) -> None:
         """Register new metadata that lists one snapshot, under a location of its own."""
@@ -203,9 +203,25 @@ class IcebergTable:
         with self._partitioned():
             loaded = self._spark.read.format("iceberg").load(self.name + suffix)
             rows = loaded.selectExpr("file_path AS path").distinct()
-        with own_jobs(self._spark, f"lakesieve: list the files of {self.name}"):
-            paths = arrow_of(rows).column("path")
-        return normal_paths(paths)
+        return normal_paths(self._listed(rows).column("path"))
+
+    def _listed(self, rows: DataFrame) -> pa.Table:
+        """Rows of a metadata table.
+
+        Raises:
+            StorageError: Manifests cannot be read.
+        """
+        from py4j.protocol import Py4JJavaError
+        from pyspark.errors import PySparkException
+
+        try:
+            with own_jobs(self._spark, f"lakesieve: list the files of {self.name}"):
+                return arrow_of(rows)
+        except (Py4JJavaError, PySparkException) as error:
+            clear = unlisted(self.name, error)
+            if clear is None:
+                raise
+            raise clear from error
 
     def references(self) -> list[str]:
         """Names of the branches and tags other than ``main``."""
