@@ -103,3 +103,29 @@ def test_places_that_a_session_trusts(spark: SparkSession) -> None:
     assert storage.at("s3://other/indexes/y").location == "s3://other/indexes/y"
     with pytest.raises(UnsupportedError, match="trusted"):
         storage.at("s3://other/y")
+
+
+@pytest.mark.skipif("versity" not in SERVERS, reason="moto takes every key")
+def test_queries_take_up_new_keys(spark: SparkSession, table: str) -> None:
+    """After keys expired and the session was given new ones, the next query skips files again."""
+    settings = hadoop_settings("versity")
+    place = f"s3a://{BUCKET}/renewed"
+    for key, value in settings.items():
+        spark.conf.set(key, value)
+    spark.sql(f"CREATE TABLE {table} (id BIGINT) USING iceberg")
+    rows = spark.range(0, 800, 1, 4).selectExpr("id * 37 % 800 AS id")
+    rows.writeTo(table).append()
+    index = ls.create_index(table, ["id"], spark=spark, location=place)
+    # as if the first keys had expired between the two
+    spark.conf.set("fs.s3a.access.key", "expired")
+    ls.enable(spark, locations=[place])
+    spark.conf.set("fs.s3a.access.key", settings["fs.s3a.access.key"])
+
+    assert spark.table(table).where("id = 5").count() == 1
+    (scan,) = ls.last_pruning(spark)
+    assert (scan.files_read, scan.indexes) == (1, ("id",))
+    assert scan.files_total > 1
+    ls.disable(spark)
+    index.drop()
+    for key in settings:
+        spark.conf.unset(key)
