@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from dataclasses import dataclass, replace
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakesieve.errors import ErrorKind, UnsupportedError
 from lakesieve.tables.contract import Column
+from lakesieve.tables.identity import field_identity
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -68,20 +68,14 @@ class _Imported:
             raise UnsupportedError(
                 f"The table's name mapping cannot be understood: {error}.",
                 kind=ErrorKind.UNSUPPORTED_TABLE,
-                hint="Mend or remove the property schema.name-mapping.default.",
+                hint=f"Mend or remove the property {NAME_MAPPING}.",
             ) from error
         return cls(names=names, partitioning=frozenset(document["partitioning"]))
 
     def column(self, column: Column) -> Column:
         """A column as it is known in such a table."""
         names = self.names.get(column.field_id, [])
-        text = json.dumps(
-            {"id": column.field_id, "names": names},
-            sort_keys=True,
-            separators=(",", ":"),
-            ensure_ascii=False,
-        )
-        identity = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
+        identity = field_identity({"id": column.field_id, "names": names})
         if column.field_id in self.partitioning and column.kind != "other":
             return replace(column, field_id=identity, kind="other", refusal=_REFUSAL)
         return replace(column, field_id=identity)

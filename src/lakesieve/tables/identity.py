@@ -1,10 +1,29 @@
-"""Whether a table that was opened is still the one that has its name."""
+"""Identities: of a field whose format has no ids, and of the table that a name leads to."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any
+
 from lakesieve.errors import ErrorKind, NotFoundError
 
-__all__ = ["check_identity"]
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["check_identity", "field_identity"]
+
+
+def field_identity(document: Mapping[str, Any]) -> int:
+    """A number for all that decides which values are read for a field.
+
+    ``docs/spec/format-v1.md``, "Identity of a field", says what it is made of, and how.
+
+    Args:
+        document: What decides, as JSON has it.
+    """
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
 
 
 def check_identity(name: str, opened: str, now: str) -> None:

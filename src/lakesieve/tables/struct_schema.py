@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections import Counter
@@ -11,6 +10,7 @@ from typing import Any
 
 from lakesieve.errors import ErrorKind, UnsupportedError
 from lakesieve.tables.contract import Column
+from lakesieve.tables.identity import field_identity
 
 __all__ = ["DELTA_FEATURES", "SPARK_KINDS", "delta_columns", "hudi_columns", "parquet_columns"]
 
@@ -243,8 +243,7 @@ def _identity(told: dict[str, Any], field: _Field, kind: str) -> int:
     if field.defaults:
         # a reader that knows no default, or another one, finds other values in the same files
         document["defaults"] = field.defaults
-    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
+    return field_identity(document)
 
 
 def _type_matters(told: dict[str, Any], field: _Field, kind: str) -> bool:
