@@ -19,6 +19,7 @@ __all__ = [
     "SetupError",
     "StorageError",
     "UnsupportedError",
+    "corrupt",
 ]
 
 
@@ -118,3 +119,17 @@ class CommitConflictError(LakesieveError, RuntimeError):
 
 class SetupError(LakesieveError, RuntimeError):
     """The machine lacks something: Java, a package, a jar."""
+
+
+def corrupt(path: str, what: str) -> CorruptIndexError:
+    """The error for an object of an index that is not what was written.
+
+    Args:
+        path: The object.
+        what: What is wrong with it.
+    """
+    return CorruptIndexError(
+        f"The index file {path} is damaged: {what}.",
+        kind=ErrorKind.CORRUPT,
+        hint="Scans read every file meanwhile; drop the index and create it again.",
+    )

@@ -11,7 +11,7 @@ from lakesieve.format.catalogue import (
     read_origin,
 )
 from lakesieve.format.commits import Checkpoint, Commit
-from lakesieve.format.documents import FORMAT_VERSION, LARGEST_DOCUMENT, corrupt, pack, unpack
+from lakesieve.format.documents import FORMAT_VERSION, LARGEST_DOCUMENT, pack, unpack
 from lakesieve.format.entries import CatalogueEntry, IndexDefinition, KeyColumn, SegmentEntry
 from lakesieve.format.segment import (
     RowGroup,
@@ -35,7 +35,6 @@ __all__ = [
     "SegmentEntry",
     "SegmentFooter",
     "catalogue_id",
-    "corrupt",
     "decode_catalogue",
     "decode_footer",
     "decode_row_group",

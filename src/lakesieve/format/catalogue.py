@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from lakesieve.errors import CorruptIndexError, IndexFormatError
-from lakesieve.format.documents import corrupt, pack, unpack
+from lakesieve.errors import CorruptIndexError, IndexFormatError, corrupt
+from lakesieve.format.documents import pack, unpack
 from lakesieve.format.entries import (
     UNIT,
     CatalogueEntry,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
-from lakesieve.errors import IndexFormatError
-from lakesieve.format.documents import corrupt
+from lakesieve.errors import IndexFormatError, corrupt
 from lakesieve.format.entries import CatalogueEntry, IndexDefinition, SegmentEntry, checked
 
 __all__ = ["Checkpoint", "Commit"]

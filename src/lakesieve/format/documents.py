@@ -6,9 +6,9 @@ import hashlib
 import json
 from typing import Any
 
-from lakesieve.errors import CorruptIndexError, ErrorKind, IndexFormatError
+from lakesieve.errors import ErrorKind, IndexFormatError, corrupt
 
-__all__ = ["FORMAT_VERSION", "check_version", "corrupt", "pack", "unpack"]
+__all__ = ["FORMAT_VERSION", "check_version", "pack", "unpack"]
 
 FORMAT_VERSION = 1
 """Version of everything stored; a reader refuses what is newer."""
@@ -68,12 +68,3 @@ def check_version(document: dict[str, Any], path: str) -> None:
 def _digest(document: dict[str, Any]) -> str:
     canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
-
-
-def corrupt(path: str, what: str) -> CorruptIndexError:
-    """The error for an object of an index that is not what was written."""
-    return CorruptIndexError(
-        f"The index file {path} is damaged: {what}.",
-        kind=ErrorKind.CORRUPT,
-        hint="Scans read every file meanwhile; drop the index and create it again.",
-    )

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError
-from lakesieve.format.documents import FORMAT_VERSION, check_version, corrupt
+from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError, corrupt
+from lakesieve.format.documents import FORMAT_VERSION, check_version
 from lakesieve.format.entries import Code, SegmentEntry, code_from_json, code_to_json
 from lakesieve.format.groups import (
     LONGEST_SEPARATOR,

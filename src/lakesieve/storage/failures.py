@@ -11,7 +11,6 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, PermissionDeniedError, UnauthenticatedError
 
 from lakesieve.errors import (
-    CorruptIndexError,
     ErrorKind,
     LakesieveError,
     NotFoundError,
@@ -21,7 +20,7 @@ from lakesieve.errors import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["missing", "oversized", "read_only", "typed_errors"]
+__all__ = ["missing", "read_only", "typed_errors"]
 
 _CODE = re.compile(r"<Code>\s*([A-Za-z0-9_.\-]{1,80})\s*</Code>")
 _STATUS = re.compile(r"status code: (\d{3})\b")
@@ -134,21 +133,6 @@ def missing(where: str) -> NotFoundError:
         f"{where} does not exist.",
         kind=ErrorKind.OBJECT_NOT_FOUND,
         hint="If it was part of an index, rebuild the index.",
-    )
-
-
-def oversized(path: str, size: int, most: int) -> CorruptIndexError:
-    """The error for an object of an index that has more bytes than it may.
-
-    Args:
-        path: The object.
-        size: Its bytes.
-        most: How many it may have.
-    """
-    return CorruptIndexError(
-        f"The index file {path} is damaged: it has {size} bytes, and may have {most}.",
-        kind=ErrorKind.CORRUPT,
-        hint="Scans read every file meanwhile; drop the index and create it again.",
     )
 
 

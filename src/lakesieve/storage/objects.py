@@ -16,9 +16,10 @@ from lakesieve.errors import (
     InvalidInputError,
     StorageError,
     UnsupportedError,
+    corrupt,
 )
 from lakesieve.storage.background import all_at_once
-from lakesieve.storage.failures import missing, oversized, read_only, typed_errors
+from lakesieve.storage.failures import missing, read_only, typed_errors
 from lakesieve.storage.location import normalized
 from lakesieve.storage.opening import Options, client
 from lakesieve.storage.trust import TRUSTED_ROOTS, check_trusted, trusted_folders
@@ -370,7 +371,7 @@ def _inside(path: str) -> str:
 def _whole(told: Any, path: str, most: int | None) -> bytes:
     size = int(told.meta["size"])
     if most is not None and size > most:
-        raise oversized(path, size, most)
+        raise corrupt(path, f"it has {size} bytes, and may have {most}")
     return bytes(told.bytes())
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Self
 
-from lakesieve.errors import UnsupportedError
-from lakesieve.format import LARGEST_DOCUMENT, corrupt, pack, unpack
+from lakesieve.errors import UnsupportedError, corrupt
+from lakesieve.format import LARGEST_DOCUMENT, pack, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

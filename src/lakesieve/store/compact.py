@@ -12,9 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakesieve.errors import ErrorKind, InvalidInputError
-from lakesieve.format import catalogue_id, decode_catalogue, decode_footer, decode_row_group
+from lakesieve.format import catalogue_id, decode_footer, decode_row_group
 from lakesieve.sieve import merge_streams
 from lakesieve.store.borrowers import root_storage
+from lakesieve.store.parts import read_catalogue
 from lakesieve.store.snapshot import Changes
 from lakesieve.store.staging import stage_catalogue, stage_segment
 
@@ -175,7 +176,7 @@ def _merged_files(
     tables = []
     for entry in chosen:
         storage = root_storage(store.storage, snapshot.definition, entry.root)
-        tables.append(decode_catalogue(storage.get(entry.path, most=entry.size), entry))
+        tables.append(read_catalogue(storage, entry))
     everything = pa.concat_tables(tables).combine_chunks()
     paths = everything.column("path")
     kept = np.ones(len(paths), bool)

@@ -19,10 +19,11 @@ from lakesieve.errors import (
     NotFoundError,
     StorageError,
 )
-from lakesieve.format import Commit, decode_catalogue
+from lakesieve.format import Commit
 from lakesieve.store.borrowers import borrowers, release_borrowed, root_storage
 from lakesieve.store.log import CHECKPOINT_INTERVAL, CommitLog, checkpoint_path, commit_path
 from lakesieve.store.own_changes import note_change
+from lakesieve.store.parts import read_catalogue
 from lakesieve.store.requirements import HeadIs, Retained, conflicts, implied
 from lakesieve.store.snapshot import Changes, Replay, Snapshot
 
@@ -242,7 +243,7 @@ class IndexStore:
 
         def paths(entry: CatalogueEntry) -> pa.ChunkedArray:
             storage = root_storage(self.storage, snapshot.definition, entry.root)
-            return decode_catalogue(storage.get(entry.path, most=entry.size), entry).column("path")
+            return read_catalogue(storage, entry).column("path")
 
         return paths
 

@@ -13,8 +13,9 @@ from lakesieve.errors import (
     LakesieveError,
     NotFoundError,
     StorageError,
+    corrupt,
 )
-from lakesieve.format import LARGEST_DOCUMENT, Checkpoint, Commit, corrupt, pack, unpack
+from lakesieve.format import LARGEST_DOCUMENT, Checkpoint, Commit, pack, unpack
 from lakesieve.store.own_changes import note_change
 from lakesieve.store.snapshot import Replay, Snapshot
 

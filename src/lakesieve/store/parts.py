@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from lakesieve.format import corrupt, decode_catalogue, decode_footer, decode_row_group
+from lakesieve.errors import corrupt
+from lakesieve.format import decode_catalogue, decode_footer, decode_row_group
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from lakesieve.storage import Storage
     from lakesieve.store.cache import BlockCache
 
-__all__ = ["DIGEST_BYTES", "IndexParts", "OpenedSegment"]
+__all__ = ["DIGEST_BYTES", "IndexParts", "OpenedSegment", "read_catalogue"]
 
 DIGEST_BYTES = 16
 """Of a data file's path."""
@@ -28,6 +29,23 @@ DIGEST_BYTES = 16
 _DIGESTED = 65_536
 # row groups that are fetched at once
 _AHEAD = 64
+
+
+def read_catalogue(
+    storage: Storage, entry: CatalogueEntry, columns: Sequence[str] | None = None
+) -> pa.Table:
+    """The data files of a catalogue, row ``i`` that of ordinal ``i``; it is kept nowhere.
+
+    Args:
+        storage: The root that it lies under.
+        entry: What the commit says of it.
+        columns: Those to decode; all by default.
+
+    Raises:
+        NotFoundError: It is gone.
+        CorruptIndexError: It is damaged.
+    """
+    return decode_catalogue(storage.get(entry.path, most=entry.size), entry, columns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -75,7 +93,7 @@ class IndexParts:
         storage = self._roots[entry.root]
 
         def make() -> tuple[pa.Table, int]:
-            table = decode_catalogue(storage.get(entry.path, most=entry.size), entry)
+            table = read_catalogue(storage, entry)
             return table, table.nbytes
 
         key = (storage.location, entry.path, storage.stamp(entry.path), "catalogue")
@@ -132,9 +150,7 @@ class IndexParts:
         """Columns of a catalogue that is not kept, but taken from memory where it is there."""
         if self._key(entry, "catalogue") in self._cache:
             return self.catalogue(entry).select(columns)
-        return decode_catalogue(
-            self._roots[entry.root].get(entry.path, most=entry.size), entry, columns
-        )
+        return read_catalogue(self._roots[entry.root], entry, columns)
 
     def segment(self, entry: SegmentEntry) -> OpenedSegment:
         """A segment with its footer."""

@@ -5,16 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakesieve.errors import ErrorKind, IndexFormatError, LakesieveError, StorageError
-from lakesieve.format import (
-    CatalogueEntry,
-    corrupt,
-    decode_catalogue,
-    decode_footer,
-    decode_row_group,
-)
+from lakesieve.errors import ErrorKind, IndexFormatError, LakesieveError, StorageError, corrupt
+from lakesieve.format import CatalogueEntry, decode_footer, decode_row_group
 from lakesieve.store.borrowers import root_storage
 from lakesieve.store.log import checkpoint_path
+from lakesieve.store.parts import read_catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -146,7 +141,7 @@ def _parts(storage: Storage, entry: CatalogueEntry | SegmentEntry) -> Iterator[o
     if storage.head(entry.path).size != entry.size:
         raise corrupt(entry.path, "it has another size")
     if isinstance(entry, CatalogueEntry):
-        yield decode_catalogue(storage.get(entry.path, most=entry.size), entry)
+        yield read_catalogue(storage, entry)
         return
     start = entry.size - entry.footer_length
     footer = decode_footer(storage.get_range(entry.path, start, entry.footer_length), entry)
