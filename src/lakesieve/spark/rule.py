@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from lakesieve.storage import StorageOptions
 
-
 __all__ = ["InstalledRule", "installed_rule"]
 
 _BASE = (
@@ -43,12 +42,11 @@ _BASE = (
     ),
 )
 # one class a compilation unit, each may use those before it
-_RULE_NAMES = ("FileOrdinals", "PlanningTime", "JobNotes", "ScanReport", "PruningRule")
 _RULE = (
     *_BASE,
     *(f"spark/{n}" for n in ("CatalystJson", "Replacement", "KeyValues", "ReachedScan")),
-    *(f"spark/{n}" for n in ("JoinSide", "JoinKeys")),
-    *(f"spark/{n}" for n in _RULE_NAMES),
+    *(f"spark/{n}" for n in ("JoinSide", "JoinKeys", "FileOrdinals", "PlanningTime")),
+    *(f"spark/{n}" for n in ("JobNotes", "ScanReport", "PruningRule")),
 )
 # paths that are sent to the rule at once
 _SELECTED = 10_000
@@ -72,9 +70,9 @@ _ADAPTERS = {
     "parquet": ("ParquetScans", (*_FILES, "spark/ParquetScans")),
 }
 _JOINS = (*_ADAPTERS["iceberg"][1], "deletes/DeleteMemory", "spark/DeleteJoins")
-# by application and session
 # rules of sessions that do not skip files, which are kept for what they may still report
 _MOST_IDLE = 64
+# by application and session
 _RULES: dict[tuple[str, str], InstalledRule] = {}
 _LOCK = threading.Lock()
 

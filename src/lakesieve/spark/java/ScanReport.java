@@ -54,8 +54,9 @@ public final class ScanReport {
   public synchronized void begin(LogicalPlan plan) {
     if (property(OWN) != null) return;
     Object now = running();
-    if (!isSame(now)) this.notes.clear();
-    if (isSame(now) || !(CHANGES.contains(name(plan)) || reads(plan))) return;
+    if (isSame(now)) return;
+    this.notes.clear();
+    if (!CHANGES.contains(name(plan)) && !reads(plan)) return;
     clear();
     this.query = now;
   }
