@@ -10,6 +10,7 @@ from tests.spark.deletes.kit import EqualityDeletes
 
 import lakesieve as ls
 from lakesieve.errors import ErrorKind, UnsupportedError
+from lakesieve.tables import lines
 from lakesieve.tables.lines import LINES, by_number, frame_of, line_of
 
 if TYPE_CHECKING:
@@ -69,10 +70,13 @@ def test_numbered_rows_get_partitions_of_their_own(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize("texts", [[], ["a"], [""], ["b", "", "ä 'x' \\n %\n\r", "a"]], ids=repr)
-def test_texts_keep_their_order(spark: SparkSession, texts: list[str]) -> None:
-    """A frame of texts holds exactly these, in order."""
+def test_texts_keep_their_order(
+    spark: SparkSession, texts: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A frame of texts holds exactly these, in order, in however many parts they are sent."""
     import pyarrow as pa
 
+    monkeypatch.setattr(lines, "_TEXTS", 3)
     columns = pa.table({"t": pa.array(texts, pa.string()), "u": pa.array(texts[::-1], pa.string())})
     frame = frame_of(spark, columns)
 

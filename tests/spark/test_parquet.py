@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,8 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 import lakesieve as ls
 from lakesieve.errors import ErrorKind, LakesieveError, NotFoundError, UnsupportedError
+from lakesieve.spark.rule import installed_rule
+from lakesieve.tables.parquet import ParquetTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -184,3 +187,26 @@ def test_an_old_time_of_change_is_another_file(
     os.utime(folder / "5.parquet", (1_000_000_000, 1_000_000_000))
 
     assert both(f"SELECT * FROM parquet.`{folder}` WHERE k = 397")[1] == 2
+
+
+def test_more_files_than_are_told_of_at_once(spark: SparkSession, tmp_path: Path) -> None:
+    """Listings and selections of many files go in parts; none is lost or told twice."""
+    folder = tmp_path / "d"
+    _make(folder, files=1)
+    names = [f"{number:05d}.parquet" for number in range(10_001)]
+    for name in names:
+        os.link(folder / "0.parquet", folder / name)
+    table = ParquetTable.at(spark, str(folder))
+
+    version = table.version()
+    files = table.live_files(version)
+
+    listed = [path.rpartition("/")[2] for path in files.column("location").to_pylist()]
+    assert sorted(listed) == sorted([*names, "0.parquet"])
+    told = "\n".join(files.column("path").to_pylist())
+    assert version.id == hashlib.sha256(told.encode()).hexdigest()[:16]
+    some = files.column("path").slice(0, 10_001)
+    with installed_rule(spark).raw_reads(some) as selection:
+        raw = table.raw_rows(version, [], split_bytes=1 << 30, selection=selection, stride=1_000)
+        read = {row.file for row in raw.distinct().collect()}
+    assert read == set(some.to_pylist()[::1_000])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +26,7 @@ from lakesieve.tables.hadoop import storage_options
 from lakesieve.tables.iceberg import file_io_of
 from lakesieve.tables.iceberg_schema import NAME_MAPPING, columns_of_schema
 from lakesieve.tables.paths import normal_paths
+from lakesieve.tables.reading import lines_of
 from lakesieve.tables.workers import gathered, in_workers
 
 if TYPE_CHECKING:
@@ -112,8 +114,8 @@ def _narrow(
 ) -> Reason:
     definition = index.definition
     paths = index.paths().combine_chunks()
-    reached = pa.array(plan.java.reachedBy(kind.number).split("\n"), pa.string())
-    places = pc.index_in(normal_paths(pa.chunked_array([reached])), value_set=paths)
+    reached = lines_of(iter(partial(plan.java.paths, plan.java.reachedBy(kind.number)), ""))
+    places = pc.index_in(normal_paths(reached), value_set=paths)
     known = places.drop_null().to_numpy()
     wanted = np.zeros(len(paths), bool)
     wanted[known] = True
@@ -136,10 +138,10 @@ def _narrow(
     held = np.zeros(len(paths), bool)
     for row in masks:
         held |= np.unpackbits(np.frombuffer(row.held, np.uint8), count=len(paths)).astype(bool)
-    covered = reached.filter(pc.is_valid(places).combine_chunks())
-    holding = covered.filter(pa.array(held[known]))
-    plan.java.narrow(kind.number, *("\n".join(some.to_pylist()) for some in (covered, holding)))
-    told = f"{definition.name}: {len(holding)} of {len(reached)} data files"
+    free = np.array(pc.is_valid(places))
+    free[free] = ~held[known]
+    plan.java.narrow(kind.number, np.packbits(free, bitorder="little").tobytes())
+    told = f"{definition.name}: {np.count_nonzero(held[known])} of {len(reached)} data files"
     return Reason(code=ReasonCode.INDEX_USED, detail=f"{told} hold a deleted key")
 
 

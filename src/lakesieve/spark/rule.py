@@ -28,6 +28,7 @@ __all__ = ["InstalledRule", "installed_rule"]
 
 _BASE = (
     "tables/FilePaths",
+    "tables/PathSet",
     "tables/FileScans",
     *(
         f"spark/{n}"

@@ -17,7 +17,14 @@ from lakesieve.tables.janino import JavaSources
 from lakesieve.tables.jobs import own_jobs
 from lakesieve.tables.lines import arrow_of, delta_commit_at, delta_snapshot_at
 from lakesieve.tables.paths import identified, normal_paths
-from lakesieve.tables.reading import hadoop_path, in_larger_tasks, keys_of, quoted, raw_read
+from lakesieve.tables.reading import (
+    FILE_SCANS,
+    hadoop_path,
+    in_larger_tasks,
+    keys_of,
+    quoted,
+    raw_read,
+)
 from lakesieve.tables.struct_schema import delta_columns
 
 if TYPE_CHECKING:
@@ -29,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["DeltaTable"]
 
 _FILES_SCHEMA = pa.schema([("path", pa.string()), ("size", pa.int64()), ("records", pa.int64())])
-_SOURCES = JavaSources("tables/FilePaths", "tables/FileScans", "tables/DeltaFiles")
+_SOURCES = JavaSources(*FILE_SCANS, "tables/DeltaFiles")
 
 
 class DeltaTable:

@@ -16,7 +16,15 @@ from lakesieve.tables.contract import RAW_READ, Column, TableVersion
 from lakesieve.tables.identity import check_identity
 from lakesieve.tables.janino import JavaSources
 from lakesieve.tables.paths import identified, normal_paths
-from lakesieve.tables.reading import hadoop_path, in_larger_tasks, keys_of, raw_read
+from lakesieve.tables.reading import (
+    FILE_SCANS,
+    hadoop_path,
+    in_larger_tasks,
+    keys_of,
+    lines_of,
+    parts_of,
+    raw_read,
+)
 from lakesieve.tables.struct_schema import hudi_columns
 
 if TYPE_CHECKING:
@@ -26,8 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = ["HudiTable"]
 
-_SCANS = JavaSources("tables/FilePaths", "tables/FileScans")
-_SOURCES = JavaSources("tables/FilePaths", "tables/FileScans", "tables/HudiFiles")
+_SCANS = JavaSources(*FILE_SCANS)
+_SOURCES = JavaSources(*FILE_SCANS, "tables/HudiFiles")
 _LINE = r"^(?P<location>[^\t]*)\t(?P<size>\d+)\t(?P<indexable>1?)$"
 
 
@@ -172,8 +180,8 @@ class HudiTable:
         hudi_columns(version.schema)
         # read as of its instant throughout: a file that a later commit replaced would seem empty
         with named_errors(self.name):
-            told = str(self._call("files", self._leaf(version.id)))
-        lines = pa.chunked_array([pa.array(told.split("\n") if told else [], pa.string())])
+            leaf = self._leaf(version.id)
+            lines = lines_of(parts_of(self._call, "files", leaf, self._call("listed", leaf)))
         parts = pc.extract_regex(lines, _LINE)
         location = pc.struct_field(parts, "location")
         indexable = pc.equal(pc.struct_field(parts, "indexable"), "1")
@@ -210,9 +218,8 @@ class HudiTable:
         """Base files of all file slices that cleaning has left."""
         self.reload()
         with named_errors(self.name):
-            told = str(self._call("retained", self._leaf()))
-        paths = pa.array(told.split("\n") if told else [], pa.string())
-        return normal_paths(pa.chunked_array([paths]))
+            bases = self._call("retained", self._leaf())
+            return normal_paths(lines_of(parts_of(self._call, "paths", bases)))
 
     def references(self) -> Sequence[str]:
         """Hudi tables have no branches or tags."""

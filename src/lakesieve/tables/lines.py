@@ -29,6 +29,9 @@ __all__ = [
     "line_of",
 ]
 
+# texts that stand in one literal
+_TEXTS = 10_000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkLine:
@@ -148,12 +151,17 @@ def frame_of(spark: SparkSession, texts: pa.Table) -> DataFrame:
 
     if hasattr(DataFrame, "toArrow"):
         return spark.createDataFrame(texts)
+    parts = [
+        F.arrays_zip(
+            *(
+                F.split(F.lit("\0".join(part.column(name).to_pylist())), "\0").alias(name)
+                for name in part.column_names
+            )
+        )
+        for part in (texts.slice(at, _TEXTS) for at in range(0, max(len(texts), 1), _TEXTS))
+    ]
     rows = spark.range(1 if len(texts) else 0, numPartitions=1)
-    joined = (
-        F.split(F.lit("\0".join(texts.column(name).to_pylist())), "\0").alias(name)
-        for name in texts.column_names
-    )
-    return rows.select(F.inline(F.arrays_zip(*joined)))
+    return rows.select(F.inline(F.flatten(F.array(*parts))))
 
 
 def by_number(frame: DataFrame, count: int, column: str) -> DataFrame:

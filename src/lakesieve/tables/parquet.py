@@ -16,17 +16,25 @@ from lakesieve.tables.contract import RAW_READ, Column, TableVersion
 from lakesieve.tables.identity import check_identity
 from lakesieve.tables.janino import JavaSources
 from lakesieve.tables.paths import identified
-from lakesieve.tables.reading import hadoop_path, in_larger_tasks, keys_of, raw_read
+from lakesieve.tables.reading import (
+    FILE_SCANS,
+    hadoop_path,
+    in_larger_tasks,
+    keys_of,
+    lines_of,
+    parts_of,
+    raw_read,
+)
 from lakesieve.tables.struct_schema import parquet_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["ParquetTable"]
 
-_SOURCES = JavaSources("tables/FilePaths", "tables/FileScans")
+_SOURCES = JavaSources(*FILE_SCANS)
 _IDENTITY = r"^(?P<location>(?s:.*))#(?P<size>\d+)@(?P<modified>-?\d+)$"
 _CLOCK_SECONDS = 2.0
 """Object stores tell modification times in whole seconds."""
@@ -128,11 +136,18 @@ class ParquetTable:
                 hint="A directory of Parquet files has only the files that are in it now.",
             )
         self.reload()
-        told = str(self._call("identities", self._leaf))
+        state = hashlib.sha256()
+        number = -1
+        for number, part in enumerate(self._identities()):
+            state.update(part.encode() if number == 0 else b"\n" + part.encode())
         return TableVersion(
-            id=hashlib.sha256(told.encode()).hexdigest()[:16] if told else None,
+            id=None if number < 0 else state.hexdigest()[:16],
             schema=str(self._call("schema", self._leaf)),
         )
+
+    def _identities(self) -> Iterator[str]:
+        """Identities of the files, one a line, some thousands at a time."""
+        return parts_of(self._call, "identities", self._call("listed", self._leaf))
 
     def columns(self, version: TableVersion) -> Mapping[tuple[str, ...], Column]:
         """The columns, and the fields of structs outside lists and maps."""
@@ -140,8 +155,7 @@ class ParquetTable:
 
     def live_files(self, version: TableVersion) -> pa.Table:  # noqa: ARG002 - there is one version
         """The files; ``records`` is null, ``path`` has size and modification time behind it."""
-        told = str(self._call("identities", self._leaf))
-        paths = pa.chunked_array([pa.array(told.split("\n") if told else [], pa.string())])
+        paths = lines_of(self._identities())
         parts = pc.extract_regex(paths, _IDENTITY)
         files = pa.table(
             {

@@ -3,16 +3,41 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from pyspark.sql import Column, DataFrame
 
     from lakesieve.tables.contract import Column as KeyColumn
 
-__all__ = ["hadoop_path", "in_larger_tasks", "keys_of", "quoted", "raw_read"]
+__all__ = [
+    "FILE_SCANS",
+    "hadoop_path",
+    "in_larger_tasks",
+    "keys_of",
+    "lines_of",
+    "parts_of",
+    "quoted",
+    "raw_read",
+]
+
+FILE_SCANS = ("tables/FilePaths", "tables/PathSet", "tables/FileScans")
+"""The Java sources that tell of relations over files."""
+
+
+def parts_of(call: Callable[..., Any], method: str, *arguments: Any) -> Iterator[str]:
+    """What a Java method tells in parts, one a call, until it has nothing more to tell."""
+    return iter(lambda: str(call(method, *arguments)), "")
+
+
+def lines_of(parts: Iterable[str]) -> pa.ChunkedArray:
+    """The lines of texts, each a chunk."""
+    chunks = [pa.array(part.split("\n"), pa.string()) for part in parts]
+    return pa.chunked_array(chunks, pa.string())
 
 
 def hadoop_path(encoded: Column) -> Column:

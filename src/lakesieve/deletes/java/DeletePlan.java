@@ -1,7 +1,6 @@
 package lakesieve.deletes;
 
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.BitSet;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -55,6 +54,7 @@ public final class DeletePlan {
   private static final int ALL = -1;
   private static final int EVERY_FILE = -2;
   private static final int EVERYWHERE = -1;
+  private static final int LINES = 10000;
   private static final String HIDDEN = "__lakesieve_column_";
 
   private final BaseTable table;
@@ -324,31 +324,39 @@ public final class DeletePlan {
   }
 
   /**
-   * Take data files out that hold no key of a kind's deletes, and return how many are left.
+   * Take data files out that hold no key of a kind's deletes.
    *
-   * @param covered paths that are known of, joined by line breaks
-   * @param holding those of them that may hold such a key
+   * @param free a bit for each data file that the deletes may reach, in the order of those
    */
-  public int narrow(int kind, String covered, String holding) {
-    Set known = new HashSet(Arrays.asList(covered.split("\n")));
-    known.removeAll(Arrays.asList(holding.split("\n")));
-    int left = 0;
+  public void narrow(int kind, byte[] free) {
+    BitSet out = BitSet.valueOf(free);
+    int at = 0;
     for (int i = 0; i < reached.size(); i++) {
       ReachedFile r = (ReachedFile) reached.get(i);
-      if (known.contains(r.file.location())) r.kinds.clear(kind);
-      if (!r.kinds.isEmpty()) left++;
+      if (r.kinds.get(kind) && out.get(at++)) r.kinds.clear(kind);
     }
-    return left;
   }
 
-  /** The paths of the data files that a kind's deletes may reach, joined by line breaks. */
-  public String reachedBy(int kind) {
-    StringBuilder joined = new StringBuilder();
+  /** The data files that a kind's deletes may reach, for {@link #paths}. */
+  public Iterator reachedBy(int kind) {
+    List files = new ArrayList();
     for (int i = 0; i < reached.size(); i++) {
       ReachedFile r = (ReachedFile) reached.get(i);
-      if (r.kinds.get(kind)) joined.append(joined.length() == 0 ? "" : "\n").append(r.file.location());
+      if (r.kinds.get(kind)) files.add(r.file);
     }
-    return joined.toString();
+    return files.iterator();
+  }
+
+  /** Paths of the next data files, one a line; nothing behind the last. */
+  public String paths(Iterator files) {
+    StringBuilder lines = new StringBuilder();
+    for (int i = 0; i < LINES && files.hasNext(); i++) {
+      String path = ((DataFile) files.next()).location();
+      if (path.indexOf('\n') >= 0) throw new IllegalArgumentException("line break in " + path);
+      if (i > 0) lines.append('\n');
+      lines.append(path);
+    }
+    return lines.toString();
   }
 
   /** The version's schema as JSON. */

@@ -1,13 +1,8 @@
 package lakesieve;
 
-import java.security.MessageDigest;
-
 /**
- * The data files of one catalogue, by digests of their paths: 16 bytes a file and a table of ordinals.
- *
- * <p>A digest is the first half of SHA-256 of a secret of this process and the path. Two of a billion
- * paths have the same one with a chance below 2^-68, and nobody who does not know the secret can name a
- * file so that they do.
+ * The data files of one catalogue, by digests of their paths (see {@link PathSet}): 16 bytes a file
+ * and a table of ordinals.
  */
 public final class CatalogueFiles {
   private final long[] digests; // two words a file, in order of the ordinals
@@ -40,8 +35,8 @@ public final class CatalogueFiles {
       throw new IllegalArgumentException("more files than the catalogue has");
     }
     for (int at = 0; at < data.length; at += 16) {
-      long a = word(data, at);
-      long b = word(data, at + 8);
+      long a = PathSet.word(data, at);
+      long b = PathSet.word(data, at + 8);
       this.digests[2 * this.known] = a;
       this.digests[2 * this.known + 1] = b;
       this.known++;
@@ -60,22 +55,5 @@ public final class CatalogueFiles {
       place = place + 1 & this.table.length - 1;
     }
     return -1;
-  }
-
-  /** The digest of a path; its first 16 bytes count. */
-  public static byte[] digest(byte[] secret, String path) {
-    try {
-      MessageDigest sha = MessageDigest.getInstance("SHA-256");
-      sha.update(secret);
-      return sha.digest(path.getBytes("UTF-8"));
-    } catch (Exception e) {
-      throw new IllegalStateException(e);
-    }
-  }
-
-  public static long word(byte[] data, int at) {
-    long word = 0;
-    for (int i = 7; i >= 0; i--) word = word << 8 | data[at + i] & 255;
-    return word;
   }
 }

@@ -172,7 +172,7 @@ public final class DeltaScans implements ScanAdapter {
     return PruningRule.RAW_READ.equals(name) ? rawRead(index(leaf)) : null;
   }
 
-  public void readRaw(LogicalPlan leaf, int stride, HashMap files, Map replaced) throws Exception {
+  public void readRaw(LogicalPlan leaf, int stride, PathSet files, Map replaced) throws Exception {
     TahoeBatchFileIndex index = (TahoeBatchFileIndex) index(leaf);
     List raw = new ArrayList();
     int selected = 0;
@@ -181,7 +181,7 @@ public final class DeltaScans implements ScanAdapter {
     while (it.hasNext()) {
       AddFile file = (AddFile) it.next();
       String path = FilePaths.normal(DeltaFiles.absolute(root, file.path()));
-      if (files != null && !files.containsKey(path)) continue;
+      if (files != null && !files.contains(path)) continue;
       if (selected++ % stride == 0) raw.add(file);
     }
     replaced.put(leaf, FileRelations.strict(with(leaf, raw, index.snapshot())));

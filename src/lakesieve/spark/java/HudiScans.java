@@ -8,7 +8,6 @@ import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.TreeSet;
 import org.apache.hudi.BaseHoodieTableFileIndex;
 import org.apache.hudi.HoodieFileIndex;
 import org.apache.hudi.common.model.FileSlice;
@@ -91,7 +90,7 @@ public final class HudiScans implements ScanAdapter {
     HoodieFileIndex index = HudiFiles.index(leaf);
     Map all = HudiFiles.slices(index);
     Map kept = new HashMap();
-    TreeSet skipped = new TreeSet();
+    PathSet skipped = new PathSet();
     int uncovered = 0;
     for (Iterator it = all.entrySet().iterator(); it.hasNext(); ) {
       Map.Entry partition = (Map.Entry) it.next();
@@ -108,7 +107,7 @@ public final class HudiScans implements ScanAdapter {
       }
       kept.put(partition.getKey(), slices);
     }
-    if (!skipped.isEmpty()) replaced.put(leaf, with(leaf, kept, FileScans.digest(skipped.toString())));
+    if (skipped.size() > 0) replaced.put(leaf, with(leaf, kept, skipped.mark()));
     return uncovered;
   }
 
@@ -125,7 +124,7 @@ public final class HudiScans implements ScanAdapter {
     return found.isDefined() ? (String) found.get() : null;
   }
 
-  public void readRaw(LogicalPlan leaf, int stride, HashMap files, Map replaced) throws Exception {
+  public void readRaw(LogicalPlan leaf, int stride, PathSet files, Map replaced) throws Exception {
     Map raw = new HashMap();
     int selected = 0;
     HoodieFileIndex index = HudiFiles.index(leaf);
@@ -136,7 +135,7 @@ public final class HudiScans implements ScanAdapter {
       for (Iterator in = ((List) partition.getValue()).iterator(); in.hasNext(); ) {
         FileSlice slice = (FileSlice) in.next();
         String identity = FilePaths.normal(HudiFiles.identity(index, slice));
-        if (identity == null || (files != null && !files.containsKey(identity))) continue;
+        if (identity == null || (files != null && !files.contains(identity))) continue;
         if (selected++ % stride == 0) slices.add(slice);
       }
       raw.put(partition.getKey(), slices);

@@ -137,7 +137,7 @@ public final class IcebergScans implements ScanAdapter {
     return ((DataSourceV2ScanRelation) leaf).relation().options().get(name);
   }
 
-  public void readRaw(LogicalPlan leaf, int stride, HashMap files, Map replaced) throws Exception {
+  public void readRaw(LogicalPlan leaf, int stride, PathSet files, Map replaced) throws Exception {
     Object scan = scan(leaf);
     List tasks = (List) call(scan, "tasks");
     ResidualEvaluator all = ResidualEvaluator.unpartitioned(Expressions.alwaysTrue());
@@ -147,7 +147,7 @@ public final class IcebergScans implements ScanAdapter {
     int selected = 0;
     for (int i = 0; i < tasks.size(); i++) {
       FileScanTask task = (FileScanTask) tasks.get(i);
-      if (files != null && !files.containsKey(FilePaths.normal(file(task).location()))) continue;
+      if (files != null && !files.contains(FilePaths.normal(file(task).location()))) continue;
       if (selected++ % stride != 0) continue;
       if (task.deletes().isEmpty()) {
         raw.add(task);

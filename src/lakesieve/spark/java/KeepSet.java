@@ -87,10 +87,10 @@ public final class KeepSet {
 
   private void find(String path) {
     if (path.equals(this.path)) return;
-    byte[] digest = CatalogueFiles.digest(this.secret, path);
+    byte[] digest = PathSet.digest(this.secret, path);
     this.path = path;
-    this.first = CatalogueFiles.word(digest, 0);
-    this.second = CatalogueFiles.word(digest, 8);
+    this.first = PathSet.word(digest, 0);
+    this.second = PathSet.word(digest, 8);
   }
 
   private boolean keeps(Object node) {

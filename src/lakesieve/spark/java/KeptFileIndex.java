@@ -2,7 +2,6 @@ package lakesieve;
 
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Set;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
@@ -15,10 +14,10 @@ import org.apache.spark.sql.types.StructType;
  */
 public final class KeptFileIndex implements FileIndex {
   private final FileIndex all;
-  private final Set skipped;
+  private final PathSet skipped;
   private final int kept;
 
-  public KeptFileIndex(FileIndex all, Set skipped, int kept) {
+  public KeptFileIndex(FileIndex all, PathSet skipped, int kept) {
     this.all = all;
     this.skipped = skipped;
     this.kept = kept;

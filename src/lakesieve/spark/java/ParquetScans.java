@@ -1,11 +1,8 @@
 package lakesieve;
 
-import java.util.HashMap;
-import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.datasources.FileIndex;
@@ -65,8 +62,8 @@ public final class ParquetScans implements ScanAdapter {
   }
 
   public int prune(LogicalPlan leaf, KeepSet keep, Map replaced) {
-    Set skipped = new HashSet();
-    Set now = null;
+    PathSet skipped = new PathSet();
+    PathSet now = null;
     int kept = 0;
     int uncovered = 0;
     scala.collection.Iterator it = FileScans.files(index(leaf));
@@ -84,7 +81,7 @@ public final class ParquetScans implements ScanAdapter {
       if (!keep.covers(path) || !keep.keeps(path)) uncovered++;
       kept++;
     }
-    if (!skipped.isEmpty()) {
+    if (skipped.size() > 0) {
       replaced.put(leaf, FileRelations.with(leaf, new KeptFileIndex(index(leaf), skipped, kept)));
     }
     return uncovered;
@@ -103,14 +100,14 @@ public final class ParquetScans implements ScanAdapter {
     return found.isDefined() ? (String) found.get() : null;
   }
 
-  public void readRaw(LogicalPlan leaf, int stride, HashMap files, Map replaced) {
-    Set skipped = new HashSet();
+  public void readRaw(LogicalPlan leaf, int stride, PathSet files, Map replaced) {
+    PathSet skipped = new PathSet();
     int kept = 0;
     int selected = 0;
     scala.collection.Iterator it = FileScans.files(index(leaf));
     while (it.hasNext()) {
       String identity = FileScans.identity((FileStatus) it.next());
-      boolean wanted = files == null || files.containsKey(FilePaths.normal(identity));
+      boolean wanted = files == null || files.contains(FilePaths.normal(identity));
       if (wanted && selected++ % stride == 0) kept++;
       else skipped.add(identity);
     }

@@ -223,10 +223,10 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
   /** Name more files of a selection, U+0000 between two, for raw reads of them alone. */
   public void select(String name, String joined) {
     synchronized (this.selections) {
-      HashMap files = (HashMap) this.selections.get(name);
-      if (files == null) this.selections.put(name, files = new HashMap());
+      PathSet files = (PathSet) this.selections.get(name);
+      if (files == null) this.selections.put(name, files = new PathSet());
       String[] paths = joined.split("\0", -1);
-      for (int i = 0; i < paths.length; i++) files.put(paths[i], Boolean.TRUE);
+      for (int i = 0; i < paths.length; i++) files.add(paths[i]);
     }
   }
 
@@ -238,10 +238,10 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
 
   private void readRaw(FoundScan f, String raw, Map replaced) throws Exception {
     String[] parts = raw.split(" ");
-    HashMap files = null;
+    PathSet files = null;
     if (parts.length > 1) {
       synchronized (this.selections) {
-        files = (HashMap) this.selections.get(parts[1]);
+        files = (PathSet) this.selections.get(parts[1]);
       }
       if (files == null) throw new IllegalStateException("no selection " + parts[1]);
     }

@@ -47,5 +47,5 @@ public interface ScanAdapter {
   String option(LogicalPlan leaf, String name);
 
   /** Make the scan return every row as written, of each stride-th of the files in the map (null: all). */
-  void readRaw(LogicalPlan leaf, int stride, HashMap files, Map replaced) throws Exception;
+  void readRaw(LogicalPlan leaf, int stride, PathSet files, Map replaced) throws Exception;
 }

@@ -3,10 +3,8 @@ package lakesieve;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
-import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.Map;
-import java.util.Set;
 import java.util.UUID;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
@@ -27,6 +25,9 @@ import org.apache.spark.sql.execution.datasources.PartitioningAwareFileIndex;
 public final class FileScans {
   private static final String PARQUET =
       "org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat";
+
+  /** Files that Python is told of at once: the paths of a table are never one text. */
+  public static final int LINES = 10000;
 
   private static final ObjectMapper JSON = new ObjectMapper();
 
@@ -125,7 +126,7 @@ public final class FileScans {
   }
 
   /** Identities of the files of a relation as they are now, whenever it listed them itself. */
-  public static Set identitiesNow(HadoopFsRelation relation) {
+  public static PathSet identitiesNow(HadoopFsRelation relation) {
     PartitioningAwareFileIndex listed = whole(relation.location());
     InMemoryFileIndex now =
         new InMemoryFileIndex(
@@ -136,7 +137,7 @@ public final class FileScans {
             NoopCache$.MODULE$,
             scala.Option.apply(listed.partitionSpec()),
             scala.Option.empty());
-    Set identities = new HashSet();
+    PathSet identities = new PathSet();
     scala.collection.Iterator it = now.allFiles().iterator();
     while (it.hasNext()) identities.add(identity((FileStatus) it.next()));
     return identities;
@@ -149,16 +150,24 @@ public final class FileScans {
     return (PartitioningAwareFileIndex) index;
   }
 
-  /** Identities of all files of a Parquet leaf, joined by line breaks. */
-  public static String identities(LogicalPlan leaf) {
-    StringBuilder joined = new StringBuilder();
-    scala.collection.Iterator it = files(relation(leaf).location());
-    while (it.hasNext()) {
-      String identity = identity((FileStatus) it.next());
-      if (identity.indexOf('\n') >= 0) throw new IllegalArgumentException("line break in " + identity);
-      if (joined.length() > 0) joined.append('\n');
-      joined.append(identity);
+  /** All files of a Parquet leaf, for {@link #identities}. */
+  public static scala.collection.Iterator listed(LogicalPlan leaf) {
+    return files(relation(leaf).location());
+  }
+
+  /** Identities of the next files, one a line; nothing behind the last. */
+  public static String identities(scala.collection.Iterator files) {
+    StringBuilder lines = new StringBuilder();
+    for (int i = 0; i < LINES && files.hasNext(); i++) {
+      append(lines, identity((FileStatus) files.next()));
     }
-    return joined.toString();
+    return lines.toString();
+  }
+
+  /** Begin another line. */
+  public static void append(StringBuilder lines, String path) {
+    if (path.indexOf('\n') >= 0) throw new IllegalArgumentException("line break in " + path);
+    if (lines.length() > 0) lines.append('\n');
+    lines.append(path);
   }
 }

@@ -137,49 +137,72 @@ public final class HudiFiles {
     return index.metaClient().getTableConfig().getTableVersion().versionCode();
   }
 
-  /** One line a slice: path, size, and whether its rows are those of that file. */
-  public static String files(LogicalPlan leaf) throws Exception {
-    StringBuilder lines = new StringBuilder();
-    HoodieFileIndex index = index(leaf);
-    for (Iterator it = slices(index).values().iterator(); it.hasNext(); ) {
+  /** All file slices of a leaf, for {@link #files}. */
+  public static Iterator listed(LogicalPlan leaf) throws Exception {
+    List slices = new ArrayList();
+    for (Iterator it = slices(index(leaf)).values().iterator(); it.hasNext(); ) {
       for (Iterator inside = ((List) it.next()).iterator(); inside.hasNext(); ) {
         FileSlice slice = (FileSlice) inside.next();
-        if (slice.isEmpty()) continue;
-        append(lines, path(slice));
-        lines.append('\t').append(slice.getTotalFileSize());
-        lines.append('\t').append(identity(index, slice) == null ? "" : "1");
+        if (!slice.isEmpty()) slices.add(slice);
       }
+    }
+    return slices.iterator();
+  }
+
+  /**
+   * One line for each of the next slices: path, size, and whether its rows are those of that file.
+   * Nothing behind the last.
+   */
+  public static String files(LogicalPlan leaf, Iterator slices) {
+    StringBuilder lines = new StringBuilder();
+    HoodieFileIndex index = index(leaf);
+    for (int i = 0; i < FileScans.LINES && slices.hasNext(); i++) {
+      FileSlice slice = (FileSlice) slices.next();
+      String path = path(slice);
+      if (path.indexOf('\t') >= 0) throw new IllegalArgumentException("tab in " + path);
+      FileScans.append(lines, path);
+      lines.append('\t').append(slice.getTotalFileSize());
+      lines.append('\t').append(identity(index, slice) == null ? "" : "1");
     }
     return lines.toString();
   }
 
-  /** Paths of all base files that the table still keeps, one a line. */
-  public static String retained(LogicalPlan leaf) throws Exception {
+  /** Paths of the next base files, one a line; nothing behind the last. */
+  public static String paths(Iterator bases) {
+    StringBuilder lines = new StringBuilder();
+    for (int i = 0; i < FileScans.LINES && bases.hasNext(); i++) {
+      FileScans.append(lines, ((HoodieBaseFile) bases.next()).getPath());
+    }
+    return lines.toString();
+  }
+
+  /** All base files that the table still keeps, for {@link #paths}. */
+  public static Iterator retained(LogicalPlan leaf) throws Exception {
     HoodieTableMetaClient client = HoodieTableMetaClient.reload(index(leaf).metaClient());
     HoodieLocalEngineContext engine = new HoodieLocalEngineContext(client.getStorageConf());
     HoodieMetadataConfig config =
         HoodieMetadataConfig.newBuilder().enable(client.getTableConfig().isMetadataTableAvailable()).build();
     HoodieTableFileSystemView view =
         FileSystemViewManager.createInMemoryFileSystemView(engine, client, config);
-    StringBuilder lines = new StringBuilder();
+    List bases = new ArrayList();
     try {
       Iterator folders = FSUtils.getAllPartitionPaths(engine, client, config).iterator();
       while (folders.hasNext()) {
         String folder = (String) folders.next();
-        baseFiles(view.getAllFileGroups(folder).iterator(), lines);
+        addBaseFiles(view.getAllFileGroups(folder).iterator(), bases);
         // older versions still have those that clustering replaced
-        baseFiles(view.getAllReplacedFileGroups(folder).iterator(), lines);
+        addBaseFiles(view.getAllReplacedFileGroups(folder).iterator(), bases);
       }
     } finally {
       view.close();
     }
-    return lines.toString();
+    return bases.iterator();
   }
 
-  private static void baseFiles(Iterator groups, StringBuilder lines) {
+  private static void addBaseFiles(Iterator groups, List bases) {
     while (groups.hasNext()) {
       Iterator files = ((HoodieFileGroup) groups.next()).getAllBaseFiles().iterator();
-      while (files.hasNext()) append(lines, ((HoodieBaseFile) files.next()).getPath());
+      while (files.hasNext()) bases.add(files.next());
     }
   }
 
@@ -196,13 +219,5 @@ public final class HudiFiles {
     Field schema = format.getClass().getDeclaredField("tableSchema");
     schema.setAccessible(true);
     return ((HoodieTableSchema) schema.get(format)).internalSchema().isDefined();
-  }
-
-  private static void append(StringBuilder lines, String path) {
-    if (path.indexOf('\n') >= 0 || path.indexOf('\t') >= 0) {
-      throw new IllegalArgumentException("line break or tab in " + path);
-    }
-    if (lines.length() > 0) lines.append('\n');
-    lines.append(path);
   }
 }
