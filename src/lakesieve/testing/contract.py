@@ -7,18 +7,18 @@ and ``make_table`` (a function that makes a fresh :class:`Driver`).
 from __future__ import annotations
 
 import random
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 import lakesieve as ls
 from lakesieve.errors import LakesieveError
 from lakesieve.tables import open_table
+from lakesieve.testing.alike import check_parts, views_of
 from lakesieve.testing.generated import FILES, KEYS, ROWS, predicate, rows_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
-__all__ = ["Driver", "TableContract", "interpreted"]
+__all__ = ["Driver", "TableContract"]
 
 QUERIES = 2
 PREDICATES = 8
@@ -83,24 +83,6 @@ class Driver(Protocol):
         """
 
 
-@contextmanager
-def interpreted(spark: Any) -> Iterator[None]:
-    """Queries run as they are planned: so many small ones would take longer to compile."""
-    settings = {
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        "spark.sql.adaptive.enabled": "false",
-    }
-    before = {name: spark.conf.get(name) for name in settings}
-    for name, value in settings.items():
-        spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            spark.conf.set(name, value)
-
-
 def _refusal(call: Callable[[], object]) -> str:
     """The code of the error that a call ends in, with a hint; of others the error itself."""
     try:
@@ -152,17 +134,12 @@ class TableContract:
         """Check generated predicates on several versions, and that many of them skip files."""
         drawn = random.Random(seed)
         total = read = 0
-        with interpreted(spark):
+        with views_of(spark, relations) as views:
             for number in range(QUERIES):
-                # Spark merges such aggregates into one scan under all their conditions
-                told = "sum(h) AS h" if number == 0 else "id, h"
-                parts = (
-                    f"SELECT {at} AS q, {told} FROM "
-                    "(SELECT *, xxhash64(id, s, d, t, m) % 1000 AS h "
-                    f"FROM {drawn.choice(relations)}) WHERE {predicate(drawn, columns)}"
-                    for at in range(PREDICATES)
-                )
-                before, after = self.check(spark, " UNION ALL ".join(parts))
+                parts = [
+                    (drawn.choice(views), predicate(drawn, columns)) for _ in range(PREDICATES)
+                ]
+                before, after = check_parts(spark, parts, summed=number == 0)
                 total, read = total + before, read + after
         assert read < total
 
@@ -348,13 +325,10 @@ class TableContract:
                 if drawn.random() < 0.3:
                     index.compact()
             relations = [table.relation(version) for version in dict.fromkeys(versions)]
-            parts = (
-                f"SELECT {at} AS q, id, s, x FROM {drawn.choice(relations)} "
-                f"WHERE {predicate(drawn, ('x', 's', 't', 'l'))}"
-                for at in range(PREDICATES)
-            )
-            with interpreted(spark):
-                self.check(spark, " UNION ALL ".join(parts))
+            with views_of(spark, relations) as views:
+                asked = ("x", "s", "t", "l")
+                parts = [(drawn.choice(views), predicate(drawn, asked)) for _ in range(PREDICATES)]
+                check_parts(spark, parts, hashed="xxhash64(s, x) % 1000")
         for index in indexes:
             index.refresh()
             assert index.verify_rows(files=None).wrong == ()

@@ -1,0 +1,118 @@
+"""Whether queries with skipping on find the rows that they must: of each part of a query apart."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import lakesieve as ls
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+__all__ = ["check_parts", "interpreted", "views_of"]
+
+HASH = "xxhash64(id, s, d, t, m) % 1000"
+
+
+@contextmanager
+def interpreted(spark: Any) -> Iterator[None]:
+    """Queries run as they are planned: so many small ones would take longer to compile."""
+    settings = {
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.adaptive.enabled": "false",
+    }
+    before = {name: spark.conf.get(name) for name in settings}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, value)
+
+
+@contextmanager
+def views_of(spark: Any, relations: Sequence[str]) -> Iterator[list[str]]:
+    """Views of tables and their versions, each resolved once: that takes longer than to read it.
+
+    Args:
+        spark: The session.
+        relations: FROM clauses; the same ones share a view.
+    """
+    views = [f"lakesieve_seen_{at}" for at in range(len(set(relations)))]
+    for view, relation in zip(views, dict.fromkeys(relations), strict=True):
+        spark.sql(f"SELECT * FROM {relation}").createOrReplaceTempView(view)
+    try:
+        yield views
+    finally:
+        for view in views:
+            spark.catalog.dropTempView(view)
+
+
+def check_parts(
+    spark: Any, parts: Sequence[tuple[str, str]], *, hashed: str = HASH, summed: bool = False
+) -> tuple[int, int]:
+    """Insist that one query of many parts gives each the rows for which its predicate is true.
+
+    Which these are is told by one scan of each relation, without a filter. Where that is not what
+    the query found, it is run with skipping off: a format may lose rows by itself.
+
+    Args:
+        spark: The session.
+        parts: A FROM clause and a predicate each.
+        hashed: What is compared of each row, besides its ``id``.
+        summed: Whether parts tell count and sums alone. Spark merges such scans of one table.
+
+    Returns:
+        Data files before and after, of all parts.
+    """
+    told = "count(*), sum(id), sum(h)" if summed else "id, h"
+    query = " UNION ALL ".join(
+        f"SELECT {at}, {told} FROM (SELECT *, {hashed} AS h FROM {relation}) WHERE {where}"
+        for at, (relation, where) in enumerate(parts)
+    )
+    with interpreted(spark):
+        ls.enable(spark)
+        try:
+            actual = _rows(spark, query)
+            pruned = ls.last_pruning(spark)
+        finally:
+            ls.disable(spark)
+        if actual != sorted(_true_rows(spark, parts, hashed, summed=summed), key=repr):
+            assert actual == _rows(spark, query), query
+    odd = [str(r) for p in pruned for r in p.reasons if r.code == "internal-error"]
+    assert odd == [], query
+    return sum(p.files_total for p in pruned), sum(p.files_read for p in pruned)
+
+
+def _rows(spark: Any, query: str) -> list[tuple[Any, ...]]:
+    return sorted((tuple(row) for row in spark.sql(query).collect()), key=repr)
+
+
+def _true_rows(
+    spark: Any, parts: Sequence[tuple[str, str]], hashed: str, *, summed: bool
+) -> Iterator[tuple[Any, ...]]:
+    by_relation: dict[str, dict[int, str]] = {}
+    for at, (relation, where) in enumerate(parts):
+        by_relation.setdefault(relation, {})[at] = where
+    for relation, wheres in by_relation.items():
+        for at, rows in _flagged(spark, relation, wheres, hashed).items():
+            if summed:
+                ids, hashes = ([row[n] for row in rows] for n in range(2))
+                yield (at, len(rows), sum(ids) if rows else None, sum(hashes) if rows else None)
+            else:
+                yield from ((at, *row) for row in rows)
+
+
+def _flagged(
+    spark: Any, relation: str, wheres: Mapping[int, str], hashed: str
+) -> dict[int, list[tuple[int, int]]]:
+    """``id`` and hash of the rows of a relation for which each predicate is true."""
+    flags = ", ".join(f"({where})" for where in wheres.values())
+    rows = spark.sql(f"SELECT id, {hashed}, {flags} FROM {relation}").collect()
+    return {
+        at: [(row[0], row[1]) for row in rows if row[2 + number]]
+        for number, at in enumerate(wheres)
+    }
