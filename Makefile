@@ -13,7 +13,7 @@ ARGS ?=
 TESTS_3_5 := $(addprefix tests/spark/,$(addsuffix .py,commands/test_scans \
   $(addprefix test_,contract differential build failures lines paths readers)))
 
-.PHONY: help setup java demo test soak test-3.5 lint bench bench-core bench-formats bench-commands clean
+.PHONY: help setup java demo test soak test-3.5 test-hudi lint bench bench-core bench-formats bench-commands clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z0-9.-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -34,13 +34,15 @@ demo: java .venv/.complete ## TPC-H on Iceberg, skipping off and on (ARGS="--sca
 
 # the linters first: they take seconds
 test: lint ## lint, then every test (ARGS="-m 'not spark'" for the fast ones)
-	@$(if $(ARGS),$(BIN)/pytest $(ARGS) && echo "ARGS leave out Spark 3.5: make test-3.5.",tools/test.sh)
+	@$(if $(ARGS),$(BIN)/pytest $(ARGS) && echo "ARGS leave out Spark 3.5: make test-3.5 test-hudi.",tools/test.sh)
 
 soak: lint ## the same tests in depth: thousands of drawn cases, kills at random (hours)
 	@LAKESIEVE_DEPTH=soak tools/test.sh
 
 test-3.5: setup ## what differs between the lines of Spark, on Spark 3.5
 	$(BIN_3_5)/pytest $(TESTS_3_5) -k "not TestColumnIds"
+
+test-hudi: setup ## Hudi, whose session is one of Spark 3.5
 	$(BIN_3_5)/pytest tests/spark/hudi
 
 lint: setup ## ruff, mypy, import layers

@@ -1,21 +1,49 @@
 #!/usr/bin/env bash
-# Every test: those that need no JVM, then those of both lines of Spark side by side.
+# Every test: those that need no JVM, then the sessions of both lines of Spark, two at a time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+
+# a session keeps one core busy: the longest first, so that neither of two is idle for long
+sessions=(4.1-folders 4.1-files hudi 3.5)
+shopt -s extglob
+folders=(tests/spark/!(hudi|java|__pycache__)/)
+
+run() {
+  case $1 in
+    4.1-folders) .venv/bin/pytest "${folders[@]}" ;;
+    4.1-files) .venv/bin/pytest -m spark "${folders[@]/#/--ignore=}" ;;
+    *) make --no-print-directory "test-$1" ;;
+  esac
+}
 
 # not by the first test that needs it: with Go at hand it takes minutes, once
 echo "Building the S3 server of the tests ..." >&2
 .venv/bin/python -m tests.storage.s3_servers
 .venv/bin/pytest -m "not spark" --numprocesses auto
 
-# one line after the other would leave half of two cores idle
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
-echo "Spark 3.5 runs meanwhile; its output follows that of Spark 4.1." >&2
-make --no-print-directory test-3.5 >"$log" 2>&1 &
-older=$!
+logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
+# jobs in the background do not hear of Ctrl-C
+trap 'trap - TERM; kill 0' INT TERM
+echo "Sessions of Spark, two at a time, each shown when it ends: ${sessions[*]}" >&2
 status=0
-.venv/bin/pytest -m spark || status=1
-wait "$older" || status=1
-cat "$log"
+running=0
+for session in "${sessions[@]}"; do
+  if ((running == 2)); then
+    wait -n || status=1
+    running=1
+  fi
+  (
+    ended=0
+    run "$session" >"$logs/$session" 2>&1 || ended=1
+    printf '\n%s\n' "$session"
+    cat "$logs/$session"
+    exit "$ended"
+  ) &
+  running=$((running + 1))
+done
+while ((running > 0)); do
+  wait -n || status=1
+  running=$((running - 1))
+done
 exit "$status"

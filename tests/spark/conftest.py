@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-# they have a session of their own: make test-3.5 runs them
+# they have a session of their own: make test-hudi runs them
 collect_ignore = [] if "hudi" in line_of(pyspark.__version__).formats else ["hudi"]
 
 

@@ -41,8 +41,7 @@ def people(spark: SparkSession, request: pytest.FixtureRequest, tmp_path: Path) 
     spark.sql(f"CREATE TABLE {name} (id BIGINT, region INT, s STRING, v INT) {KINDS[kind]} {place}")
     rows = "SELECT id, CAST(id % 3 AS INT), concat('ü', id), 0 FROM range(0, 200, 1, 8)"
     spark.sql(f"INSERT INTO {name} {rows}")
-    ls.create_index(name, ["id"], spark=spark)
-    ls.create_index(name, ["region", "s"], spark=spark)
+    ls.create_indexes(name, [["id"], ["region", "s"]], spark=spark)
     yield name
     spark.sql(f"DROP TABLE {name}")
 
