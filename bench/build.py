@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import lakesieve as ls
 from bench.measure import Measured, in_turn
-from lakesieve.spark.demo_data import TABLE, prepare_table
+from lakesieve.demo.data import TABLE, prepare_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -54,7 +54,7 @@ class Layout:
 
 def _lineitem(column: str, rows: int, scratch: Path) -> Layout:
     """TPC-H lineitem in the order in which goods were received, some of it late."""
-    from lakesieve.spark.demo_data import generate
+    from lakesieve.demo.data import generate
 
     cached = scratch / f"lineitem-{rows}.parquet"
     if not cached.exists():

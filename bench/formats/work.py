@@ -21,7 +21,7 @@ from bench.formats.iceberg import Iceberg
 from bench.formats.parquet import Parquet
 from bench.formats.table import seconds_of
 from bench.measure import in_turn
-from lakesieve.spark.rule import installed_rule
+from lakesieve.spark.rule.installed import installed_rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

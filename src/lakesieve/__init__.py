@@ -42,12 +42,12 @@ if TYPE_CHECKING:
         repair_index,
         trade_offs,
     )
-    from lakesieve.spark.by_key import delete, upsert
+    from lakesieve.spark.commands.by_key import delete, upsert
+    from lakesieve.spark.commands.locate import Located
+    from lakesieve.spark.commands.status import status
     from lakesieve.spark.create import create_index, create_indexes
     from lakesieve.spark.index import SparkIndex
-    from lakesieve.spark.locate import Located
-    from lakesieve.spark.session import local_session
-    from lakesieve.spark.status import status
+    from lakesieve.spark.session.local import local_session
 
 __all__ = [
     "BuildProgress",
@@ -93,14 +93,14 @@ _RESULTS = (
 _HOMES = {
     **dict.fromkeys(_RESULTS, "lakesieve.index.result"),
     "Index": "lakesieve.index.index",
-    "Located": "lakesieve.spark.locate",
+    "Located": "lakesieve.spark.commands.locate",
     "SparkIndex": "lakesieve.spark.index",
     "create_index": "lakesieve.spark.create",
     "create_indexes": "lakesieve.spark.create",
-    "delete": "lakesieve.spark.by_key",
-    "local_session": "lakesieve.spark.session",
-    "status": "lakesieve.spark.status",
-    "upsert": "lakesieve.spark.by_key",
+    "delete": "lakesieve.spark.commands.by_key",
+    "local_session": "lakesieve.spark.session.local",
+    "status": "lakesieve.spark.commands.status",
+    "upsert": "lakesieve.spark.commands.by_key",
 }
 
 

@@ -10,6 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
+JAVA = sorted((ROOT / "src").rglob("*.java"))
 TESTS = sorted((ROOT / "tests").rglob("test_*.py"))
 LINES_OF_A_MODULE = 400
 LINES_OF_A_FUNCTION = 60
@@ -38,6 +39,22 @@ def test_modules_and_functions_are_short(path: Path) -> None:
 
     assert text.count("\n") <= LINES_OF_A_MODULE
     assert [(name, lines) for name, lines in lengths if lines > LINES_OF_A_FUNCTION] == []
+
+
+@pytest.mark.parametrize("path", JAVA, ids=name_of)
+def test_classes_and_methods_are_short(path: Path) -> None:
+    """So do a Java file and a method."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    methods = [
+        (line.strip(), lines.index(f"{margin}}}", start) - start + 1)
+        for start, line in enumerate(lines)
+        if line.endswith("{")
+        and len(margin := line[: len(line) - len(line.lstrip())]) in {2, 4}
+        and f"{margin}}}" in lines[start:]
+    ]
+
+    assert len(lines) <= LINES_OF_A_MODULE
+    assert [(name, length) for name, length in methods if length > LINES_OF_A_FUNCTION] == []
 
 
 @pytest.mark.parametrize(

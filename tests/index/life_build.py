@@ -12,7 +12,7 @@ from tests.index.life_table import COLUMNS
 
 from lakesieve.format import SegmentEntry, catalogue_id
 from lakesieve.sieve import Budget, KeyType
-from lakesieve.spark.stages import CutPlan, KeyRuns, ScatterPlan, SegmentPlan, cut, scatter
+from lakesieve.spark.build.stages import CutPlan, KeyRuns, ScatterPlan, SegmentPlan, cut, scatter
 from lakesieve.store import Changes, stage_catalogue
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from tests.store.samples import DEFINITION
 from lakesieve.errors import InvalidInputError
 from lakesieve.format import catalogue_id, encode_segment
 from lakesieve.sieve import KeyType, build_blocks, encode_rows, sort_pairs
-from lakesieve.spark.locate import LocatePlan, located
+from lakesieve.spark.commands.locate import LocatePlan, located
 from lakesieve.storage import open_storage
 from lakesieve.store import Changes, IndexStore, stage_catalogue
 

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from lakesieve.sieve import KeyType
-from lakesieve.spark import stages
-from lakesieve.spark.stages import KeyRuns, ScatterPlan, scatter
+from lakesieve.spark.build import stages
+from lakesieve.spark.build.stages import KeyRuns, ScatterPlan, scatter
 
 if TYPE_CHECKING:
     import pytest

@@ -5,8 +5,8 @@ import json
 
 from rich.console import Console
 
+from lakesieve.demo.result import DemoIndex, DemoQuery, DemoResult
 from lakesieve.report import to_json, to_text
-from lakesieve.spark.demo_result import DemoIndex, DemoQuery, DemoResult
 
 RESULT = DemoResult(
     table="lake.tpch.lineitem",

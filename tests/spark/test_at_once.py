@@ -14,7 +14,7 @@ from lakesieve.errors import (
     LakesieveError,
     NotFoundError,
 )
-from lakesieve.spark import build, indexing, stages
+from lakesieve.spark.build import indexing, segments, stages
 from lakesieve.store import IndexStore
 from lakesieve.tables.iceberg import IcebergTable
 from lakesieve.tables.parquet import ParquetTable
@@ -89,8 +89,8 @@ def test_they_are_those_made_one_by_one(  # noqa: PLR0917 - fixtures
 ) -> None:
     """Segments are the same bit for bit, in one task or many, exact or with a budget."""
     if buckets:
-        monkeypatch.setattr(build, "BUCKET_ROWS", 100)
-        monkeypatch.setattr(build, "SMALLEST_BUCKET", 200)
+        monkeypatch.setattr(segments, "BUCKET_ROWS", 100)
+        monkeypatch.setattr(segments, "SMALLEST_BUCKET", 200)
         monkeypatch.setattr(stages, "BUFFER_ROWS", 70)
     _fill(spark, table)
     alone = []
@@ -180,7 +180,7 @@ def test_files_that_are_not_as_listed_fail_all(
     def wrong(files: Any, tally: Any) -> None:
         raise LakesieveError("Other rows.", kind=ErrorKind.BUILD_INCONSISTENT)
 
-    monkeypatch.setattr(build, "_check_rows", wrong)
+    monkeypatch.setattr(segments, "_check_rows", wrong)
     with pytest.raises(LakesieveError, match=r"^Other rows\.$"):
         ls.create_indexes(table, [["k"], ["s"]], spark=spark)
 
@@ -278,7 +278,7 @@ def test_a_refresh_after_a_lost_race(
     _fill(spark, table)
     ls.create_indexes(table, [["k"], ["s"]], spark=spark)
     _rows(spark, 600, 60, 2).writeTo(table).append()
-    plain = build.build_segments
+    plain = segments.build_segments
     raced: list[bool] = []
 
     def build_segments(*given: Any, **rest: Any) -> Any:

@@ -16,7 +16,7 @@ from lakesieve.errors import (
     StorageError,
     UnsupportedError,
 )
-from lakesieve.spark import build, stages
+from lakesieve.spark.build import segments, stages
 from lakesieve.storage import local_path
 from lakesieve.tables.iceberg import IcebergTable
 
@@ -67,7 +67,7 @@ def test_many_buckets_and_small_buffers(
     spark: SparkSession, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Keys cut into many ranges and gathered in many runs give the same index."""
-    monkeypatch.setattr(build, "BUCKET_ROWS", 100)
+    monkeypatch.setattr(segments, "BUCKET_ROWS", 100)
     monkeypatch.setattr(stages, "BUFFER_ROWS", 10)
     _fill(spark, table)
     for columns, probes in (

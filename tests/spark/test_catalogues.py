@@ -11,7 +11,7 @@ from tests.index.test_waiting import local_index
 from tests.spark.test_planning_time import request
 from tests.store.samples import batch, data_files
 
-from lakesieve.spark.pruning import Pruner
+from lakesieve.spark.rule.planning import Pruner
 from lakesieve.storage import open_storage
 from lakesieve.store import DIGEST_BYTES, IndexStore
 
@@ -39,7 +39,7 @@ def asked(pruner: Pruner, table: str, known: dict[str, bytes]) -> dict[str, Any]
 
 def test_a_refresh_sends_what_is_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each catalogue is sent once, 16 bytes a file, in parts of bounded size."""
-    monkeypatch.setattr("lakesieve.spark.pruning._MAX_DIGESTS", 3)
+    monkeypatch.setattr("lakesieve.spark.rule.planning._MAX_DIGESTS", 3)
     pruner, table = Pruner(), local_index(tmp_path)
     known: dict[str, bytes] = {}
     secret = base64.b64decode(asked(pruner, table, known)["secret"])

@@ -10,7 +10,7 @@ import pytest
 
 import lakesieve as ls
 from lakesieve.errors import ErrorKind, UnsupportedError
-from lakesieve.spark import build
+from lakesieve.spark.build import segments
 from lakesieve.tables import Column
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def test_strings_of_another_collation_cannot_be_indexed(spark: SparkSession) -> 
     rows = spark.sql("SELECT 1 AS key_0, 'a' COLLATE UNICODE_CI AS key_1, 'f' AS file")
 
     with pytest.raises(UnsupportedError, match="UNICODE_CI"):
-        build.hashed_rows(rows, [number, column], 0)
+        segments.hashed_rows(rows, [number, column], 0)
 
 
 def test_collated_comparisons_read_every_file(

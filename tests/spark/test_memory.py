@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tests.depth import depth
 
 from bench import memory
-from lakesieve.spark import rule
+from lakesieve.spark.rule import installed
 from lakesieve.store import shared_cache
 from lakesieve.tables.janino import JavaSources
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 PATHS = depth("PATHS", test=50_000, soak=1_000_000)
 REFRESHES = depth("REFRESHES", test=3, soak=50)
-_LAST = rule._RULE.index("spark/FileOrdinals") + 1
-_HELD = JavaSources(*rule._RULE[:_LAST])
+_LAST = installed._RULE.index("spark/rule/FileOrdinals") + 1
+_HELD = JavaSources(*installed._RULE[:_LAST])
 
 
 def _held(spark: SparkSession) -> int:
@@ -29,7 +29,7 @@ def _held(spark: SparkSession) -> int:
 
 def test_little_is_held_of_each_file(spark: SparkSession, tmp_path: Path) -> None:
     """Some dozens of bytes a data file, and nothing anew for those that were known."""
-    rule.installed_rule(spark)
+    installed.installed_rule(spark)
     known = _held(spark)
     figures = memory.run(spark, tmp_path, paths=PATHS, refreshes=REFRESHES, queries=4 * REFRESHES)
     first = next(figures)

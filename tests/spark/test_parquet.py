@@ -13,7 +13,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 import lakesieve as ls
 from lakesieve.errors import ErrorKind, LakesieveError, NotFoundError, UnsupportedError
-from lakesieve.spark.rule import installed_rule
+from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.tables.parquet import ParquetTable
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from tests.index.test_waiting import local_index
 
 import lakesieve as ls
 from lakesieve.index import OpenedIndex
-from lakesieve.spark.pruning import Pruner
+from lakesieve.spark.rule.planning import Pruner
 
 if TYPE_CHECKING:
     from pathlib import Path

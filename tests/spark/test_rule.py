@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from lakesieve.spark import rule as rules
-from lakesieve.spark.pruning import Pruner
-from lakesieve.spark.rule import InstalledRule, installed_rule
+from lakesieve.spark.rule import installed as rules
+from lakesieve.spark.rule.installed import InstalledRule, installed_rule
+from lakesieve.spark.rule.planning import Pruner
 from lakesieve.storage import StorageOptions
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lakesieve.cli.command import EVERYWHERE, ON_TABLES, Run, command
+from lakesieve.demo.result import DemoResult
 from lakesieve.index.result import (
     Cloned,
     CommitInfo,
@@ -19,7 +20,6 @@ from lakesieve.index.result import (
     TradeOffInfo,
 )
 from lakesieve.report import Checked, Dropped, Explained
-from lakesieve.spark.demo_result import DemoResult
 from lakesieve.store import Repaired, Vacuumed
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def demo(
 ) -> DemoResult:
     """Show on TPC-H data what skipping files does: same answers, fewer files, less time."""
     # Spark's side of the package is not needed to show help
-    from lakesieve.spark.demo import run_demo
+    from lakesieve.demo.run import run_demo
 
     warehouse = str(dir / "warehouse")
     spark = run.session(warehouse)

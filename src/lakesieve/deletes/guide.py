@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -114,7 +113,8 @@ def _narrow(
 ) -> Reason:
     definition = index.definition
     paths = index.paths().combine_chunks()
-    reached = lines_of(iter(partial(plan.java.paths, plan.java.reachedBy(kind.number)), ""))
+    files = plan.java.reachedBy(kind.number)
+    reached = lines_of(iter(files.paths, ""))
     places = pc.index_in(normal_paths(reached), value_set=paths)
     known = places.drop_null().to_numpy()
     wanted = np.zeros(len(paths), bool)
@@ -140,7 +140,7 @@ def _narrow(
         held |= np.unpackbits(np.frombuffer(row.held, np.uint8), count=len(paths)).astype(bool)
     free = np.array(pc.is_valid(places))
     free[free] = ~held[known]
-    plan.java.narrow(kind.number, np.packbits(free, bitorder="little").tobytes())
+    files.narrow(np.packbits(free, bitorder="little").tobytes())
     told = f"{definition.name}: {np.count_nonzero(held[known])} of {len(reached)} data files"
     return Reason(code=ReasonCode.INDEX_USED, detail=f"{told} hold a deleted key")
 

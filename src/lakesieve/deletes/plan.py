@@ -43,7 +43,8 @@ SEQUENCE = "__lakesieve_sequence"
 DELETE_SEQUENCE = "__lakesieve_delete_sequence"
 
 _SOURCES = JavaSources(
-    *(f"deletes/{name}" for name in ("DeleteMemory", "FileConstants", "ScanView")),
+    *(f"deletes/{name}" for name in ("DeleteMemory", "FileUnits", "EqualityFiles", "KeySchemas")),
+    *(f"deletes/{name}" for name in ("ReachedFile", "KindFiles", "FileConstants", "ScanView")),
     *(f"deletes/{name}" for name in ("TableView", "DeletePlan", "DeleteCommit")),
 )
 _PLAN = "lakesieve.deletes.DeletePlan"

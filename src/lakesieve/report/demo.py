@@ -14,7 +14,7 @@ from lakesieve.report import units
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from lakesieve.spark.demo_result import DemoQuery, DemoResult
+    from lakesieve.demo.result import DemoQuery, DemoResult
 
 __all__ = ["demo_text"]
 

@@ -11,7 +11,7 @@ from lakesieve.spark.api import (
     open_index,
 )
 from lakesieve.spark.create import create_index
-from lakesieve.spark.session import local_session
+from lakesieve.spark.session.local import local_session
 
 __all__ = [
     "create_index",

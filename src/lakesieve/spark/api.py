@@ -16,16 +16,16 @@ from lakesieve.index import (
     find,
     index_storage,
 )
-from lakesieve.spark.build import draw_curve
-from lakesieve.spark.definition import key_columns
+from lakesieve.spark.build.definition import key_columns
+from lakesieve.spark.build.indexing import failure
+from lakesieve.spark.build.progress import Watch
+from lakesieve.spark.build.refresh import refresh_each
+from lakesieve.spark.build.segments import draw_curve
+from lakesieve.spark.build.source import Source
 from lakesieve.spark.index import SparkIndex, session_timezone
-from lakesieve.spark.indexing import failure
-from lakesieve.spark.places import index_stores, no_index, table_roots
-from lakesieve.spark.progress import Watch
-from lakesieve.spark.pruning import pruning_rows
-from lakesieve.spark.refresh import refresh_each
-from lakesieve.spark.rule import installed_rule
-from lakesieve.spark.source import Source
+from lakesieve.spark.rule.installed import installed_rule
+from lakesieve.spark.rule.planning import pruning_rows
+from lakesieve.spark.session.locations import index_stores, no_index, table_roots
 from lakesieve.store import IndexStore, Repaired, repair
 from lakesieve.tables import open_table
 from lakesieve.tables.hadoop import storage_options

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, InvalidInputError
 from lakesieve.sieve import ABSENT_HITS
-from lakesieve.spark.definition import define, key_columns
+from lakesieve.spark.build.definition import define, key_columns
+from lakesieve.spark.build.indexing import build_each, failure
+from lakesieve.spark.build.progress import Watch
+from lakesieve.spark.build.source import Source, Target, read_for
 from lakesieve.spark.index import SparkIndex
-from lakesieve.spark.indexing import build_each, failure
-from lakesieve.spark.places import new_place
-from lakesieve.spark.progress import Watch
-from lakesieve.spark.rule import installed_rule
-from lakesieve.spark.source import Source, Target, read_for
+from lakesieve.spark.rule.installed import installed_rule
+from lakesieve.spark.session.locations import new_place
 from lakesieve.store import COMPACTION, IndexStore
 from lakesieve.tables import open_table
 

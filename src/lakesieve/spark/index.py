@@ -18,15 +18,15 @@ from lakesieve.index import (
     VerifiedRows,
     index_storage,
 )
-from lakesieve.spark.definition import indexed_columns
-from lakesieve.spark.locate import Located, locate_keys
-from lakesieve.spark.places import table_roots
-from lakesieve.spark.progress import Watch
-from lakesieve.spark.refresh import refresh_each
-from lakesieve.spark.rule import installed_rule
-from lakesieve.spark.source import Source
-from lakesieve.spark.upkeep import Upkeep
-from lakesieve.spark.verify import check_rows
+from lakesieve.spark.build.definition import indexed_columns
+from lakesieve.spark.build.progress import Watch
+from lakesieve.spark.build.refresh import refresh_each
+from lakesieve.spark.build.source import Source
+from lakesieve.spark.build.upkeep import Upkeep
+from lakesieve.spark.build.verify import check_rows
+from lakesieve.spark.commands.locate import Located, locate_keys
+from lakesieve.spark.rule.installed import installed_rule
+from lakesieve.spark.session.locations import table_roots
 from lakesieve.store import IndexReader, clone
 from lakesieve.tables import open_table
 

@@ -31,16 +31,16 @@ class JavaSources:
     """Java classes, compiled once a JVM, in about a tenth of a second each.
 
     Args:
-        names: ``layer/Class`` of each, one a file; each may use those before it. Lists that begin
+        names: ``folder/Class`` of each, one a file; each may use those before it. Lists that begin
             alike share those classes.
-        root: Where the layers are, each with a folder ``java``; by default this package.
+        root: Where the folders are, each with one ``java`` in it; by default this package.
     """
 
     def __init__(self, *names: str, root: Traversable | None = None) -> None:
         folder = root or resources.files("lakesieve")
-        parts = (name.partition("/") for name in names)
+        parts = (name.rpartition("/") for name in names)
         self._files = [folder / layer / "java" / f"{name}.java" for layer, _, name in parts]
-        self._last = f"lakesieve.{names[-1].partition('/')[2]}"
+        self._last = f"lakesieve.{names[-1].rpartition('/')[2]}"
 
     def new(self, spark: SparkSession, name: str, *arguments: Any) -> Any:
         """Make an object of a class, named with its Java package.

@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 from tests.spark.commands.kit import KINDS, SqlTable
 
 import lakesieve as ls
-from lakesieve.spark import pruning
+from lakesieve.spark.rule import planning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -58,7 +58,7 @@ def content(spark: SparkSession, table: SqlTable) -> Rows:
 def run(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, command: str, other: str) -> bool:
     """Run a command, and another when the first one's scan is planned; true if it was rejected."""
     waiting = [other]
-    plan_files: Callable[..., object] = vars(pruning)["plan_files"]
+    plan_files: Callable[..., object] = vars(planning)["plan_files"]
 
     def hear(*arguments: object, **named: object) -> object:
         if waiting:
@@ -71,7 +71,7 @@ def run(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, command: str, othe
     # the other command takes its time, for which planning would not wait
     spark.conf.set("spark.lakesieve.planning.seconds", "120")
     with monkeypatch.context() as patched:
-        patched.setattr(pruning, "plan_files", hear)
+        patched.setattr(planning, "plan_files", hear)
         try:
             spark.sql(command)
         except (PySparkException, Py4JJavaError) as error:

@@ -10,7 +10,7 @@ import pytest
 import lakesieve as ls
 from lakesieve.errors import InvalidInputError, NotFoundError, UnsupportedError
 from lakesieve.index import ReasonCode
-from lakesieve.spark.rule import installed_rule
+from lakesieve.spark.rule.installed import installed_rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -115,7 +115,7 @@ def test_what_stays_as_it_is(
     def fail(*_: object) -> None:
         raise RuntimeError("no joins today")
 
-    monkeypatch.setattr("lakesieve.spark.rule.join_scan", fail)
+    monkeypatch.setattr("lakesieve.spark.rule.installed.join_scan", fail)
     assert alike("SELECT v FROM {t}").count(ReasonCode.INTERNAL_ERROR) == 1
     assert "no joins today" in " ".join(map(str, ls.last_pruning(spark)[0].reasons))
 

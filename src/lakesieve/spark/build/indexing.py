@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, LakesieveError
-from lakesieve.spark.build import build_segments, staged
+from lakesieve.spark.build.segments import build_segments, staged
 from lakesieve.tables.failures import explained
 
 if TYPE_CHECKING:
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from lakesieve.spark.build import Built
-    from lakesieve.spark.progress import Watch
-    from lakesieve.spark.rule import InstalledRule
-    from lakesieve.spark.source import Source, Target
+    from lakesieve.spark.build.progress import Watch
+    from lakesieve.spark.build.segments import Built
+    from lakesieve.spark.build.source import Source, Target
+    from lakesieve.spark.rule.installed import InstalledRule
     from lakesieve.store import Changes
 
 __all__ = ["build_each", "failure"]

@@ -92,7 +92,7 @@ class Pruner:
         return self._options
 
     def answer(self, request: str) -> str:
-        """Answer one request; see ``PruningRule.java`` for the protocol."""
+        """Answer one request; see ``PythonPlanner.java`` for the protocol."""
         asked = json.loads(request)
         if "ticket" in asked:
             return self._digests(asked)

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError, UnsupportedError
 from lakesieve.index import KeyedChange, Reason, ReasonCode, Refreshed
-from lakesieve.spark.definition import key_columns
-from lakesieve.spark.keys import given_keys, given_rows, rows_in
-from lakesieve.spark.places import index_stores
-from lakesieve.spark.refresh import refresh_each
-from lakesieve.spark.rule import installed_rule
-from lakesieve.spark.targets import NOTHING, ChangeOutcome, target_of
+from lakesieve.spark.build.definition import key_columns
+from lakesieve.spark.build.refresh import refresh_each
+from lakesieve.spark.commands.keys import given_keys, given_rows, rows_in
+from lakesieve.spark.commands.targets import NOTHING, ChangeOutcome, target_of
+from lakesieve.spark.rule.installed import installed_rule
+from lakesieve.spark.session.locations import index_stores
 from lakesieve.tables import open_table
 from lakesieve.tables.hadoop import storage_options
 from lakesieve.tables.lines import cached_of
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from lakesieve.spark.targets import Target
+    from lakesieve.spark.commands.targets import Target
 
 __all__ = ["delete", "upsert"]
 

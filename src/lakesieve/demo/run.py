@@ -8,11 +8,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from lakesieve.demo.data import RECALLS, TABLE, prepare_table
+from lakesieve.demo.result import DemoIndex, DemoQuery, DemoResult
 from lakesieve.errors import ErrorKind, LakesieveError, NotFoundError
 from lakesieve.spark import api
 from lakesieve.spark.create import create_index
-from lakesieve.spark.demo_data import RECALLS, TABLE, prepare_table
-from lakesieve.spark.demo_result import DemoIndex, DemoQuery, DemoResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Row, SparkSession
 
+    from lakesieve.demo.data import DemoTable
     from lakesieve.index.result import BuildProgress, TablePruning
-    from lakesieve.spark.demo_data import DemoTable
 
 __all__ = ["Observer", "run_demo"]
 

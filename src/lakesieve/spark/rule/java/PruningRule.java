@@ -1,54 +1,34 @@
 package lakesieve;
 
-import com.fasterxml.jackson.databind.ObjectMapper;
 import java.util.ArrayList;
-import java.util.Base64;
 import java.util.HashMap;
 import java.util.IdentityHashMap;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.UUID;
 import java.util.WeakHashMap;
 import java.util.function.Function;
-import org.apache.spark.network.util.JavaUtils;
 import org.apache.spark.sql.catalyst.QueryPlanningTracker;
-import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
-import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Subquery;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
-import org.apache.spark.sql.internal.SQLConf$;
 
 /**
  * The optimizer rule: finds scans in the finished plan, asks Python once which files can hold a
  * match, and takes the others out of the scan. On any failure the scan stays as it was.
- *
- * <p>Protocol, JSON both ways. Request: {"seconds": to wait for storage, "memory": in bytes, "catalogues": [known], "scans": [{"id", "format",
- * "table", "uuid", "location", "snapshot", "schema", "filter", and "keys" of joins}]}. Answer:
- * {"secret" of the digests, "ticket", "scans": [{"id", "catalogues" ([name, files] of each, by index)
- * and "keep" (see {@link KeepSet}) or neither, "indexes", "leading" columns of those, "reasons", "late" when it did not come in time}]}. Then for each
- * part of a catalogue that is not known: {"ticket", "catalogue", "from": files that are there}, answered
- * by digests of the next files in base64.
  */
 public final class PruningRule extends Rule implements JoinKeys.Scans {
   public static final String RAW_READ = "lakesieve-raw-read";
-  public static final int DEEPEST_PLAN = 500;
-  public static final String MEMORY = "spark.lakesieve.memory";
-  private static final int JVM_SHARE = 4;
 
-  private final Function python;
-  private final ScanAdapter[] adapters;
+  private final PythonPlanner python;
+  private final ScanSearch search;
   private final ScanJoins joins;
   private final ThreadLocal inside = new ThreadLocal(); // a plan of this rule's own
-  private final ObjectMapper json = new ObjectMapper();
   private final IdentitySet done = new IdentitySet();
   private final WeakHashMap runs = new WeakHashMap();
-  private final WeakHashMap times = new WeakHashMap();
   private final HashMap selections = new HashMap();
   private volatile boolean active = false;
   private final ScanReport report = new ScanReport();
@@ -59,8 +39,8 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
    * @param joins what replaces scans beyond memory, or null
    */
   public PruningRule(Function python, ScanAdapter[] adapters, ScanJoins joins) {
-    this.python = python;
-    this.adapters = adapters;
+    this.python = new PythonPlanner(python);
+    this.search = new ScanSearch(adapters);
     this.joins = joins;
   }
 
@@ -93,7 +73,7 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
     LogicalPlan pruned = (LogicalPlan) plan;
     try {
       pruned = settled(pruned);
-      collect(pruned, new ArrayList(), null, new IdentityHashMap(), scans, 0);
+      scans = this.search.scans(pruned);
       List open = new ArrayList();
       List met = new ArrayList();
       for (Iterator it = scans.iterator(); it.hasNext(); ) {
@@ -128,8 +108,7 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
 
   /** The plan without deferred scans, unless an index leaves few files of each. */
   private LogicalPlan settled(LogicalPlan plan) throws Exception {
-    List found = new ArrayList();
-    collect(plan, new ArrayList(), null, new IdentityHashMap(), found, 0);
+    List found = this.search.scans(plan);
     List deferred = new ArrayList();
     List leaves = new ArrayList();
     for (Iterator it = found.iterator(); it.hasNext(); ) {
@@ -187,7 +166,7 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
     List scans = new ArrayList();
     scans.add(f);
     Map replaced = new IdentityHashMap();
-    answer(scans, ask(asked, known, true), known, replaced);
+    answer(scans, this.python.ask(asked, known, true), known, replaced);
     return (LogicalPlan) replaced.get(f.top);
   }
 
@@ -272,19 +251,6 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
     }
   }
 
-  private PlanningTime timeOfRun() {
-    scala.Option run = QueryPlanningTracker.get();
-    if (!run.isDefined()) return new PlanningTime();
-    synchronized (this.times) {
-      PlanningTime time = (PlanningTime) this.times.get(run.get());
-      if (time == null) {
-        time = new PlanningTime();
-        this.times.put(run.get(), time);
-      }
-      return time;
-    }
-  }
-
   private boolean wasMet(LogicalPlan leaf) {
     return seenInRun().contains(leaf);
   }
@@ -303,75 +269,6 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
     this.report.tell(rows);
   }
 
-  private void collect(
-      LogicalPlan n, List conditions, LogicalPlan top, IdentityHashMap seen, List out, int depth) {
-    if (depth > DEEPEST_PLAN) throw new IllegalStateException("plan deeper than " + DEEPEST_PLAN);
-    for (int i = 0; i < this.adapters.length; i++) {
-      Object scan = this.adapters[i].scan(n);
-      if (scan == null) continue;
-      Object key = this.adapters[i].inPlace() ? scan : top == null ? n : top;
-      FoundScan f = (FoundScan) seen.get(key);
-      if (f == null) {
-        f = new FoundScan();
-        f.scan = scan;
-        f.leaf = n;
-        f.top = top == null ? n : top;
-        f.adapter = this.adapters[i];
-        seen.put(key, f);
-        out.add(f);
-        f.places.add(place(n, conditions));
-      } else if (this.adapters[i].inPlace()) {
-        f.places.add(place(n, conditions));
-      }
-      f.times++;
-      return;
-    }
-    scala.collection.Iterator subqueries = n.subqueries().iterator();
-    while (subqueries.hasNext()) {
-      collect((LogicalPlan) subqueries.next(), new ArrayList(), null, seen, out, depth + 1);
-    }
-    List below = new ArrayList();
-    LogicalPlan chain = null;
-    // only rows of nodes that neither add nor reorder rows may be judged by what stands above
-    if (n instanceof Filter && ((Filter) n).condition().deterministic()) {
-      below.addAll(conditions);
-      below.add(((Filter) n).condition());
-      chain = top == null ? n : top;
-    } else if (n instanceof Project && deterministic((Project) n)) {
-      below.addAll(conditions);
-      chain = top == null ? n : top;
-    }
-    scala.collection.Iterator children = n.children().iterator();
-    while (children.hasNext()) {
-      collect((LogicalPlan) children.next(), below, chain, seen, out, depth + 1);
-    }
-  }
-
-  private static boolean deterministic(Project p) {
-    scala.collection.Iterator it = p.projectList().iterator();
-    while (it.hasNext()) {
-      if (!((Expression) it.next()).deterministic()) return false;
-    }
-    return true;
-  }
-
-  /** AND of the conditions above one place; an empty AND is true. */
-  private static Map place(LogicalPlan leaf, List conditions) {
-    Map attributes = CatalystJson.attributes(leaf.output().iterator());
-    List args = new ArrayList();
-    for (Iterator it = conditions.iterator(); it.hasNext(); ) {
-      args.add(CatalystJson.convert((Expression) it.next(), attributes));
-    }
-    return node("and", args);
-  }
-
-  private static Map node(String op, List args) {
-    Map m = new LinkedHashMap();
-    m.put("op", op);
-    m.put("args", args);
-    return m;
-  }
-
   private void prune(LogicalPlan plan, List scans, Map replaced) throws Exception {
     List asked = new ArrayList();
     List rows = new ArrayList();
@@ -388,7 +285,7 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
       f.row = row;
       Map changed = f.adapter.changedRows(plan, f.leaf);
       f.rewrites = changed != null;
-      f.filter = f.rewrites ? changed : node("or", f.places);
+      f.filter = f.rewrites ? changed : ScanSearch.node("or", f.places);
       String refusal = f.adapter.refusal(f.leaf);
       if (refusal != null) {
         row.put("refusal", refusal);
@@ -402,26 +299,12 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
     try {
       // what is known now stays known for this request, whatever other queries push out
       Map known = FileOrdinals.known();
-      answer(scans, ask(asked, known, false), known, replaced);
+      answer(scans, this.python.ask(asked, known, false), known, replaced);
     } catch (Throwable t) {
       for (Iterator it = rows.iterator(); it.hasNext(); ) {
         ((Map) it.next()).put("error", String.valueOf(t));
       }
     }
-  }
-
-  private Map ask(List scans, Map known, boolean ofKeys) throws Exception {
-    PlanningTime time = timeOfRun();
-    Map request = new LinkedHashMap();
-    request.put("seconds", new Double(time.left(ofKeys)));
-    request.put("memory", new Long(memory()));
-    request.put("catalogues", new ArrayList(known.keySet()));
-    request.put("scans", scans);
-    long start = System.nanoTime();
-    String text = (String) this.python.apply(this.json.writeValueAsString(request));
-    time.took(ofKeys, System.nanoTime() - start);
-    if (text == null) throw new IllegalStateException("no answer");
-    return (Map) this.json.readValue(text, Map.class);
   }
 
   private void answer(List scans, Map answer, Map known, Map replaced) throws Exception {
@@ -442,54 +325,13 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
       row.put("reasons", a.get("reasons"));
       row.put("predicate", a.get("predicate"));
       if (a.get("keep") == null) continue;
-      List listed = (List) a.get("catalogues");
-      CatalogueFiles[][] indexes = new CatalogueFiles[listed.size()][];
-      for (int i = 0; i < indexes.length; i++) {
-        List names = (List) listed.get(i);
-        indexes[i] = new CatalogueFiles[names.size()];
-        for (int j = 0; j < indexes[i].length; j++) {
-          indexes[i][j] = catalogue((List) names.get(j), (String) answer.get("ticket"), known);
-          used.put(((List) names.get(j)).get(0), indexes[i][j]);
-        }
-      }
+      KeepSet keep = this.python.keepSet(answer, a, !f.keys.isEmpty(), known, used);
       Map leaves = new IdentityHashMap();
-      String mark = null;
-      if (!f.keys.isEmpty()) {
-        List choice = new ArrayList();
-        choice.add(listed);
-        choice.add(a.get("keep"));
-        mark = UUID.nameUUIDFromBytes(this.json.writeValueAsBytes(choice)).toString();
-      }
-      byte[] secret = Base64.getDecoder().decode((String) answer.get("secret"));
-      KeepSet keep = new KeepSet(indexes, (Map) a.get("keep"), secret, mark);
       int uncovered = f.adapter.prune(f.leaf, keep, leaves);
       LogicalPlan left = replace(f, leaves, replaced);
       row.put("uncovered", new Integer(uncovered));
       row.put("files_read", new Integer(f.adapter.fileCount(left)));
     }
-    FileOrdinals.remember(used, memory() / JVM_SHARE);
-  }
-
-  /** One that is known, or fetched in parts of bounded size. */
-  private CatalogueFiles catalogue(List entry, String ticket, Map known) throws Exception {
-    CatalogueFiles files = (CatalogueFiles) known.get(entry.get(0));
-    if (files != null) return files;
-    files = new CatalogueFiles(((Number) entry.get(1)).intValue());
-    while (files.known() < files.files()) {
-      Map request = new LinkedHashMap();
-      request.put("ticket", ticket);
-      request.put("catalogue", entry.get(0));
-      request.put("from", new Integer(files.known()));
-      String text = (String) this.python.apply(this.json.writeValueAsString(request));
-      if (text == null || text.length() == 0) throw new IllegalStateException("a catalogue was not sent");
-      files.add(Base64.getDecoder().decode(text));
-    }
-    known.put(entry.get(0), files);
-    return files;
-  }
-
-  /** Bytes that this process and Python's may hold of indexes together. */
-  private static long memory() {
-    return JavaUtils.byteStringAsBytes(SQLConf$.MODULE$.get().getConfString(MEMORY, "256m").trim());
+    this.python.remember(used);
   }
 }

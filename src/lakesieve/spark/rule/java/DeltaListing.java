@@ -94,7 +94,7 @@ public final class DeltaListing extends Rule {
 
   /** Leaves of Delta's log, and whether some condition stands right above each of them. */
   private static void collect(LogicalPlan n, boolean filtered, Map leaves, int depth) {
-    if (depth > PruningRule.DEEPEST_PLAN) throw new IllegalStateException("plan too deep");
+    if (depth > ScanSearch.DEEPEST_PLAN) throw new IllegalStateException("plan too deep");
     HadoopFsRelation relation = FileScans.relation(n);
     if (relation != null && relation.location() instanceof TahoeLogFileIndex) {
       boolean before = !Boolean.FALSE.equals(leaves.get(n));

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from lakesieve.format import IndexDefinition
-    from lakesieve.spark.rule import InstalledRule
+    from lakesieve.spark.rule.installed import InstalledRule
     from lakesieve.storage import Storage
     from lakesieve.tables import Column, Table, TableVersion
 

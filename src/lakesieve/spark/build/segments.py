@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 from lakesieve.errors import ErrorKind, LakesieveError, UnsupportedError
 from lakesieve.format import SegmentEntry, catalogue_id
 from lakesieve.sieve import Budget, KeyType, encode_rows
-from lakesieve.spark.source import SMALLEST_SPLIT, key_types
-from lakesieve.spark.stages import (
+from lakesieve.spark.build.source import SMALLEST_SPLIT, key_types
+from lakesieve.spark.build.stages import (
     BUFFER_ROWS,
     CUT_SCHEMA,
     SCATTER_SCHEMA,
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from lakesieve.spark.progress import Watch
-    from lakesieve.spark.rule import InstalledRule
-    from lakesieve.spark.source import Source, Target
+    from lakesieve.spark.build.progress import Watch
+    from lakesieve.spark.build.source import Source, Target
+    from lakesieve.spark.rule.installed import InstalledRule
     from lakesieve.tables import Column, TableVersion
 
 __all__ = [

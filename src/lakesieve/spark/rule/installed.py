@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from lakesieve.deletes.memory import ROOM, executor
 from lakesieve.deletes.scan import join_scan
-from lakesieve.spark.pruning import Pruner
-from lakesieve.spark.session import check_session
+from lakesieve.spark.rule.planning import Pruner
+from lakesieve.spark.session.local import check_session
 from lakesieve.tables.janino import JavaSources, has_format
 from lakesieve.tables.lines import LINES, line_of
 
@@ -31,7 +31,7 @@ _BASE = (
     "tables/PathSet",
     "tables/FileScans",
     *(
-        f"spark/{n}"
+        f"spark/rule/{n}"
         for n in (
             "CatalogueFiles",
             "KeepSet",
@@ -45,32 +45,37 @@ _BASE = (
 # one class a compilation unit, each may use those before it
 _RULE = (
     *_BASE,
-    *(f"spark/{n}" for n in ("CatalystJson", "Replacement", "KeyValues", "ReachedScan")),
-    *(f"spark/{n}" for n in ("JoinSide", "JoinKeys", "FileOrdinals", "PlanningTime")),
-    *(f"spark/{n}" for n in ("JobNotes", "ScanReport", "PruningRule")),
+    *(
+        f"spark/rule/{n}"
+        for n in (
+            *("CatalystJson", "Replacement", "KeyValues", "ReachedScan", "PlanNodes"),
+            *("JoinSide", "JoinKeys", "FileOrdinals", "PlanningTime", "JobNotes", "ScanReport"),
+            *("ScanSearch", "PythonPlanner", "PruningRule"),
+        )
+    ),
 )
 # paths that are sent to the rule at once
 _SELECTED = 10_000
-_FILES = (*_RULE, "spark/FileRelations", "spark/KeptFileIndex")
+_FILES = (*_RULE, "spark/rule/FileRelations", "spark/rule/KeptFileIndex")
 _ADAPTERS = {
     "iceberg": (
         "IcebergScans",
         (
             *_BASE,
-            "spark/CatalystJson",
+            "spark/rule/CatalystJson",
             "tables/IcebergFields",
             "tables/IcebergAccess",
-            "spark/IcebergScans",
+            "spark/rule/IcebergScans",
         ),
     ),
     "delta": (
         "DeltaScans",
-        (*_FILES, "tables/DeltaFiles", "spark/KeptDeltaFiles", "spark/DeltaScans"),
+        (*_FILES, "tables/DeltaFiles", "spark/rule/KeptDeltaFiles", "spark/rule/DeltaScans"),
     ),
-    "hudi": ("HudiScans", (*_FILES, "tables/HudiFiles", "spark/HudiScans")),
-    "parquet": ("ParquetScans", (*_FILES, "spark/ParquetScans")),
+    "hudi": ("HudiScans", (*_FILES, "tables/HudiFiles", "spark/rule/HudiScans")),
+    "parquet": ("ParquetScans", (*_FILES, "spark/rule/ParquetScans")),
 }
-_JOINS = (*_ADAPTERS["iceberg"][1], "deletes/DeleteMemory", "spark/DeleteJoins")
+_JOINS = (*_ADAPTERS["iceberg"][1], "deletes/DeleteMemory", "spark/rule/DeleteJoins")
 # rules of sessions that do not skip files, which are kept for what they may still report
 _MOST_IDLE = 64
 # by application and session
@@ -292,6 +297,6 @@ def _instantiate(spark: SparkSession, answer: _Callback, join: _Callback) -> Any
         listed[number] = adapter
     installed = rule.new(spark, "lakesieve.PruningRule", answer, listed, joins)
     if "delta" in adapters:
-        listing = JavaSources(*_ADAPTERS["delta"][1], "spark/DeltaListing")
+        listing = JavaSources(*_ADAPTERS["delta"][1], "spark/rule/DeltaListing")
         listing.call(spark, "install", spark._jsparkSession, installed, adapters["delta"])
     return installed

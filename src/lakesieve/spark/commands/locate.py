@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from lakesieve.errors import ErrorKind, InvalidInputError
 from lakesieve.index import OpenedIndex
 from lakesieve.sieve import encode_composite, encode_rows
-from lakesieve.spark.keys import given_keys
+from lakesieve.spark.commands.keys import given_keys
 from lakesieve.store import IN_ORDER_BYTES, BlockCache, IndexReader, IndexStore
 from lakesieve.tables.lines import frame_of
 from lakesieve.tables.reading import quoted
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from lakesieve.sieve import KeyType
-    from lakesieve.spark.keys import GivenKey
+    from lakesieve.spark.commands.keys import GivenKey
     from lakesieve.storage import Storage
     from lakesieve.tables import Column, Table, TableVersion
     from lakesieve.tables.workers import Stage

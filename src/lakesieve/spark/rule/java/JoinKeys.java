@@ -1,19 +1,13 @@
 package lakesieve;
 
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.IdentityHashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.catalyst.expressions.Alias;
-import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.DynamicPruningSubquery;
-import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.catalyst.expressions.InputFileName;
-import org.apache.spark.sql.catalyst.expressions.MonotonicallyIncreasingID;
 import org.apache.spark.sql.catalyst.expressions.PlanExpression;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
@@ -21,7 +15,6 @@ import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.MergeRows;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
-import org.apache.spark.sql.catalyst.trees.TreePattern$;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 
 /**
@@ -108,7 +101,7 @@ public final class JoinKeys {
     LogicalPlan left = join.left();
     LogicalPlan right = join.right();
     List pairs = new ArrayList(); // of left and right
-    equalities((Expression) join.condition().get(), left, right, pairs);
+    PlanNodes.equalities((Expression) join.condition().get(), left, right, pairs);
     List lefts = prunable(join, pairs, true, carries);
     List rights = prunable(join, pairs, false, carries);
     boolean both = !lefts.isEmpty() && !rights.isEmpty();
@@ -163,25 +156,6 @@ public final class JoinKeys {
     return "rows without a partner count in a " + type + " join";
   }
 
-  /** Pairs of expressions, one of each side, that are equal in rows that match. */
-  private static void equalities(Expression e, LogicalPlan left, LogicalPlan right, List out) {
-    if (e instanceof And) {
-      equalities(((And) e).left(), left, right, out);
-      equalities(((And) e).right(), left, right, out);
-    } else if (e instanceof EqualTo && e.deterministic()) {
-      Expression a = ((EqualTo) e).left();
-      Expression b = ((EqualTo) e).right();
-      if (isOf(a, left) && isOf(b, right)) out.add(new Expression[] {a, b});
-      else if (isOf(b, left) && isOf(a, right)) out.add(new Expression[] {b, a});
-    }
-  }
-
-  private static boolean isOf(Expression e, LogicalPlan side) {
-    return !e.references().isEmpty()
-        && e.references().subsetOf(side.outputSet())
-        && !e.containsPattern(TreePattern$.MODULE$.PLAN_EXPRESSION());
-  }
-
   /**
    * The scans of which each row above comes from one row of theirs at most.
    *
@@ -197,9 +171,9 @@ public final class JoinKeys {
     }
     if (n instanceof Filter && ((Filter) n).condition().deterministic()) {
       reach(((Filter) n).child(), pairs, left, top == null ? n : top, out);
-    } else if (n instanceof Project && (isDeterministic(n) || namesRows((Project) n))) {
-      LogicalPlan chain = isDeterministic(n) ? top == null ? n : top : null;
-      reach(((Project) n).child(), below((Project) n, pairs, left), left, chain, out);
+    } else if (n instanceof Project && (PlanNodes.isDeterministic(n) || PlanNodes.namesRows((Project) n))) {
+      LogicalPlan chain = PlanNodes.isDeterministic(n) ? top == null ? n : top : null;
+      reach(((Project) n).child(), PlanNodes.below((Project) n, pairs, left), left, chain, out);
     } else if (n instanceof Join) {
       String type = joinType((Join) n);
       boolean both = type.equals("Inner") || type.equals("Cross");
@@ -225,69 +199,6 @@ public final class JoinKeys {
     }
     if (told) out.add(r);
     else f.left("join-unsupported", "no equality of the join that an index answers");
-  }
-
-  private static boolean isDeterministic(LogicalPlan n) {
-    scala.collection.Iterator it = n.expressions().iterator();
-    while (it.hasNext()) {
-      if (!((Expression) it.next()).deterministic()) return false;
-    }
-    return true;
-  }
-
-  /** True for what MERGE adds to the rows of its target: their number and their file. */
-  private static boolean namesRows(Project p) {
-    scala.collection.Iterator it = p.projectList().iterator();
-    while (it.hasNext()) {
-      Expression e = (Expression) it.next();
-      if (e.deterministic()) continue;
-      if (!(e instanceof Alias)) return false;
-      Expression value = (Expression) ((Alias) e).child();
-      String name = ((Alias) e).name();
-      boolean number = name.equals("__row_id") || name.equals("_row_id_");
-      if (value instanceof MonotonicallyIncreasingID ? !number : !(value instanceof InputFileName)) {
-        return false;
-      }
-    }
-    return true;
-  }
-
-  /** True when a node asks which file its rows come from: rows that stand in the plan come from none. */
-  private static boolean namesFiles(LogicalPlan n) {
-    scala.collection.Iterator it = n.expressions().iterator();
-    while (it.hasNext()) {
-      if (namesFiles((Expression) it.next())) return true;
-    }
-    return false;
-  }
-
-  private static boolean namesFiles(Expression e) {
-    if (e.getClass().getSimpleName().startsWith("InputFile")) return true;
-    scala.collection.Iterator it = e.children().iterator();
-    while (it.hasNext()) {
-      if (namesFiles((Expression) it.next())) return true;
-    }
-    return false;
-  }
-
-  /** Pairs in the columns below a projection; those that it computes in another way are lost. */
-  private static List below(Project p, List pairs, boolean left) {
-    Map aliases = new HashMap();
-    scala.collection.Iterator it = p.projectList().iterator();
-    while (it.hasNext()) {
-      Object e = it.next();
-      if (e instanceof Alias) aliases.put(((Alias) e).exprId(), ((Alias) e).child());
-    }
-    if (aliases.isEmpty()) return pairs;
-    KeyValues.Substitution others = new KeyValues.Substitution(aliases);
-    int mine = left ? 0 : 1;
-    List told = new ArrayList();
-    for (Iterator in = pairs.iterator(); in.hasNext(); ) {
-      Expression[] pair = (Expression[]) ((Expression[]) in.next()).clone();
-      pair[mine] = (Expression) pair[mine].transform(others);
-      if (pair[mine].deterministic()) told.add(pair);
-    }
-    return told;
   }
 
   /** Run a side and prune scans by its keys; false when the scans are left. */
@@ -373,9 +284,9 @@ public final class JoinKeys {
       LogicalPlan last = null;
       LogicalPlan n = this.plan;
       for (; n instanceof Filter || n instanceof Project; n = (LogicalPlan) n.children().apply(0)) {
-        if (isDeterministic(n)) continue;
+        if (PlanNodes.isDeterministic(n)) continue;
         last = n;
-        if (namesFiles(n)) {
+        if (PlanNodes.namesFiles(n)) {
           this.reached.clear();
           return;
         }
@@ -396,7 +307,7 @@ public final class JoinKeys {
           ReachedScan.Key key = (ReachedScan.Key) of.next();
           List pairs = new ArrayList();
           pairs.add(new Expression[] {null, key.other});
-          List told = below(p, pairs, false);
+          List told = PlanNodes.below(p, pairs, false);
           if (told.isEmpty()) continue;
           keys.add(new ReachedScan.Key(key.path, key.column, ((Expression[]) told.get(0))[1]));
         }

@@ -10,12 +10,12 @@ import pyarrow.compute as pc
 from lakesieve.errors import CommitConflictError
 from lakesieve.format import catalogue_id
 from lakesieve.index import Refreshed
-from lakesieve.spark.definition import indexed_columns
-from lakesieve.spark.indexing import build_each
-from lakesieve.spark.progress import Watch
-from lakesieve.spark.rule import installed_rule
-from lakesieve.spark.source import Source, Target, indexable, read_for
-from lakesieve.spark.upkeep import ATTEMPTS, Upkeep
+from lakesieve.spark.build.definition import indexed_columns
+from lakesieve.spark.build.indexing import build_each
+from lakesieve.spark.build.progress import Watch
+from lakesieve.spark.build.source import Source, Target, indexable, read_for
+from lakesieve.spark.build.upkeep import ATTEMPTS, Upkeep
+from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.store import FilesUncovered
 from lakesieve.tables.jobs import own_jobs
 

@@ -271,7 +271,7 @@ def test_files_without_statistics(
 
 def test_a_session_of_delta_alone(tmp_path: Path) -> None:
     """Without Iceberg's jars an index is built and used, also by pandas-on-Spark."""
-    script = Path(__file__).with_name("delta_alone.py")
+    script = Path(__file__).with_name("alone.py")
     run = subprocess.run(
         [sys.executable, str(script), str(tmp_path)], capture_output=True, text=True, check=False
     )

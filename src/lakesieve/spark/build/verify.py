@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from lakesieve.index import OpenedIndex
 from lakesieve.sieve import encode_rows, sort_pairs
-from lakesieve.spark.build import file_hashes, hashed_rows
+from lakesieve.spark.build.segments import file_hashes, hashed_rows
 from lakesieve.store import IndexReader, IndexStore, shared_cache
 from lakesieve.tables.workers import gathered, in_workers
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakesieve.sieve import KeyType
-    from lakesieve.spark.progress import Watch
-    from lakesieve.spark.rule import InstalledRule
-    from lakesieve.spark.source import Source
+    from lakesieve.spark.build.progress import Watch
+    from lakesieve.spark.build.source import Source
+    from lakesieve.spark.rule.installed import InstalledRule
     from lakesieve.store import Snapshot
     from lakesieve.tables.workers import Stage
 

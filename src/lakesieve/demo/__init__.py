@@ -1,0 +1,7 @@
+"""What `lakesieve demo` runs: TPC-H on a real Iceberg table, skipping off and on."""
+
+from __future__ import annotations
+
+from lakesieve.demo.result import DemoIndex, DemoQuery, DemoResult
+
+__all__ = ["DemoIndex", "DemoQuery", "DemoResult"]

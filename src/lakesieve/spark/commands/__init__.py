@@ -1,0 +1,1 @@
+"""Rows changed and looked up by key, and what a table needs."""

@@ -1,0 +1,104 @@
+package lakesieve;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.And;
+import org.apache.spark.sql.catalyst.expressions.EqualTo;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.InputFileName;
+import org.apache.spark.sql.catalyst.expressions.MonotonicallyIncreasingID;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.trees.TreePattern$;
+
+/** What nodes of a plan say by themselves: which rows they keep, name and make equal. */
+public final class PlanNodes {
+  private PlanNodes() {}
+
+  /** Pairs of expressions, one of each side, that are equal in rows that match. */
+  public static void equalities(Expression e, LogicalPlan left, LogicalPlan right, List out) {
+    if (e instanceof And) {
+      equalities(((And) e).left(), left, right, out);
+      equalities(((And) e).right(), left, right, out);
+    } else if (e instanceof EqualTo && e.deterministic()) {
+      Expression a = ((EqualTo) e).left();
+      Expression b = ((EqualTo) e).right();
+      if (isOf(a, left) && isOf(b, right)) out.add(new Expression[] {a, b});
+      else if (isOf(b, left) && isOf(a, right)) out.add(new Expression[] {b, a});
+    }
+  }
+
+  private static boolean isOf(Expression e, LogicalPlan side) {
+    return !e.references().isEmpty()
+        && e.references().subsetOf(side.outputSet())
+        && !e.containsPattern(TreePattern$.MODULE$.PLAN_EXPRESSION());
+  }
+
+  /** True when every expression of a node gives the same each time. */
+  public static boolean isDeterministic(LogicalPlan n) {
+    scala.collection.Iterator it = n.expressions().iterator();
+    while (it.hasNext()) {
+      if (!((Expression) it.next()).deterministic()) return false;
+    }
+    return true;
+  }
+
+  /** True for what MERGE adds to the rows of its target: their number and their file. */
+  public static boolean namesRows(Project p) {
+    scala.collection.Iterator it = p.projectList().iterator();
+    while (it.hasNext()) {
+      Expression e = (Expression) it.next();
+      if (e.deterministic()) continue;
+      if (!(e instanceof Alias)) return false;
+      Expression value = (Expression) ((Alias) e).child();
+      String name = ((Alias) e).name();
+      boolean number = name.equals("__row_id") || name.equals("_row_id_");
+      if (value instanceof MonotonicallyIncreasingID ? !number : !(value instanceof InputFileName)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** True when a node asks which file its rows come from: rows that stand in the plan come from none. */
+  public static boolean namesFiles(LogicalPlan n) {
+    scala.collection.Iterator it = n.expressions().iterator();
+    while (it.hasNext()) {
+      if (namesFiles((Expression) it.next())) return true;
+    }
+    return false;
+  }
+
+  private static boolean namesFiles(Expression e) {
+    if (e.getClass().getSimpleName().startsWith("InputFile")) return true;
+    scala.collection.Iterator it = e.children().iterator();
+    while (it.hasNext()) {
+      if (namesFiles((Expression) it.next())) return true;
+    }
+    return false;
+  }
+
+  /** Pairs in the columns below a projection; those that it computes in another way are lost. */
+  public static List below(Project p, List pairs, boolean left) {
+    Map aliases = new HashMap();
+    scala.collection.Iterator it = p.projectList().iterator();
+    while (it.hasNext()) {
+      Object e = it.next();
+      if (e instanceof Alias) aliases.put(((Alias) e).exprId(), ((Alias) e).child());
+    }
+    if (aliases.isEmpty()) return pairs;
+    KeyValues.Substitution others = new KeyValues.Substitution(aliases);
+    int mine = left ? 0 : 1;
+    List told = new ArrayList();
+    for (Iterator in = pairs.iterator(); in.hasNext(); ) {
+      Expression[] pair = (Expression[]) ((Expression[]) in.next()).clone();
+      pair[mine] = (Expression) pair[mine].transform(others);
+      if (pair[mine].deterministic()) told.add(pair);
+    }
+    return told;
+  }
+}
