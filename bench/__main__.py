@@ -43,7 +43,7 @@ def main() -> int:
         for name in arguments.suites or SUITES:
             print(f"\n{name}", file=sys.stderr)
             for result in suites[name](spark, root):
-                print(result.told(), flush=True)
+                print(result, flush=True)
                 results.append(result)
         spark.stop()
     return finish(results, arguments.json)

@@ -57,7 +57,7 @@ class Measured:
         low = self.at_least is None or self.value >= self.at_least
         return low and (self.at_most is None or self.value <= self.at_most)
 
-    def told(self) -> str:
+    def __str__(self) -> str:
         """One line for a person."""
         bounds = [f"at least {self.at_least:g}"] if self.at_least is not None else []
         bounds += [f"at most {self.at_most:g}"] if self.at_most is not None else []

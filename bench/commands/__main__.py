@@ -13,7 +13,7 @@ import lakesieve as ls
 from bench.commands.suite import run
 from bench.commands.table import KINDS, Facts
 from bench.measure import finish, scratch_folder
-from lakesieve.tables.lines import line_of
+from lakesieve.tables.spark_versions import spark_version_of
 
 if TYPE_CHECKING:
     from bench.measure import Measured
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def main() -> int:
     """Run the formats asked for; exit status 1 when a bound is missed."""
-    formats = line_of(pyspark.__version__).formats
+    formats = spark_version_of(pyspark.__version__).formats
     kinds = [name for name, kind in KINDS.items() if kind.format in formats]
     parser = argparse.ArgumentParser(prog="python -m bench.commands", description=__doc__)
     known = f"one of {', '.join(kinds)}"
@@ -47,7 +47,7 @@ def main() -> int:
         for name in asked:
             print(f"\n{name}: {facts.rows:,} rows in {facts.files:,} files", file=sys.stderr)
             for result in run(spark, root, KINDS[name], facts, given.limit):
-                print(result.told(), flush=True)
+                print(result, flush=True)
                 results.append(result)
         spark.stop()
     return finish(results, given.json, spark=pyspark.__version__)

@@ -57,12 +57,12 @@ def main() -> int:
             found = list(_of_layout(layout, probes, scratch))
             print(f"\n{name}\n{_table(found, probes.rows)}")
             told = list(bounds_of(found, probes, layout.unit_count))
-            print("\n".join(bound.told() for bound in told), flush=True)
+            print("\n".join(map(str, told)), flush=True)
             figures += found
             bounds += told
         if arguments.stream:
             bounds.append(stream_bound(int(arguments.stream)))
-            print("\n" + bounds[-1].told())
+            print(f"\n{bounds[-1]}")
     if arguments.plot:
         plot(figures, rows, arguments.plot)
     return finish(bounds, arguments.json, figures=[figure.as_json() for figure in figures])

@@ -22,17 +22,17 @@ __all__ = ["jobs_of"]
 
 ROOT = Path(__file__).parents[2]
 # each line has an environment of its own, and Hudi runs on the older one alone
-LINES = {
+SPARK_VERSIONS = {
     "4.1": (".venv", ("iceberg", "delta", "parquet")),
     "3.5": (".venv-3.5", ("hudi", "iceberg", "delta", "parquet")),
 }
-FORMATS = LINES["3.5"][1]
+FORMATS = SPARK_VERSIONS["3.5"][1]
 
 
 def jobs_of(lines: Sequence[str], formats: Sequence[str]) -> Iterator[tuple[Path, str]]:
     """The Python of a line, and a format that it reads."""
     for line in lines:
-        environment, known = LINES[line]
+        environment, known = SPARK_VERSIONS[line]
         for name in known:
             if name in formats:
                 yield ROOT / environment / "bin" / "python", name
@@ -42,7 +42,9 @@ def main() -> int:
     """Run what is asked for, one process after the other; exit status 1 when a bound is missed."""
     parser = argparse.ArgumentParser(prog="python -m bench.formats", description=__doc__)
     parser.add_argument("--formats", nargs="+", choices=FORMATS, default=FORMATS)
-    parser.add_argument("--lines", nargs="+", choices=LINES, default=tuple(LINES), help="of Spark")
+    parser.add_argument(
+        "--lines", nargs="+", choices=SPARK_VERSIONS, default=tuple(SPARK_VERSIONS), help="of Spark"
+    )
     parser.add_argument("--rows", type=float, default=20e6, help="rows of the table (20e6)")
     parser.add_argument("--files", type=int, default=1000, help="its data files (1000)")
     parser.add_argument("--dir", type=Path, help="where tables are written (default: temporary)")
@@ -59,7 +61,7 @@ def main() -> int:
             shutil.rmtree(folder)
             print("\n" + table_of(told), flush=True)
             held = list(bounds_of(told))
-            print("\n".join(bound.told() for bound in held), flush=True)
+            print("\n".join(map(str, held)), flush=True)
             figures.append(told)
             bounds += held
     return finish(bounds, arguments.json, figures=figures)

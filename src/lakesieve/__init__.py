@@ -23,8 +23,8 @@ if TYPE_CHECKING:
         Compacted,
         Found,
         IndexInfo,
-        KeyedChange,
         Refreshed,
+        RowChange,
         TablePruning,
         TableStatus,
         TradeOffInfo,
@@ -57,9 +57,9 @@ __all__ = [
     "Found",
     "Index",
     "IndexInfo",
-    "KeyedChange",
     "Located",
     "Refreshed",
+    "RowChange",
     "SparkIndex",
     "TablePruning",
     "TableStatus",
@@ -88,7 +88,7 @@ __version__ = "0.1.0"
 
 _RESULTS = (
     *("BuildProgress", "Cloned", "CommitInfo", "Compacted", "Found", "IndexInfo", "Refreshed"),
-    *("KeyedChange", "TablePruning", "TableStatus", "TradeOffInfo", "VerifiedRows"),
+    *("RowChange", "TablePruning", "TableStatus", "TradeOffInfo", "VerifiedRows"),
 )
 _HOMES = {
     **dict.fromkeys(_RESULTS, "lakesieve.index.result"),

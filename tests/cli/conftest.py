@@ -19,8 +19,8 @@ from lakesieve.index.result import (
     Compacted,
     Found,
     IndexInfo,
-    KeyedChange,
     Refreshed,
+    RowChange,
     TableStatus,
     TradeOffInfo,
     VerifiedRows,
@@ -106,9 +106,9 @@ CONVERSION = Conversion(
 )
 
 
-def change(operation: str, given: dict[str, Any], reasons: tuple[Reason, ...]) -> KeyedChange:
+def change(operation: str, given: dict[str, Any], reasons: tuple[Reason, ...]) -> RowChange:
     upserts = operation == "upsert"
-    return KeyedChange(
+    return RowChange(
         table="lake.db.t",
         operation=operation,
         on=tuple(given["on"]),
@@ -307,11 +307,11 @@ class FakeApi:
             indexes=("id",),
         )
 
-    def upsert(self, rows: str, table: str, **rest: Any) -> KeyedChange:
+    def upsert(self, rows: str, table: str, **rest: Any) -> RowChange:
         self.calls.append(("upsert", {"rows": rows, "table": table, **rest}))
         return change("upsert", rest, reasons=self.reasons)
 
-    def delete(self, keys: str, table: str, **rest: Any) -> KeyedChange:
+    def delete(self, keys: str, table: str, **rest: Any) -> RowChange:
         self.calls.append(("delete", {"keys": keys, "table": table, **rest}))
         return change("delete", rest, reasons=self.reasons)
 

@@ -14,16 +14,16 @@ from lakesieve.format import KeyColumn
 from lakesieve.index import UsableIndex, on_keys
 from lakesieve.predicate import (
     AllOf,
+    AlwaysFalse,
+    AlwaysTrue,
     AnyOf,
-    Everything,
-    Leaf,
-    Nothing,
+    ColumnRanges,
     Ranges,
-    Truth,
+    RowFilter,
     all_of,
     bind,
     parse_sql,
-    truth,
+    rows_where,
 )
 from lakesieve.predicate.rows import accepts
 from lakesieve.sieve import component_code
@@ -62,17 +62,17 @@ def key_of(index: UsableIndex, row: Row) -> int | bytes | None:
     return b"".join(component_code(column.key_kind, row[column.name,]) for column in columns)
 
 
-def holds(where: Truth, indexes: Sequence[UsableIndex], row: Row) -> bool:
+def holds(where: RowFilter, indexes: Sequence[UsableIndex], row: Row) -> bool:
     """Whether a row belongs to rows told by their keys."""
     match where:
-        case Leaf():
+        case ColumnRanges():
             return where.ranges.contains(key_of(indexes[where.field_id], row))
         case AllOf():
             return all(holds(arg, indexes, row) for arg in where.args)
         case AnyOf():
             return any(holds(arg, indexes, row) for arg in where.args)
         case _:
-            return isinstance(where, Everything)
+            return isinstance(where, AlwaysTrue)
 
 
 @st.composite
@@ -90,7 +90,7 @@ def test_no_accepted_row_is_lost(
     expr: Expr, indexes: list[UsableIndex], drawn: list[Row], most_ranges: int
 ) -> None:
     """Whatever the predicate, the indexes and the bound on ranges, true rows stay in the set."""
-    where = on_keys(truth(bind(expr, COLUMNS, strict=False)), indexes, most_ranges=most_ranges)
+    where = on_keys(rows_where(bind(expr, COLUMNS, strict=False)), indexes, most_ranges=most_ranges)
 
     for row in drawn:
         if accepts(expr, row) is True:
@@ -123,7 +123,9 @@ def test_points_and_then_ranges_are_told_exactly(
     told = {("i",): one, ("s",): two, ("w",): last}
     indexes = [usable(["i", "s", "w", "y"])]
     where = on_keys(
-        all_of([Leaf(field_id=COLUMNS[path].field_id, ranges=r) for path, r in told.items()]),
+        all_of(
+            [ColumnRanges(field_id=COLUMNS[path].field_id, ranges=r) for path, r in told.items()]
+        ),
         indexes,
     )
 
@@ -138,8 +140,8 @@ def test_texts_that_follow_each_other_are_single_values() -> None:
     """Texts between which no other lies, and so one range, are listed one by one."""
     texts = [b"a", b"a\0", b"a\0\0", b"b"]
     told = [
-        Leaf(field_id=2, ranges=Ranges.points(texts)),
-        Leaf(field_id=1, ranges=Ranges.points([5])),
+        ColumnRanges(field_id=2, ranges=Ranges.points(texts)),
+        ColumnRanges(field_id=1, ranges=Ranges.points([5])),
     ]
     expected = [
         (component_code("string", text) + i_s(5), component_code("string", text) + i_s(6))
@@ -148,22 +150,22 @@ def test_texts_that_follow_each_other_are_single_values() -> None:
 
     where = on_keys(all_of(told), [usable(["s", "i"])])
 
-    assert where == Leaf(field_id=0, ranges=Ranges.of(expected))
+    assert where == ColumnRanges(field_id=0, ranges=Ranges.of(expected))
 
 
 @given(ranges_of("i"), st.lists(rows, min_size=1, max_size=20))
 def test_ranges_of_the_first_column_are_told_exactly(ranges: Ranges, drawn: list[Row]) -> None:
     """A condition on the first column alone gives exactly its rows, bounds past int64 included."""
     indexes = [usable(["i", "s"])]
-    where = on_keys(all_of([Leaf(field_id=1, ranges=ranges)]), indexes)
+    where = on_keys(all_of([ColumnRanges(field_id=1, ranges=ranges)]), indexes)
 
     for row in drawn:
         if ranges.intervals != ((None, None),):
             assert holds(where, indexes, row) == ranges.contains(row["i",])
 
 
-def of_text(text: str, *indexes: UsableIndex, most_ranges: int = 10_000) -> Truth:
-    where = truth(bind(parse_sql(text), COLUMNS, strict=True))
+def of_text(text: str, *indexes: UsableIndex, most_ranges: int = 10_000) -> RowFilter:
+    where = rows_where(bind(parse_sql(text), COLUMNS, strict=True))
     return on_keys(where, indexes, most_ranges=most_ranges)
 
 
@@ -204,7 +206,7 @@ def test_conditions_become_intervals(text: str, intervals: list[tuple[bytes, byt
     # what stands outside the nested OR is asked as well, and holds more
     leaf = where.args[-1] if isinstance(where, AllOf) else where
 
-    assert leaf == Leaf(field_id=0, ranges=Ranges.of(intervals))
+    assert leaf == ColumnRanges(field_id=0, ranges=Ranges.of(intervals))
 
 
 @pytest.mark.parametrize(
@@ -213,7 +215,7 @@ def test_conditions_become_intervals(text: str, intervals: list[tuple[bytes, byt
 )
 def test_conditions_that_tell_nothing_of_the_first_column(text: str) -> None:
     """Without a condition on the first column the index is not asked."""
-    assert of_text(text, usable(["i", "s"])) == Everything()
+    assert of_text(text, usable(["i", "s"])) == AlwaysTrue()
 
 
 def test_several_indexes_answer_together() -> None:
@@ -222,23 +224,23 @@ def test_several_indexes_answer_together() -> None:
     where = of_text("i = 5 AND s = 'a'", *indexes)
 
     assert isinstance(where, AllOf)
-    assert [arg.field_id for arg in where.args if isinstance(arg, Leaf)] == [0, 1, 2]
+    assert [arg.field_id for arg in where.args if isinstance(arg, ColumnRanges)] == [0, 1, 2]
 
 
 def test_an_impossible_condition_is_no_row() -> None:
     """Conditions that exclude each other leave nothing."""
     indexes = [usable(["i", "s"])]
 
-    assert on_keys(Nothing(), indexes) == Nothing()
-    beyond = Leaf(field_id=1, ranges=Ranges.of([(PAST_INT64, None)]))
-    assert on_keys(beyond, indexes) == Nothing()
+    assert on_keys(AlwaysFalse(), indexes) == AlwaysFalse()
+    beyond = ColumnRanges(field_id=1, ranges=Ranges.of([(PAST_INT64, None)]))
+    assert on_keys(beyond, indexes) == AlwaysFalse()
 
 
 def test_what_is_left_of_a_composite_index_has_composite_keys() -> None:
     """An index whose other columns were dropped answers its first column by prefixes."""
     where = of_text("i = 5 AND s = 'a'", usable(["i", "s"], left=1))
 
-    assert where == Leaf(field_id=0, ranges=Ranges.of([(i_s(5), i_s(6))]))
+    assert where == ColumnRanges(field_id=0, ranges=Ranges.of([(i_s(5), i_s(6))]))
 
 
 def test_products_of_values_are_bounded() -> None:
@@ -248,9 +250,9 @@ def test_products_of_values_are_bounded() -> None:
     every = of_text(text, usable(["i", "s"]), most_ranges=100_000)
     some = of_text(text, usable(["i", "s"]))
 
-    assert isinstance(every, Leaf)
+    assert isinstance(every, ColumnRanges)
     assert len(every.ranges.intervals) == 100_000
-    assert some == Leaf(
+    assert some == ColumnRanges(
         field_id=0, ranges=Ranges.of([(i_s(n), i_s(n + 1)) for n in range(0, 2000, 2)])
     )
 
@@ -261,7 +263,7 @@ def test_bounds_hold_for_the_whole_predicate() -> None:
     branches = " OR ".join(f"(s = 's{n}' AND b)" for n in range(200))
     where = of_text(f"i IN ({numbers}) AND ({branches})", usable(["i", "s"]))
 
-    assert isinstance(where, Leaf)
+    assert isinstance(where, ColumnRanges)
     assert len(where.ranges.intervals) == 20_000
 
 
@@ -273,7 +275,7 @@ def test_many_pairs_are_one_look_up() -> None:
         f"i = 5 AND s IN ({', '.join(repr(str(n)) for n in range(30_000))})", usable(["i", "s"])
     )
 
-    assert isinstance(where, Leaf)
+    assert isinstance(where, ColumnRanges)
     assert len(where.ranges.intervals) == 3_000
-    assert isinstance(listed, Leaf)
+    assert isinstance(listed, ColumnRanges)
     assert len(listed.ranges.intervals) == 30_000

@@ -15,7 +15,7 @@ from tests.predicate.drawn import integers, strings
 
 from lakesieve.format import IndexDefinition, KeyColumn, catalogue_id
 from lakesieve.index import OpenedIndex, Plan, ReasonCode, plan_files, usable_indexes
-from lakesieve.predicate import ColumnType, Ranges, bind, parse_sql, truth
+from lakesieve.predicate import ColumnType, Ranges, bind, parse_sql, rows_where
 from lakesieve.predicate.expression import And, Compare, In, IsNull, Literal, Not, Or
 from lakesieve.predicate.rows import accepts
 from lakesieve.sieve import KeyType, build_blocks, encode_rows, sort_pairs
@@ -111,7 +111,7 @@ def planned(expr: Expr, indexes: Sequence[OpenedIndex]) -> set[int]:
     kinds = {column.field_id: (column.kind, column.scale) for column in COLUMNS.values()}
     usable, reasons = usable_indexes(indexes, kinds, "t")
     assert reasons == []
-    plan = plan_files(truth(bind(expr, COLUMNS, strict=False)), usable)
+    plan = plan_files(rows_where(bind(expr, COLUMNS, strict=False)), usable)
     return set(np.flatnonzero(kept(plan)).tolist())
 
 
@@ -219,7 +219,7 @@ def test_indexes_intersect() -> None:
     composite = stored(GRID, ["a", "s"], range(FILES))
     single = stored(GRID, ["c"], range(FILES))
     expr = parse_sql("a = 4 AND c = 20")
-    told = truth(bind(expr, COLUMNS, strict=True))
+    told = rows_where(bind(expr, COLUMNS, strict=True))
     kinds = {c.field_id: (c.kind, c.scale) for c in COLUMNS.values()}
     usable, _ = usable_indexes([composite, single], kinds, "t")
 
@@ -281,7 +281,9 @@ def test_a_broken_index_leaves_the_others() -> None:
     kinds = {c.field_id: (c.kind, c.scale) for c in COLUMNS.values()}
     usable, _ = usable_indexes([good, broken], kinds, "t")
 
-    plan = plan_files(truth(bind(parse_sql("a = 4 AND s = 'x5'"), COLUMNS, strict=True)), usable)
+    plan = plan_files(
+        rows_where(bind(parse_sql("a = 4 AND s = 'x5'"), COLUMNS, strict=True)), usable
+    )
 
     assert plan.used == ("a_s",)
     assert [reason.code for reason in plan.reasons] == [
@@ -301,7 +303,7 @@ def test_what_reads_too_much_of_an_index_is_left(monkeypatch: pytest.MonkeyPatch
     usable, _ = usable_indexes([large, small], kinds, "t")
 
     def plan(text: str) -> tuple[list[str], int]:
-        told = plan_files(truth(bind(parse_sql(text), COLUMNS, strict=True)), usable)
+        told = plan_files(rows_where(bind(parse_sql(text), COLUMNS, strict=True)), usable)
         return [str(reason) for reason in told.reasons], len(told.indexes)
 
     alone = "look-up-too-large: 2 ranges of keys in a"

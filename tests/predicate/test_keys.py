@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakesieve.predicate import ColumnType, Ranges, bind, from_catalyst, truth
+from lakesieve.predicate import ColumnType, Ranges, bind, from_catalyst, rows_where
 from lakesieve.predicate.literals import float_code
-from lakesieve.predicate.truth import Everything, Leaf, Nothing
+from lakesieve.predicate.row_filter import AlwaysFalse, AlwaysTrue, ColumnRanges
 
 LONGS = st.integers(-(2**63), 2**63 - 1)
 
@@ -33,14 +33,14 @@ def _true(document: dict[str, object], kind: str, scale: int = 0) -> object:
     columns: dict[tuple[str, ...], ColumnType] = {
         ("c",): ColumnType(field_id=1, kind=kind, scale=scale)
     }
-    return truth(bind(from_catalyst(document), columns, strict=False))
+    return rows_where(bind(from_catalyst(document), columns, strict=False))
 
 
 def _ranges(document: dict[str, object], kind: str, scale: int = 0) -> Ranges:
     told = _true(document, kind, scale)
-    if isinstance(told, Nothing):
+    if isinstance(told, AlwaysFalse):
         return Ranges()
-    assert isinstance(told, Leaf)
+    assert isinstance(told, ColumnRanges)
     return told.ranges
 
 
@@ -80,7 +80,7 @@ def test_byte_strings(values: list[bytes]) -> None:
 def test_decimals_need_the_same_scale() -> None:
     """Unscaled values mean nothing under another scale."""
     assert _ranges(_words("decimal(9,2)", [150]), "decimal", 2) == Ranges.points([150])
-    assert _true(_words("decimal(9,2)", [150]), "decimal", 3) == Everything()
+    assert _true(_words("decimal(9,2)", [150]), "decimal", 3) == AlwaysTrue()
 
 
 @pytest.mark.parametrize(
@@ -97,9 +97,9 @@ def test_decimals_need_the_same_scale() -> None:
 )
 def test_what_is_odd_may_be_anything(document: dict[str, object]) -> None:
     """Keys of another kind than the column's, or of a broken form, keep every row."""
-    assert _true(document, "integer") == Everything()
+    assert _true(document, "integer") == AlwaysTrue()
 
 
 def test_no_keys_match_nothing() -> None:
     """An empty side has no partner for any row."""
-    assert _true(_words("int", []), "integer") == Nothing()
+    assert _true(_words("int", []), "integer") == AlwaysFalse()

@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 
 from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError
 from lakesieve.predicate import (
+    AlwaysFalse,
+    AlwaysTrue,
+    ColumnRanges,
     ColumnType,
-    Everything,
-    Leaf,
-    Nothing,
     Ranges,
-    Truth,
+    RowFilter,
     bind,
     from_catalyst,
     parse_sql,
-    truth,
+    rows_where,
 )
 from lakesieve.predicate.expression import Not, Unknown
 from lakesieve.predicate.literals import float_code
@@ -45,14 +45,14 @@ COLUMNS: dict[tuple[str, ...], ColumnType] = {
 TOP = 2**63
 
 
-def _where(text: str, timezone: str = "UTC") -> Truth:
-    return truth(bind(parse_sql(text), COLUMNS, timezone=timezone, strict=True))
+def _where(text: str, timezone: str = "UTC") -> RowFilter:
+    return rows_where(bind(parse_sql(text), COLUMNS, timezone=timezone, strict=True))
 
 
 def _ranges(document: dict[str, Any]) -> Ranges:
     """The ranges of the only column of one of Spark's conditions."""
-    where = truth(bind(from_catalyst(document), COLUMNS, strict=False))
-    assert isinstance(where, Leaf)
+    where = rows_where(bind(from_catalyst(document), COLUMNS, strict=False))
+    assert isinstance(where, ColumnRanges)
     return where.ranges
 
 
@@ -85,7 +85,7 @@ def test_session_time_zones(timezone: str, hours: float) -> None:
 
     where = _where("t = TIMESTAMP'1970-01-01 05:00:00'", timezone)
 
-    assert where == Leaf(field_id=4, ranges=_ints((code, code + 1)))
+    assert where == ColumnRanges(field_id=4, ranges=_ints((code, code + 1)))
 
 
 def test_an_unknown_time_zone_is_told_where_it_matters() -> None:
@@ -94,8 +94,8 @@ def test_an_unknown_time_zone_is_told_where_it_matters() -> None:
         with pytest.raises(InvalidInputError, match="time zone") as caught:
             _where("t = '2026-01-31 00:00:00'", timezone)
         assert caught.value.kind is ErrorKind.INVALID_ARGUMENT
-        assert isinstance(_where("t = '2026-01-31 00:00:00Z'", timezone), Leaf)
-        assert isinstance(_where("d = '2026-01-31'", timezone), Leaf)
+        assert isinstance(_where("t = '2026-01-31 00:00:00Z'", timezone), ColumnRanges)
+        assert isinstance(_where("d = '2026-01-31'", timezone), ColumnRanges)
 
 
 @pytest.mark.parametrize(
@@ -170,53 +170,53 @@ def test_an_unknown_time_zone_is_told_where_it_matters() -> None:
 )
 def test_text_becomes_ranges(text: str, field: int, ranges: Ranges) -> None:
     """Each way to write a condition gives the expected key codes."""
-    assert _where(text) == Leaf(field_id=field, ranges=ranges)
+    assert _where(text) == ColumnRanges(field_id=field, ranges=ranges)
 
 
 @pytest.mark.parametrize(
     ("text", "where"),
     [
-        ("i = 5.5", Nothing()),
-        ("i = NULL", Nothing()),
-        ("NOT i IN (1, NULL)", Nothing()),
-        ("i NOT IN (1, NULL)", Nothing()),
-        ("i = 1 AND i = 2", Nothing()),
-        ("i IS NULL OR i IS NOT NULL", Everything()),
-        ("x = 5", Everything()),
-        ("NOT (x = 5)", Everything()),
-        ("upper(s) = 'A'", Everything()),
-        ("i = i", Everything()),
-        ("i = 5 OR rand() > 0.5", Everything()),
-        ("TRUE", Everything()),
-        ("s RLIKE 'a.*'", Everything()),
-        ("s LIKE 'a\\\\%%'", Everything()),
-        ("s = DATE'2026-01-01'", Everything()),
-        ("i NOT LIKE '05'", Everything()),
-        ("i = CAST(5.7 AS BIGINT)", Everything()),
-        ("i = CAST(300 AS TINYINT)", Everything()),
-        ("i > 9007199254740992D", Everything()),
-        ("i = 1.0000000000000000001", Everything()),
-        ("i IN (9007199254740993, 1.5D)", Everything()),
-        ("i NOT IN ('02')", Everything()),
-        ("t NOT IN ('1970-01-01')", Everything()),
-        ("w = 1.50000000001", Everything()),
-        ("w = 1.5D", Everything()),
-        ("w = '1'", Everything()),
-        ("m = '1'", Everything()),
-        ("f = 'NaN'", Everything()),
-        ("f = 16777217", Everything()),
-        ("f = 0.1F", Everything()),
-        ("i = 16777216F", Everything()),
-        ("i <=> '12'", Everything()),
-        ("d <=> '1970-01-02'", Everything()),
-        ("f = f", Everything()),
-        ("flag = 1", Everything()),
-        ("flag = 'true'", Everything()),
-        ("i", Everything()),
-        ("y = 'a'", Everything()),
-        ("y = X'1'", Everything()),
-        ("y LIKE 'a%'", Everything()),
-        ("s = X'61'", Everything()),
+        ("i = 5.5", AlwaysFalse()),
+        ("i = NULL", AlwaysFalse()),
+        ("NOT i IN (1, NULL)", AlwaysFalse()),
+        ("i NOT IN (1, NULL)", AlwaysFalse()),
+        ("i = 1 AND i = 2", AlwaysFalse()),
+        ("i IS NULL OR i IS NOT NULL", AlwaysTrue()),
+        ("x = 5", AlwaysTrue()),
+        ("NOT (x = 5)", AlwaysTrue()),
+        ("upper(s) = 'A'", AlwaysTrue()),
+        ("i = i", AlwaysTrue()),
+        ("i = 5 OR rand() > 0.5", AlwaysTrue()),
+        ("TRUE", AlwaysTrue()),
+        ("s RLIKE 'a.*'", AlwaysTrue()),
+        ("s LIKE 'a\\\\%%'", AlwaysTrue()),
+        ("s = DATE'2026-01-01'", AlwaysTrue()),
+        ("i NOT LIKE '05'", AlwaysTrue()),
+        ("i = CAST(5.7 AS BIGINT)", AlwaysTrue()),
+        ("i = CAST(300 AS TINYINT)", AlwaysTrue()),
+        ("i > 9007199254740992D", AlwaysTrue()),
+        ("i = 1.0000000000000000001", AlwaysTrue()),
+        ("i IN (9007199254740993, 1.5D)", AlwaysTrue()),
+        ("i NOT IN ('02')", AlwaysTrue()),
+        ("t NOT IN ('1970-01-01')", AlwaysTrue()),
+        ("w = 1.50000000001", AlwaysTrue()),
+        ("w = 1.5D", AlwaysTrue()),
+        ("w = '1'", AlwaysTrue()),
+        ("m = '1'", AlwaysTrue()),
+        ("f = 'NaN'", AlwaysTrue()),
+        ("f = 16777217", AlwaysTrue()),
+        ("f = 0.1F", AlwaysTrue()),
+        ("i = 16777216F", AlwaysTrue()),
+        ("i <=> '12'", AlwaysTrue()),
+        ("d <=> '1970-01-02'", AlwaysTrue()),
+        ("f = f", AlwaysTrue()),
+        ("flag = 1", AlwaysTrue()),
+        ("flag = 'true'", AlwaysTrue()),
+        ("i", AlwaysTrue()),
+        ("y = 'a'", AlwaysTrue()),
+        ("y = X'1'", AlwaysTrue()),
+        ("y LIKE 'a%'", AlwaysTrue()),
+        ("s = X'61'", AlwaysTrue()),
     ],
 )
 def test_text_without_ranges(text: str, where: object) -> None:
@@ -228,7 +228,7 @@ def test_times_without_a_zone_are_read_in_the_session_s() -> None:
     """A time written without a zone means the session's."""
     where = _where("t = '2026-01-01 00:00:00'", "America/New_York")
 
-    assert isinstance(where, Leaf)
+    assert isinstance(where, ColumnRanges)
     assert [low for low, _ in where.ranges.intervals] == [1_767_243_600_000_000]
 
 
@@ -271,7 +271,7 @@ def test_long_chains_do_not_recurse() -> None:
     text = " OR ".join(f"i = {n * 2}" for n in range(3000))
 
     where = _where(text)
-    assert isinstance(where, Leaf)
+    assert isinstance(where, ColumnRanges)
     assert len(where.ranges.intervals) == 3000
 
 
@@ -279,9 +279,9 @@ def test_times_across_a_clock_change_are_not_compared() -> None:
     """A time with a zone meets times without one, and near a clock change their order differs."""
     moved = "n < TIMESTAMP '2026-03-08 03:30:00'"
 
-    assert _where(moved, "America/New_York") == Everything()
-    assert isinstance(_where(moved, "UTC"), Leaf)
-    assert isinstance(_where(moved.replace("-03-", "-06-"), "America/New_York"), Leaf)
+    assert _where(moved, "America/New_York") == AlwaysTrue()
+    assert isinstance(_where(moved, "UTC"), ColumnRanges)
+    assert isinstance(_where(moved.replace("-03-", "-06-"), "America/New_York"), ColumnRanges)
 
 
 @pytest.mark.parametrize(
@@ -310,7 +310,7 @@ def test_strings_of_another_collation_are_unknown() -> None:
     """Strings that do not compare by their bytes are never looked up."""
     node = {"op": "=", "col": ["s"], "type": "string collate UNICODE_CI", "value": "YQ=="}
 
-    assert truth(bind(from_catalyst(node), COLUMNS, strict=False)) == Everything()
+    assert rows_where(bind(from_catalyst(node), COLUMNS, strict=False)) == AlwaysTrue()
 
 
 def test_catalyst_values_are_codes() -> None:
@@ -346,4 +346,4 @@ def test_malformed_conditions_are_unknown(document: Any, op: str) -> None:
     bound = bind(expr, COLUMNS, strict=False)
 
     if isinstance(expr, Unknown):
-        assert truth(bound) == truth(Not(arg=bound)) == Everything()
+        assert rows_where(bound) == rows_where(Not(arg=bound)) == AlwaysTrue()

@@ -17,9 +17,9 @@ from lakesieve.sieve import (
     Blocks,
     RangeSet,
     build_blocks,
-    heads,
     lookup_ranges,
     merge_blocks,
+    shared_prefixes,
 )
 from lakesieve.testing import codes
 
@@ -38,7 +38,7 @@ UNITS = 6
 def _any_heads() -> Iterator[None]:
     """Heads are found for a few keys already."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(heads, "_KEYS_A_HEAD", 1)
+        patch.setattr(shared_prefixes, "_KEYS_A_HEAD", 1)
         yield
 
 
@@ -116,7 +116,7 @@ def test_hierarchies_are_coded_by_few_heads(pages: int) -> None:
     # the factor spreads the names of the pages over all digits
     keys = sorted({b"https://%x.net/%d" % (page * 0x9E3779B97F4A7C15, n) for page, n in drawn})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(heads, "_KEYS_A_HEAD", 16)
+        patch.setattr(shared_prefixes, "_KEYS_A_HEAD", 16)
         blocks = build_blocks(pa.array(keys, pa.binary()), np.arange(len(keys), dtype=np.int32) % 7)
 
     found = None if blocks.text is None else blocks.text.heads

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from lakesieve.sieve import Heads, TextCode
+from lakesieve.sieve import SharedPrefixes, TextCode
 
 if TYPE_CHECKING:
     import numpy as np
@@ -153,22 +153,22 @@ def test_stored_codes_are_checked(alphabets: tuple[tuple[int, ...], ...]) -> Non
 @pytest.mark.parametrize(
     "heads",
     [
-        Heads(47, 1, ()),
-        Heads(47, 1, (b"b/", b"a/")),
-        Heads(47, 1, (b"a/", b"a/")),
-        Heads(47, 1, (b"a",)),
-        Heads(47, 1, (b"a/b/",)),
-        Heads(47, 2, (b"a/",)),
-        Heads(47, 0, (b"a",)),
-        Heads(256, 1, (b"a/",)),
+        SharedPrefixes(47, 1, ()),
+        SharedPrefixes(47, 1, (b"b/", b"a/")),
+        SharedPrefixes(47, 1, (b"a/", b"a/")),
+        SharedPrefixes(47, 1, (b"a",)),
+        SharedPrefixes(47, 1, (b"a/b/",)),
+        SharedPrefixes(47, 2, (b"a/",)),
+        SharedPrefixes(47, 0, (b"a",)),
+        SharedPrefixes(256, 1, (b"a/",)),
     ],
     ids=["none", "descending", "twice", "endless", "longer", "shorter", "no delimiter", "no byte"],
 )
-def test_stored_heads_are_checked(heads: Heads) -> None:
+def test_stored_heads_are_checked(heads: SharedPrefixes) -> None:
     """Heads of which one might begin another, or that are out of order, are not valid."""
     assert not TextCode(b"", ((1, 2),), heads).is_valid
-    assert TextCode(b"", ((1, 2),), Heads(47, 1, (b"a/", b"b/"))).is_valid
-    assert not TextCode(b"a", ((1, 2),), Heads(47, 1, (b"a/", b"b/"))).is_valid
+    assert TextCode(b"", ((1, 2),), SharedPrefixes(47, 1, (b"a/", b"b/"))).is_valid
+    assert not TextCode(b"a", ((1, 2),), SharedPrefixes(47, 1, (b"a/", b"b/"))).is_valid
 
 
 @given(hierarchies())
@@ -184,9 +184,9 @@ def test_heads_are_found_where_the_keys_are_too_wide(keys: list[bytes]) -> None:
 
 def test_heads_are_read_as_they_were_written() -> None:
     """Heads one after the other are parted again; what has no end is refused."""
-    heads = Heads(47, 2, (b"//", b"a//", b"a/b/", b"abc//"))
+    heads = SharedPrefixes(47, 2, (b"//", b"a//", b"a/b/", b"abc//"))
 
-    assert Heads.split(b"".join(heads.texts), 47, 2) == heads
+    assert SharedPrefixes.split(b"".join(heads.texts), 47, 2) == heads
     for joined in (b"", b"a/", b"a/b/c", b"a/b/c/"):
         with pytest.raises(ValueError, match="heads"):
-            Heads.split(joined, 47, 2)
+            SharedPrefixes.split(joined, 47, 2)

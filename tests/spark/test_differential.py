@@ -11,7 +11,7 @@ from tests.depth import depth
 from tests.spark.layouts import LAYOUTS, Layout, written
 
 import lakesieve as ls
-from lakesieve.tables.lines import LINES, line_of
+from lakesieve.tables.spark_versions import SPARK_VERSIONS, spark_version_of
 from lakesieve.testing.alike import check_parts, views_of
 from lakesieve.testing.generated import COLUMNS, FILES, predicate, rows_of
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-NEWEST = line_of(pyspark.__version__) == LINES[0]
+NEWEST = spark_version_of(pyspark.__version__) == SPARK_VERSIONS[0]
 # what differs between the lines takes fewer to find
 QUERIES = depth("QUERIES", test=10 if NEWEST else 5, soak=150 if NEWEST else 50)
 PREDICATES = 9

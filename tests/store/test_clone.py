@@ -21,9 +21,9 @@ from lakesieve.store import (
     BlockCache,
     IndexReader,
     IndexStore,
-    borrowers,
     clone,
     compaction_changes,
+    references_to,
     vacuum,
     verify,
 )
@@ -70,7 +70,9 @@ def test_a_clone_copies_nothing() -> None:
     assert (made.name, made.columns, made.table_uuid) == ("copy", old.columns, old.table_uuid)
     assert made.index_uuid != old.index_uuid
     assert verify(copy).is_sound
-    assert [borrower.location for borrower in borrowers(origin.storage)] == [copy.storage.location]
+    assert [borrower.location for borrower in references_to(origin.storage)] == [
+        copy.storage.location
+    ]
 
 
 def test_each_goes_its_own_way() -> None:
@@ -96,7 +98,7 @@ def test_vacuums_respect_the_other() -> None:
     shared = {path for _, path in copy.snapshot().objects()}
     merged(copy)  # keeps its state before the vacuum for one commit more
     assert covers(copy) == {0, 100}
-    assert borrowers(origin.storage) == []
+    assert references_to(origin.storage) == []
     merged(origin)
 
     assert not shared & {info.path for info in origin.storage.objects("")}
@@ -119,7 +121,7 @@ def test_clones_of_clones() -> None:
     last.drop()
     middle.drop()
     merged(origin)
-    assert borrowers(origin.storage) == []
+    assert references_to(origin.storage) == []
     assert covers(origin) == {0, 100}
 
 
@@ -154,7 +156,7 @@ def test_a_place_that_is_taken_is_left_as_it_is() -> None:
     with pytest.raises(InvalidInputError) as caught:
         clone(origin, other.storage)
     assert caught.value.kind is ErrorKind.INDEX_EXISTS
-    assert borrowers(origin.storage) == []
+    assert references_to(origin.storage) == []
     with pytest.raises(UnsupportedError):
         clone(origin, open_storage("/nowhere"))
 
@@ -180,7 +182,7 @@ def test_a_state_given_up_while_it_is_cloned_is_refused() -> None:
     with pytest.raises(CommitConflictError, match="given up"):
         clone(IndexStore(watched), target, number=0)
     assert not IndexStore(target).exists()
-    assert borrowers(origin.storage) == []
+    assert references_to(origin.storage) == []
 
 
 def test_a_damaged_note_stops_the_vacuum() -> None:
@@ -234,5 +236,5 @@ def test_a_place_that_is_not_trusted_is_not_entered(tmp_path: Path) -> None:
     before = sorted(tmp_path.glob("wh/**/*"))
     stranger.drop()
     assert sorted(tmp_path.glob("wh/**/*")) == before
-    assert [note.location for note in borrowers(origin.storage)] == [target.location]
+    assert [note.location for note in references_to(origin.storage)] == [target.location]
     assert not copy.exists()

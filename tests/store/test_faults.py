@@ -18,9 +18,9 @@ from lakesieve.storage import Storage, local_path, open_storage
 from lakesieve.store import (
     FilesUncovered,
     IndexStore,
-    borrowers,
     clone,
     compaction_changes,
+    references_to,
     repair,
     vacuum,
     verify,
@@ -199,7 +199,7 @@ def _check_done(case: Case, storage: Storage, other: Storage) -> None:
         tidy(storage, other)
         # a listing that lacked the last commit led to a clone of the state before it
         assert covers(store_of(other)) in (case.after, {0, 100})
-        assert other.location in {borrower.location for borrower in borrowers(storage)}
+        assert other.location in {borrower.location for borrower in references_to(storage)}
 
 
 def test_every_call_is_tried() -> None:

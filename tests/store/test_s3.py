@@ -11,9 +11,9 @@ from tests.store.samples import DEFINITION, batch, covers
 
 from lakesieve.store import (
     IndexStore,
-    borrowers,
     clone,
     compaction_changes,
+    references_to,
     repair,
     vacuum,
     verify,
@@ -43,7 +43,7 @@ def test_a_whole_life(server: str) -> None:
     assert covers(copy) == covers(store) == batches
     assert verify(store).is_sound
     copy.drop()
-    assert borrowers(storage) == []
+    assert references_to(storage) == []
     assert vacuum(store, retain_commits=1, older_than=timedelta(0), dry_run=False).bytes > 0
     for info in storage.objects("log/"):
         storage.delete(info.path)

@@ -74,7 +74,7 @@ def upkeep(spark: SparkSession, index: ls.SparkIndex) -> None:
 
 def change(spark: SparkSession, rows: DataFrame) -> int:
     done = ls.upsert(rows, "lake.t.a", on=["id"], spark=spark, txn=("job", 7))
-    assert_type(done, ls.KeyedChange)
+    assert_type(done, ls.RowChange)
     gone = ls.delete(rows, "lake.t.a", on=["id"], spark=spark, dry_run=True)
     status = ls.status("lake.t.a", spark=spark, threshold=0.5)
     assert_type(status, ls.TableStatus)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
         Compacted,
         Found,
         IndexInfo,
-        KeyedChange,
         Refreshed,
+        RowChange,
         TableStatus,
         TradeOffInfo,
         VerifiedRows,
@@ -224,7 +224,7 @@ class Api(Protocol):
         txn: tuple[str, int] | None = None,
         location: str | None = None,
         dry_run: bool = False,
-    ) -> KeyedChange:
+    ) -> RowChange:
         """Update rows by key, and insert those that are not there."""
 
     def delete(
@@ -238,7 +238,7 @@ class Api(Protocol):
         txn: tuple[str, int] | None = None,
         location: str | None = None,
         dry_run: bool = False,
-    ) -> KeyedChange:
+    ) -> RowChange:
         """Delete rows by key."""
 
     def status(

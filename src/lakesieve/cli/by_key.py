@@ -10,7 +10,7 @@ import typer
 from lakesieve.cli.command import ON_TABLES, Run, command
 from lakesieve.cli.commands import DryRun, TableName, Version
 from lakesieve.errors import ErrorKind, InvalidInputError
-from lakesieve.index.result import KeyedChange, TableStatus
+from lakesieve.index.result import RowChange, TableStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +45,7 @@ def upsert(
     txn: Txn = None,
     no_refresh: NoRefresh = False,
     dry_run: DryRun = False,
-) -> KeyedChange:
+) -> RowChange:
     """Update the rows with the keys of a file, and insert those that are not there."""
     change = partial(run.api.upsert, rows, table, on=on, location=run.location, dry_run=dry_run)
     return _changed(run, change, txn, no_refresh=no_refresh)
@@ -63,7 +63,7 @@ def delete(
     txn: Txn = None,
     no_refresh: NoRefresh = False,
     dry_run: DryRun = False,
-) -> KeyedChange:
+) -> RowChange:
     """Delete the rows with the keys of a file, reading only the data files that hold them."""
     change = partial(run.api.delete, keys, table, on=on, location=run.location, dry_run=dry_run)
     return _changed(run, change, txn, no_refresh=no_refresh)
@@ -104,8 +104,8 @@ def _transaction(given: str | None) -> tuple[str, int] | None:
 
 
 def _changed(
-    run: Run, change: Callable[..., KeyedChange], txn: str | None, *, no_refresh: bool
-) -> KeyedChange:
+    run: Run, change: Callable[..., RowChange], txn: str | None, *, no_refresh: bool
+) -> RowChange:
     asked = _transaction(txn)
     refresh = None if no_refresh else "after-write"
     done = change(spark=run.session(), refresh=refresh, txn=asked)

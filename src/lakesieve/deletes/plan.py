@@ -13,7 +13,7 @@ from lakesieve.errors import ErrorKind, SetupError, UnsupportedError
 from lakesieve.tables import open_table
 from lakesieve.tables.iceberg import IcebergTable
 from lakesieve.tables.janino import JavaSources, as_python
-from lakesieve.tables.lines import LINES, line_of
+from lakesieve.tables.spark_versions import SPARK_VERSIONS, spark_version_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -240,8 +240,8 @@ def _check_session(spark: SparkSession) -> None:
             kind=ErrorKind.UNSUPPORTED_SESSION,
             hint="Use a classic session (spark-submit, pyspark, or ls.local_session()).",
         )
-    newest = LINES[0]
-    if line_of(spark.version) != newest:
+    newest = SPARK_VERSIONS[0]
+    if spark_version_of(spark.version) != newest:
         raise UnsupportedError(
             f"Equality deletes are not planned on Spark {spark.version}.",
             kind=ErrorKind.UNSUPPORTED_SESSION,

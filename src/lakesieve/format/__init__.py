@@ -11,7 +11,7 @@ from lakesieve.format.catalogue import (
     read_origin,
 )
 from lakesieve.format.commits import Checkpoint, Commit
-from lakesieve.format.documents import FORMAT_VERSION, LARGEST_DOCUMENT, pack, unpack
+from lakesieve.format.documents import FORMAT_VERSION, MAX_DOCUMENT_BYTES, pack, unpack
 from lakesieve.format.entries import CatalogueEntry, IndexDefinition, KeyColumn, SegmentEntry
 from lakesieve.format.segment import (
     RowGroup,
@@ -24,7 +24,7 @@ from lakesieve.format.segment import (
 __all__ = [
     "CATALOGUE_SCHEMA",
     "FORMAT_VERSION",
-    "LARGEST_DOCUMENT",
+    "MAX_DOCUMENT_BYTES",
     "CatalogueEntry",
     "Checkpoint",
     "Commit",

@@ -13,7 +13,7 @@ __all__ = ["FORMAT_VERSION", "check_version", "pack", "unpack"]
 FORMAT_VERSION = 1
 """Version of everything stored; a reader refuses what is newer."""
 
-LARGEST_DOCUMENT = 64 << 20
+MAX_DOCUMENT_BYTES = 64 << 20
 
 
 def pack(body: dict[str, Any]) -> bytes:
@@ -30,7 +30,7 @@ def unpack(data: bytes, path: str) -> dict[str, Any]:
         IndexFormatError: It was written by a later version.
         CorruptIndexError: It is not what was written.
     """
-    if len(data) > LARGEST_DOCUMENT:
+    if len(data) > MAX_DOCUMENT_BYTES:
         raise corrupt(path, f"it has {len(data)} bytes")
     try:
         document = json.loads(data)

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LONGEST_SEPARATOR",
-    "MOST_BLOCKS",
-    "MOST_BYTES",
+    "MAX_BLOCKS",
+    "MAX_BYTES",
     "decode_group",
     "encode_group",
 ]
 
-MOST_BLOCKS = 1 << 20
-MOST_BYTES = 1 << 24
+MAX_BLOCKS = 1 << 20
+MAX_BYTES = 1 << 24
 LONGEST_SEPARATOR = 1 << 20
 
 # how sets are stored, blocks without the gaps after them
@@ -97,7 +97,7 @@ def decode_group(
     Raises:
         StreamError: The bytes contradict themselves.
     """
-    if len(data) < _HEADER.size or not 0 < count <= MOST_BLOCKS:
+    if len(data) < _HEADER.size or not 0 < count <= MAX_BLOCKS:
         raise StreamError("it is cut off")
     kind, rows = _HEADER.unpack_from(data)
     if not 0 < rows <= count:
@@ -212,7 +212,7 @@ def _byte_keys(reader: StreamReader, rows: int) -> tuple[pa.Array, np.ndarray, p
     shared = reader.small(rows, LONGEST_SEPARATOR)
     rest = reader.small(rows, LONGEST_SEPARATOR)
     lengths = shared + rest
-    if int(lengths.max()) > LONGEST_SEPARATOR or int(lengths.sum()) > MOST_BYTES:
+    if int(lengths.max()) > LONGEST_SEPARATOR or int(lengths.sum()) > MAX_BYTES:
         raise StreamError("its separators are too long")
     if shared[0] or (shared[1:] > lengths[:-1]).any():
         raise StreamError("a separator shares more than there is")

@@ -19,14 +19,14 @@ from lakesieve.format.documents import FORMAT_VERSION, check_version
 from lakesieve.format.entries import Code, SegmentEntry, code_from_json, code_to_json
 from lakesieve.format.groups import (
     LONGEST_SEPARATOR,
-    MOST_BLOCKS,
-    MOST_BYTES,
+    MAX_BLOCKS,
+    MAX_BYTES,
     decode_group,
     encode_group,
 )
-from lakesieve.format.sets import MOST_ORDINALS
+from lakesieve.format.sets import MAX_ORDINALS
 from lakesieve.format.streams import StreamError, StreamWriter, compressed, decompressed
-from lakesieve.sieve import MOST_HEAD_BYTES, Heads, TextCode
+from lakesieve.sieve import MAX_PREFIX_BYTES, SharedPrefixes, TextCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -157,7 +157,7 @@ def _slices(
     width = 1 if units <= 1 << 10 else 2
     costs = 2 + np.minimum(width * sizes, 2 + units // 8)
     # what readers allow is counted as well, in full
-    limits = [(blocks.offsets[1:], MOST_ORDINALS)]
+    limits = [(blocks.offsets[1:], MAX_ORDINALS)]
     if blocks.keys.type == pa.binary():
         lengths = np.diff(np.frombuffer(blocks.keys.buffers()[1], np.int32)[blocks.keys.offset :])
         lengths = lengths[: len(blocks)].astype(np.int64)
@@ -168,7 +168,7 @@ def _slices(
                 hint="Index another column.",
             )
         costs = costs + np.minimum(lengths, _KEY_BYTES)
-        limits.append((np.cumsum(lengths), MOST_BYTES))
+        limits.append((np.cumsum(lengths), MAX_BYTES))
     limits.append((np.cumsum(costs), group_bytes))
     start = 0
     while start < len(blocks):
@@ -222,12 +222,12 @@ def _text_from_json(told: Any) -> TextCode | None:
     return text
 
 
-def _heads_from_json(told: Any) -> Heads:
+def _heads_from_json(told: Any) -> SharedPrefixes:
     delimiter, count, size = (_count(told[name]) for name in ("delimiter", "count", "size"))
-    if size > MOST_HEAD_BYTES or not 0 < count <= size:
+    if size > MAX_PREFIX_BYTES or not 0 < count <= size:
         raise ValueError("its heads are too long")
     joined = decompressed(base64.b64decode(told["texts"], validate=True), size)
-    return Heads.split(joined, delimiter, count)
+    return SharedPrefixes.split(joined, delimiter, count)
 
 
 def decode_footer(data: bytes, entry: SegmentEntry) -> SegmentFooter:
@@ -297,7 +297,7 @@ def _units(told: Any) -> int:
 
 def _lies_within(groups: Sequence[RowGroup], end: int) -> bool:
     fitting = all(g.length > 0 and g.start + g.length <= end for g in groups)
-    return fitting and all(0 < g.blocks <= MOST_BLOCKS for g in groups)
+    return fitting and all(0 < g.blocks <= MAX_BLOCKS for g in groups)
 
 
 def _in_order(footer: SegmentFooter) -> bool:

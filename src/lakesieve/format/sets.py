@@ -6,9 +6,9 @@ import numpy as np
 
 from lakesieve.format.streams import StreamError, StreamReader, StreamWriter, bits_a_value, is_one
 
-__all__ = ["MOST_ORDINALS", "decode_sets", "encode_sets"]
+__all__ = ["MAX_ORDINALS", "decode_sets", "encode_sets"]
 
-MOST_ORDINALS = 1 << 24
+MAX_ORDINALS = 1 << 24
 
 # how sets are stored
 _LISTS, _STEPS, _BITMAPS, _RETURNING = 0, 1, 2, 3
@@ -141,7 +141,7 @@ def decode_sets(
 def _lists(reader: StreamReader, rows: int, units: int, kind: int) -> tuple[np.ndarray, np.ndarray]:
     lengths = reader.small(rows, units)
     total = rows * int(lengths[0]) if is_one(lengths) else int(lengths.sum())
-    if total > MOST_ORDINALS:
+    if total > MAX_ORDINALS:
         raise StreamError("sets are too large")
     sets = rows if total and is_one(lengths) else int(np.count_nonzero(lengths))
     read = _returning if kind & ~_AS_THEY_ARE == _RETURNING else StreamReader.small
@@ -175,7 +175,7 @@ def _joined(
 
 
 def _steps(reader: StreamReader, rows: int, units: int) -> tuple[np.ndarray, np.ndarray]:
-    total = int(reader.small(1, MOST_ORDINALS)[0])
+    total = int(reader.small(1, MAX_ORDINALS)[0])
     steps = reader.small(total, rows * units)
     if float(steps.sum(dtype=np.float64)) + total > rows * units:
         raise StreamError("it names a file that is not there")
@@ -186,7 +186,7 @@ def _steps(reader: StreamReader, rows: int, units: int) -> tuple[np.ndarray, np.
 
 def _bitmaps(reader: StreamReader, rows: int, units: int) -> tuple[np.ndarray, np.ndarray]:
     width = (units + 7) // 8
-    if rows * width * 8 > MOST_ORDINALS:
+    if rows * width * 8 > MAX_ORDINALS:
         raise StreamError("sets are too large")
     packed = reader.small(rows * width, 255).astype(np.uint8)
     bits = np.unpackbits(packed.reshape(rows, width), axis=1)

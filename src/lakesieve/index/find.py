@@ -9,7 +9,7 @@ import pyarrow as pa
 from lakesieve.index.planner import plan_files, usable_indexes
 from lakesieve.index.reasons import Reason, ReasonCode, uncovered_detail
 from lakesieve.index.result import Found
-from lakesieve.predicate import ColumnType, bind, parse_sql, truth
+from lakesieve.predicate import ColumnType, bind, parse_sql, rows_where
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +55,7 @@ def find(
     shown = files.column("location") if "location" in files.column_names else live
     kinds = {c.field_id: (c.kind, c.scale) for c in columns.values()}
     usable, unfit = usable_indexes(indexes, kinds, table.uuid)
-    plan = plan_files(truth(bound), usable)
+    plan = plan_files(rows_where(bound), usable)
     told = [*reasons, *unfit, *plan.reasons]
     keep, covered = plan.of(live)
     paths, uncovered = shown.filter(pa.array(keep)), int((~covered).sum())

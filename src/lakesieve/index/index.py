@@ -87,8 +87,8 @@ class Index:
         return find(self._table, [opened], [], predicate, version, timezone=self._timezone())
 
     def explain(self, predicate: str, version: str | int | None = None) -> str:
-        """The answer of :meth:`files`, told to a person."""
-        return self.files(predicate, version).told()
+        """The answer of :meth:`files`, as text for a person."""
+        return str(self.files(predicate, version))
 
     def history(self) -> list[CommitInfo]:
         """The index's commits that are kept, oldest first, each with the totals after it."""

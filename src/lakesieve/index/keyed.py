@@ -11,7 +11,7 @@ import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakesieve.predicate import AllOf, AnyOf, Leaf, Ranges, all_of, any_of
+from lakesieve.predicate import AllOf, AnyOf, ColumnRanges, Ranges, all_of, any_of
 from lakesieve.sieve import VALUES, component_code
 
 if TYPE_CHECKING:
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
     from lakesieve.format import KeyColumn
     from lakesieve.index.opened import OpenedIndex
-    from lakesieve.predicate import Truth
+    from lakesieve.predicate import RowFilter
 
-__all__ = ["MOST_RANGES", "UsableIndex", "on_keys"]
+__all__ = ["MAX_RANGES", "UsableIndex", "on_keys"]
 
-MOST_RANGES = 10_000
+MAX_RANGES = 10_000
 """Intervals of composite keys that values of several columns may multiply to."""
 
 
@@ -46,8 +46,8 @@ class UsableIndex:
 
 
 def on_keys(
-    where: Truth, indexes: Sequence[UsableIndex], *, most_ranges: int = MOST_RANGES
-) -> Truth:
+    where: RowFilter, indexes: Sequence[UsableIndex], *, most_ranges: int = MAX_RANGES
+) -> RowFilter:
     """Turn rows told by their columns into rows told by their keys in some indexes.
 
     Args:
@@ -63,15 +63,15 @@ def on_keys(
 
 
 def _on_keys(
-    where: Truth, indexes: Sequence[UsableIndex], known: Mapping[int, Ranges], room: int
-) -> Truth:
+    where: RowFilter, indexes: Sequence[UsableIndex], known: Mapping[int, Ranges], room: int
+) -> RowFilter:
     """The same below an AND that tells ``known`` of some columns, within ``room`` intervals."""
     match where:
-        case Leaf():
+        case ColumnRanges():
             return _leaves(indexes, {where.field_id: where.ranges}, known, room)
         case AllOf():
-            own = {arg.field_id: arg.ranges for arg in where.args if isinstance(arg, Leaf)}
-            rest = [arg for arg in where.args if not isinstance(arg, Leaf)]
+            own = {arg.field_id: arg.ranges for arg in where.args if isinstance(arg, ColumnRanges)}
+            rest = [arg for arg in where.args if not isinstance(arg, ColumnRanges)]
             below = {**known, **own}
             share = room // max(len(rest), 1)
             parts = [_on_keys(arg, indexes, below, share) for arg in rest]
@@ -88,16 +88,16 @@ def _leaves(
     own: Mapping[int, Ranges],
     known: Mapping[int, Ranges],
     room: int,
-) -> Truth:
+) -> RowFilter:
     """What conditions on some columns, together with those known, say of each index's keys."""
-    leaves: list[Truth] = []
+    leaves: list[RowFilter] = []
     for number, usable in enumerate(indexes):
         if usable.is_composite:
             ranges = _composite(usable.columns, own, known, room)
         else:
             ranges = own.get(usable.columns[0].field_id)
         if ranges is not None:
-            leaves.append(Leaf(field_id=number, ranges=ranges))
+            leaves.append(ColumnRanges(field_id=number, ranges=ranges))
     return all_of(leaves)
 
 

@@ -16,14 +16,14 @@ import pyarrow.compute as pc
 from lakesieve.errors import ErrorKind, LakesieveError
 from lakesieve.index.keyed import UsableIndex, on_keys
 from lakesieve.index.reasons import Reason, ReasonCode
-from lakesieve.predicate import AllOf, AnyOf, Everything, Leaf, Nothing
+from lakesieve.predicate import AllOf, AlwaysFalse, AlwaysTrue, AnyOf, ColumnRanges
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from lakesieve.format import KeyColumn
     from lakesieve.index.opened import OpenedIndex
-    from lakesieve.predicate import Truth
+    from lakesieve.predicate import RowFilter
 
 __all__ = ["READ_FAILURES", "Part", "Parts", "Plan", "broken_index", "plan_files", "usable_indexes"]
 
@@ -172,7 +172,7 @@ def _type_changed(name: str, column: KeyColumn, now: str) -> Reason:
 
 
 def plan_files(
-    truth: Truth,
+    truth: RowFilter,
     indexes: Sequence[UsableIndex],
     *,
     visit: Callable[[OpenedIndex | None], None] = lambda _: None,
@@ -188,10 +188,10 @@ def plan_files(
     """
     where = on_keys(truth, indexes)
     reasons: list[Reason] = []
-    masks: dict[Leaf, np.ndarray] = {}
+    masks: dict[ColumnRanges, np.ndarray] = {}
     good: dict[int, OpenedIndex] = {}
     # where nothing can match, whatever an index has seen is skipped
-    fields = range(len(indexes)) if isinstance(where, Nothing) else sorted(_fields(where))
+    fields = range(len(indexes)) if isinstance(where, AlwaysFalse) else sorted(_fields(where))
     for number in fields:
         index = indexes[number].index
         visit(index)
@@ -220,7 +220,7 @@ def plan_files(
     return Plan(indexes=tuple(good.values()), keep=keep, used=used, reasons=tuple(reasons))
 
 
-def _too_large(index: OpenedIndex, leaves: Iterable[Leaf]) -> Reason:
+def _too_large(index: OpenedIndex, leaves: Iterable[ColumnRanges]) -> Reason:
     ranges = sum(len(leaf.ranges.intervals) for leaf in leaves)
     return Reason(
         code=ReasonCode.LOOK_UP_TOO_LARGE,
@@ -238,12 +238,12 @@ def _no_predicate(indexes: Sequence[UsableIndex]) -> Reason:
 
 
 def _keep(
-    truth: Truth, numbers: Mapping[int, int], masks: Mapping[Leaf, np.ndarray]
+    truth: RowFilter, numbers: Mapping[int, int], masks: Mapping[ColumnRanges, np.ndarray]
 ) -> Part | Parts:
     match truth:
-        case Nothing():
+        case AlwaysFalse():
             return _NOTHING
-        case Leaf() if truth.field_id in numbers and truth in masks:
+        case ColumnRanges() if truth.field_id in numbers and truth in masks:
             return Part(index=numbers[truth.field_id], keep=masks[truth])
         case AllOf() | AnyOf():
             args = [_keep(arg, numbers, masks) for arg in truth.args]
@@ -275,10 +275,10 @@ def _joined(args: Sequence[Part | Parts], *, every: bool) -> Part | Parts:
     return Parts(every=every, args=tuple(parts))
 
 
-def _fields(truth: Truth) -> set[int]:
+def _fields(truth: RowFilter) -> set[int]:
     """Numbers of the indexes that take part."""
     match truth:
-        case Leaf():
+        case ColumnRanges():
             return {truth.field_id}
         case AllOf() | AnyOf():
             return set().union(*(_fields(arg) for arg in truth.args))
@@ -286,13 +286,13 @@ def _fields(truth: Truth) -> set[int]:
             return set()
 
 
-def _leaves(truth: Truth, field: int) -> set[Leaf]:
+def _leaves(truth: RowFilter, field: int) -> set[ColumnRanges]:
     match truth:
-        case Leaf():
+        case ColumnRanges():
             return {truth} if truth.field_id == field else set()
         case AllOf() | AnyOf():
             return set().union(*(_leaves(arg, field) for arg in truth.args))
-        case Everything() | Nothing():
+        case AlwaysTrue() | AlwaysFalse():
             return set()
 
 

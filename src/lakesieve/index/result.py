@@ -15,8 +15,8 @@ __all__ = [
     "Compacted",
     "Found",
     "IndexInfo",
-    "KeyedChange",
     "Refreshed",
+    "RowChange",
     "TablePruning",
     "TableStatus",
     "TradeOffInfo",
@@ -48,7 +48,7 @@ class Found:
     predicate: str
     indexes: tuple[str, ...]
 
-    def told(self) -> str:
+    def __str__(self) -> str:
         """The answer in a few lines for a person."""
         used = ", ".join(self.indexes) or "none"
         lines = [
@@ -191,7 +191,7 @@ class Refreshed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeyedChange:
+class RowChange:
     """What an upsert or a delete by key did, or would do.
 
     Args:

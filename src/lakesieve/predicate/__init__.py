@@ -6,34 +6,34 @@ from lakesieve.predicate.bind import ColumnType, Condition, bind
 from lakesieve.predicate.catalyst import from_catalyst
 from lakesieve.predicate.parse import parse_sql
 from lakesieve.predicate.ranges import Ranges
-from lakesieve.predicate.truth import (
+from lakesieve.predicate.row_filter import (
     AllOf,
+    AlwaysFalse,
+    AlwaysTrue,
     AnyOf,
-    Everything,
-    Leaf,
-    Nothing,
-    Truth,
+    ColumnRanges,
+    RowFilter,
     all_of,
     any_of,
-    told,
-    truth,
+    rows_where,
+    to_text,
 )
 
 __all__ = [
     "AllOf",
+    "AlwaysFalse",
+    "AlwaysTrue",
     "AnyOf",
+    "ColumnRanges",
     "ColumnType",
     "Condition",
-    "Everything",
-    "Leaf",
-    "Nothing",
     "Ranges",
-    "Truth",
+    "RowFilter",
     "all_of",
     "any_of",
     "bind",
     "from_catalyst",
     "parse_sql",
-    "told",
-    "truth",
+    "rows_where",
+    "to_text",
 ]

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from lakesieve.report.units import count, duration, percent, plural
 
 if TYPE_CHECKING:
-    from lakesieve.index.result import KeyedChange, TableStatus
+    from lakesieve.index.result import RowChange, TableStatus
 
 __all__ = ["change_facts", "table_status_facts"]
 
 
-def change_facts(result: KeyedChange) -> list[tuple[str, str]]:
+def change_facts(result: RowChange) -> list[tuple[str, str]]:
     """Tell what an upsert or a delete did, or would do."""
     would = "would be " if result.dry_run else ""
     keys = f"{plural(result.keys, 'key')} by {', '.join(result.on)}"

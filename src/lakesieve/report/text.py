@@ -18,8 +18,8 @@ from lakesieve.index.result import (
     Compacted,
     Found,
     IndexInfo,
-    KeyedChange,
     Refreshed,
+    RowChange,
     TableStatus,
     TradeOffInfo,
 )
@@ -139,7 +139,7 @@ def _(result: Compacted) -> RenderableType:
 
 
 @to_text.register
-def _(result: KeyedChange) -> RenderableType:
+def _(result: RowChange) -> RenderableType:
     return _facts(change_facts(result))
 
 

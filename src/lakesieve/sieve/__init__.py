@@ -7,15 +7,13 @@ from lakesieve.sieve.budget import Budget, build_budgeted, trade_offs
 from lakesieve.sieve.build import BlockBuilder, blocks_of_pairs, build_blocks
 from lakesieve.sieve.byte_order import front_coded, front_decoded, prefix_ends
 from lakesieve.sieve.composite import (
-    MOST_COLUMNS,
+    MAX_COLUMNS,
     VALUES,
     component_code,
     encode_composite,
     encode_rows,
 )
-from lakesieve.sieve.heads import MOST_HEAD_BYTES, Heads
 from lakesieve.sieve.keys import KINDS, KeyType, encode_keys, wide_code
-from lakesieve.sieve.ladder import TradeOff
 from lakesieve.sieve.lookup import (
     distinct,
     lookup_codes,
@@ -28,20 +26,22 @@ from lakesieve.sieve.merge import merge_blocks, merge_streams
 from lakesieve.sieve.pairs import sort_pairs
 from lakesieve.sieve.range_set import RangeSet, one_range, parts_of
 from lakesieve.sieve.separators import ABSENT_HITS, with_gaps
+from lakesieve.sieve.shared_prefixes import MAX_PREFIX_BYTES, SharedPrefixes
 from lakesieve.sieve.text import TextCode
+from lakesieve.sieve.trade_off_curve import TradeOff
 
 __all__ = [
     "ABSENT_HITS",
     "KINDS",
-    "MOST_COLUMNS",
-    "MOST_HEAD_BYTES",
+    "MAX_COLUMNS",
+    "MAX_PREFIX_BYTES",
     "VALUES",
     "BlockBuilder",
     "Blocks",
     "Budget",
-    "Heads",
     "KeyType",
     "RangeSet",
+    "SharedPrefixes",
     "TextCode",
     "TradeOff",
     "blocks_of_pairs",

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, InvalidInputError
 from lakesieve.sieve.build import build_blocks
-from lakesieve.sieve.ladder import STEP, Ladder, TradeOff
 from lakesieve.sieve.separators import ABSENT_HITS
+from lakesieve.sieve.trade_off_curve import STEP, TradeOff, TradeOffCurve
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -110,7 +110,7 @@ def build_budgeted(
         exact = build_blocks(keys, ordinals, absent_hits=absent_hits)
         if measure(exact) <= size:
             return exact
-    ladder = Ladder(keys, ordinals, unit_count, measure)
+    ladder = TradeOffCurve(keys, ordinals, unit_count, measure)
     if size is not None:
         if ladder.exact.size <= size:
             return ladder.exact.blocks
@@ -128,7 +128,7 @@ def trade_offs(
     keys: pa.Array, ordinals: np.ndarray, *, unit_count: int, measure: Callable[[Blocks], int]
 ) -> list[TradeOff]:
     """The curve of bytes against false units: exact blocks, then each way, finest groups first."""
-    ladder = Ladder(keys, ordinals, unit_count, measure)
+    ladder = TradeOffCurve(keys, ordinals, unit_count, measure)
     points = [ladder.exact]
     points += [ladder.point("neighbours", state) for state in ladder.steps(STEP / 2)]
     for way in ladder.ways:

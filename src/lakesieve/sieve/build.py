@@ -12,7 +12,7 @@ from lakesieve.errors import ErrorKind, InvalidInputError
 from lakesieve.sieve.blocks import Blocks, key_steps
 from lakesieve.sieve.pairs import code_pairs
 from lakesieve.sieve.separators import ABSENT_HITS, Cuts, cut_bytes, cut_ints, with_gaps
-from lakesieve.sieve.spans import spans
+from lakesieve.sieve.slices import slice_indices
 from lakesieve.sieve.text import TextCode
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def build_runs(
     cuts = cut(codes, runs, absent_hits)
     sizes = lengths[cuts.first]
     if len(cuts.first) < len(starts):
-        ordinals = ordinals[spans(starts[cuts.first], sizes)[1]]
+        ordinals = ordinals[slice_indices(starts[cuts.first], sizes)[1]]
     separators, offsets = with_gaps(cuts.separators, sizes, cuts.gaps, cuts.ends)
     blocks = Blocks(
         keys=separators,
@@ -134,7 +134,7 @@ def differing_sets(ordinals: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     unsure = some[alike & (lengths[some] > 2)]
     if len(unsure):
         sizes = lengths[unsure]
-        offsets, at = spans(starts[unsure], sizes)
+        offsets, at = slice_indices(starts[unsure], sizes)
         differs = ordinals[at] != ordinals[at - np.repeat(sizes, sizes)]
         same[unsure - 1] = ~np.logical_or.reduceat(differs, offsets[:-1])
     return np.append(True, ~same)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakesieve.sieve.order import ascending_order
-from lakesieve.sieve.spans import spans
+from lakesieve.sieve.slices import slice_indices
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -296,7 +296,7 @@ def front_coded(strings: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """
     data, starts, lengths = byte_views(strings)
     shared = np.append(0, shared_with_next(strings))
-    _, at = spans(starts + shared, lengths - shared)
+    _, at = slice_indices(starts + shared, lengths - shared)
     return shared, lengths - shared, data[at]
 
 

@@ -25,9 +25,9 @@ from lakesieve.sieve.keys import KeyType, encode_keys, wide_code
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["MOST_COLUMNS", "VALUES", "component_code", "encode_composite", "encode_rows"]
+__all__ = ["MAX_COLUMNS", "VALUES", "component_code", "encode_composite", "encode_rows"]
 
-MOST_COLUMNS = 8
+MAX_COLUMNS = 8
 """Columns that a composite key may have."""
 
 VALUES = (b"\x01", b"\x02")

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakesieve.sieve.byte_order import CODE_LIMIT
-from lakesieve.sieve.spans import spans
+from lakesieve.sieve.slices import slice_indices
 
 if TYPE_CHECKING:
     from lakesieve.sieve.blocks import Blocks
@@ -55,7 +55,7 @@ def lookup_ranges(blocks: Blocks, ranges: RangeSet) -> np.ndarray:
     ends = np.maximum.accumulate(last)
     first[1:] = np.maximum(first[1:], ends[:-1])
     starts = blocks.offsets[first]
-    _, at = spans(starts, blocks.offsets[np.maximum(first, ends)] - starts)
+    _, at = slice_indices(starts, blocks.offsets[np.maximum(first, ends)] - starts)
     return distinct(blocks.ordinals[at])
 
 
@@ -167,7 +167,7 @@ def _sets(blocks: Blocks, block: np.ndarray, beyond: np.ndarray) -> tuple[np.nda
     block = np.where(outside, 0, block)
     starts = blocks.offsets[block]
     lengths = np.where(outside, 0, blocks.offsets[block + 1] - starts)
-    offsets, at = spans(starts, lengths)
+    offsets, at = slice_indices(starts, lengths)
     return offsets, blocks.ordinals[at]
 
 
@@ -202,7 +202,7 @@ def lookup_spans(blocks: Blocks, lows: pa.Array, highs: pa.Array) -> tuple[np.nd
     first = np.maximum(first, 0)
     starts = blocks.offsets[first]
     ends = blocks.offsets[np.where(beyond, first, np.maximum(first, last))]
-    offsets, at = spans(starts, ends - starts)
+    offsets, at = slice_indices(starts, ends - starts)
     return offsets, blocks.ordinals[at]
 
 

@@ -15,7 +15,7 @@ from lakesieve.sieve.build import differing_sets
 from lakesieve.sieve.byte_order import byte_views, bytewise_order
 from lakesieve.sieve.order import ascending_order
 from lakesieve.sieve.pairs import sort_pairs
-from lakesieve.sieve.spans import spans
+from lakesieve.sieve.slices import slice_indices
 from lakesieve.sieve.text import TextCode
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ def _merged(parts: Sequence[tuple[_Part, np.ndarray]], *, bytewise: bool) -> _Pa
     behind_all = distinct[filled[-1] + 1 :][:1]
     sizes = sizes[inside]
     fresh = differing_sets(units, sizes)
-    _, at = spans((np.cumsum(sizes) - sizes)[fresh], sizes[fresh])
+    _, at = slice_indices((np.cumsum(sizes) - sizes)[fresh], sizes[fresh])
     return _Part(
         keys=everything.take(pa.array(distinct[places[fresh]])),
         offsets=np.append(0, np.cumsum(sizes[fresh])),
@@ -255,7 +255,7 @@ def _united(
     for start, end in _slices(np.sum(lengths, axis=0)):
         rows, found = [], []
         for (part, new), first, length in zip(parts, firsts, lengths, strict=True):
-            _, at = spans(first[start:end], length[start:end])
+            _, at = slice_indices(first[start:end], length[start:end])
             mapped = new[part.ordinals[at]]
             alive = mapped >= 0
             rows.append(np.repeat(places[start:end], length[start:end])[alive])

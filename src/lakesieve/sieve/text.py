@@ -27,7 +27,7 @@ from lakesieve.sieve.byte_order import (
     shared_prefix,
     symbols_at,
 )
-from lakesieve.sieve.heads import Heads
+from lakesieve.sieve.shared_prefixes import SharedPrefixes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +57,7 @@ class TextCode:
 
     prefix: bytes
     alphabets: tuple[tuple[int, ...], ...]
-    heads: Heads | None = None
+    heads: SharedPrefixes | None = None
 
     @cached_property
     def weights(self) -> tuple[int, ...]:
@@ -146,7 +146,7 @@ class TextCode:
     @classmethod
     def _headed(cls, strings: pa.Array) -> tuple[TextCode, np.ndarray] | None:
         """A code with heads under which equal codes mean equal strings, if there is one."""
-        fitted = Heads.fit(strings)
+        fitted = SharedPrefixes.fit(strings)
         if fitted is None:
             return None
         heads, places, skipped = fitted
@@ -348,7 +348,7 @@ class TextCode:
         if len(known) < len(codes) or not known:
             return None
         several = [code.heads for code in known if code.heads is not None]
-        heads = Heads.union(several) if several else None
+        heads = SharedPrefixes.union(several) if several else None
         if len(several) not in (0, len(known)) or (several and heads is None):
             return None
         prefix = shared_prefix(pa.array([code.prefix for code in known], pa.binary()))

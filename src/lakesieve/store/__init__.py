@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from lakesieve.store.borrowers import Borrower, borrowers, root_storage
 from lakesieve.store.cache import IN_ORDER_BYTES, BlockCache, shared_cache
 from lakesieve.store.clone import clone
 from lakesieve.store.compact import (
@@ -11,9 +10,9 @@ from lakesieve.store.compact import (
     compaction_changes,
     wants_compaction,
 )
+from lakesieve.store.index_references import IndexReference, references_to, root_storage
 from lakesieve.store.index_store import IndexStore
 from lakesieve.store.own_changes import changes_made
-from lakesieve.store.parts import DIGEST_BYTES
 from lakesieve.store.reader import IndexReader
 from lakesieve.store.repair import Repaired, repair
 from lakesieve.store.requirements import (
@@ -28,6 +27,7 @@ from lakesieve.store.requirements import (
     SegmentsLive,
     conflicts,
 )
+from lakesieve.store.segment_loader import DIGEST_BYTES
 from lakesieve.store.snapshot import Changes, Snapshot
 from lakesieve.store.staging import stage_catalogue, stage_segment
 from lakesieve.store.vacuum import RETAIN_COMMITS, SAFETY_AGE, Vacuumed, vacuum
@@ -40,7 +40,6 @@ __all__ = [
     "RETAIN_COMMITS",
     "SAFETY_AGE",
     "BlockCache",
-    "Borrower",
     "CataloguesLive",
     "Changes",
     "CompactionPolicy",
@@ -49,6 +48,7 @@ __all__ = [
     "FilesUncovered",
     "HeadIs",
     "IndexReader",
+    "IndexReference",
     "IndexStore",
     "NoOtherSegments",
     "Repaired",
@@ -59,11 +59,11 @@ __all__ = [
     "Snapshot",
     "Vacuumed",
     "Verified",
-    "borrowers",
     "changes_made",
     "clone",
     "compaction_changes",
     "conflicts",
+    "references_to",
     "repair",
     "root_storage",
     "shared_cache",

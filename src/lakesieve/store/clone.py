@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from lakesieve.errors import CommitConflictError, ErrorKind, LakesieveError
-from lakesieve.store.borrowers import borrow, release_borrowed
+from lakesieve.store.index_references import add_references, remove_references
 from lakesieve.store.index_store import IndexStore
 from lakesieve.store.snapshot import Changes
 
@@ -64,14 +64,14 @@ def clone(
         # what the origin borrows is borrowed from where it lies: no clone depends on another
         borrowed_roots=(target.at(origin.storage.location).location, *own.borrowed_roots),
     )
-    borrow(target, definition, {(root + 1, path) for root, path in state.objects()})
+    add_references(target, definition, {(root + 1, path) for root, path in state.objects()})
     try:
         _check_kept(origin, state)
         return IndexStore(target).create(definition, _first_changes(state))
     except LakesieveError as error:
         # a commit whose answer was lost may still be there, and would need the notes
         if error.kind is not ErrorKind.STORAGE_FAILED:
-            release_borrowed(target, definition)
+            remove_references(target, definition)
         raise
 
 

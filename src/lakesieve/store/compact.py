@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from lakesieve.errors import ErrorKind, InvalidInputError
 from lakesieve.format import catalogue_id, decode_footer, decode_row_group
 from lakesieve.sieve import merge_streams
-from lakesieve.store.borrowers import root_storage
-from lakesieve.store.parts import read_catalogue
+from lakesieve.store.index_references import root_storage
+from lakesieve.store.segment_loader import read_catalogue
 from lakesieve.store.snapshot import Changes
 from lakesieve.store.staging import stage_catalogue, stage_segment
 

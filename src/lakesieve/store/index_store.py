@@ -20,11 +20,11 @@ from lakesieve.errors import (
     StorageError,
 )
 from lakesieve.format import Commit
-from lakesieve.store.borrowers import borrowers, release_borrowed, root_storage
+from lakesieve.store.index_references import references_to, remove_references, root_storage
 from lakesieve.store.log import CHECKPOINT_INTERVAL, CommitLog, checkpoint_path, commit_path
 from lakesieve.store.own_changes import note_change
-from lakesieve.store.parts import read_catalogue
 from lakesieve.store.requirements import HeadIs, Retained, conflicts, implied
+from lakesieve.store.segment_loader import read_catalogue
 from lakesieve.store.snapshot import Changes, Replay, Snapshot
 
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ class IndexStore:
             CorruptIndexError: Nobody knows whether clones do.
             StorageError: The storage failed.
         """
-        using = [] if force else borrowers(self.storage)
+        using = [] if force else references_to(self.storage)
         if using:
             raise InvalidInputError(
                 f"{self.storage.location} lends objects to {using[0].location}"
@@ -234,7 +234,7 @@ class IndexStore:
         for info in self.storage.objects("log/"):
             if info.path not in ends:
                 self.storage.delete(info.path)
-        release_borrowed(self.storage, last.definition)
+        remove_references(self.storage, last.definition)
         for path in ends:
             self.storage.delete(path)
 

@@ -15,7 +15,7 @@ from lakesieve.errors import (
     StorageError,
     corrupt,
 )
-from lakesieve.format import LARGEST_DOCUMENT, Checkpoint, Commit, pack, unpack
+from lakesieve.format import MAX_DOCUMENT_BYTES, Checkpoint, Commit, pack, unpack
 from lakesieve.store.own_changes import note_change
 from lakesieve.store.snapshot import Replay, Snapshot
 
@@ -216,7 +216,7 @@ class CommitLog:
             StorageError: The storage failed.
         """
         data = pack(snapshot.to_checkpoint().to_json())
-        if len(data) > LARGEST_DOCUMENT:
+        if len(data) > MAX_DOCUMENT_BYTES:
             return False
         # every writer writes the same, so that one that was damaged is mended
         self._storage.replace(checkpoint_path(snapshot.number), data)
@@ -254,7 +254,7 @@ class CommitLog:
         return self._from_checkpoint(told) or self._from_root(told)
 
     def _documents(self, paths: list[str]) -> list[bytes]:
-        return self._storage.get_all(paths, most=LARGEST_DOCUMENT)
+        return self._storage.get_all(paths, most=MAX_DOCUMENT_BYTES)
 
     def _hint(self) -> int | None:
         """Where to begin looking, which only saves time: it may be old, wrong or gone."""

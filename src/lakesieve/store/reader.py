@@ -19,9 +19,9 @@ from lakesieve.sieve import (
     one_range,
     parts_of,
 )
-from lakesieve.store.borrowers import root_storage
-from lakesieve.store.parts import IndexParts, OpenedSegment
-from lakesieve.store.places import between, in_bytes, in_words, places
+from lakesieve.store.index_references import root_storage
+from lakesieve.store.key_positions import between, in_bytes, in_words, predecessor_indices
+from lakesieve.store.segment_loader import OpenedSegment, SegmentLoader
 from lakesieve.store.segment_row import SegmentRow, least_groups
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class IndexReader:
         self.storage = store.storage
         self._files = {entry.id: entry.files for entry in snapshot.catalogues}
         places = [root_storage(store.storage, snapshot.definition, root) for root in roots]
-        self._parts = IndexParts(places, cache, self._files)
+        self._parts = SegmentLoader(places, cache, self._files)
         doubled = 2 * sum(self._files.values())
         self._worth = min(max(doubled, FEW_ROW_GROUPS), MANY_ROW_GROUPS)
         self._row_groups = sum(entry.row_groups for entry in snapshot.segments)
@@ -291,7 +291,7 @@ class IndexReader:
         asked = keys.slice(start, end - start)
         at, codes = np.arange(len(asked)), None
         if opened.footer.bytewise:
-            groups = places(asked, opened.firsts)
+            groups = predecessor_indices(asked, opened.firsts)
         else:
             if opened.footer.text is None:
                 codes = asked.to_numpy()
@@ -340,7 +340,7 @@ def _groups_of(
     """First row group of each of ascending ranges of byte strings, and the one behind its last."""
     text = opened.footer.text
     if text is None:
-        first, last = (places(keys, opened.firsts) for keys in (lows, highs))
+        first, last = (predecessor_indices(keys, opened.firsts) for keys in (lows, highs))
     else:
         first, last = (
             np.searchsorted(opened.firsts, text.encode(keys)[0], side="right") - 1

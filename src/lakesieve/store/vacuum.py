@@ -14,7 +14,11 @@ from lakesieve.errors import (
     NotFoundError,
     StorageError,
 )
-from lakesieve.store.borrowers import borrowers, lenders_of, return_unused
+from lakesieve.store.index_references import (
+    referenced_roots,
+    references_to,
+    remove_unused_references,
+)
 from lakesieve.store.log import CHECKPOINT_INTERVAL, commit_path
 from lakesieve.store.requirements import HeadIs
 from lakesieve.store.snapshot import Changes
@@ -98,11 +102,11 @@ def vacuum(
     before = datetime.now(UTC) - older_than
     plan = _planned(store, retain_commits, before)
     # whose notes change with what is needed: before anything is committed or deleted
-    lenders_of(store.storage, plan.head.definition)
+    referenced_roots(store.storage, plan.head.definition)
     if not dry_run:
         plan = _announced(store, plan, retain_commits, before)
     # the borrowers are looked up after that commit: who comes later finds the old states refused
-    using = borrowers(store.storage)
+    using = references_to(store.storage)
     lent = {path for borrower in using for path in borrower.objects}
     doomed = _doomed(store, plan, lent, before)
     if not dry_run:
@@ -190,7 +194,7 @@ def _doomed(store: IndexStore, plan: _Plan, lent: set[str], before: datetime) ->
 
 def _delete(store: IndexStore, plan: _Plan, doomed: list[ObjectInfo], before: datetime) -> None:
     storage = store.storage
-    return_unused(storage, plan.head, plan.needed)
+    remove_unused_references(storage, plan.head, plan.needed)
 
     def delete(info: ObjectInfo) -> None:
         # a build that needs it again has just written it again

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, IndexFormatError, LakesieveError, StorageError, corrupt
 from lakesieve.format import CatalogueEntry, decode_footer, decode_row_group
-from lakesieve.store.borrowers import root_storage
+from lakesieve.store.index_references import root_storage
 from lakesieve.store.log import checkpoint_path
-from lakesieve.store.parts import read_catalogue
+from lakesieve.store.segment_loader import read_catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,7 @@ from lakesieve.errors import (
     NotFoundError,
     UnsupportedError,
 )
-from lakesieve.tables.lines import error_class
+from lakesieve.tables.spark_versions import error_class
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

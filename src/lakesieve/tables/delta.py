@@ -15,7 +15,6 @@ from lakesieve.tables.contract import RAW_READ, Column, TableVersion
 from lakesieve.tables.identity import check_identity
 from lakesieve.tables.janino import JavaSources
 from lakesieve.tables.jobs import own_jobs
-from lakesieve.tables.lines import arrow_of, delta_commit_at, delta_snapshot_at
 from lakesieve.tables.paths import identified, normal_paths
 from lakesieve.tables.reading import (
     FILE_SCANS,
@@ -25,6 +24,7 @@ from lakesieve.tables.reading import (
     quoted,
     raw_read,
 )
+from lakesieve.tables.spark_versions import arrow_of, delta_commit_at, delta_snapshot_at
 from lakesieve.tables.struct_schema import delta_columns
 
 if TYPE_CHECKING:

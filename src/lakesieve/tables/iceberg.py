@@ -18,9 +18,9 @@ from lakesieve.tables.iceberg_schema import columns_of_schema, fields_of_type
 from lakesieve.tables.identity import check_identity
 from lakesieve.tables.janino import JavaSources, as_python
 from lakesieve.tables.jobs import own_jobs
-from lakesieve.tables.lines import arrow_of
 from lakesieve.tables.paths import identified, normal_paths
 from lakesieve.tables.reading import keys_of, raw_read
+from lakesieve.tables.spark_versions import arrow_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

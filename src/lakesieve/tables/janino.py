@@ -8,7 +8,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from lakesieve.errors import ErrorKind, SetupError
-from lakesieve.tables.lines import check_formats, line_of
+from lakesieve.tables.spark_versions import check_formats, spark_version_of
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -86,7 +86,7 @@ def _compiled(spark: SparkSession, parent: Any, file: Traversable) -> Any:
     compiler.setTargetVersion(8)  # static methods of interfaces
     compiler.setParentClassLoader(parent)
     source = file.read_text(encoding="utf-8")
-    for word, other in line_of(spark.version).java.items():
+    for word, other in spark_version_of(spark.version).java.items():
         source = source.replace(word, other)
     compiler.cook(source)
     return compiler.getClassLoader()
@@ -126,7 +126,7 @@ def check_format(spark: SparkSession, name: str) -> None:
         SetupError: Its runtime is missing.
         UnsupportedError: There is none for this line of Spark.
     """
-    check_formats(line_of(spark.version), [name])
+    check_formats(spark_version_of(spark.version), [name])
     if not has_format(spark, name):
         raise SetupError(
             f"The runtime of {name} tables is not on the class path of this session.",

@@ -18,7 +18,7 @@ __all__ = ["KINDS", "Condition", "Model", "Row", "SqlTable", "condition"]
 
 KEYS = 60
 TEXTS = ("", "a", "ab", "abc", "b", "ü", "ab%")
-MOST_ROWS = 150
+MAX_ROWS = 150
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,7 +258,7 @@ class Model:
         found = condition(self.drawn)
         if "NOT (" in found.text:
             found = _without_nulls(found)
-        if len(self.rows) > MOST_ROWS:
+        if len(self.rows) > MAX_ROWS:
             found = Condition(text="id % 2 = 0", holds=lambda row: row.id % 2 == 0)
         self._keep(lambda row: found.holds(row) is not True)
         return f"DELETE FROM {self.table} WHERE {found.text}"

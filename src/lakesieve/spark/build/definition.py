@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError, UnsupportedError
 from lakesieve.format import IndexDefinition, KeyColumn
-from lakesieve.sieve import MOST_COLUMNS, Budget
+from lakesieve.sieve import MAX_COLUMNS, Budget
 from lakesieve.store import CompactionPolicy
 
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ def key_columns(table: Table, version: TableVersion, columns: Sequence[str]) -> 
         NotFoundError: There is no such column.
         UnsupportedError: A column's type cannot be indexed.
     """
-    if isinstance(columns, str) or not 1 <= len(columns) <= MOST_COLUMNS:
+    if isinstance(columns, str) or not 1 <= len(columns) <= MAX_COLUMNS:
         raise InvalidInputError(
-            f"{columns!r} is no list of one to {MOST_COLUMNS} columns.",
+            f"{columns!r} is no list of one to {MAX_COLUMNS} columns.",
             kind=ErrorKind.INVALID_ARGUMENT,
             hint='Give the columns by name, such as ["customer", "day"]; several indexes of one '
             "table work together.",

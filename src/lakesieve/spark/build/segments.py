@@ -30,7 +30,7 @@ from lakesieve.spark.build.stages import (
     scatter,
 )
 from lakesieve.store import Changes, stage_catalogue
-from lakesieve.tables.lines import arrow_of, by_number, frame_of
+from lakesieve.tables.spark_versions import arrow_of, by_number, frame_of
 from lakesieve.tables.workers import in_workers
 
 if TYPE_CHECKING:

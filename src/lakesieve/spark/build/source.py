@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakesieve.sieve import KeyType
-from lakesieve.tables.lines import arrow_of
+from lakesieve.tables.spark_versions import arrow_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

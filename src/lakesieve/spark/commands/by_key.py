@@ -10,7 +10,7 @@ from operator import or_
 from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError, UnsupportedError
-from lakesieve.index import KeyedChange, Reason, ReasonCode, Refreshed
+from lakesieve.index import Reason, ReasonCode, Refreshed, RowChange
 from lakesieve.spark.build.definition import key_columns
 from lakesieve.spark.build.refresh import refresh_each
 from lakesieve.spark.commands.keys import given_keys, given_rows, rows_in
@@ -19,8 +19,8 @@ from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.session.locations import index_stores
 from lakesieve.tables import open_table
 from lakesieve.tables.hadoop import storage_options
-from lakesieve.tables.lines import cached_of
 from lakesieve.tables.reading import quoted
+from lakesieve.tables.spark_versions import cached_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -45,7 +45,7 @@ def upsert(
     txn: tuple[str, int] | None = None,
     location: str | None = None,
     dry_run: bool = False,
-) -> KeyedChange:
+) -> RowChange:
     """Update the rows of a table that have given keys, and insert those that are not there.
 
     One commit of the table's own format, with its own checks for conflicts: all or nothing. Doing
@@ -82,7 +82,7 @@ def delete(
     txn: tuple[str, int] | None = None,
     location: str | None = None,
     dry_run: bool = False,
-) -> KeyedChange:
+) -> RowChange:
     """Delete all rows of a table that have given keys.
 
     One commit, as for :func:`upsert`. The rows are gone for readers of the new version; older
@@ -121,7 +121,7 @@ class _Asked:
 
 def _change(
     operation: str, source: DataFrame | str, asked: _Asked, spark: SparkSession, *, dry_run: bool
-) -> KeyedChange:
+) -> RowChange:
     started = time.perf_counter()
     if asked.refresh not in _REFRESHES:
         raise InvalidInputError(
@@ -156,7 +156,7 @@ def _change(
             files_read = max(told, default=None) if not done.known else None
     wanted = asked.refresh == AFTER_WRITE and not dry_run
     refreshed, reasons = _refreshed(asked, spark) if wanted else ([], [])
-    return KeyedChange(
+    return RowChange(
         table=asked.table,
         operation=operation,
         on=tuple(on),

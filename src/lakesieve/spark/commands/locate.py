@@ -15,8 +15,8 @@ from lakesieve.index import OpenedIndex
 from lakesieve.sieve import encode_composite, encode_rows
 from lakesieve.spark.commands.keys import given_keys
 from lakesieve.store import IN_ORDER_BYTES, BlockCache, IndexReader, IndexStore
-from lakesieve.tables.lines import frame_of
 from lakesieve.tables.reading import quoted
+from lakesieve.tables.spark_versions import frame_of
 from lakesieve.tables.workers import gathered, in_workers
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from lakesieve.deletes.scan import join_scan
 from lakesieve.spark.rule.planning import Pruner
 from lakesieve.spark.session.local import check_session
 from lakesieve.tables.janino import JavaSources, has_format
-from lakesieve.tables.lines import LINES, line_of
+from lakesieve.tables.spark_versions import SPARK_VERSIONS, spark_version_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -285,7 +285,7 @@ def _instantiate(spark: SparkSession, answer: _Callback, join: _Callback) -> Any
     }
     joins = None
     # equality deletes are planned on the newest line alone
-    if has_format(spark, "iceberg") and line_of(spark.version) == LINES[0]:
+    if has_format(spark, "iceberg") and spark_version_of(spark.version) == SPARK_VERSIONS[0]:
         tasks, heap = executor(spark)
         limit = int(ROOM * heap)
         given = (spark._jsparkSession, join, tasks, limit)

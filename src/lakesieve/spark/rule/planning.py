@@ -25,8 +25,8 @@ from lakesieve.index import (
     uncovered_detail,
     usable_indexes,
 )
-from lakesieve.predicate import ColumnType, all_of, bind, from_catalyst, truth
-from lakesieve.predicate import told as told_truth
+from lakesieve.predicate import ColumnType, all_of, bind, from_catalyst, rows_where
+from lakesieve.predicate import to_text as filter_text
 from lakesieve.storage import Background
 from lakesieve.store import DIGEST_BYTES, shared_cache
 from lakesieve.tables.schemas import columns_of
@@ -186,13 +186,13 @@ class Pruner:
         kinds = {c.field_id: (c.kind, c.scale) for c in columns.values()}
         usable, unfit = usable_indexes(indexes, kinds, scan["uuid"])
         names = {c.field_id: ".".join(path) for path, c in columns.items()}
-        true_rows = truth(bound)
-        plan = plan_files(all_of([true_rows, *map(truth, keys)]), usable, visit=look.visit)
+        true_rows = rows_where(bound)
+        plan = plan_files(all_of([true_rows, *map(rows_where, keys)]), usable, visit=look.visit)
         of_joins = [_key_text(one) for one in scan.get("keys", ())]
         joined = [Reason(code=ReasonCode.JOIN_KEYS, detail=text) for text in of_joins]
         told = _untouched(scan["id"], [*reasons, *unfit, *plan.reasons, *joined])
         told["indexes"] = list(plan.used)
-        told["predicate"] = _predicate_text(told_truth(true_rows, names), of_joins)
+        told["predicate"] = _predicate_text(filter_text(true_rows, names), of_joins)
         told["leading"] = _leading(usable, columns)
         if plan.skips:
             _attach(told, plan, known)

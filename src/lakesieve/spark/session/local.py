@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, InvalidInputError, SetupError, UnsupportedError
-from lakesieve.tables.lines import check_formats, line_of
+from lakesieve.tables.spark_versions import check_formats, spark_version_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyspark.sql import SparkSession
 
-    from lakesieve.tables.lines import SparkLine
+    from lakesieve.tables.spark_versions import SparkVersion
 
 __all__ = ["check_java", "check_session", "local_session"]
 
@@ -91,7 +91,7 @@ def local_session(
             hint="Install it with: pip install 'lakesieve[spark]'",
         ) from error
     root = str(warehouse) if "://" in str(warehouse) else str(Path(warehouse).absolute())
-    line = line_of(pyspark.__version__)
+    line = spark_version_of(pyspark.__version__)
     check_formats(line, formats)
     settings = _defaults(root, formats, line) | dict(conf or {})
     # the workers need this environment's packages; PySpark asks the environment alone for them
@@ -123,7 +123,7 @@ def _check_running(spark: SparkSession, wanted: Mapping[str, str]) -> None:
         )
 
 
-def _defaults(warehouse: str, formats: Sequence[str], line: SparkLine) -> dict[str, str]:
+def _defaults(warehouse: str, formats: Sequence[str], line: SparkVersion) -> dict[str, str]:
     with resources.as_file(resources.files("lakesieve.spark") / "ivysettings.xml") as ivy:
         ivy_settings = str(ivy)
     settings = {
@@ -197,4 +197,4 @@ def check_session(spark: SparkSession) -> None:
             kind=ErrorKind.UNSUPPORTED_SESSION,
             hint="Use a classic session (spark-submit, pyspark, or ls.local_session()).",
         )
-    line_of(spark.version)
+    spark_version_of(spark.version)

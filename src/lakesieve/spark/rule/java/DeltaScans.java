@@ -36,8 +36,8 @@ public final class DeltaScans implements ScanAdapter {
   private static final String PRUNED = "lakesieve-pruned";
   private static final String LISTED = "lakesieve-listed";
   // of larger tables Delta lists what its own skipping leaves
-  private static final int MOST_LISTED = 20000;
-  private static final int MOST_SNAPSHOTS = 16;
+  private static final int MAX_LISTED = 20000;
+  private static final int MAX_SNAPSHOTS = 16;
 
   private final Set fewKept = new HashSet(); // tables of which few files were kept
   private final Set tooLarge = new HashSet(); // ... and those with too many to be listed
@@ -97,7 +97,7 @@ public final class DeltaScans implements ScanAdapter {
     }
     int total = fileCount(leaf);
     if (kept.size() < total) {
-      if (KeepSet.isFew(kept.size(), total) && total <= MOST_LISTED) note(index.deltaLog());
+      if (KeepSet.isFew(kept.size(), total) && total <= MAX_LISTED) note(index.deltaLog());
       replaced.put(leaf, with(leaf, kept, snapshot(index)));
     }
     return uncovered;
@@ -156,12 +156,12 @@ public final class DeltaScans implements ScanAdapter {
     }
     if (all == null) {
       all = snapshot.filesForScan(FileRelations.seq(new ArrayList()), false).files();
-      if (all.size() > MOST_LISTED) {
+      if (all.size() > MAX_LISTED) {
         refuse(snapshot.deltaLog());
         throw new IllegalStateException("too many files");
       }
       synchronized (this.files) {
-        if (this.files.size() >= MOST_SNAPSHOTS) this.files.clear();
+        if (this.files.size() >= MAX_SNAPSHOTS) this.files.clear();
         this.files.put(snapshot, all);
       }
     }

@@ -27,7 +27,7 @@ import scala.runtime.AbstractPartialFunction;
 
 /** The distinct values of an expression over some rows, as conditions. */
 public final class KeyValues {
-  private static final int MOST_FOR_ROWS = 10000;
+  private static final int MAX_FOR_ROWS = 10000;
 
   private final DataType type;
   private final String name;
@@ -81,7 +81,7 @@ public final class KeyValues {
   public Expression ofRows(Expression column) {
     // among those that compare otherwise than they hash are -0.0 and NaN
     boolean hashes = !this.name.equals("binary") && !this.name.equals("float") && !this.name.equals("double");
-    if (!hashes || !column.dataType().equals(this.type) || this.values.size() > MOST_FOR_ROWS) return null;
+    if (!hashes || !column.dataType().equals(this.type) || this.values.size() > MAX_FOR_ROWS) return null;
     return new InSet(column, PythonUtils.toSeq(new ArrayList(this.values)).toSet());
   }
 

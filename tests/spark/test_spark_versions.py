@@ -10,8 +10,8 @@ from tests.spark.deletes.kit import EqualityDeletes
 
 import lakesieve as ls
 from lakesieve.errors import ErrorKind, UnsupportedError
-from lakesieve.tables import lines
-from lakesieve.tables.lines import LINES, by_number, frame_of, line_of
+from lakesieve.tables import spark_versions
+from lakesieve.tables.spark_versions import SPARK_VERSIONS, by_number, frame_of, spark_version_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 def test_other_versions_are_refused(version: str) -> None:
     """A version of no supported line is refused, with those that are."""
     with pytest.raises(UnsupportedError, match=r"Use Spark 4\.1 or 3\.5"):
-        line_of(version)
+        spark_version_of(version)
 
 
 def test_formats_without_a_runtime_are_refused(spark: SparkSession, tmp_path: Path) -> None:
     """A format that has no runtime for this line is refused by name, wherever it is asked for."""
-    line = line_of(pyspark.__version__)
+    line = spark_version_of(pyspark.__version__)
     for name in {"iceberg", "delta", "hudi", "parquet"} - line.formats:
-        other = next(other.name for other in LINES if name in other.formats)
+        other = next(other.name for other in SPARK_VERSIONS if name in other.formats)
         with pytest.raises(UnsupportedError, match=f"Use Spark {other}"):
             ls.local_session(tmp_path, formats=[name])
         with pytest.raises(UnsupportedError, match=f"Use Spark {other}"):
@@ -43,7 +43,7 @@ def test_equality_deletes_are_left_to_iceberg(spark: SparkSession, table: str) -
     spark.sql(f"INSERT INTO {table} VALUES (1), (2)")
     EqualityDeletes(spark, table).delete(["k"], [[1]])
     asks = (ls.deletes.read, ls.deletes.convert, ls.deletes.status)
-    for ask in asks if line_of(pyspark.__version__) != LINES[0] else ():
+    for ask in asks if spark_version_of(pyspark.__version__) != SPARK_VERSIONS[0] else ():
         with pytest.raises(UnsupportedError, match="Equality deletes") as caught:
             ask(table, spark=spark)
         assert caught.value.kind is ErrorKind.UNSUPPORTED_SESSION
@@ -76,7 +76,7 @@ def test_texts_keep_their_order(
     """A frame of texts holds exactly these, in order, in however many parts they are sent."""
     import pyarrow as pa
 
-    monkeypatch.setattr(lines, "_TEXTS", 3)
+    monkeypatch.setattr(spark_versions, "_TEXTS", 3)
     columns = pa.table({"t": pa.array(texts, pa.string()), "u": pa.array(texts[::-1], pa.string())})
     frame = frame_of(spark, columns)
 

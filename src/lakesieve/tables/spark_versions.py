@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 __all__ = [
-    "LINES",
-    "SparkLine",
+    "SPARK_VERSIONS",
+    "SparkVersion",
     "arrow_of",
     "by_number",
     "cached_of",
@@ -26,7 +26,7 @@ __all__ = [
     "delta_snapshot_at",
     "error_class",
     "frame_of",
-    "line_of",
+    "spark_version_of",
 ]
 
 # texts that stand in one literal
@@ -34,7 +34,7 @@ _TEXTS = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SparkLine:
+class SparkVersion:
     """One line of Spark.
 
     Args:
@@ -56,15 +56,15 @@ class SparkLine:
         return self.builtin | set(self.packages)
 
 
-LINES = (
-    SparkLine(
+SPARK_VERSIONS = (
+    SparkVersion(
         name="4.1",
         packages={
             "iceberg": "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
             "delta": "io.delta:delta-spark_4.1_2.13:4.4.0",
         },
     ),
-    SparkLine(
+    SparkVersion(
         name="3.5",
         packages={
             "iceberg": "org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.11.0",
@@ -83,23 +83,23 @@ LINES = (
 """Newest first."""
 
 
-def line_of(version: str) -> SparkLine:
+def spark_version_of(version: str) -> SparkVersion:
     """The line that a version of Spark belongs to.
 
     Raises:
         UnsupportedError: It is none of those supported.
     """
-    for line in LINES:
+    for line in SPARK_VERSIONS:
         if version.startswith(f"{line.name}."):
             return line
     raise UnsupportedError(
         f"Spark {version} is not supported.",
         kind=ErrorKind.UNSUPPORTED_SESSION,
-        hint=f"Use Spark {' or '.join(line.name for line in LINES)}.",
+        hint=f"Use Spark {' or '.join(line.name for line in SPARK_VERSIONS)}.",
     )
 
 
-def check_formats(line: SparkLine, formats: Iterable[str]) -> None:
+def check_formats(line: SparkVersion, formats: Iterable[str]) -> None:
     """Check that a line can read tables of some formats.
 
     Raises:
@@ -107,7 +107,7 @@ def check_formats(line: SparkLine, formats: Iterable[str]) -> None:
     """
     missing = sorted(set(formats) - line.formats)
     if missing:
-        others = [other.name for other in LINES if other.formats >= set(formats)]
+        others = [other.name for other in SPARK_VERSIONS if other.formats >= set(formats)]
         raise UnsupportedError(
             f"There is no runtime of {', '.join(missing)} tables for Spark {line.name}.",
             kind=ErrorKind.UNSUPPORTED_SESSION,
@@ -135,7 +135,7 @@ def cached_of(frame: DataFrame) -> DataFrame:
     jvm: Any = spark._jvm
     sql = jvm.org.apache.spark.sql
     plan = frame._jdf.queryExecution().withCachedData()
-    classes = sql if line_of(spark.version).name == "3.5" else sql.classic
+    classes = sql if spark_version_of(spark.version).name == "3.5" else sql.classic
     return DataFrame(classes.Dataset.ofRows(spark._jsparkSession, plan), spark)
 
 
@@ -188,7 +188,7 @@ def error_class(error: PySparkException) -> str:
 def delta_snapshot_at(spark: SparkSession, log: Any, version: int, entry: Any) -> Any:
     """A snapshot of a ``DeltaLog``, by its number."""
     jvm: Any = spark._jvm
-    more = () if line_of(spark.version).name == "3.5" else (False,)
+    more = () if spark_version_of(spark.version).name == "3.5" else (False,)
     return log.getSnapshotAt(version, jvm.scala.Option.empty(), entry, *more)
 
 
@@ -196,5 +196,5 @@ def delta_commit_at(spark: SparkSession, log: Any, millis: int, entry: Any) -> i
     """Number of the newest commit of a ``DeltaLog`` that is not later than a time."""
     jvm: Any = spark._jvm
     moment = jvm.java.sql.Timestamp(millis)
-    more = () if line_of(spark.version).name == "3.5" else (entry,)
+    more = () if spark_version_of(spark.version).name == "3.5" else (entry,)
     return int(log.history().getActiveCommitAtTime(moment, *more, True, True, False).version())

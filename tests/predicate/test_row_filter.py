@@ -10,15 +10,15 @@ from tests.predicate.drawn import COLUMNS, expressions, integers, rows, strings
 
 from lakesieve.predicate import (
     AllOf,
+    AlwaysFalse,
+    AlwaysTrue,
     AnyOf,
-    Everything,
-    Leaf,
-    Nothing,
+    ColumnRanges,
     Ranges,
-    Truth,
+    RowFilter,
     bind,
-    told,
-    truth,
+    rows_where,
+    to_text,
 )
 from lakesieve.predicate.expression import And, Compare, Constant, In, Literal, Not, Or, Unknown
 from lakesieve.predicate.rows import accepts
@@ -34,18 +34,18 @@ Row = dict[tuple[str, ...], Code]
 FIELDS = {column.field_id: path for path, column in COLUMNS.items()}
 
 
-def holds(where: Truth, row: Row) -> bool:
+def holds(where: RowFilter, row: Row) -> bool:
     """Whether a row belongs to a set of rows."""
     match where:
-        case Leaf():
+        case ColumnRanges():
             return where.ranges.contains(row[FIELDS[where.field_id]])
         case AllOf():
             return all(holds(arg, row) for arg in where.args)
         case AnyOf():
             return any(holds(arg, row) for arg in where.args)
-        case Everything():
+        case AlwaysTrue():
             return True
-        case Nothing():
+        case AlwaysFalse():
             return False
 
 
@@ -54,7 +54,7 @@ def test_truth_is_exactly_what_a_row_by_row_evaluation_accepts(
     expr: Expr, drawn: list[Row]
 ) -> None:
     """Without unknown parts the set of true rows is neither too small nor too large."""
-    where = truth(bind(expr, COLUMNS, strict=False))
+    where = rows_where(bind(expr, COLUMNS, strict=False))
 
     for row in drawn:
         # conditions on one column are merged exactly; across columns AND and OR are sets
@@ -64,7 +64,7 @@ def test_truth_is_exactly_what_a_row_by_row_evaluation_accepts(
 @given(expressions(unknown=True), st.lists(rows, min_size=1, max_size=10), st.data())
 def test_unknown_parts_never_lose_a_row(expr: Expr, drawn: list[Row], data: st.DataObject) -> None:
     """Whatever the unknown parts turn out to be, every accepted row is in the set."""
-    where = truth(bind(expr, COLUMNS, strict=False))
+    where = rows_where(bind(expr, COLUMNS, strict=False))
 
     def settled(node: Expr) -> Expr:
         match node:
@@ -119,9 +119,9 @@ def test_prefix_ranges(prefix: bytes, text: bytes) -> None:
 def test_a_hundred_thousand_values_bind_quickly() -> None:
     """A long IN list becomes one set of ranges, values next to each other joined."""
     values = tuple(Literal(kind="integer", value=n * 2) for n in range(100_000))
-    where = truth(bind(In(column=("i",), values=values), COLUMNS, strict=False))
+    where = rows_where(bind(In(column=("i",), values=values), COLUMNS, strict=False))
 
-    assert isinstance(where, Leaf)
+    assert isinstance(where, ColumnRanges)
     assert len(where.ranges.intervals) == 100_000
 
 
@@ -133,6 +133,6 @@ def test_told_names_the_columns() -> None:
             Compare(column=("s",), op="=", value=Literal(kind="string", value=b"x")),
         )
     )
-    where = truth(bind(expr, COLUMNS, strict=False))
+    where = rows_where(bind(expr, COLUMNS, strict=False))
 
-    assert told(where, {1: "a", 2: "b"}) == "a in [5, ) AND b in [b'x', b'x\\x00')"
+    assert to_text(where, {1: "a", 2: "b"}) == "a in [5, ) AND b in [b'x', b'x\\x00')"

@@ -24,10 +24,10 @@ from lakesieve.sieve.byte_order import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["MOST_HEAD_BYTES", "Heads"]
+__all__ = ["MAX_PREFIX_BYTES", "SharedPrefixes"]
 
-MOST_HEADS = 1 << 15
-MOST_HEAD_BYTES = 1 << 20
+MAX_PREFIXES = 1 << 15
+MAX_PREFIX_BYTES = 1 << 20
 # a head must spare the keys more than it costs itself
 _KEYS_A_HEAD = 16
 _SAMPLE = 1 << 14
@@ -36,7 +36,7 @@ _DEPTHS = 4
 
 
 @dataclass(frozen=True)
-class Heads:
+class SharedPrefixes:
     """The beginnings of hierarchical strings, such as URLs and paths, as numbers in order.
 
     A head reaches up to and with the so-many-th delimiter of a string. None is the beginning of
@@ -69,7 +69,7 @@ class Heads:
         return pa.array(self.texts, pa.binary())
 
     @classmethod
-    def split(cls, joined: bytes, delimiter: int, count: int) -> Heads:
+    def split(cls, joined: bytes, delimiter: int, count: int) -> SharedPrefixes:
         """Part heads that were written one after the other.
 
         Raises:
@@ -77,13 +77,13 @@ class Heads:
         """
         at = np.flatnonzero(np.frombuffer(joined, np.uint8) == delimiter)
         ends = at[count - 1 :: count] + 1
-        if len(ends) == 0 or int(ends[-1]) != len(joined) or len(ends) > MOST_HEADS:
+        if len(ends) == 0 or int(ends[-1]) != len(joined) or len(ends) > MAX_PREFIXES:
             raise ValueError("its heads are none")
         bounds = itertools.pairwise([0, *ends.tolist()])
         return cls(delimiter, count, tuple(joined[start:end] for start, end in bounds))
 
     @classmethod
-    def fit(cls, strings: pa.Array) -> tuple[Heads, np.ndarray, np.ndarray] | None:
+    def fit(cls, strings: pa.Array) -> tuple[SharedPrefixes, np.ndarray, np.ndarray] | None:
         """Find heads under which strings have few bytes left.
 
         Args:
@@ -102,16 +102,16 @@ class Heads:
     @classmethod
     def _fitted(
         cls, strings: pa.Array, delimiter: int, count: int
-    ) -> tuple[Heads, np.ndarray, np.ndarray] | None:
+    ) -> tuple[SharedPrefixes, np.ndarray, np.ndarray] | None:
         data, starts, lengths = byte_views(strings)
         ends, complete = _ends(data, starts, lengths, delimiter, count)
         if not complete.all():
             return None
         coded = substrings(data, starts, ends).dictionary_encode()
         texts = coded.dictionary.cast(pa.binary())
-        if len(texts) > min(MOST_HEADS, 1 + len(strings) // _KEYS_A_HEAD):
+        if len(texts) > min(MAX_PREFIXES, 1 + len(strings) // _KEYS_A_HEAD):
             return None
-        if int(byte_views(texts)[2].sum()) > MOST_HEAD_BYTES:
+        if int(byte_views(texts)[2].sum()) > MAX_PREFIX_BYTES:
             return None
         order = pc.sort_indices(texts).to_numpy()
         places = np.empty(len(order), np.int64)
@@ -154,11 +154,11 @@ class Heads:
         return at, 0
 
     @classmethod
-    def union(cls, several: Sequence[Heads]) -> Heads | None:
+    def union(cls, several: Sequence[SharedPrefixes]) -> SharedPrefixes | None:
         """All heads of several; ``None`` where they end at another delimiter or are too many."""
         kinds = {(heads.delimiter, heads.count) for heads in several}
         texts = sorted(set(itertools.chain.from_iterable(heads.texts for heads in several)))
-        if len(kinds) > 1 or len(texts) > MOST_HEADS or sum(map(len, texts)) > MOST_HEAD_BYTES:
+        if len(kinds) > 1 or len(texts) > MAX_PREFIXES or sum(map(len, texts)) > MAX_PREFIX_BYTES:
             return None
         return cls(*kinds.pop(), tuple(texts))
 
@@ -194,7 +194,7 @@ def _promising(strings: pa.Array) -> Iterator[tuple[int, int]]:
     if len(data) == 0:
         return
     # as many heads as may be show up so often more than once
-    most = len(sample) - min(len(sample) ** 2 / (2 * MOST_HEADS), len(sample) / 2)
+    most = len(sample) - min(len(sample) ** 2 / (2 * MAX_PREFIXES), len(sample) / 2)
     sized = []
     for delimiter, depth in _delimiters(data, starts, lengths):
         for count in range(depth, max(0, depth - _DEPTHS), -1):

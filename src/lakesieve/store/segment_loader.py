@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lakesieve.storage import Storage
     from lakesieve.store.cache import BlockCache
 
-__all__ = ["DIGEST_BYTES", "IndexParts", "OpenedSegment", "read_catalogue"]
+__all__ = ["DIGEST_BYTES", "OpenedSegment", "SegmentLoader", "read_catalogue"]
 
 DIGEST_BYTES = 16
 """Of a data file's path."""
@@ -67,7 +67,7 @@ class OpenedSegment:
     physical: str
 
 
-class IndexParts:
+class SegmentLoader:
     """Fetches, checks, decodes and keeps them.
 
     Args:

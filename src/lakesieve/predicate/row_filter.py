@@ -16,30 +16,30 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AllOf",
+    "AlwaysFalse",
+    "AlwaysTrue",
     "AnyOf",
-    "Everything",
-    "Leaf",
-    "Nothing",
-    "Truth",
+    "ColumnRanges",
+    "RowFilter",
     "all_of",
     "any_of",
-    "told",
-    "truth",
+    "rows_where",
+    "to_text",
 ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Everything:
+class AlwaysTrue:
     """Any row may do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Nothing:
+class AlwaysFalse:
     """No row can do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Leaf:
+class ColumnRanges:
     """Rows whose value of one field lies in ranges."""
 
     field_id: int
@@ -50,20 +50,20 @@ class Leaf:
 class AllOf:
     """Rows in all of the parts."""
 
-    args: tuple[Truth, ...]
+    args: tuple[RowFilter, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnyOf:
     """Rows in any of the parts."""
 
-    args: tuple[Truth, ...]
+    args: tuple[RowFilter, ...]
 
 
-Truth = AllOf | AnyOf | Leaf | Everything | Nothing
+RowFilter = AllOf | AnyOf | ColumnRanges | AlwaysTrue | AlwaysFalse
 
 
-def truth(expr: BoundExpr, *, negated: bool = False) -> Truth:
+def rows_where(expr: BoundExpr, *, negated: bool = False) -> RowFilter:
     """The rows for which a predicate is true, a superset where it holds something unknown.
 
     Args:
@@ -72,57 +72,57 @@ def truth(expr: BoundExpr, *, negated: bool = False) -> Truth:
     """
     match expr:
         case Not():
-            return truth(expr.arg, negated=not negated)
+            return rows_where(expr.arg, negated=not negated)
         case And() | Or():
-            parts = [truth(arg, negated=negated) for arg in expr.args]
+            parts = [rows_where(arg, negated=negated) for arg in expr.args]
             return all_of(parts) if isinstance(expr, And) != negated else any_of(parts)
         case Condition():
             return _leaf(expr.field_id, expr.false if negated else expr.true)
         case Constant():
-            return Everything() if expr.value is (not negated) else Nothing()
+            return AlwaysTrue() if expr.value is (not negated) else AlwaysFalse()
         case _:
-            return Everything()
+            return AlwaysTrue()
 
 
-def _leaf(field_id: int, ranges: Ranges) -> Truth:
+def _leaf(field_id: int, ranges: Ranges) -> RowFilter:
     if ranges.is_empty:
-        return Nothing()
-    return Everything() if ranges.is_full else Leaf(field_id=field_id, ranges=ranges)
+        return AlwaysFalse()
+    return AlwaysTrue() if ranges.is_full else ColumnRanges(field_id=field_id, ranges=ranges)
 
 
-def all_of(parts: Sequence[Truth]) -> Truth:
+def all_of(parts: Sequence[RowFilter]) -> RowFilter:
     """Rows in all of the parts, leaves of one field merged."""
     flat = _flattened(parts, AllOf)
-    if any(isinstance(part, Nothing) for part in flat):
-        return Nothing()
+    if any(isinstance(part, AlwaysFalse) for part in flat):
+        return AlwaysFalse()
     merged: dict[int, Ranges] = {}
-    rest: list[Truth] = []
+    rest: list[RowFilter] = []
     for part in flat:
-        if isinstance(part, Leaf):
+        if isinstance(part, ColumnRanges):
             known = merged.get(part.field_id)
             merged[part.field_id] = part.ranges if known is None else known.intersect(part.ranges)
-        elif not isinstance(part, Everything):
+        elif not isinstance(part, AlwaysTrue):
             rest.append(part)
     leaves = [_leaf(field, ranges) for field, ranges in merged.items()]
-    if any(isinstance(leaf, Nothing) for leaf in leaves):
-        return Nothing()
-    left = [leaf for leaf in leaves if not isinstance(leaf, Everything)] + rest
+    if any(isinstance(leaf, AlwaysFalse) for leaf in leaves):
+        return AlwaysFalse()
+    left = [leaf for leaf in leaves if not isinstance(leaf, AlwaysTrue)] + rest
     if not left:
-        return Everything()
+        return AlwaysTrue()
     return left[0] if len(left) == 1 else AllOf(args=tuple(left))
 
 
-def any_of(parts: Sequence[Truth]) -> Truth:
+def any_of(parts: Sequence[RowFilter]) -> RowFilter:
     """Rows in any of the parts, leaves of one field merged."""
     flat = _flattened(parts, AnyOf)
-    if any(isinstance(part, Everything) for part in flat):
-        return Everything()
+    if any(isinstance(part, AlwaysTrue) for part in flat):
+        return AlwaysTrue()
     merged: dict[int, list[Ranges]] = {}
-    rest: list[Truth] = []
+    rest: list[RowFilter] = []
     for part in flat:
-        if isinstance(part, Leaf):
+        if isinstance(part, ColumnRanges):
             merged.setdefault(part.field_id, []).append(part.ranges)
-        elif not isinstance(part, Nothing):
+        elif not isinstance(part, AlwaysFalse):
             rest.append(part)
     leaves = [
         _leaf(
@@ -131,34 +131,34 @@ def any_of(parts: Sequence[Truth]) -> Truth:
         )
         for field, sets in merged.items()
     ]
-    if any(isinstance(leaf, Everything) for leaf in leaves):
-        return Everything()
+    if any(isinstance(leaf, AlwaysTrue) for leaf in leaves):
+        return AlwaysTrue()
     left = leaves + rest
     if not left:
-        return Nothing()
+        return AlwaysFalse()
     return left[0] if len(left) == 1 else AnyOf(args=tuple(left))
 
 
-def _flattened(parts: Sequence[Truth], kind: type[AllOf | AnyOf]) -> list[Truth]:
-    flat: list[Truth] = []
+def _flattened(parts: Sequence[RowFilter], kind: type[AllOf | AnyOf]) -> list[RowFilter]:
+    flat: list[RowFilter] = []
     for part in parts:
         flat.extend(part.args if isinstance(part, kind) else (part,))
     return flat
 
 
-def told(rows: Truth, names: Mapping[int, str], *, limit: int = 300) -> str:
+def to_text(rows: RowFilter, names: Mapping[int, str], *, limit: int = 300) -> str:
     """The understood part of a predicate in a line for a person."""
     text = _text(rows, names)
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
-def _text(rows: Truth, names: Mapping[int, str]) -> str:
+def _text(rows: RowFilter, names: Mapping[int, str]) -> str:
     match rows:
-        case Everything():
+        case AlwaysTrue():
             return "anything"
-        case Nothing():
+        case AlwaysFalse():
             return "nothing"
-        case Leaf():
+        case ColumnRanges():
             return f"{names.get(rows.field_id, rows.field_id)} in {_ranges(rows.ranges)}"
         case AllOf():
             return " AND ".join(_text(arg, names) for arg in rows.args)

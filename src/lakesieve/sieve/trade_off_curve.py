@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from lakesieve.sieve.blocks import Blocks
 
-__all__ = ["STEP", "Ladder", "TradeOff", "false_units"]
+__all__ = ["STEP", "TradeOff", "TradeOffCurve", "false_units"]
 
 STEP = 0.85
 """How much fewer blocks are worth a look."""
@@ -86,7 +86,7 @@ def false_units(blocks: Blocks, weights: np.ndarray) -> float:
     return (found - blocks.pair_count) / blocks.key_count
 
 
-class Ladder:
+class TradeOffCurve:
     """Coarser and coarser forms of the runs of some pairs."""
 
     def __init__(

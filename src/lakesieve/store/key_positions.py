@@ -13,7 +13,7 @@ from lakesieve.sieve import wide_code
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["between", "in_bytes", "in_words", "places"]
+__all__ = ["between", "in_bytes", "in_words", "predecessor_indices"]
 
 Code = int | bytes
 
@@ -44,7 +44,7 @@ def between(keys: pa.Array, low: Code, high: Code) -> tuple[int, int]:
     return start, bisect.bisect_right(rows, high, key=lambda at: keys[at].as_py())
 
 
-def places(keys: pa.Array, firsts: Sequence[Code]) -> np.ndarray:
+def predecessor_indices(keys: pa.Array, firsts: Sequence[Code]) -> np.ndarray:
     """For each of ascending byte strings the last of others not above it, int64; -1 for none."""
     # few firsts, many keys: find where each first would stand among the keys
     starts = [between(keys, first, first)[0] for first in firsts]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Self
 
 from lakesieve.errors import UnsupportedError, corrupt
-from lakesieve.format import LARGEST_DOCUMENT, pack, unpack
+from lakesieve.format import MAX_DOCUMENT_BYTES, pack, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from lakesieve.store.snapshot import Snapshot
 
 __all__ = [
-    "Borrower",
-    "borrow",
-    "borrowers",
-    "lenders_of",
-    "note_path",
-    "release_borrowed",
-    "return_unused",
+    "IndexReference",
+    "add_references",
+    "reference_path",
+    "referenced_roots",
+    "references_to",
+    "remove_references",
+    "remove_unused_references",
     "root_storage",
 ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Borrower:
+class IndexReference:
     """An index that uses objects of another one.
 
     Args:
@@ -81,7 +81,7 @@ def root_storage(storage: Storage, definition: IndexDefinition, root: int) -> St
     return storage.at(definition.borrowed_roots[root - 1]) if root else storage
 
 
-def lenders_of(storage: Storage, definition: IndexDefinition) -> list[Storage]:
+def referenced_roots(storage: Storage, definition: IndexDefinition) -> list[Storage]:
     """All roots that an index borrows from.
 
     Raises:
@@ -91,12 +91,12 @@ def lenders_of(storage: Storage, definition: IndexDefinition) -> list[Storage]:
     return [root_storage(storage, definition, root) for root in roots]
 
 
-def note_path(index_uuid: str) -> str:
+def reference_path(index_uuid: str) -> str:
     """Where a borrower's note lies."""
     return f"borrowers/{index_uuid}.json"
 
 
-def borrowers(storage: Storage) -> list[Borrower]:
+def references_to(storage: Storage) -> list[IndexReference]:
     """Who borrows from an index.
 
     Raises:
@@ -104,11 +104,11 @@ def borrowers(storage: Storage) -> list[Borrower]:
         IndexFormatError: A note is too new.
     """
     paths = [info.path for info in storage.objects("borrowers/")]
-    notes = storage.get_all(paths, most=LARGEST_DOCUMENT)
-    return [Borrower.read(data, path) for path, data in zip(paths, notes, strict=True)]
+    notes = storage.get_all(paths, most=MAX_DOCUMENT_BYTES)
+    return [IndexReference.read(data, path) for path, data in zip(paths, notes, strict=True)]
 
 
-def borrow(
+def add_references(
     storage: Storage, definition: IndexDefinition, needed: Iterable[tuple[int, str]]
 ) -> None:
     """Leave notes with all lenders, before the first commit of the borrower.
@@ -122,16 +122,18 @@ def borrow(
         StorageError: A lender's place cannot be written to.
         UnsupportedError: One is not trusted; then no note is left anywhere.
     """
-    lenders = lenders_of(storage, definition)
+    lenders = referenced_roots(storage, definition)
     for root, objects in _by_root(needed).items():
         lender = lenders[root - 1]
-        note = Borrower(
+        note = IndexReference(
             index_uuid=definition.index_uuid, location=storage.location, objects=objects
         )
-        lender.create(note_path(definition.index_uuid), note.pack())
+        lender.create(reference_path(definition.index_uuid), note.pack())
 
 
-def return_unused(storage: Storage, snapshot: Snapshot, needed: Iterable[tuple[int, str]]) -> None:
+def remove_unused_references(
+    storage: Storage, snapshot: Snapshot, needed: Iterable[tuple[int, str]]
+) -> None:
     """Shrink the notes left with lenders to what is still needed.
 
     Args:
@@ -145,25 +147,25 @@ def return_unused(storage: Storage, snapshot: Snapshot, needed: Iterable[tuple[i
     """
     definition = snapshot.definition
     still = _by_root(needed)
-    for root, lender in enumerate(lenders_of(storage, definition), 1):
-        path = note_path(definition.index_uuid)
+    for root, lender in enumerate(referenced_roots(storage, definition), 1):
+        path = reference_path(definition.index_uuid)
         if root not in still:
             lender.delete(path)
             continue
-        note = Borrower(
+        note = IndexReference(
             index_uuid=definition.index_uuid, location=storage.location, objects=still[root]
         )
         lender.replace(path, note.pack())
 
 
-def release_borrowed(storage: Storage, definition: IndexDefinition) -> None:
+def remove_references(storage: Storage, definition: IndexDefinition) -> None:
     """Take back all notes left with lenders, but for places that are not trusted."""
     for root in range(1, len(definition.borrowed_roots) + 1):
         try:
             lender = root_storage(storage, definition, root)
         except UnsupportedError:
             continue
-        lender.delete(note_path(definition.index_uuid))
+        lender.delete(reference_path(definition.index_uuid))
 
 
 def _by_root(objects: Iterable[tuple[int, str]]) -> dict[int, tuple[str, ...]]:
