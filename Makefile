@@ -51,7 +51,7 @@ lint: setup ## ruff, mypy, import layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: setup ## the measurements behind the README's figures
+bench: setup ## the measurements of docs/benchmarks.md
 	$(BIN)/python -m bench $(ARGS)
 
 bench-core: setup ## the index core beside its peers (ARGS="--rows 2e6 --plot curve.svg")

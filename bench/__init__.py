@@ -1,1 +1,1 @@
-"""The measurements behind the README's figures: side by side, in one run, as ratios."""
+"""The measurements behind the figures of docs/benchmarks.md: side by side, in one run, as ratios."""

@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from rich.console import Console
+from rich.measure import Measurement
 
 from lakesieve.report.document import to_json
 from lakesieve.report.progress import BuildBar
@@ -14,8 +15,12 @@ from lakesieve.report.text import to_text
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
+    from rich.console import RenderableType
 
 __all__ = ["Output"]
+
+_PLAIN_WIDTH = 110
+_MAX_WIDTH = 100_000
 
 
 class Output:
@@ -31,9 +36,7 @@ class Output:
         self, *, json: bool, stdout: Console | None = None, stderr: Console | None = None
     ) -> None:
         self.json = json
-        # what is not shown on a terminal has no width of its own
-        width = None if sys.stdout.isatty() else 110
-        self._stdout = stdout or Console(file=sys.stdout, width=width)
+        self._stdout = stdout or Console(file=sys.stdout)
         self._stderr = stderr or Console(file=sys.stderr)
 
     def result(self, result: object) -> None:
@@ -43,9 +46,18 @@ class Output:
             return
         text = to_text(result)
         if not isinstance(text, str):
-            self._stdout.print(text, highlight=False)
+            self._stdout.width = self._width(text)
+            self._stdout.print(text, highlight=False, crop=False)
         elif text:
             self._stdout.file.write(text + "\n")
+
+    def _width(self, text: RenderableType) -> int:
+        """Columns in which no path or name is broken, and outside a terminal no line."""
+        options = self._stdout.options.update(max_width=_MAX_WIDTH)
+        needed = Measurement.get(self._stdout, options, text)
+        if self._stdout.is_terminal:
+            return max(self._stdout.width, needed.minimum)
+        return max(_PLAIN_WIDTH, needed.maximum)
 
     def say(self, message: str) -> None:
         """Say something to the person in front of the terminal."""

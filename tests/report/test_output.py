@@ -1,0 +1,36 @@
+"""Where results go, and in what width."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from lakesieve.index.result import Found
+from lakesieve.report.output import Output
+from lakesieve.report.result import Explained
+
+
+@pytest.mark.parametrize("terminal", [False, True], ids=["file", "terminal"])
+def test_no_result_breaks_a_path(terminal: bool) -> None:
+    """Facts and lists leave long paths whole: in one line of a file, unbroken on a terminal."""
+    path = "s3://bucket/" + "x" * 300 + "/part 1.parquet"
+    found = Found(
+        paths=[path],
+        total=2,
+        uncovered=0,
+        reasons=(),
+        version="1",
+        table=f"iceberg:{path}",
+        predicate="id = 5",
+        indexes=(),
+    )
+    file = io.StringIO()
+    console = Console(file=file, width=80, force_terminal=terminal, color_system=None)
+
+    Output(json=False, stdout=console).result(Explained(found=found))
+
+    names = path.split(" ") if terminal else [f"iceberg:{path}", path]
+    assert [name for name in names if name not in file.getvalue()] == []
+    assert not terminal or max(map(len, file.getvalue().splitlines())) < 350
