@@ -11,7 +11,7 @@ BIN_3_5 := .venv-3.5/bin
 STAMPS := .venv/.complete .venv-3.5/.complete
 ARGS ?=
 TESTS_3_5 := $(addprefix tests/spark/,$(addsuffix .py,commands/test_scans \
-  $(addprefix test_,contract differential build failures paths readers spark_versions)))
+  $(addprefix test_,java contract differential build failures paths readers spark_versions)))
 
 .PHONY: help setup java demo test soak test-3.5 test-hudi lint bench bench-core bench-formats bench-commands clean
 

@@ -1,1 +1,1 @@
-"""The measurements behind the figures of docs/benchmarks.md: side by side, in one run, as ratios."""
+"""What docs/benchmarks.md tells: side by side, in one run, as ratios."""

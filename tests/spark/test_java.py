@@ -1,0 +1,217 @@
+"""The Java classes by themselves: in a bare JVM, without a Spark session."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import random
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pyspark
+import pytest
+from pyspark.java_gateway import launch_gateway
+
+import lakesieve
+from lakesieve.deletes import plan
+from lakesieve.spark.rule import installed
+from lakesieve.spark.session import local
+from lakesieve.tables import delta, hudi, iceberg, janino, parquet
+from lakesieve.tables.janino import JavaSources
+from lakesieve.tables.spark_versions import SPARK_VERSIONS, spark_version_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+VERSION = spark_version_of(pyspark.__version__)
+FORMATS = sorted({*VERSION.packages, *VERSION.builtin})
+ROOT = Path(lakesieve.__file__).parent
+SECRET = bytes(range(32))
+TREES = 60
+# the last class of each list that is tested here
+KEEP_SET = JavaSources(*installed._BASE[: installed._BASE.index("spark/rule/KeepSet") + 1])
+IDENTITIES = JavaSources("spark/rule/IdentitySet")
+ORDINALS = JavaSources(*installed._RULE[: installed._RULE.index("spark/rule/FileOrdinals") + 1])
+PATHS = JavaSources("tables/PathSet")
+
+
+@pytest.fixture(scope="module")
+def jvm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """What the sources need of a session, before a JVM with the jars of all formats."""
+    settings = local._defaults(str(tmp_path_factory.mktemp("warehouse")), FORMATS, VERSION)
+    conf = SimpleNamespace(getAll=lambda: list(settings.items()))
+    gateway: Any = launch_gateway(conf=conf)  # type: ignore[no-untyped-call]
+    context = SimpleNamespace(applicationId="none", _gateway=gateway)
+    with pytest.MonkeyPatch.context() as patch:
+        # the classes of a session that runs meanwhile stay
+        patch.setattr(janino, "_LOADERS", {})
+        yield SimpleNamespace(_jvm=gateway.jvm, version=pyspark.__version__, sparkContext=context)
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait()
+
+
+def compiled_lists() -> list[JavaSources]:
+    """All lists of sources that this version of Spark compiles."""
+    adapters = {name: sources for name, (_, sources) in installed._ADAPTERS.items()}
+    modules = {"iceberg": iceberg, "delta": delta, "hudi": hudi, "parquet": parquet}
+    lists = [JavaSources(*installed._RULE)]
+    lists += [JavaSources(*adapters[name]) for name in FORMATS]
+    for name in FORMATS:
+        lists += [value for value in vars(modules[name]).values() if isinstance(value, JavaSources)]
+    if "delta" in FORMATS:
+        lists.append(JavaSources(*adapters["delta"], "spark/rule/DeltaListing"))
+    if SPARK_VERSIONS[0] == VERSION:
+        lists.append(JavaSources(*installed._JOINS))
+        lists += [value for value in vars(plan).values() if isinstance(value, JavaSources)]
+    return lists
+
+
+def test_everything_compiles(jvm: Any) -> None:
+    """Each class compiles against the jars of this version; none in the tree is left out."""
+    compiled = set()
+    for sources in compiled_lists():
+        files = [Path(str(file)) for file in sources._files]
+        package = re.search(r"package ([\w.]+);", files[-1].read_text())
+        assert package is not None
+        sources.type(jvm, f"{package[1]}.{files[-1].stem}")
+        compiled |= set(files)
+    left_out = {file.stem for file in set(ROOT.rglob("*.java")) - compiled}
+
+    if SPARK_VERSIONS[0] == VERSION:
+        assert left_out == {"HudiFiles", "HudiScans"}
+    else:
+        assert {"HudiFiles", "HudiScans"} & left_out == set()
+
+
+def digest(path: str) -> bytes:
+    return hashlib.sha256(SECRET + path.encode()).digest()[:16]
+
+
+def catalogue(jvm: Any, paths: list[str]) -> Any:
+    """A ``CatalogueFiles`` of these paths, sent in two parts."""
+    made = KEEP_SET.new(jvm, "lakesieve.CatalogueFiles", len(paths))
+    for some in (paths[:3], paths[3:]):
+        made.add(b"".join(map(digest, some)))
+    return made
+
+
+def array(jvm: Any, items: list[Any]) -> Any:
+    """A Java array of objects of one class."""
+    made = jvm._jvm.java.lang.reflect.Array.newInstance(items[0].getClass(), len(items))
+    for at, item in enumerate(items):
+        made[at] = item
+    return made
+
+
+def draw_tree(drawn: random.Random, catalogues: list[list[list[str]]], depth: int) -> Any:
+    """A tree of answers as JSON, each leaf with the set of the paths that it keeps."""
+    kind = drawn.random()
+    if depth and kind < 0.6:
+        args = [draw_tree(drawn, catalogues, depth - 1) for _ in range(drawn.randrange(4))]
+        return {"op": drawn.choice(("and", "or")), "args": args}
+    if kind < 0.65:
+        return {"op": "none"}
+    index = drawn.randrange(len(catalogues))
+    count = sum(map(len, catalogues[index]))
+    bits = [drawn.random() < 0.5 for _ in range(count)]
+    packed = bytes(
+        sum(bit << at for at, bit in enumerate(bits[start : start + 8]))
+        for start in range(0, count, 8)
+    )
+    return {"index": index, "keep": base64.b64encode(packed).decode(), "bits": bits}
+
+
+def keeps(tree: Any, catalogues: list[list[list[str]]], path: str) -> bool:
+    """What a tree says of a file that some index covers."""
+    if "index" in tree:
+        listed = [name for names in catalogues[tree["index"]] for name in names]
+        places = [at for at, name in enumerate(listed) if name == path]
+        return not places or any(tree["bits"][at] for at in places)
+    if tree["op"] == "none":
+        return False
+    answers = [keeps(arg, catalogues, path) for arg in tree["args"]]
+    return all(answers) if tree["op"] == "and" else any(answers)
+
+
+def test_a_keep_set_answers_as_its_tree(jvm: Any) -> None:
+    """Uncovered files are kept; of others the tree of answers decides, as of its slow twin."""
+    drawn = random.Random("trees")
+    paths = [f"s3://b/ä b%/{number}\u2028.parquet" for number in range(12)]
+    reader = jvm._jvm.com.fasterxml.jackson.databind.ObjectMapper()
+    for _ in range(TREES):
+        catalogues = [
+            [drawn.sample(paths, drawn.randrange(8)) for _ in range(drawn.randrange(1, 3))]
+            for _ in range(drawn.randrange(1, 4))
+        ]
+        tree = {"op": "and", "args": [draw_tree(drawn, catalogues, 2)]}
+        rows = [array(jvm, [catalogue(jvm, one) for one in names]) for names in catalogues]
+        as_map = reader.readValue(json.dumps(tree), jvm._jvm.java.util.HashMap().getClass())
+        made = KEEP_SET.new(jvm, "lakesieve.KeepSet", array(jvm, rows), as_map, SECRET, None)
+        covered = {name for names in catalogues for one in names for name in one}
+
+        assert [made.covers(path) for path in paths] == [path in covered for path in paths]
+        expected = [path not in covered or keeps(tree, catalogues, path) for path in paths]
+        assert [made.keeps(path) for path in paths] == expected, tree
+
+
+def test_a_path_set_is_a_set(jvm: Any) -> None:
+    """It grows, forgets nothing, and equals another of the same paths in any order."""
+    made, same, less = (PATHS.new(jvm, "lakesieve.PathSet") for _ in range(3))
+    paths = [f"file:/t/{number}.parquet" for number in range(100)]
+    for path in paths + paths[:5]:
+        made.add(path)
+    for path in reversed(paths):
+        same.add(path)
+    for path in paths[1:]:
+        less.add(path)
+
+    assert (made.size(), less.size()) == (100, 99)
+    assert all(made.contains(path) for path in paths)
+    assert not made.contains("file:/t/100.parquet")
+    assert not less.contains(paths[0])
+    assert made.equals(same)
+    assert (made.mark(), made.hashCode()) == (same.mark(), same.hashCode())
+    assert not made.equals(less)
+    assert not made.equals("no set")
+
+
+def test_an_identity_set_knows_objects_not_values(jvm: Any) -> None:
+    """Equal objects are two members, and one that is garbage is forgotten."""
+    made = IDENTITIES.new(jvm, "lakesieve.IdentitySet")
+    first, second = jvm._jvm.java.util.ArrayList(), jvm._jvm.java.util.ArrayList()
+    assert first.equals(second)
+
+    assert made.add(first)
+    assert not made.add(first)
+    assert not made.contains(second)
+    assert made.add(second)
+    assert made.contains(first)
+    assert made.contains(second)
+
+
+def test_catalogues_are_bounded_by_bytes(jvm: Any) -> None:
+    """The least recently used go first; those of a request that is under way are not lost to it."""
+    numbered = {
+        f"c{number}": catalogue(jvm, [f"{number}-{at}" for at in range(50)]) for number in range(4)
+    }
+    size = numbered["c0"].bytes()
+    used = jvm._jvm.java.util.HashMap
+
+    def remember(*names: str, limit: int) -> set[str]:
+        of_request = used()
+        for name in names:
+            of_request.put(name, numbered[name])
+        ORDINALS.call(jvm, "remember", of_request, limit)
+        return set(ORDINALS.call(jvm, "known").keySet())
+
+    assert remember("c0", "c1", limit=10 * size) == {"c0", "c1"}
+    assert ORDINALS.call(jvm, "bytes") == 2 * size
+    assert remember("c2", limit=3 * size) == {"c0", "c1", "c2"}
+    before = ORDINALS.call(jvm, "known")
+    assert remember("c3", limit=2 * size) & {"c3"} == {"c3"}
+    assert ORDINALS.call(jvm, "bytes") == 2 * size
+    assert set(before.keySet()) == {"c0", "c1", "c2"}
