@@ -26,7 +26,7 @@ SUITES = {
 
 
 def main() -> int:
-    """Run the suites asked for; exit status 1 when a bound is missed."""
+    """Run the chosen suites; exit status 1 when a bound is missed."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("suites", nargs="*", choices=[[], *SUITES], default=[])
     parser.add_argument("--dir", type=Path, help="where tables are written (default: temporary)")

@@ -86,7 +86,7 @@ def in_turn(
 
 @contextmanager
 def scratch_folder(within: Path | None = None) -> Iterator[Path]:
-    """A folder for gigabytes, which go with it, also when the process is asked to end.
+    """A folder for gigabytes, which go with it, also when the process is terminated.
 
     Args:
         within: Where it is made; the system's place for temporary files by default.

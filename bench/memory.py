@@ -64,9 +64,9 @@ def _heap(spark: SparkSession) -> float:
 
 
 def _status(name: str) -> float:
-    told = re.search(rf"{name}:\s+(\d+) kB", Path("/proc/self/status").read_text())
-    assert told is not None
-    return int(told[1]) / 1024
+    text = re.search(rf"{name}:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    assert text is not None
+    return int(text[1]) / 1024
 
 
 def _forget_peak() -> None:
@@ -98,24 +98,24 @@ def run(
     pa.default_memory_pool().release_unused()
     _forget_peak()
     first = _ask(spark, 0, 1)
-    asked = 1
+    result = 1
     heaps = [_heap(spark)]
     for number in range(refreshes):
         _add(store, paths + REFRESHED * number, REFRESHED)
         share = (queries - 1) * (number + 1) // refreshes
-        _ask(spark, asked, share + 1 - asked)
-        asked = share + 1
+        _ask(spark, result, share + 1 - result)
+        result = share + 1
         if number % 10 == 0:
             heaps.append(_heap(spark))
     peak = _status("VmHWM")
     after = _Held.now(spark)
     start = time.perf_counter()
-    _ask(spark, asked, 50)
+    _ask(spark, result, 50)
     warm = (time.perf_counter() - start) / 50
     python, jvm = after.python - before.python, after.jvm - before.jvm
     details = {
         "paths": f"{paths + refreshes * REFRESHED}",
-        "queries": f"{asked}",
+        "queries": f"{result}",
         "Python": f"{python:.0f} MB",
         "Python at most": f"{peak - before.python:.0f} MB",
         "JVM heap": f"{jvm:.0f} MB",

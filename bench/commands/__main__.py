@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def main() -> int:
-    """Run the formats asked for; exit status 1 when a bound is missed."""
+    """Run the chosen formats; exit status 1 when a bound is missed."""
     formats = spark_version_of(pyspark.__version__).formats
     kinds = [name for name, kind in KINDS.items() if kind.format in formats]
     parser = argparse.ArgumentParser(prog="python -m bench.commands", description=__doc__)
@@ -38,13 +38,13 @@ def main() -> int:
     results: list[Measured] = []
     with scratch_folder() as scratch:
         root = given.dir or scratch
-        asked = given.kinds or [name for name in kinds if KINDS[name].by_default]
+        response = given.kinds or [name for name in kinds if KINDS[name].by_default]
         spark = ls.local_session(
             root / "warehouse",
-            formats=sorted({KINDS[name].format for name in asked}),
+            formats=sorted({KINDS[name].format for name in response}),
             conf={"spark.master": "local[2]", "spark.sql.shuffle.partitions": "8"},
         )
-        for name in asked:
+        for name in response:
             print(f"\n{name}: {facts.rows:,} rows in {facts.files:,} files", file=sys.stderr)
             for result in run(spark, root, KINDS[name], facts, given.limit):
                 print(result, flush=True)

@@ -30,11 +30,11 @@ def main() -> None:
         },
     )
     peaks = Peaks()
-    asked = keys_where(spark, 0, int(rows), int(rows) // int(keys))
+    response = keys_where(spark, 0, int(rows), int(rows) // int(keys))
     start = time.perf_counter()
-    located = ls.open_index(table, "k", spark=spark).locate(asked)
-    told = located.pairs.selectExpr("count(*) AS pairs", "approx_count_distinct(file) AS files")
-    pairs, files = told.first()
+    located = ls.open_index(table, "k", spark=spark).locate(response)
+    result = located.pairs.selectExpr("count(*) AS pairs", "approx_count_distinct(file) AS files")
+    pairs, files = result.first()
     seconds = time.perf_counter() - start
     # every key is in one file
     figures = {"keys": pairs, "pairs": pairs, "files": files, "seconds": seconds}

@@ -23,9 +23,9 @@ def main() -> None:
     table = catalog.register_table("commands.rows", metadata)
     rows = pq.read_table(source).cast(table.schema().as_arrow())
     start = time.perf_counter()
-    told = table.upsert(rows, join_cols=["k"])
+    change = table.upsert(rows, join_cols=["k"])
     seconds = time.perf_counter() - start
-    figures = {"updated": told.rows_updated, "inserted": told.rows_inserted, "seconds": seconds}
+    figures = {"updated": change.rows_updated, "inserted": change.rows_inserted, "seconds": seconds}
     print(json.dumps(figures))
 
 

@@ -95,8 +95,8 @@ class _Suite:
                 seconds = in_turn({way: action}, rounds=1, warm_up=False)[way]
                 if number:
                     taken[way].append(seconds)
-                told = [row.files_read for row in ls.last_pruning(self.spark) if row.files_total]
-                read[way] = max(told, default=0)
+                scans = [row.files_read for row in ls.last_pruning(self.spark) if row.files_total]
+                read[way] = max(scans, default=0)
                 ls.open_index(self.table, "k", spark=self.spark).refresh()
         native, skipping, alone = (sorted(times)[len(times) // 2] for times in taken.values())
         return Measured(
@@ -196,8 +196,8 @@ class _Suite:
         def ask(way: str) -> None:
             self._switch(way)
             answers[way] = self.spark.sql(query).collect()
-            told = [row.files_read for row in ls.last_pruning(self.spark) if row.files_total]
-            read[way] = max(told, default=0)
+            scans = [row.files_read for row in ls.last_pruning(self.spark) if row.files_total]
+            read[way] = max(scans, default=0)
 
         times = in_turn({way: lambda way=way: ask(way) for way in WAYS}, rounds=self.facts.rounds)
         if answers["native"] != answers["skipping"]:
@@ -226,7 +226,7 @@ class _Suite:
 
 
 def _located(root: Path, table: str, kind: Kind, facts: Facts) -> Measured:
-    """Bulk location in a process of its own, whose memory is told."""
+    """Bulk location in a process of its own, whose memory is measured."""
     command = [sys.executable, "-m", "bench.commands.locate", str(root / "warehouse")]
     keys = facts.rows // 4
     location = table if kind.format == "iceberg" else f"{kind.format}:{root}/{kind.format}_rows"
@@ -240,19 +240,19 @@ def _located(root: Path, table: str, kind: Kind, facts: Facts) -> Measured:
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if done.returncode or not lines:
         raise RuntimeError(f"locate failed: {(done.stderr + done.stdout)[-500:]}")
-    told = json.loads(lines[-1])
-    if told["keys"] != keys:
-        raise AssertionError(f"{told['keys']} of {keys} keys were located")
+    document = json.loads(lines[-1])
+    if document["keys"] != keys:
+        raise AssertionError(f"{document['keys']} of {keys} keys were located")
     return Measured(
         name=f"locate of {keys:,} keys, peak memory of JVM and Python workers",
-        value=(told["jvm"] + told["python"]) / GIGABYTE,
+        value=(document["jvm"] + document["python"]) / GIGABYTE,
         unit="GiB",
         at_most=2,
         details={
-            "time": f"{told['seconds']:.1f} s",
-            "pairs": told["pairs"],
-            "JVM": f"{told['jvm'] >> 20} MiB",
-            "Python": f"{told['python'] >> 20} MiB",
+            "time": f"{document['seconds']:.1f} s",
+            "pairs": document["pairs"],
+            "JVM": f"{document['jvm'] >> 20} MiB",
+            "Python": f"{document['python'] >> 20} MiB",
         },
     )
 

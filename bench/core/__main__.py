@@ -29,7 +29,7 @@ SLOW = {"Lance BTREE"}
 
 
 def main() -> int:
-    """Run the layouts asked for; exit status 1 when a bound is missed."""
+    """Run the chosen layouts; exit status 1 when a bound is missed."""
     parser = argparse.ArgumentParser(prog="python -m bench.core", description=__doc__)
     known = f"one of {', '.join(map(repr, LAYOUTS))} (default: all)".replace("%", "%%")
     choices = [[], *LAYOUTS]  # argparse looks up the default, too
@@ -56,10 +56,10 @@ def main() -> int:
             rows[name] = probes.rows
             found = list(_of_layout(layout, probes, scratch))
             print(f"\n{name}\n{_table(found, probes.rows)}")
-            told = list(bounds_of(found, probes, layout.unit_count))
-            print("\n".join(map(str, told)), flush=True)
+            result = list(bounds_of(found, probes, layout.unit_count))
+            print("\n".join(map(str, result)), flush=True)
             figures += found
-            bounds += told
+            bounds += result
         if arguments.stream:
             bounds.append(stream_bound(int(arguments.stream)))
             print(f"\n{bounds[-1]}")

@@ -161,7 +161,7 @@ def stream_bound(pairs: int) -> Measured:
     )
 
 
-def _stream(pairs: int, told: Connection) -> None:
+def _stream(pairs: int, connection: Connection) -> None:
     chunk = 1_000_000
     random = np.random.default_rng(0)
     builder = BlockBuilder(max_pairs=2_000_000)
@@ -177,4 +177,4 @@ def _stream(pairs: int, told: Connection) -> None:
     seconds = time.perf_counter() - start
     lines = Path("/proc/self/status").read_text().splitlines()
     peak = next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
-    told.send((peak, seconds, size))
+    connection.send((peak, seconds, size))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Figures", "Probes", "measured", "probes_of"]
 
 WIDTHS = (10, 1_000, 100_000)
-"""Widths of the ranges asked for, in distinct keys."""
+"""Widths of the ranges looked up, in distinct keys."""
 PROBES = 400
 RANGES = 40
 ABSENT = 20_000
@@ -36,7 +36,7 @@ ROUNDS, IN_A_ROW, PAUSE = 60, 4, 0.2
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Probes:
-    """What is asked of every peer, and the right answers.
+    """The look-ups of every peer, and the right answers.
 
     Args:
         rows: Rows of the layout.
@@ -89,7 +89,7 @@ class Figures:
 
 
 def probes_of(layout: Layout, random: np.random.Generator) -> Probes:
-    """Draw what is asked, and find the right answers by plain sorting."""
+    """Draw the look-ups, and find the right answers by plain sorting."""
     encoded = layout.keys.dictionary_encode()
     order = pc.sort_indices(encoded.dictionary).to_numpy()
     rank = np.empty(len(order), np.int64)
@@ -136,11 +136,11 @@ def measured(
 
     process = context.Process(target=run)
     process.start()
-    told = ours.recv()
+    result = ours.recv()
     process.join()
-    if isinstance(told, BaseException):
-        raise told
-    figures: Figures = told
+    if isinstance(result, BaseException):
+        raise result
+    figures: Figures = result
     return figures
 
 

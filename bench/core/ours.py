@@ -67,7 +67,7 @@ class Lakesieve:
 
     @classmethod
     def build(cls, layout: Layout, scratch: Path, budget: int | None = None) -> Self:
-        """Index the keys as they lie in the files, in at most so many bytes if that is told."""
+        """Index the keys as they lie in the files, in at most so many bytes if that is given."""
         keys = layout.keys if layout.keys.type == pa.int64() else layout.keys.cast(pa.binary())
         built: list[Blocks] = []
 
@@ -128,9 +128,9 @@ class Lakesieve:
 
     def points(self, keys: pa.Array) -> tuple[np.ndarray, np.ndarray]:
         """The files to read for each key."""
-        asked = keys if keys.type == pa.int64() else keys.cast(pa.binary())
-        order = pa.compute.sort_indices(asked).to_numpy()
-        found = self.reader.points(asked.take(pa.array(order)))
+        result = keys if keys.type == pa.int64() else keys.cast(pa.binary())
+        order = pa.compute.sort_indices(result).to_numpy()
+        found = self.reader.points(result.take(pa.array(order)))
         which, ordinals = next(iter(found.values())) if found else (np.zeros(0, np.int64),) * 2
         rows = order[which]
         by_row = np.argsort(rows, kind="stable")

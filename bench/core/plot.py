@@ -85,9 +85,9 @@ def _panel(layout: str, figures: Sequence[Figures], rows: int) -> list[str]:
         parts.append(f'<text x="{LEFT - 4}" y="{y + 3}" text-anchor="end">{name}</text>')
     for figure in reversed(figures):  # ours on top
         x, y = across(8 * figure.size / rows), up(figure.point_files - figure.point_best)
-        told = f"{figure.peer}: {8 * figure.size / rows:.2f} bits a row"
+        text = f"{figure.peer}: {8 * figure.size / rows:.2f} bits a row"
         parts.append(
             f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="{COLOURS[figure.peer]}" '
-            f'fill-opacity="0.85"><title>{html.escape(told)}</title></circle>'
+            f'fill-opacity="0.85"><title>{html.escape(text)}</title></circle>'
         )
     return parts

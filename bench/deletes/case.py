@@ -133,8 +133,8 @@ def _schema(case: Case, columns: int) -> pa.Schema:
 
 def _data(case: Case, numbers: np.ndarray, part: int) -> pa.Table:
     values = pa.array(numbers.astype(np.int64))
-    told = pc.binary_join_element_wise("row", values.cast(pa.string()), " ")
+    result = pc.binary_join_element_wise("row", values.cast(pa.string()), " ")
     parts = pa.array(np.full(len(numbers), part, np.int32))
     return pa.Table.from_arrays(
-        [_keys(case, numbers), parts, values, told], schema=_schema(case, 4)
+        [_keys(case, numbers), parts, values, result], schema=_schema(case, 4)
     )

@@ -48,9 +48,9 @@ def run(spark: SparkSession, root: Path, *, full: bool = False) -> Iterator[Meas
     if full:
         for case, heap in itertools.product(FULL, HEAPS):
             for way in ("stock", "read", "enabled", "convert", "after"):
-                told = _once(spark, root, case, heap, way)
-                yield _figure(case, heap, way, told)
-                if way == "convert" and "failed" in told:
+                measured = _once(spark, root, case, heap, way)
+                yield _figure(case, heap, way, measured)
+                if way == "convert" and "failed" in measured:
                     break
     yield from _small(spark, root)
     yield from _large(spark, root)
@@ -59,32 +59,34 @@ def run(spark: SparkSession, root: Path, *, full: bool = False) -> Iterator[Meas
 
 
 def _small(spark: SparkSession, root: Path) -> Iterator[Measured]:
-    told = {
+    measured = {
         way: _once(spark, root, SMALL, "6g", way)
         for way in ("stock", "read", "enabled", "convert", "after")
     }
-    for way, result in told.items():
+    for way, result in measured.items():
         yield _figure(SMALL, "6g", way, result)
-    answers = {(told[way].get("n"), told[way].get("v")) for way in told if way != "convert"}
+    answers = {
+        (measured[way].get("n"), measured[way].get("v")) for way in measured if way != "convert"
+    }
     if len(answers) != 1:
-        raise AssertionError(f"the answers differ: {told}")
-    before, after = told["stock"], told["after"]
+        raise AssertionError(f"the answers differ: {measured}")
+    before, after = measured["stock"], measured["after"]
     yield _ratio("stock reader before and after conversion, time", before, after, "seconds", 5)
     yield _ratio("stock reader before and after conversion, memory", before, after, "jvm", 3)
 
 
 def _large(spark: SparkSession, root: Path) -> Iterator[Measured]:
     """What fails in a small heap, and how the others grow."""
-    told = {
+    measured = {
         (case, way): _once(spark, root, case, "1g", way)
         for case in (SMALL, LARGE)
         for way in ("read", "convert")
     }
     stock = _once(spark, root, LARGE, "1g", "stock")
     yield _figure(LARGE, "1g", "stock", stock)
-    for (case, way), result in told.items():
+    for (case, way), result in measured.items():
         yield _figure(case, "1g", way, result)
-    finished = all("seconds" in told[LARGE, way] for way in ("read", "convert"))
+    finished = all("seconds" in measured[LARGE, way] for way in ("read", "convert"))
     yield Measured(
         name="20 M delete records at 1 GB of heap: read and convert finish",
         value=float(finished),
@@ -93,8 +95,8 @@ def _large(spark: SparkSession, root: Path) -> Iterator[Measured]:
         details={"stock": "finishes" if "seconds" in stock else "fails"},
     )
     for way in ("read", "convert"):
-        if "seconds" in told[LARGE, way]:
-            slower = told[LARGE, way]["seconds"] / told[SMALL, way]["seconds"]
+        if "seconds" in measured[LARGE, way]:
+            slower = measured[LARGE, way]["seconds"] / measured[SMALL, way]["seconds"]
             yield Measured(
                 name=f"{way}: time for 4 times the delete records",
                 value=slower,
@@ -105,15 +107,15 @@ def _large(spark: SparkSession, root: Path) -> Iterator[Measured]:
 
 def _few_files(spark: SparkSession, root: Path, case: Case) -> Iterator[Measured]:
     again = ("convert again", "convert with index again")
-    told = {
+    measured = {
         way: _once(spark, root, case, "2g", way)
         for way in ("convert", again[0], "index", "convert with index", again[1])
     }
-    told |= {way: _once(spark, root, case, "2g", way) for way in ("after", "after index")}
-    for way, result in told.items():
+    measured |= {way: _once(spark, root, case, "2g", way) for way in ("after", "after index")}
+    for way, result in measured.items():
         yield _figure(case, "2g", way, result)
-    if told["after"]["v"] != told["after index"]["v"]:
-        raise AssertionError(f"the answers differ: {told}")
+    if measured["after"]["v"] != measured["after index"]["v"]:
+        raise AssertionError(f"the answers differ: {measured}")
     touched = replace(
         case,
         rows=round(case.rows * case.touched),
@@ -125,10 +127,10 @@ def _few_files(spark: SparkSession, root: Path, case: Case) -> Iterator[Measured
     size = f"{case.rows:,} rows, 2 % of the files"
     for without, guided, bound in (("convert", "convert with index", None), (*again, 5)):
         name = f"{without} without and with index, {size}"
-        yield _ratio(name, told[without], told[guided], "seconds", bound)
+        yield _ratio(name, measured[without], measured[guided], "seconds", bound)
     # an index can bring no more
     name = f"{again[0]}, against a table of just those files, {size}"
-    yield _ratio(name, told[again[0]], alone, "seconds", None)
+    yield _ratio(name, measured[again[0]], alone, "seconds", None)
 
 
 def _once(spark: SparkSession, root: Path, case: Case, heap: str, way: str) -> dict[str, Any]:
@@ -148,22 +150,22 @@ def _once(spark: SparkSession, root: Path, case: Case, heap: str, way: str) -> d
         return {"failed": f"not done after {_PATIENCE:g} s"}
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if done.returncode or not lines:
-        told = done.stderr + done.stdout
-        return {"failed": "out of memory" if "OutOfMemory" in told else told.strip()[-300:]}
+        text = done.stderr + done.stdout
+        return {"failed": "out of memory" if "OutOfMemory" in text else text.strip()[-300:]}
     result: dict[str, Any] = json.loads(lines[-1])
     return result
 
 
-def _figure(case: Case, heap: str, way: str, told: dict[str, Any]) -> Measured:
+def _figure(case: Case, heap: str, way: str, figures: dict[str, Any]) -> Measured:
     name = case.table.removeprefix("lake.deletes.t_")
     details = {
         key: f"{value / (1 << 20):.0f} MB" if key in {"jvm", "python", "bytes"} else value
-        for key, value in told.items()
+        for key, value in figures.items()
         if key != "seconds"
     }
     return Measured(
         name=f"{name}, heap {heap}: {way}",
-        value=told.get("seconds", float("nan")),
+        value=figures.get("seconds", float("nan")),
         unit="s",
         details=details,
     )

@@ -86,14 +86,16 @@ def measure(spark: SparkSession, way: str, table: str) -> dict[str, Any]:
         spark.sql(f"ALTER TABLE {table} CREATE OR REPLACE BRANCH {BRANCHES[way]}")
     start = time.perf_counter()
     if way == "index":
-        told: dict[str, Any] = {"bytes": ls.create_index(table, ["k"], spark=spark).info().bytes}
+        expected: dict[str, Any] = {
+            "bytes": ls.create_index(table, ["k"], spark=spark).info().bytes
+        }
     elif way in BRANCHES:
         done = ls.deletes.convert(table, spark=spark, branch=BRANCHES[way])
-        told = {"positions": done.positions, "scanned": done.scanned_files}
+        expected = {"positions": done.positions, "scanned": done.scanned_files}
     else:
         (row,) = rows_of(spark, way, table).selectExpr(*_ASK).collect()
-        told = {"n": row.n, "v": row.v}
-    return {"seconds": time.perf_counter() - start, **told}
+        expected = {"n": row.n, "v": row.v}
+    return {"seconds": time.perf_counter() - start, **expected}
 
 
 def main() -> None:
@@ -107,8 +109,8 @@ def main() -> None:
     }
     spark = ls.local_session(warehouse, conf=conf)
     peaks = Peaks()
-    told = measure(spark, way, table)
-    print(json.dumps({**told, "jvm": peaks.jvm, "python": peaks.python}))
+    measured = measure(spark, way, table)
+    print(json.dumps({**measured, "jvm": peaks.jvm, "python": peaks.python}))
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ def jobs_of(lines: Sequence[str], formats: Sequence[str]) -> Iterator[tuple[Path
 
 
 def main() -> int:
-    """Run what is asked for, one process after the other; exit status 1 when a bound is missed."""
+    """Run what was chosen, one process after the other; exit status 1 when a bound is missed."""
     parser = argparse.ArgumentParser(prog="python -m bench.formats", description=__doc__)
     parser.add_argument("--formats", nargs="+", choices=FORMATS, default=FORMATS)
     parser.add_argument(
@@ -56,13 +56,13 @@ def main() -> int:
         for python, name in jobs_of(arguments.lines, arguments.formats):
             print(f"\n{name}, {python.parts[-3]}", file=sys.stderr)
             folder = scratch / name
-            told = _run(python, name, folder, int(arguments.rows), arguments.files)
+            result = _run(python, name, folder, int(arguments.rows), arguments.files)
             # room for the next one
             shutil.rmtree(folder)
-            print("\n" + table_of(told), flush=True)
-            held = list(bounds_of(told))
+            print("\n" + table_of(result), flush=True)
+            held = list(bounds_of(result))
             print("\n".join(map(str, held)), flush=True)
-            figures.append(told)
+            figures.append(result)
             bounds += held
     return finish(bounds, arguments.json, figures=figures)
 
@@ -70,8 +70,8 @@ def main() -> int:
 def _run(python: Path, name: str, folder: Path, rows: int, files: int) -> dict[str, Any]:
     command = [str(python), "-m", "bench.formats.work", name, str(folder), str(rows), str(files)]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
-    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return told
+    document: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return document
 
 
 if __name__ == "__main__":

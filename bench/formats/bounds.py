@@ -16,19 +16,19 @@ MANY_FILES = 1000
 _HEAD = ("", "built", "bytes", *(f"{kind}{what}" for kind in KINDS for what in ("", " files")))
 
 
-def bounds_of(told: Mapping[str, Any]) -> Iterator[Measured]:
+def bounds_of(figures: Mapping[str, Any]) -> Iterator[Measured]:
     """The bounds of one format on one line of Spark.
 
     Args:
-        told: What ``bench.formats.work`` printed.
+        figures: What ``bench.formats.work`` printed.
     """
-    ways = {way["way"]: way for way in told["ways"]}
-    name = f"{told['format']}, Spark {told['spark']}"
+    ways = {way["way"]: way for way in figures["ways"]}
+    name = f"{figures['format']}, Spark {figures['spark']}"
     off, ours = ways["off"], ways["lakesieve"]
     # with few files there is little to skip
-    at_least = 10 if told["files"] >= MANY_FILES else None
+    at_least = 10 if figures["files"] >= MANY_FILES else None
     yield _ratio(f"{name}: point query without skipping over with", off, ours, at_least=at_least)
-    if told["format"] == "hudi":
+    if figures["format"] == "hudi":
         record = ways["record-level index"]
         yield _ratio(f"{name}: point query over record-level index", ours, record, at_most=1.2)
         yield Measured(
@@ -45,7 +45,7 @@ def bounds_of(told: Mapping[str, Any]) -> Iterator[Measured]:
             at_most=1.0,
             details={other: way["then"] for other, way in ways.items()},
         )
-    if told["format"] == "delta":
+    if figures["format"] == "delta":
         for order in ("Z-order (k, s)", "Z-order (k)"):
             for kind in (kind for kind in KINDS if kind in ways[order]["seconds"]):
                 most = 1.0 if kind == "point" else None
@@ -69,11 +69,11 @@ def _ratio(
     )
 
 
-def table_of(told: Mapping[str, Any]) -> str:
+def table_of(figures: Mapping[str, Any]) -> str:
     """All ways of one format on one line of Spark, for a person."""
-    travels = "then" in told["ways"][0]
+    travels = "then" in figures["ways"][0]
     lines = [(*_HEAD, *(("then files", "now files") if travels else ()))]
-    for way in told["ways"]:
+    for way in figures["ways"]:
         # lakesieve has an index a column
         made = [fact for fact in (way, way.get("second", {})) if "built" in fact]
         cells = [
@@ -88,8 +88,8 @@ def table_of(told: Mapping[str, Any]) -> str:
         lines.append((*cells, *((str(way["then"]), str(way["now"])) if travels else ())))
     widths = [max(len(line[at]) for line in lines) for at in range(len(lines[0]))]
     head = (
-        f"{told['format']}, Spark {told['spark']}: {told['rows']:,} rows in {told['files']:,} "
-        f"files, written in {told['written']:.0f} s"
+        f"{figures['format']}, Spark {figures['spark']}: {figures['rows']:,} rows "
+        f"in {figures['files']:,} files, written in {figures['written']:.0f} s"
     )
     rows = (
         "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True))

@@ -1,4 +1,4 @@
-"""The table that every format holds, and the questions that are asked of it."""
+"""The table that every format holds, and the questions about it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Case:
 
 
 def questions(spark: SparkSession, case: Case, count: int) -> dict[str, Sequence[str]]:
-    """Conditions of each kind, on values that are there: each is asked once of each way.
+    """Conditions of each kind, on values that are there: each way answers each once.
 
     Args:
         spark: The session.
@@ -58,8 +58,8 @@ def questions(spark: SparkSession, case: Case, count: int) -> dict[str, Sequence
     """
     ids = [(2 * i + 1) * case.rows // (2 * count) for i in range(count)]
     values = max(1, case.rows // _SAME)
-    asked = spark.createDataFrame([(i,) for i in ids], "id BIGINT")
-    found = asked.selectExpr("xxhash64(id) AS k", f"xxhash64(id % {values}, 7) AS s").collect()
+    result = spark.createDataFrame([(i,) for i in ids], "id BIGINT")
+    found = result.selectExpr("xxhash64(id) AS k", f"xxhash64(id % {values}, 7) AS s").collect()
     width = _IN_RANGE * 2**64 // case.rows
     return {
         "point": [f"k = {row.k}" for row in found],

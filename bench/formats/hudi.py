@@ -139,8 +139,8 @@ class Hudi:
             entry = f"spark_catalog.default.{target.name}"
             self._spark.sql(f"CREATE TABLE {entry} USING hudi LOCATION '{target}'")
             if command:
-                told = command.format(f"default.{target.name}")
-                seconds = seconds_of(partial(_run, self._spark, told))
+                result = command.format(f"default.{target.name}")
+                seconds = seconds_of(partial(_run, self._spark, result))
             else:
                 # the next commit makes what the options ask for
                 nothing = case.more(self._spark).limit(0)

@@ -78,8 +78,8 @@ class Iceberg:
             "min-file-size-bytes": target // 2,
             "max-file-size-bytes": 2 * target,
         }
-        told = ", ".join(f"'{key}', '{value}'" for key, value in options.items())
+        text = ", ".join(f"'{key}', '{value}'" for key, value in options.items())
         self._spark.sql(
             f"CALL lake.system.rewrite_data_files(table => '{self.name.partition('.')[2]}', "
-            f"strategy => 'sort', sort_order => '{order}', options => map({told}))"
+            f"strategy => 'sort', sort_order => '{order}', options => map({text}))"
         ).collect()

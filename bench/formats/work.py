@@ -50,7 +50,7 @@ class Way:
         name: What it is called.
         table: The table.
         skips: Whether lakesieve is on.
-        kinds: Kinds of questions that it is asked.
+        kinds: Kinds of questions that it answers.
         facts: What it took to make it.
     """
 
@@ -69,7 +69,7 @@ class Way:
         self.table = table
         self.skips = skips
         self.kinds = kinds
-        self.told: dict[str, Any] = {"way": name, "seconds": {}, "files": {}} | (facts or {})
+        self.figures: dict[str, Any] = {"way": name, "seconds": {}, "files": {}} | (facts or {})
 
     def _switch(self) -> None:
         rule = installed_rule(self._spark)
@@ -118,7 +118,7 @@ def measure(spark: SparkSession, table: FormatTable, case: Case, rounds: int) ->
     """
     written = seconds_of(lambda: table.create(case))
     _say(f"written in {written:.0f} s")
-    asked = questions(spark, case, rounds + 1)
+    response = questions(spark, case, rounds + 1)
     ways = [Way(spark, "off", table), _ours(spark, table)]
     for peer in table.peers(case):
         _say(f"{peer.name}: made in {peer.seconds:.1f} s, {peer.size:,} bytes")
@@ -127,13 +127,13 @@ def measure(spark: SparkSession, table: FormatTable, case: Case, rounds: int) ->
     asking = {kind: [way for way in ways if kind in way.kinds] for kind in KINDS}
     # all of them before the first is timed, which would pay for what Java has not compiled
     for kind, some in asking.items():
-        _check(kind, some, asked[kind])
+        _check(kind, some, response[kind])
     for kind, some in asking.items():
-        _time(kind, some, asked[kind], rounds)
+        _time(kind, some, response[kind], rounds)
     if table.version() is not None:
-        _travel(spark, ways, case, asked)
-    told = [way.told for way in ways]
-    return {"written": written, "rows": case.rows, "files": case.files, "ways": told}
+        _travel(spark, ways, case, response)
+    result = [way.figures for way in ways]
+    return {"written": written, "rows": case.rows, "files": case.files, "ways": result}
 
 
 def _ours(spark: SparkSession, table: FormatTable) -> Way:
@@ -153,17 +153,17 @@ def _check(kind: str, ways: list[Way], conditions: Sequence[str]) -> None:
 
 
 def _time(kind: str, ways: list[Way], conditions: Sequence[str], rounds: int) -> None:
-    asked = {way.name: partial(way.run, cycle(conditions)) for way in ways}
-    for name, seconds in in_turn(asked, rounds=rounds).items():
+    expected = {way.name: partial(way.run, cycle(conditions)) for way in ways}
+    for name, seconds in in_turn(expected, rounds=rounds).items():
         way = next(way for way in ways if way.name == name)
-        way.told["seconds"][kind] = seconds
-        files = way.told["files"][kind] = sum(way.told["files"][kind]) / len(conditions)
+        way.figures["seconds"][kind] = seconds
+        files = way.figures["files"][kind] = sum(way.figures["files"][kind]) / len(conditions)
         _say(f"{kind}, {name}: {1e3 * seconds:.0f} ms, {files:.1f} files")
 
 
 def _count(way: Way, kind: str, where: str) -> list[str]:
     rows, files = way.ask(where)
-    way.told["files"].setdefault(kind, []).append(files)
+    way.figures["files"].setdefault(kind, []).append(files)
     return rows
 
 
@@ -174,11 +174,11 @@ def _agree(answers: dict[str, list[str]], where: str) -> None:
         raise AssertionError(f"{where}: {', '.join(different)} do not agree with the first")
 
 
-def _travel(spark: SparkSession, ways: list[Way], case: Case, asked: dict[str, Any]) -> None:
-    """Add rows, delete the one that is asked for, and ask as of before and now."""
+def _travel(spark: SparkSession, ways: list[Way], case: Case, options: dict[str, Any]) -> None:
+    """Add rows, delete the requested one, and query as of before and now."""
     tables = {id(way.table): way.table for way in ways}
     versions = {key: str(table.version()) for key, table in tables.items()}
-    where = asked["point"][0]
+    where = options["point"][0]
     for number, table in enumerate(tables.values()):
         table.append(case.more(spark))
         table.delete(where)
@@ -187,9 +187,9 @@ def _travel(spark: SparkSession, ways: list[Way], case: Case, asked: dict[str, A
         answers = {}
         for way in ways:
             version = versions[id(way.table)] if at == "then" else None
-            condition = asked["second"][0] if way.kinds == ("second",) else where
+            condition = options["second"][0] if way.kinds == ("second",) else where
             answers[way.name, condition], files = way.ask(condition, version)
-            way.told[at] = files
+            way.figures[at] = files
             _say(f"{at}, {way.name}: {files} files")
         for condition in {condition for _, condition in answers}:
             some = {name: rows for (name, c), rows in answers.items() if c == condition}
@@ -216,8 +216,8 @@ def main() -> None:
     formats = ["iceberg"] if name == "iceberg" else [name]
     spark = ls.local_session(root / "warehouse", formats=formats, conf=conf)
     case = Case(rows=int(rows), files=int(files))
-    told = measure(spark, TABLES[name](spark, root), case, ROUNDS)
-    print(json.dumps({"format": name, "spark": spark.version} | told))
+    measured = measure(spark, TABLES[name](spark, root), case, ROUNDS)
+    print(json.dumps({"format": name, "spark": spark.version} | measured))
     spark.stop()
 
 

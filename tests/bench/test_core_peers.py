@@ -90,7 +90,7 @@ def test_layouts_are_the_same_each_time(
 
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_peers_miss_no_file(name: str, layout_of: Callable[[str], Layout], tmp_path: Path) -> None:
-    """Points and ranges take every file that holds a key asked for."""
+    """Points and ranges take every file that holds a requested key."""
     layout = layout_of(name)
     for peer_name, peer in PEERS.items():
         if peer.supports(layout):

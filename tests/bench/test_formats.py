@@ -21,12 +21,12 @@ def way(name: str, milliseconds: float, **more: Any) -> dict[str, Any]:
 
 
 def figures(table_format: str, *ways: dict[str, Any], files: int = 1000) -> dict[str, Any]:
-    told = {"format": table_format, "spark": "3.5.9", "rows": 10**6, "files": files}
-    return told | {"written": 10.0, "ways": list(ways)}
+    expected = {"format": table_format, "spark": "3.5.9", "rows": 10**6, "files": files}
+    return expected | {"written": 10.0, "ways": list(ways)}
 
 
-def missed(told: dict[str, Any]) -> list[str]:
-    return [bound.name.partition(": ")[2] for bound in bounds_of(told) if not bound.holds]
+def missed(figures: dict[str, Any]) -> list[str]:
+    return [bound.name.partition(": ")[2] for bound in bounds_of(figures) if not bound.holds]
 
 
 def test_hudi_runs_on_the_older_line_alone() -> None:
@@ -57,7 +57,7 @@ def test_bounds_hold() -> None:
     ids=["speed", "bytes", "time travel"],
 )
 def test_missed_bounds_are_told(changed: dict[str, Any], name: str) -> None:
-    """Each figure beyond its bound is told, and no other."""
+    """Each figure beyond its bound is reported, and no other."""
     ours = way("lakesieve", 100, bytes=10) | changed
     record = way("record-level index", 90, bytes=100)
 
@@ -67,23 +67,23 @@ def test_missed_bounds_are_told(changed: dict[str, Any], name: str) -> None:
 def test_each_order_is_a_bound() -> None:
     """A point query is to be faster than on a table in any order, that of the key among them."""
     orders = way("Z-order (k, s)", 101), way("Z-order (k)", 99)
-    told = figures("delta", way("off", 1000), way("lakesieve", 100, bytes=10), *orders)
+    result = figures("delta", way("off", 1000), way("lakesieve", 100, bytes=10), *orders)
 
-    assert missed(told) == ["point over Z-order (k)"]
+    assert missed(result) == ["point over Z-order (k)"]
 
 
 def test_few_files_have_no_bound_of_speed() -> None:
     """The speed-up is held to a bound only where there are many files to skip."""
-    told = figures("parquet", way("off", 100), way("lakesieve", 100, bytes=1), files=999)
+    result = figures("parquet", way("off", 100), way("lakesieve", 100, bytes=1), files=999)
 
-    assert missed(told) == []
+    assert missed(result) == []
 
 
 def test_table_tells_every_way() -> None:
-    """A way has a line; what it was not asked is left empty."""
-    told = figures("parquet", way("off", 1000), way("lakesieve", 50, bytes=1234, built=2.0))
-    told["ways"][1] |= {"seconds": {"point": 0.05}, "files": {"point": 1.5}}
-    lines = table_of(told).splitlines()
+    """A way has a line; what was not measured is left empty."""
+    result = figures("parquet", way("off", 1000), way("lakesieve", 50, bytes=1234, built=2.0))
+    result["ways"][1] |= {"seconds": {"point": 0.05}, "files": {"point": 1.5}}
+    lines = table_of(result).splitlines()
 
     assert len(lines) == 4
     assert lines[3].split() == ["lakesieve", "2.0", "s", "1,234", "50", "ms", "1.5", "1", "2"]

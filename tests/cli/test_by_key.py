@@ -41,18 +41,18 @@ def test_options_are_handed_on(lakesieve: Callable[..., Result], api: FakeApi, n
 
 def test_a_delete_is_told_in_words(lakesieve: Callable[..., Result]) -> None:
     """Rows, files and the new version, and nothing about rows that it could not touch."""
-    told = " ".join(lakesieve("delete", TABLE, "--keys", "k.csv", "--on", "id").stdout.split())
-    assert "given 100 keys by id deleted 60 rows searched 3 data files files 2 written" in told
-    assert "version 78" in told
-    assert "inserted" not in told
+    done = " ".join(lakesieve("delete", TABLE, "--keys", "k.csv", "--on", "id").stdout.split())
+    assert "given 100 keys by id deleted 60 rows searched 3 data files files 2 written" in done
+    assert "version 78" in done
+    assert "inserted" not in done
 
 
 def test_a_dry_run_tells_rows_and_files(lakesieve: Callable[..., Result]) -> None:
     """What would be touched, and no version."""
     done = lakesieve("upsert", TABLE, "--rows", "k.csv", "--on", "id", "--dry-run")
-    told = " ".join(done.stdout.split())
-    assert "would be inserted 40 rows would be updated 60 rows in 3 data files" in told
-    assert "version" not in told
+    text = " ".join(done.stdout.split())
+    assert "would be inserted 40 rows would be updated 60 rows in 3 data files" in text
+    assert "version" not in text
 
 
 def test_a_failed_refresh_is_said_aloud(lakesieve: Callable[..., Result], api: FakeApi) -> None:
@@ -61,8 +61,8 @@ def test_a_failed_refresh_is_said_aloud(lakesieve: Callable[..., Result], api: F
     done = lakesieve("delete", TABLE, "--keys", "k.parquet", "--on", "id", "--json")
     assert done.exit_code == 0
     assert "not refreshed: refresh-failed: id: the disk is full" in done.stderr
-    told = json.loads(done.stdout)
-    assert told["reasons"] == [{"code": "refresh-failed", "detail": "id: the disk is full"}]
+    document = json.loads(done.stdout)
+    assert document["reasons"] == [{"code": "refresh-failed", "detail": "id: the disk is full"}]
 
 
 @pytest.mark.parametrize("txn", ["app", ":7", "app:seven"])
@@ -75,9 +75,9 @@ def test_transactions_have_a_number(lakesieve: Callable[..., Result], txn: str) 
 
 def test_status_suggests_upkeep_above_the_threshold(lakesieve: Callable[..., Result]) -> None:
     """The share and the command to run, as text and as JSON; below the threshold no command."""
-    told = " ".join(lakesieve("status", TABLE).stdout.split())
-    assert "with row-level deletes 12 of 40 data files, 30 % suggested OPTIMIZE lake.db.t" in told
-    told = " ".join(lakesieve("status", TABLE, "--threshold", "0.5").stdout.split())
-    assert "upkeep not due (suggested above 50 %)" in told
+    done = " ".join(lakesieve("status", TABLE).stdout.split())
+    assert "with row-level deletes 12 of 40 data files, 30 % suggested OPTIMIZE lake.db.t" in done
+    done = " ".join(lakesieve("status", TABLE, "--threshold", "0.5").stdout.split())
+    assert "upkeep not due (suggested above 50 %)" in done
     document = json.loads(lakesieve("status", TABLE, "--json").stdout)
     assert (document["share"], document["suggestions"]) == (0.3, ["OPTIMIZE lake.db.t"])

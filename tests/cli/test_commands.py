@@ -198,7 +198,7 @@ def test_debug_shows_the_traceback(lakesieve: Callable[..., Result]) -> None:
 
 
 def test_a_missing_java_is_told(lakesieve: Callable[..., Result], api: FakeApi) -> None:
-    """What the session's start raises on purpose is told as it is."""
+    """What the session's start raises on purpose is shown as it is."""
     api.failure = SetupError("No Java.", kind=ErrorKind.JAVA_MISSING, hint="Install it.")
 
     assert lakesieve("list", TABLE).stderr.endswith("error: No Java. Install it.\n")
@@ -226,7 +226,7 @@ def test_an_unforeseen_failure_is_one_line(lakesieve: Callable[..., Result], api
     ],
 )
 def test_wrong_usage_is_status_2(lakesieve: Callable[..., Result], arguments: tuple[str]) -> None:
-    """Wrong usage is told on stderr with status 2 before Spark is started."""
+    """Wrong usage is reported on stderr with status 2 before Spark is started."""
     done = lakesieve(*arguments)
 
     assert (done.exit_code, done.stdout) == (2, "")
@@ -245,8 +245,12 @@ def test_create_passes_its_settings_on(lakesieve: Callable[..., Result], api: Fa
         *("--absent-hits", "0.5", "--compaction", "auto"),
     )
 
-    told = api.arguments("create_index")
-    assert (told["budget"], told["absent_hits"], told["compaction"]) == ("2 bits", 0.5, "auto")
+    result = api.arguments("create_index")
+    assert (result["budget"], result["absent_hits"], result["compaction"]) == (
+        "2 bits",
+        0.5,
+        "auto",
+    )
 
 
 def test_curve_lists_points(lakesieve: Callable[..., Result], api: FakeApi) -> None:
@@ -263,8 +267,8 @@ def test_refresh_takes_one_index_or_all(lakesieve: Callable[..., Result], api: F
     api.indexes = []
     none = lakesieve("refresh", TABLE)
 
-    told = [told for name, told in api.calls if name == "refresh_indexes"]
-    assert [(each["names"], each["all_refs"], each["dry_run"]) for each in told] == [
+    refreshed = [refreshed for name, refreshed in api.calls if name == "refresh_indexes"]
+    assert [(each["names"], each["all_refs"], each["dry_run"]) for each in refreshed] == [
         (["id"], True, False),
         (None, False, False),
         (None, False, False),
@@ -276,7 +280,7 @@ def test_refresh_takes_one_index_or_all(lakesieve: Callable[..., Result], api: F
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "text"),
     [
         (("compact", TABLE, "id"), "Merged 3 segments, 9.0 kB, of the index id"),
         (("compact", TABLE, "id", "--dry-run"), "Would merge 3 segments"),
@@ -291,13 +295,13 @@ def test_refresh_takes_one_index_or_all(lakesieve: Callable[..., Result], api: F
     ids=lambda given: given if isinstance(given, str) else " ".join(given),
 )
 def test_upkeep_tells_what_it_did(
-    lakesieve: Callable[..., Result], arguments: tuple[str, ...], told: str
+    lakesieve: Callable[..., Result], arguments: tuple[str, ...], text: str
 ) -> None:
     """Each command says what was done, or would be, and has a JSON form."""
     done = lakesieve(*arguments)
 
     assert done.exit_code == 0
-    assert told in " ".join(done.stdout.split())
+    assert text in " ".join(done.stdout.split())
     assert json.loads(lakesieve(*arguments, "--json").stdout)
 
 

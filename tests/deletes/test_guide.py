@@ -39,8 +39,8 @@ def test_holders(
     ]
     types = tuple(KeyType(kind=KINDS[name]) for name in names)
     stage = holders(index.storage, index.snapshot, types, np.array(wanted))
-    (told,) = list(stage(batches))
-    held = np.unpackbits(np.frombuffer(told.column(0)[0].as_py(), np.uint8), count=FILES) == 1
+    (result,) = list(stage(batches))
+    held = np.unpackbits(np.frombuffer(result.column(0)[0].as_py(), np.uint8), count=FILES) == 1
 
     keys = {tuple(row[place] for place in places) for row in deleted}
     found = {(tuple(row[place] for place in places), unit) for row, unit in rows}

@@ -51,7 +51,7 @@ def test_any_positions(positions: set[int]) -> None:
 def test_puffin_footer_finds_the_vectors() -> None:
     """The footer of a Puffin file tells where each data file's vector stands."""
     puffin = PuffinFile()
-    told = [
+    result = [
         puffin.add(name, np.array(rows, np.int64)) for name, rows in (("ä", [3]), ("b", [1, 2]))
     ]
     data = puffin.finish()
@@ -64,6 +64,6 @@ def test_puffin_footer_finds_the_vectors() -> None:
         found = data[blob["offset"] : blob["offset"] + blob["length"]]
         assert blob["properties"] == {"referenced-data-file": name, "cardinality": str(len(rows))}
         assert decoded(found) == rows
-    assert [(b.offset, b.length) for b in told] == [
+    assert [(b.offset, b.length) for b in result] == [
         (b["offset"], b["length"]) for b in footer["blobs"]
     ]

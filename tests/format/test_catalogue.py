@@ -41,7 +41,7 @@ def _catalogue(files: list[str]) -> pa.Table:
         "has_null": [at % 2 == 0 for at in range(count)],
         "has_value": [at % 3 == 0 for at in range(count)],
     }
-    return pa.table({name: list(told) for name, told in columns.items()}, CATALOGUE_SCHEMA)
+    return pa.table({name: list(item) for name, item in columns.items()}, CATALOGUE_SCHEMA)
 
 
 @given(paths)
@@ -66,7 +66,7 @@ def test_any_bit_that_flips_is_refused() -> None:
 
 
 def test_the_catalogue_of_other_files_is_refused() -> None:
-    """A catalogue that is well formed, but not the one asked for, is not taken for it."""
+    """A catalogue that is well formed, but not the one wanted, is not taken for it."""
     data, entry = encode_catalogue(_catalogue(["a", "b"]))
     other, _ = encode_catalogue(_catalogue(["a", "c"]))
 
@@ -110,13 +110,13 @@ def _most_memory() -> Iterator[list[int]]:
     """Tells afterwards how many bytes Arrow had at most."""
     before = pa.default_memory_pool()
     pool = pa.proxy_memory_pool(before)
-    told: list[int] = []
+    log: list[int] = []
     pa.set_memory_pool(pool)
     try:
-        yield told
+        yield log
     finally:
         pa.set_memory_pool(before)
-        told.append(pool.max_memory())
+        log.append(pool.max_memory())
 
 
 def _signed(data: bytes, files: int) -> CatalogueEntry:
@@ -199,19 +199,23 @@ def test_pages_are_found_as_arrow_finds_them(files: list[str], data: st.DataObje
         write_batch_size=1,
     )
     stored = sink.getvalue()
-    told = pq.read_metadata(io.BytesIO(stored))
-    columns = [told.row_group(g).column(c) for g in range(told.num_row_groups) for c in range(5)]
+    result = pq.read_metadata(io.BytesIO(stored))
+    columns = [
+        result.row_group(g).column(c) for g in range(result.num_row_groups) for c in range(5)
+    ]
 
     assert decode_catalogue(stored, _signed(stored, len(files)), ["size"]).num_rows == len(files)
-    claimed = sum(claimed_bytes(stored, told).values())
+    claimed = sum(claimed_bytes(stored, result).values())
     # the footer counts the headers, too
     assert claimed <= sum(one.total_uncompressed_size for one in columns) + len(stored)
     assert claimed >= sum(8 for _ in files)
     harmed = bytearray(stored)
-    for place in data.draw(st.lists(st.integers(4, told.row_group(0).column(4).data_page_offset))):
+    for place in data.draw(
+        st.lists(st.integers(4, result.row_group(0).column(4).data_page_offset))
+    ):
         harmed[place] ^= data.draw(st.integers(1, 255))
     with contextlib.suppress(ValueError):
-        assert claimed_bytes(bytes(harmed), told)
+        assert claimed_bytes(bytes(harmed), result)
 
 
 def test_a_catalogue_of_more_rows_than_told_is_refused() -> None:
@@ -239,9 +243,9 @@ def test_one_list_of_paths_has_one_name(files: list[str], cut: int, kind: pa.Dat
     parts = pa.chunked_array([whole[:cut], whole[cut:]], kind)
     joined = "".join(files).encode()
     ends = np.cumsum([0, *(len(name.encode()) for name in files)]).astype("<i8")
-    told = hashlib.sha256(ends.tobytes() + joined).hexdigest()[:40]
+    result = hashlib.sha256(ends.tobytes() + joined).hexdigest()[:40]
 
-    assert {catalogue_id(one) for one in (whole, padded, parts)} == {told}
+    assert {catalogue_id(one) for one in (whole, padded, parts)} == {result}
 
 
 def test_some_columns_are_read_alone() -> None:

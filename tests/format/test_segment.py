@@ -89,7 +89,7 @@ returning = st.sampled_from([{1}, {1}, {1}, {2}, {2, 7}, {39}, {5, 38, 39}, {30,
 
 @given(st.dictionaries(codes | st.integers(0, 200), returning, min_size=1, max_size=150))
 def test_files_that_come_back_are_read_back(blocks: Sets) -> None:
-    """Sets told by the ones before them survive, between gaps of all widths."""
+    """Sets that repeat the ones before them survive, between gaps of all widths."""
     for group in (7, 1000):
         assert _decode(*_encode(blocks, group)) == blocks
 
@@ -160,8 +160,8 @@ def test_bytes_that_lie_are_refused(keys: st.SearchStrategy[Any], data: st.DataO
     for place, flip in data.draw(flips):
         part[int(place * len(part))] ^= flip
     part = part[: data.draw(st.integers(0, len(part)) | st.just(len(part)))]
-    told = dataclasses.replace(group, length=len(part), crc32=zlib.crc32(part))
-    lying = dataclasses.replace(footer, groups=(told,))
+    result = dataclasses.replace(group, length=len(part), crc32=zlib.crc32(part))
+    lying = dataclasses.replace(footer, groups=(result,))
 
     with contextlib.suppress(CorruptIndexError):
         decode_row_group(lying, 0, bytes(part)).validate()
@@ -245,7 +245,7 @@ def test_blocks_out_of_order_are_refused(changes: dict[str, Any]) -> None:
 
 
 def test_a_later_format_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A segment of a later version is told from a damaged one."""
+    """A segment of a later version is distinguished from a damaged one."""
     monkeypatch.setattr(segment_module, "FORMAT_VERSION", 2)
     data, entry = _encode({1: {2}})
 

@@ -179,12 +179,12 @@ class Life:
     def refresh(self, place: Place) -> str:
         """Index what is new and merge deltas when due, as one writer does it undisturbed."""
         writer = self.random.randrange(WRITERS)
-        told = [self.prepare_refresh(place, writer), self.commit(place, writer)]
+        refreshed = [self.prepare_refresh(place, writer), self.commit(place, writer)]
         state = place.stores[writer].snapshot()
         due = wants_compaction(state, CompactionPolicy(deltas=2))
         if due:
-            told += [self.prepare_compaction(place, writer, due), self.commit(place, writer)]
-        return "; ".join(told)
+            refreshed += [self.prepare_compaction(place, writer, due), self.commit(place, writer)]
+        return "; ".join(refreshed)
 
     def prepare_refresh(self, place: Place, writer: int | None = None) -> str:
         """Stage the files of some branch that a state does not cover."""
@@ -298,7 +298,7 @@ class Life:
         if place is not self.places[0]:
             self.places.remove(place)
             return "the clone"
-        # who has prepared something for the one that is gone will be told
+        # who has prepared something for the one that is gone will learn it
         return f"and made anew: {self.create(place)}"
 
     def _place(self, name: str, table: ModelTable) -> Place:

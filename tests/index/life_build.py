@@ -69,18 +69,20 @@ class Builder:
         operation: str,
     ) -> Changes:
         """Run both stages of a build on some files."""
-        told = pa.table(
+        result = pa.table(
             {
                 "path": pa.array([file.path for file in files], pa.string()),
                 "size": [1] * len(files),
                 "records": [len(file.rows) for file in files],
             }
         )
-        segments, tally = self._stages(store, definition, files, catalogue_id(told.column("path")))
-        assert tally[0].tolist() == told.column("records").to_pylist()
-        told = told.append_column("has_null", pa.array(tally[1] > 0))
-        told = told.append_column("has_value", pa.array(tally[0] > tally[1]))
-        entry = stage_catalogue(store.storage, told, segments=segments, definition=definition)
+        segments, tally = self._stages(
+            store, definition, files, catalogue_id(result.column("path"))
+        )
+        assert tally[0].tolist() == result.column("records").to_pylist()
+        result = result.append_column("has_null", pa.array(tally[1] > 0))
+        result = result.append_column("has_value", pa.array(tally[0] > tally[1]))
+        entry = stage_catalogue(store.storage, result, segments=segments, definition=definition)
         return Changes(
             operation=operation,
             add_catalogues=(entry,) if files else (),

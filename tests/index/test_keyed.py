@@ -63,7 +63,7 @@ def key_of(index: UsableIndex, row: Row) -> int | bytes | None:
 
 
 def holds(where: RowFilter, indexes: Sequence[UsableIndex], row: Row) -> bool:
-    """Whether a row belongs to rows told by their keys."""
+    """Whether a row belongs to rows given by their keys."""
     match where:
         case ColumnRanges():
             return where.ranges.contains(key_of(indexes[where.field_id], row))
@@ -120,26 +120,26 @@ def test_points_and_then_ranges_are_told_exactly(
     one: Ranges, two: Ranges, last: Ranges, drawn: list[Row]
 ) -> None:
     """Sets of values on the leading columns and ranges on the next give exactly their rows."""
-    told = {("i",): one, ("s",): two, ("w",): last}
+    result = {("i",): one, ("s",): two, ("w",): last}
     indexes = [usable(["i", "s", "w", "y"])]
     where = on_keys(
         all_of(
-            [ColumnRanges(field_id=COLUMNS[path].field_id, ranges=r) for path, r in told.items()]
+            [ColumnRanges(field_id=COLUMNS[path].field_id, ranges=r) for path, r in result.items()]
         ),
         indexes,
     )
 
     for row in drawn:
-        expected = all(ranges.contains(row[path]) for path, ranges in told.items())
-        # all that is told of a column may be that it is no null
-        if not any(ranges.intervals == ((None, None),) for ranges in told.values()):
+        expected = all(ranges.contains(row[path]) for path, ranges in result.items())
+        # all that is known of a column may be that it is no null
+        if not any(ranges.intervals == ((None, None),) for ranges in result.values()):
             assert holds(where, indexes, row) == expected
 
 
 def test_texts_that_follow_each_other_are_single_values() -> None:
     """Texts between which no other lies, and so one range, are listed one by one."""
     texts = [b"a", b"a\0", b"a\0\0", b"b"]
-    told = [
+    result = [
         ColumnRanges(field_id=2, ranges=Ranges.points(texts)),
         ColumnRanges(field_id=1, ranges=Ranges.points([5])),
     ]
@@ -148,7 +148,7 @@ def test_texts_that_follow_each_other_are_single_values() -> None:
         for text in texts
     ]
 
-    where = on_keys(all_of(told), [usable(["s", "i"])])
+    where = on_keys(all_of(result), [usable(["s", "i"])])
 
     assert where == ColumnRanges(field_id=0, ranges=Ranges.of(expected))
 
@@ -203,7 +203,7 @@ def test_conditions_become_intervals(text: str, intervals: list[tuple[bytes, byt
     """Conditions on leading columns are one set of intervals of keys, across AND and OR."""
     index = usable(["i", "s"])
     where = of_text(text, index)
-    # what stands outside the nested OR is asked as well, and holds more
+    # what stands outside the nested OR counts as well, and holds more
     leaf = where.args[-1] if isinstance(where, AllOf) else where
 
     assert leaf == ColumnRanges(field_id=0, ranges=Ranges.of(intervals))
@@ -214,12 +214,12 @@ def test_conditions_become_intervals(text: str, intervals: list[tuple[bytes, byt
     ["s = 'a'", "i = 5 OR s = 'a'", "i IS NOT NULL", "i IS NOT NULL AND s = 'a'", "x = 1"],
 )
 def test_conditions_that_tell_nothing_of_the_first_column(text: str) -> None:
-    """Without a condition on the first column the index is not asked."""
+    """Without a condition on the first column the index is not used."""
     assert of_text(text, usable(["i", "s"])) == AlwaysTrue()
 
 
 def test_several_indexes_answer_together() -> None:
-    """Every index takes part whose first column is told of, the others do not."""
+    """Every index takes part whose first column has a condition, the others do not."""
     indexes = [usable(["i"]), usable(["i", "s"]), usable(["s"]), usable(["b", "i"])]
     where = of_text("i = 5 AND s = 'a'", *indexes)
 

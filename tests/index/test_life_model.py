@@ -77,7 +77,7 @@ def ask(index: OpenedIndex, expr: Expr) -> Answer:
 
 
 def check(life: Life) -> None:
-    """Every version of every table answers the same, whatever state of its index is asked."""
+    """Every version of every table answers the same, whatever state of its index is read."""
     for place in life.places:
         files = place.table.retained()
         head = place.store.snapshot()
@@ -136,8 +136,8 @@ def test_every_version_answers_the_same(seed: int, shape: str, place: str, tmp_p
         for one in life.places:
             assert verify(one.store).is_sound
     except Exception as error:
-        told = "\n".join(f"{at:5} {step}" for at, step in enumerate(life.steps))
+        text = "\n".join(f"{at:5} {step}" for at, step in enumerate(life.steps))
         raise AssertionError(
             f"{type(error).__name__} in a life of {shape!r} on {place} from seed {seed} "
-            f"after {len(life.steps)} steps:\n{told}\n{error}"
+            f"after {len(life.steps)} steps:\n{text}\n{error}"
         ) from error

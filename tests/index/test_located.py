@@ -68,7 +68,7 @@ def plan_of(rows: list[tuple[Row, int]], kinds: tuple[str, ...], dead: set[int])
     )
 
 
-def asked(plan: LocatePlan, keys: list[Row], kinds: tuple[str, ...], cut: int) -> list[Row]:
+def look_up(plan: LocatePlan, keys: list[Row], kinds: tuple[str, ...], cut: int) -> list[Row]:
     """Ask for keys in the order in which Spark sorts them, in batches of some rows."""
     keys = sorted(keys, key=lambda row: tuple((v is not None, v) for v in row))
     batches = [
@@ -87,7 +87,7 @@ texts = st.none() | st.binary(max_size=2)
 
 @given(data=st.data())
 def test_present_keys_have_their_files(data: st.DataObject) -> None:
-    """Each key that is there is told once with each of its live files, however batches are cut."""
+    """Each key that is there comes once with each of its live files, however batches are cut."""
     kinds, row = data.draw(
         st.sampled_from(
             [
@@ -102,12 +102,12 @@ def test_present_keys_have_their_files(data: st.DataObject) -> None:
     plan = plan_of(rows, kinds, dead)
     plan = replace(plan, batch_rows=data.draw(st.sampled_from([1, 3, 1000])), told_rows=2)
     keys = data.draw(st.lists(st.sampled_from([key for key, _ in rows]) | row, min_size=1))
-    found = asked(plan, keys, kinds, cut=data.draw(st.integers(1, 5)))
+    found = look_up(plan, keys, kinds, cut=data.draw(st.integers(1, 5)))
 
     present = {key for key, _ in rows}
-    told = {row for row in found if row[:-1] in present}
+    result = {row for row in found if row[:-1] in present}
     expected = {(*k, f"/x/{u}") for k, u in rows if k in keys and u not in dead}
-    assert told == expected
+    assert result == expected
     assert len(found) == len(set(found))
     assert {row[:-1] for row in found} <= set(keys)
 
@@ -117,4 +117,4 @@ def test_an_index_made_anew_is_noticed() -> None:
     plan = plan_of([((1,), 0)], ("integer",), set())
     other = replace(plan, write_id="another")
     with pytest.raises(InvalidInputError, match="created again"):
-        asked(other, [(1,)], ("integer",), 1)
+        look_up(other, [(1,)], ("integer",), 1)

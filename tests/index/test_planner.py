@@ -219,14 +219,14 @@ def test_indexes_intersect() -> None:
     composite = stored(GRID, ["a", "s"], range(FILES))
     single = stored(GRID, ["c"], range(FILES))
     expr = parse_sql("a = 4 AND c = 20")
-    told = rows_where(bind(expr, COLUMNS, strict=True))
+    row_filter = rows_where(bind(expr, COLUMNS, strict=True))
     kinds = {c.field_id: (c.kind, c.scale) for c in COLUMNS.values()}
     usable, _ = usable_indexes([composite, single], kinds, "t")
 
-    plan = plan_files(told, usable)
+    plan = plan_files(row_filter, usable)
 
     assert plan.used == ("a_s", "c")
-    assert kept(plan).sum() < kept(plan_files(told, usable[1:])).sum()
+    assert kept(plan).sum() < kept(plan_files(row_filter, usable[1:])).sum()
 
 
 def test_what_is_never_true_skips_all_that_is_known() -> None:
@@ -251,11 +251,11 @@ def test_a_type_that_changed_ends_what_is_answered() -> None:
 def test_many_keys_are_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """What commands ask twice is read once; the answer cannot be changed by who got it."""
     index = stored(GRID, ["c"], range(FILES))
-    asked: list[Sequence[Interval]] = []
+    log: list[Sequence[Interval]] = []
     lookup = IndexReader.lookup
 
     def counted(self: IndexReader, intervals: Sequence[Interval]) -> dict[str, np.ndarray] | None:
-        asked.append(intervals)
+        log.append(intervals)
         return lookup(self, intervals)
 
     monkeypatch.setattr(IndexReader, "lookup", counted)
@@ -270,11 +270,11 @@ def test_many_keys_are_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert again is not None
     assert again.tolist() == expected
     assert any(expected)
-    assert [len(intervals) for intervals in asked] == [2, 2, 1000]
+    assert [len(intervals) for intervals in log] == [2, 2, 1000]
 
 
 def test_a_broken_index_leaves_the_others() -> None:
-    """An index that cannot be read is told of, and the others still skip files."""
+    """An index that cannot be read is reported, and the others still skip files."""
     good, bad = (stored(GRID, names, range(FILES)) for names in (["a", "s"], ["s", "a"]))
     entry = dataclasses.replace(bad.snapshot.catalogues[0], path="files/" + "0" * 40 + ".parquet")
     broken = OpenedIndex(dataclasses.replace(bad.snapshot, catalogues=(entry,)), bad._reader)
@@ -293,7 +293,7 @@ def test_a_broken_index_leaves_the_others() -> None:
 
 
 def test_what_reads_too_much_of_an_index_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Such a condition skips nothing and is told of; the others of the predicate still skip."""
+    """Such a condition skips nothing and is reported; the others of the predicate still skip."""
     large, small = (stored(GRID, [name], range(FILES)) for name in ("a", "c"))
     whole = large._reader.lookup
     monkeypatch.setattr(
@@ -303,8 +303,8 @@ def test_what_reads_too_much_of_an_index_is_left(monkeypatch: pytest.MonkeyPatch
     usable, _ = usable_indexes([large, small], kinds, "t")
 
     def plan(text: str) -> tuple[list[str], int]:
-        told = plan_files(rows_where(bind(parse_sql(text), COLUMNS, strict=True)), usable)
-        return [str(reason) for reason in told.reasons], len(told.indexes)
+        plan = plan_files(rows_where(bind(parse_sql(text), COLUMNS, strict=True)), usable)
+        return [str(reason) for reason in plan.reasons], len(plan.indexes)
 
     alone = "look-up-too-large: 2 ranges of keys in a"
     assert plan("a IN (2, 4)") == ([alone], 0)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class NamedTable:
-    """As much of a table as is asked for here."""
+    """As much of a table as is needed here."""
 
     name = "lake.db.t"
 
@@ -56,7 +56,7 @@ def test_history_is_told_like_a_log(storage: Storage) -> None:
 
 
 def test_earlier_states(storage: Storage) -> None:
-    """An earlier state can be asked, and made the current one by a commit."""
+    """An earlier state can be queried, and made the current one by a commit."""
     index = opened(storage)
 
     assert (index.at(0).info().files, index.at(0).info().commit) == (4, 0)
@@ -71,12 +71,12 @@ def test_clearing_up(storage: Storage) -> None:
     """A vacuum tells before it deletes; what is left is sound."""
     index = opened(storage)
     index.rollback(0)
-    told = index.vacuum(retain_commits=1, older_than=timedelta(0))
+    vacuumed = index.vacuum(retain_commits=1, older_than=timedelta(0))
 
-    assert told.dry_run
-    assert len([path for path in told.paths if path.startswith("segments/")]) == 2
+    assert vacuumed.dry_run
+    assert len([path for path in vacuumed.paths if path.startswith("segments/")]) == 2
     done = index.vacuum(retain_commits=1, older_than=timedelta(0), dry_run=False)
-    assert done.paths == told.paths
+    assert done.paths == vacuumed.paths
     assert index.verify().is_sound
     assert index.vacuum(retain_commits=1, older_than=timedelta(0)).paths == ()
 
@@ -109,8 +109,8 @@ def test_the_registry_follows_the_log(storage: Storage, tmp_path: Path) -> None:
     store.create(DEFINITION, batch(storage, 0, "create"))
     third = state()
 
-    assert [told and told[0] for told in (first, second, third)] == [1, 2, 0]
-    assert len({told and told[1] for told in (first, second, third)}) == 3
+    assert [item and item[0] for item in (first, second, third)] == [1, 2, 0]
+    assert len({item and item[1] for item in (first, second, third)}) == 3
 
 
 def test_the_registry_keeps_few_of_many_open(

@@ -201,9 +201,9 @@ import time
 from tests.index.test_waiting import options
 from lakesieve.index import IndexRegistry
 from lakesieve.storage import open_storage, Background
-told = options({hanging})
-IndexRegistry((), told).indexes("s3://b/x", "u", until=time.monotonic() + 0.2)
-store = open_storage("s3://b/x", told("s3://b/x"))
+storage_options = options({hanging})
+IndexRegistry((), storage_options).indexes("s3://b/x", "u", until=time.monotonic() + 0.2)
+store = open_storage("s3://b/x", storage_options("s3://b/x"))
 Background(lambda: store.get_all(["a", "b"]))
 time.sleep(0.2)
 """

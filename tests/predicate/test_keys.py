@@ -25,8 +25,8 @@ def _words(kind: str, values: list[int]) -> dict[str, object]:
 
 def _texts(kind: str, values: list[bytes]) -> dict[str, object]:
     lengths = base64.b64encode(np.array([len(v) for v in values], "<i4").tobytes()).decode()
-    told = _words(kind, [])
-    return told | {"lengths": lengths, "values": base64.b64encode(b"".join(values)).decode()}
+    result = _words(kind, [])
+    return result | {"lengths": lengths, "values": base64.b64encode(b"".join(values)).decode()}
 
 
 def _true(document: dict[str, object], kind: str, scale: int = 0) -> object:
@@ -37,11 +37,11 @@ def _true(document: dict[str, object], kind: str, scale: int = 0) -> object:
 
 
 def _ranges(document: dict[str, object], kind: str, scale: int = 0) -> Ranges:
-    told = _true(document, kind, scale)
-    if isinstance(told, AlwaysFalse):
+    result = _true(document, kind, scale)
+    if isinstance(result, AlwaysFalse):
         return Ranges()
-    assert isinstance(told, ColumnRanges)
-    return told.ranges
+    assert isinstance(result, ColumnRanges)
+    return result.ranges
 
 
 @given(st.lists(LONGS))
@@ -53,13 +53,13 @@ def test_codes_are_those_of_single_points(values: list[int]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "kind"),
+    ("document", "kind"),
     [("int", "integer"), ("bigint", "integer"), ("date", "date"), ("timestamp", "timestamp")],
     ids=["int", "bigint", "date", "timestamp"],
 )
-def test_words(told: str, kind: str) -> None:
+def test_words(document: str, kind: str) -> None:
     """Numbers, days and moments are their own codes."""
-    assert _ranges(_words(told, [7, 8, -3]), kind) == Ranges.points([7, 8, -3])
+    assert _ranges(_words(document, [7, 8, -3]), kind) == Ranges.points([7, 8, -3])
 
 
 def test_doubles_compare_as_spark_does() -> None:
@@ -73,7 +73,7 @@ def test_doubles_compare_as_spark_does() -> None:
 
 @given(st.lists(st.binary(max_size=4)))
 def test_byte_strings(values: list[bytes]) -> None:
-    """Byte strings are told end to end with their lengths."""
+    """Byte strings are written end to end with their lengths."""
     assert _ranges(_texts("string", values), "string") == Ranges.points(values)
 
 

@@ -97,7 +97,7 @@ def test_unscaled_decimals_are_their_own_codes(unscaled: int, column: KeyType) -
 
 @given(st.integers(-(2**63), 2**63 - 1), doubles.filter(math.isfinite))
 def test_doubles_meet_longs_only_where_no_long_is_rounded(value: int, number: float) -> None:
-    """Where a bound is told, comparing as doubles and comparing exactly are the same."""
+    """Where a bound is known, comparing as doubles and comparing exactly are the same."""
     literal = Literal(kind="double", value=Decimal(repr(number)))
     bound = code_of(literal, LONG, "UTC")
     if bound is None:

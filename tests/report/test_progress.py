@@ -20,7 +20,7 @@ def progress(*, rows: int, seconds: float = 2.0) -> BuildProgress:
 
 
 def test_a_report_is_a_line() -> None:
-    """Rows, files and rate are told once there are rows, the phase before that."""
+    """Rows, files and rate are shown once there are rows, the phase before that."""
     assert progress_line(progress(rows=0)) == "sample, 2.00 s"
     assert progress_line(progress(rows=500)) == (
         "500 of 1,000 rows, 5 of 10 files, 250 rows/s, 2.00 s"

@@ -46,7 +46,7 @@ def _false_units(blocks: Blocks, sets: dict[Any, set[int]]) -> float:
 def test_no_unit_is_lost(physical: str, data: st.DataObject) -> None:
     """Whatever the budget, every key and every range finds at least its units."""
     sets = _small(data.draw(key_sets(physical, min_size=1)))
-    asked = data.draw(intervals(physical, near=sets))
+    result = data.draw(intervals(physical, near=sets))
     size, false = data.draw(
         st.sampled_from([(1, None), (60, None), (200, None), (None, 0.1), (None, 3), (None, 1e6)])
     )
@@ -60,9 +60,9 @@ def test_no_unit_is_lost(physical: str, data: st.DataObject) -> None:
 
     blocks.validate()
     assert all(units_of(blocks, sets)[key] >= units for key, units in sets.items())
-    found = lookup_ranges(blocks, RangeSet.from_intervals(asked, physical, blocks.text))
+    found = lookup_ranges(blocks, RangeSet.from_intervals(result, physical, blocks.text))
     for key, units in sets.items():
-        if any((a is None or a <= key) and (b is None or key < b) for a, b in asked):
+        if any((a is None or a <= key) and (b is None or key < b) for a, b in result):
             assert units <= set(found.tolist())
     if false is not None:
         assert _false_units(blocks, sets) <= false + 1e-9
@@ -131,7 +131,7 @@ def test_each_way_is_best_somewhere() -> None:
 
 @pytest.mark.parametrize("text", ["2 bits", " 1.5 bit ", "3 files", ".5 files"])
 def test_budgets_are_read_and_written(text: str) -> None:
-    """A budget in words is understood and told again."""
+    """A budget in words is parsed and printed again."""
     budget = Budget.parse(text)
 
     assert Budget.parse(str(budget)) == budget

@@ -67,7 +67,7 @@ def _between(content: dict[bytes, set[int]], low: Any, high: Any) -> set[int]:
 
 @given(sets, st.lists(st.tuples(st.none() | others, st.none() | others), max_size=40))
 def test_stored_keys_of_a_hierarchy_are_found(
-    content: dict[bytes, set[int]], asked: list[tuple[bytes | None, bytes | None]]
+    content: dict[bytes, set[int]], intervals: list[tuple[bytes | None, bytes | None]]
 ) -> None:
     """Written and read again, points are exact, and ranges find all and no more than the blocks."""
     blocks = _blocks(content)
@@ -78,10 +78,10 @@ def test_stored_keys_of_a_hierarchy_are_found(
 
     assert read.text == blocks.text
     assert units_of(read, content) == content
-    for low, high in asked:
+    for low, high in intervals:
         ranges = RangeSet.from_intervals([(low, high)], "bytes", read.text)
         assert set(lookup_ranges(read, ranges).tolist()) >= _between(content, low, high)
-    sound = [(low, high) for low, high in asked if high is None or low is None or low < high]
+    sound = [(low, high) for low, high in intervals if high is None or low is None or low < high]
     together = RangeSet.from_intervals(sound, "bytes", read.text)
     assert set(lookup_ranges(read, together).tolist()) >= set().union(
         *(_between(content, low, high) for low, high in sound)

@@ -47,12 +47,12 @@ def no_blocks(physical: str) -> Blocks:
 def test_points_equal_the_twin(data: st.DataObject, absent_hits: float) -> None:
     """Absent keys get the units of the block around them, which in a gap are none."""
     sets = data.draw(key_sets("int64", min_size=2))
-    asked = data.draw(st.lists(st.one_of(st.sampled_from(sorted(sets)), codes("int64"))))
+    result = data.draw(st.lists(st.one_of(st.sampled_from(sorted(sets)), codes("int64"))))
     blocks = blocks_of(sets, "int64", absent_hits)
-    offsets, units = lookup_points(blocks, keys_of(asked, "int64"))
+    offsets, units = lookup_points(blocks, keys_of(result, "int64"))
 
-    found = [units[offsets[i] : offsets[i + 1]].tolist() for i in range(len(asked))]
-    assert found == point_units(block_sets(blocks), max(sets), asked)
+    found = [units[offsets[i] : offsets[i + 1]].tolist() for i in range(len(result))]
+    assert found == point_units(block_sets(blocks), max(sets), result)
     assert offsets[-1] == len(units)
     assert units.dtype == np.int32
 
@@ -61,11 +61,11 @@ def test_points_equal_the_twin(data: st.DataObject, absent_hits: float) -> None:
 def test_ranges_equal_the_twin(data: st.DataObject, absent_hits: float) -> None:
     """Intervals, open or not, get the units of all blocks that overlap them."""
     sets = data.draw(key_sets("int64", min_size=2))
-    asked = data.draw(intervals("int64", near=sets))
+    result = data.draw(intervals("int64", near=sets))
     blocks = blocks_of(sets, "int64", absent_hits)
-    units = lookup_ranges(blocks, RangeSet.from_intervals(asked, "int64"))
+    units = lookup_ranges(blocks, RangeSet.from_intervals(result, "int64"))
 
-    assert units.tolist() == range_units(block_sets(blocks), max(sets), asked)
+    assert units.tolist() == range_units(block_sets(blocks), max(sets), result)
     assert units.dtype == np.int32
 
 
@@ -89,13 +89,13 @@ def test_ranges_between_keys_are_exact(
 def test_ranges_never_miss_a_unit(physical: str, data: st.DataObject) -> None:
     """Every unit of every key inside an interval is found; said without blocks."""
     sets = data.draw(key_sets(physical, min_size=2))
-    asked = data.draw(intervals(physical, near=sets))
+    result = data.draw(intervals(physical, near=sets))
     blocks = blocks_of(sets, physical)
-    units = lookup_ranges(blocks, RangeSet.from_intervals(asked, physical, blocks.text))
+    units = lookup_ranges(blocks, RangeSet.from_intervals(result, physical, blocks.text))
     inside = [
         key
         for key in sets
-        for low, high in asked
+        for low, high in result
         if (low is None or low <= key) and (high is None or key < high)
     ]
 
@@ -108,16 +108,16 @@ def test_any_intervals_will_do(physical: str, data: st.DataObject) -> None:
     """Intervals out of order, overlapping or empty give what they give one by one."""
     sets = data.draw(key_sets(physical, min_size=2))
     bound = st.none() | st.sampled_from(sorted(sets)) | codes(physical)
-    asked = data.draw(st.lists(st.tuples(bound, bound), max_size=4))
+    result = data.draw(st.lists(st.tuples(bound, bound), max_size=4))
     blocks = blocks_of(sets, physical)
 
     def ask(some: list[tuple[Any, Any]]) -> set[int]:
         ranges = RangeSet.from_intervals(some, physical, blocks.text)
         return set(lookup_ranges(blocks, ranges).tolist())
 
-    alone = [ask([(a, b)]) for a, b in asked]
-    assert ask(asked) == set().union(*alone)
-    for (low, high), found in zip(asked, alone, strict=True):
+    alone = [ask([(a, b)]) for a, b in result]
+    assert ask(result) == set().union(*alone)
+    for (low, high), found in zip(result, alone, strict=True):
         inside = (
             u for k, u in sets.items() if (low is None or low <= k) and (high is None or k < high)
         )
@@ -133,8 +133,8 @@ def test_order_and_empty_intervals_do_not_matter(physical: str) -> None:
     four = 4 if physical == "int64" else b"4"
     blocks = blocks_of({one: {0}, three: {1}, five: {2}, seven: {3}, nine: {4}}, physical)
 
-    def ask(*asked: tuple[Any, Any]) -> list[int]:
-        ranges = RangeSet.from_intervals(asked, physical, blocks.text)
+    def ask(*wanted: tuple[Any, Any]) -> list[int]:
+        ranges = RangeSet.from_intervals(wanted, physical, blocks.text)
         return list(lookup_ranges(blocks, ranges).tolist())
 
     assert ask((nine, None), (five, seven), (one, three)) == [0, 2, 4]
@@ -143,19 +143,19 @@ def test_order_and_empty_intervals_do_not_matter(physical: str) -> None:
 
 @pytest.mark.parametrize("physical", PHYSICALS)
 def test_few_and_many_points_take_the_same_way(physical: str) -> None:
-    """One key asked for alone gets what it gets among thousands."""
+    """One key looked up alone gets what it gets among thousands."""
     names = [3 * i if physical == "int64" else b"%05d" % (3 * i) for i in range(2_000)]
     sets = {name: {i % 7, i % 11} for i, name in enumerate(names)}
     blocks = blocks_of(sets, physical)
-    asked = [
+    result = [
         3 * i + i % 2 if physical == "int64" else b"%05d" % (3 * i + i % 2) for i in range(2_000)
     ]
-    offsets, units = lookup_points(blocks, keys_of(asked, physical))
-    ends = [(k, k + 1 if isinstance(k, int) else k + b"\0") for k in asked]
+    offsets, units = lookup_points(blocks, keys_of(result, physical))
+    ends = [(k, k + 1 if isinstance(k, int) else k + b"\0") for k in result]
 
     for i in range(0, 2_000, 97):
         together = units[offsets[i] : offsets[i + 1]].tolist()
-        _, alone = lookup_points(blocks, keys_of(asked[i : i + 1], physical))
+        _, alone = lookup_points(blocks, keys_of(result[i : i + 1], physical))
         one = RangeSet.from_intervals(ends[i : i + 1], physical, blocks.text)
         assert together == alone.tolist()
         assert set(together) <= set(lookup_ranges(blocks, one).tolist())
@@ -274,16 +274,16 @@ def test_spans_hold_the_units_of_their_keys(data: st.DataObject, absent_hits: fl
     """Each of many ranges of byte strings gets all units of the keys in it, and no strange one."""
     sets = data.draw(key_sets("bytes", min_size=2))
     edges = st.one_of(st.sampled_from(sorted(sets)), codes("bytes"))
-    asked = sorted({key + b"\x01" for key in data.draw(st.lists(edges, min_size=1))})
-    ends = [low + b"\xff\xff" for low in asked]
+    result = sorted({key + b"\x01" for key in data.draw(st.lists(edges, min_size=1))})
+    ends = [low + b"\xff\xff" for low in result]
     blocks = blocks_of(sets, "bytes", absent_hits)
-    lows, highs = pa.array(asked, pa.binary()), pa.array(ends, pa.binary())
+    lows, highs = pa.array(result, pa.binary()), pa.array(ends, pa.binary())
     if any(end in sets for end in ends):
         return
     offsets, units = lookup_spans(blocks, lows, highs)
 
     known = set().union(*sets.values())
-    for at, (low, high) in enumerate(zip(asked, ends, strict=True)):
+    for at, (low, high) in enumerate(zip(result, ends, strict=True)):
         found = set(units[offsets[at] : offsets[at + 1]].tolist())
         inside = [sets[key] for key in sets if low <= key < high]
         assert set().union(*inside) <= found <= known

@@ -74,7 +74,7 @@ def test_merged_blocks_answer_like_their_parts(physical: str, data: st.DataObjec
     made = [_blocks(sets, physical) for sets, _ in parts]
     merged = merge_blocks(made, [new for _, new in parts])
     expected = _expected(parts)
-    asked = data.draw(intervals(physical, near=expected))
+    result = data.draw(intervals(physical, near=expected))
 
     if merged is None:
         assert not any(expected.values())
@@ -90,11 +90,11 @@ def test_merged_blocks_answer_like_their_parts(physical: str, data: st.DataObjec
         assert answers[key] >= expected.get(key, set())
         # a string that one part never saw the like of may be familiar to another
         assert answers[key] <= set().union(*alone) or physical == "bytes"
-    found = lookup_ranges(merged, RangeSet.from_intervals(asked, physical, merged.text))
+    found = lookup_ranges(merged, RangeSet.from_intervals(result, physical, merged.text))
     inside = (
         units
         for key, units in expected.items()
-        for low, high in asked
+        for low, high in result
         if (low is None or low <= key) and (high is None or key < high)
     )
     assert set(found.tolist()) >= set().union(*inside)
@@ -135,7 +135,7 @@ def test_dead_units_and_their_blocks_are_gone() -> None:
 
 
 def test_text_codes_unite() -> None:
-    """Names with other letters than the first list had are still told apart by integers."""
+    """Names with other letters than the first list had are still distinguished by integers."""
     low = _blocks({b"Customer#%09d" % i: {i % 7} for i in range(0, 3000, 3)}, "bytes")
     high = _blocks({b"Customer#9%08d" % i: {i % 5} for i in range(1000)}, "bytes")
     merged = merge_blocks([low, high], [np.arange(7), np.arange(5) + 10])

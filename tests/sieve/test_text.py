@@ -18,7 +18,7 @@ letters = st.sampled_from([b"", b"\0", b"a", b"b", b"z", b"\xff", b"-", b"0", b"
 words = st.lists(letters, max_size=6).map(b"".join)
 prefixes = st.sampled_from([b"", b"Customer#", b"\xff", b"\0\0"])
 plain_lists = st.tuples(prefixes, st.sets(words, min_size=1, max_size=30)).map(
-    lambda told: sorted(told[0] + word for word in told[1])
+    lambda drawn: sorted(drawn[0] + word for word in drawn[1])
 )
 hosts = st.sampled_from([b"a", b"", b"b", b"b-", b"b0", b"news-archive-of-all-the-years", b"zz"])
 pages = st.tuples(hosts, hosts).map(b"/".join)
@@ -87,13 +87,13 @@ def test_intervals_hold_all_their_keys(
 def test_strings_that_are_no_keys_are_known_as_such(keys: list[bytes], other: bytes) -> None:
     """A string is rounded down: the keys not above it have no greater codes, the others have."""
     text, codes = _fitted(keys)
-    told, known, whole = text.encode(pa.array([other], pa.binary()))
+    result, known, whole = text.encode(pa.array([other], pa.binary()))
 
     for key, code in zip(keys, codes.tolist(), strict=True):
         if key <= other:
-            assert code <= told[0]
+            assert code <= result[0]
         else:
-            assert code > told[0] or (known[0] and code == told[0] and not whole[0])
+            assert code > result[0] or (known[0] and code == result[0] and not whole[0])
         if key == other:
             assert known[0]
 
@@ -102,10 +102,10 @@ def test_strings_that_are_no_keys_are_known_as_such(keys: list[bytes], other: by
 def test_codes_are_told_as_strings_between_keys(keys: list[bytes]) -> None:
     """A decoded code is above all keys of lower codes and not above those of its own."""
     text, codes = _fitted(keys)
-    told = text.decode(codes).to_pylist()
+    decoded = text.decode(codes).to_pylist()
 
-    assert all(shown <= key for shown, key in zip(told, keys, strict=True))
-    assert all(key < shown for key, shown in zip(keys, told[1:], strict=False))
+    assert all(shown <= key for shown, key in zip(decoded, keys, strict=True))
+    assert all(key < shown for key, shown in zip(keys, decoded[1:], strict=False))
 
 
 @given(key_lists, key_lists)

@@ -219,7 +219,7 @@ def test_progress_is_told_over_all(spark: SparkSession, table: str) -> None:
     heard: list[ls.BuildProgress] = []
     ls.create_indexes(table, [["k"], ["s"]], spark=spark, progress=heard.append)
 
-    assert [told.phase for told in heard].count("done") == 1
+    assert [item.phase for item in heard].count("done") == 1
     assert (heard[-1].rows_done, heard[-1].files_done) == (600, 4)
 
 
@@ -239,8 +239,8 @@ def test_a_refresh_reads_new_files_once(
     done = ls.refresh_indexes(table, spark=spark)
 
     assert sorted(reads) == [["k", "s"], ["m"]]
-    for told in (dry, done):
-        assert [(one.index, one.files, one.rows, one.covered) for one in told] == [
+    for item in (dry, done):
+        assert [(one.index, one.files, one.rows, one.covered) for one in item] == [
             ("a", 5, 120, 4),
             ("b", 5, 120, 4),
             ("m", 3, 60, 6),

@@ -31,17 +31,17 @@ def test_every_way_answers_alike(
     """All ways give the same rows, also as of before a change, and lakesieve opens fewer files."""
     try:
         table = TABLES[table_format](spark, tmp_path)
-        told = measure(spark, table, Case(rows=600, files=6), rounds=1)
+        measured = measure(spark, table, Case(rows=600, files=6), rounds=1)
     finally:
         for name in MADE:
             spark.sql(f"DROP TABLE IF EXISTS {name} PURGE")
-    ways = {way["way"]: way for way in told["ways"]}
+    ways = {way["way"]: way for way in measured["ways"]}
 
     assert list(ways) == ["off", "lakesieve", *peers]
     assert ways["off"]["files"]["point"] == 6
     assert ways["lakesieve"]["files"]["point"] == 1
     assert ways["lakesieve"]["files"]["second"] <= 4
     assert ways["lakesieve"].get("then", 1) == 1
-    told |= {"format": table_format, "spark": "4.1"}
-    assert all(bound.holds for bound in bounds_of(told))
-    assert len(table_of(told).splitlines()) == 2 + len(ways)
+    measured |= {"format": table_format, "spark": "4.1"}
+    assert all(bound.holds for bound in bounds_of(measured))
+    assert len(table_of(measured).splitlines()) == 2 + len(ways)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pytest
 
 
-def asked(pruner: Pruner, table: str, known: dict[str, bytes]) -> dict[str, Any]:
+def answer_of(pruner: Pruner, table: str, known: dict[str, bytes]) -> dict[str, Any]:
     """The answer for a scan, after which the rule has all catalogues it needs."""
     body = json.loads(request(table, 1, 10)) | {"catalogues": list(known)}
     answer: dict[str, Any] = json.loads(pruner.answer(json.dumps(body)))
@@ -30,9 +30,9 @@ def asked(pruner: Pruner, table: str, known: dict[str, bytes]) -> dict[str, Any]
         while len(digests) < files * DIGEST_BYTES:
             part = {"ticket": answer["ticket"], "catalogue": name}
             part |= {"from": len(digests) // DIGEST_BYTES}
-            told = pruner.answer(json.dumps(part))
-            assert told
-            digests += base64.b64decode(told)
+            result = pruner.answer(json.dumps(part))
+            assert result
+            digests += base64.b64decode(result)
         known[name] = digests
     return answer
 
@@ -42,7 +42,7 @@ def test_a_refresh_sends_what_is_new(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("lakesieve.spark.rule.planning._MAX_DIGESTS", 3)
     pruner, table = Pruner(), local_index(tmp_path)
     known: dict[str, bytes] = {}
-    secret = base64.b64decode(asked(pruner, table, known)["secret"])
+    secret = base64.b64decode(answer_of(pruner, table, known)["secret"])
     (first,) = known
     digests = [hashlib.sha256(secret + path.encode()).digest()[:16] for path in data_files(0)]
     assert known[first] == b"".join(digests)
@@ -50,7 +50,7 @@ def test_a_refresh_sends_what_is_new(tmp_path: Path, monkeypatch: pytest.MonkeyP
     storage = open_storage(str(tmp_path / "_lakesieve" / "k"))
     store = IndexStore(storage)
     store.commit(store.snapshot(), batch(storage, 100))
-    answer = asked(pruner, table, known)
+    answer = answer_of(pruner, table, known)
 
     assert answer["scans"][0]["catalogues"][0][0][0] == first
     assert len(known) == 2

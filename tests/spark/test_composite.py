@@ -220,7 +220,7 @@ def test_columns_that_make_no_key(spark: SparkSession, table: str) -> None:
 
 
 def test_an_index_tells_all_its_columns(spark: SparkSession, versions: list[str]) -> None:
-    """Names and types of all key columns are told, and rows of nulls alone have a key."""
+    """Names and types of all key columns are shown, and rows of nulls alone have a key."""
     info = ls.open_index(versions[0], "d_x_m_s_tenant", spark=spark).info()
 
     assert info.columns == ("d", "x", "m", "s", "tenant")

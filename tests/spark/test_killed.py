@@ -165,9 +165,9 @@ def test_a_killed_operation_leaves_the_index_whole(
         time.sleep(seconds)
         # the Java process and the workers end with their driver, or at the same moment
         victim.kill(with_children=moments.random() < 0.5)
-        told = f"{operation} killed after {seconds:.3f} s with seed {seed}: {victim.lines[-3:]}"
+        text = f"{operation} killed after {seconds:.3f} s with seed {seed}: {victim.lines[-3:]}"
         spark.sql(f"REFRESH TABLE {table}")
-        _check(spark, table, both, victim.lines, told)
+        _check(spark, table, both, victim.lines, text)
 
 
 def _check(
@@ -175,7 +175,7 @@ def _check(
     table: str,
     both: Callable[[str], tuple[int, int]],
     lines: list[str],
-    told: str,
+    story: str,
 ) -> None:
     last = lines[-1].split()
     total, read = both(f"SELECT * FROM {table} WHERE k IN (5, 7919, 50000) OR k = -1")
@@ -183,23 +183,23 @@ def _check(
     index = _opened(spark, table)
     if index is None:
         # what was there is only gone where it was just dropped, or had been
-        assert last[:2] in (["begin", "create"], ["begin", "drop"], ["end", "drop"]), told
-        assert codes <= WITHOUT_INDEX, told
-        assert read == total, told
+        assert last[:2] in (["begin", "create"], ["begin", "drop"], ["end", "drop"]), story
+        assert codes <= WITHOUT_INDEX, story
+        assert read == total, story
         index = ls.create_index(table, ["k"], spark=spark)
     else:
-        assert index.info().commit >= SURE[last[0], last[1]], told
-        assert "index-used" in codes, told
-        assert read < total, told
+        assert index.info().commit >= SURE[last[0], last[1]], story
+        assert "index-used" in codes, story
+        assert read < total, story
         index.refresh()
-    assert index.verify().is_sound, told
-    assert index.verify_rows(files=None).wrong == (), told
-    assert index.files("k = 5").uncovered == 0, told
+    assert index.verify().is_sound, story
+    assert index.verify_rows(files=None).wrong == (), story
+    assert index.files("k = 5").uncovered == 0, story
     index.compact()
     index.vacuum(retain_commits=1, older_than=timedelta(0), dry_run=False)
-    assert index.verify().is_sound, told
+    assert index.verify().is_sound, story
     _, read = both(f"SELECT * FROM {table} WHERE k = 5")
-    assert read < total, told
+    assert read < total, story
 
 
 def _opened(spark: SparkSession, table: str) -> ls.SparkIndex | None:

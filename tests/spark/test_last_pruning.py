@@ -37,7 +37,7 @@ def folder(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 
 def _after(spark: SparkSession, frame: DataFrame | None = None) -> list[tuple[str, int]]:
-    """What is told after a query, which comes after one that skips files."""
+    """What is reported after a query, which comes after one that skips files."""
     spark.sql(QUERY).collect()
     assert [(p.table.split(".")[-1], p.files_read) for p in ls.last_pruning(spark)] == [("t", 1)]
     if frame is not None:
@@ -74,8 +74,8 @@ def test_incremental_reads_are_pruned(enabled: SparkSession, folder: Path) -> No
     appended = enabled.read.option("start-snapshot-id", rows[0][0]).table(TABLE)
 
     assert [row[0] for row in appended.where("k = 77").collect()] == [77]
-    (told,) = ls.last_pruning(enabled)
-    assert (told.files_total, told.files_read, told.indexes) == (2, 1, ("k",))
+    (scans,) = ls.last_pruning(enabled)
+    assert (scans.files_total, scans.files_read, scans.indexes) == (2, 1, ("k",))
     assert appended.where("k = 7").collect() == []
     assert ls.last_pruning(enabled)[0].files_read == 0
 
@@ -107,7 +107,7 @@ def test_what_reads_no_table_leaves_the_report(enabled: SparkSession, folder: Pa
 def test_a_streams_batches_are_not_told(
     enabled: SparkSession, folder: Path, tmp_path: Path
 ) -> None:
-    """They clear nothing; queries that a batch's function makes are told as any other's."""
+    """They clear nothing; queries that a batch's function makes are reported as any other's."""
     spark = enabled
     inner: list[int] = []
 
@@ -148,8 +148,8 @@ def test_own_jobs_are_described(spark: SparkSession, folder: Path) -> None:
         ls.disable(spark)
     listed = store.jobsList(None)
     jobs = (listed.apply(at) for at in range(listed.size()))
-    told = [job.description() for job in itertools.takewhile(lambda j: j.jobId() > before, jobs)]
-    named = {one.get() if one.isDefined() else "" for one in told}
+    result = [job.description() for job in itertools.takewhile(lambda j: j.jobId() > before, jobs)]
+    named = {one.get() if one.isDefined() else "" for one in result}
 
     assert "" not in named
     assert f"lakesieve: list the files of {TABLE}" in named
@@ -188,17 +188,17 @@ def test_jobs_say_how_many_files_they_read(
     spark = enabled
     context: Any = spark.sparkContext
     spark.conf.set("spark.sql.adaptive.enabled", adaptive)
-    told = f"lakesieve reads 1 of 2 data files of {TABLE} (index k)"
+    text = f"lakesieve reads 1 of 2 data files of {TABLE} (index k)"
     since = _last_job(spark)
     spark.sql(QUERY).collect()
-    assert _described(spark, since) == {told}
+    assert _described(spark, since) == {text}
     # it ends with its query
     assert context.getLocalProperty("spark.job.description") is None
     since = _last_job(spark)
     spark.sql(f"SELECT * FROM {TABLE}").collect()
     spark.sql(f"SELECT a.k FROM ({QUERY}) a JOIN {TABLE} b ON a.k = b.k + 1").collect()
     context.parallelize([1], 1).count()
-    assert {None, told} <= _described(spark, since)
+    assert {None, text} <= _described(spark, since)
 
     context.setJobDescription("my own")
     since = _last_job(spark)

@@ -40,8 +40,8 @@ def append(spark: SparkSession, start: int, count: int, *, files: int = 1, to: s
 
 def found(index: ls.Index, predicate: str, version: str | None = None) -> tuple[int, int]:
     """Files to read, and how many of those are not covered."""
-    told = index.files(predicate, version)
-    return len(told.paths), told.uncovered
+    result = index.files(predicate, version)
+    return len(result.paths), result.uncovered
 
 
 def test_a_refresh_covers_what_is_new(spark: SparkSession, table: str) -> None:
@@ -77,7 +77,7 @@ def test_an_index_on_an_empty_table_grows(spark: SparkSession, table: str) -> No
 
 
 def test_all_refs_are_covered(spark: SparkSession, table: str) -> None:
-    """Files of a branch are indexed when asked for, and the branch then skips files."""
+    """Files of a branch are indexed on request, and the branch then skips files."""
     index = ls.create_index(table, ["id"], spark=spark)
     spark.sql(f"ALTER TABLE {table} CREATE BRANCH work")
     append(spark, 20_000, 10, to=f"{table}.branch_work")
@@ -155,7 +155,7 @@ def test_upkeep_of_the_table_leaves_answers_right(spark: SparkSession, table: st
 
 
 def test_columns_may_change_between_refreshes(spark: SparkSession, table: str) -> None:
-    """Renamed, promoted and moved columns are followed by field id; a lost one is told."""
+    """Renamed, promoted and moved columns are followed by field id; a lost one is reported."""
     index = ls.create_index(table, ["id"], spark=spark)
     for change in (
         "RENAME COLUMN id TO key",
@@ -257,8 +257,8 @@ def test_a_zero_copy_table_has_the_indexes(spark: SparkSession, table: str) -> N
     assert spark.table(table).count() == 4_010
     with pytest.raises(InvalidInputError, match="lends objects to"):
         index.drop()
-    told = spark.sql(f"SHOW TBLPROPERTIES {copy} ('gc.enabled')").head(1)[0]
-    assert told["value"] == "false"
+    rows = spark.sql(f"SHOW TBLPROPERTIES {copy} ('gc.enabled')").head(1)[0]
+    assert rows["value"] == "false"
     with pytest.raises(InvalidInputError, match="already"):
         ls.clone_table(table, copy, spark=spark)
     cloned.drop()

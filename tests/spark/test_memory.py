@@ -35,9 +35,9 @@ def test_little_is_held_of_each_file(spark: SparkSession, tmp_path: Path) -> Non
     first = next(figures)
     files = PATHS + REFRESHES * memory.REFRESHED
     held = _held(spark) - known
-    told = dict(first.details)
+    result = dict(first.details)
 
-    assert told["paths"] == str(files)
+    assert result["paths"] == str(files)
     assert held < 80 * files + REFRESHES * 10_000
     assert first.holds
     assert next(figures).holds

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize("server", SERVERS)
 def test_an_index_on_s3(spark: SparkSession, table: str, server: str) -> None:
-    """Built, asked, refreshed, checked and dropped, with credentials from the session alone."""
+    """Built, queried, refreshed, checked and dropped, with credentials from the session alone."""
     for key, value in hadoop_settings(server).items():
         spark.conf.set(key, value)
     place = f"s3a://{BUCKET}/indexes-{server}"
@@ -49,15 +49,15 @@ def test_an_index_on_s3(spark: SparkSession, table: str, server: str) -> None:
 
 def test_settings_of_icebergs_own_file_io(spark: SparkSession, tmp_path: Path) -> None:
     """A catalog that says how its files are reached says so of the index, too."""
-    told = hadoop_settings(SERVERS[0])
+    result = hadoop_settings(SERVERS[0])
     catalog = "spark.sql.catalog.filed"
     settings = {
         catalog: "org.apache.iceberg.spark.SparkCatalog",
         f"{catalog}.type": "hadoop",
         f"{catalog}.warehouse": str(tmp_path),
-        f"{catalog}.s3.endpoint": told["fs.s3a.endpoint"],
-        f"{catalog}.s3.access-key-id": told["fs.s3a.access.key"],
-        f"{catalog}.s3.secret-access-key": told["fs.s3a.secret.key"],
+        f"{catalog}.s3.endpoint": result["fs.s3a.endpoint"],
+        f"{catalog}.s3.access-key-id": result["fs.s3a.access.key"],
+        f"{catalog}.s3.secret-access-key": result["fs.s3a.secret.key"],
         f"{catalog}.s3.path-style-access": "true",
         f"{catalog}.client.region": "us-east-1",
     }
@@ -83,7 +83,7 @@ def test_settings_of_icebergs_own_file_io(spark: SparkSession, tmp_path: Path) -
 
 
 def test_keys_that_have_changed_are_read_again(spark: SparkSession) -> None:
-    """What a session is told later is known where the store refuses what it was told before."""
+    """Keys that a session is given later are used where the store refuses the earlier ones."""
     spark.conf.set("fs.s3a.access.key", "first")
     options = storage_options(spark)
     spark.conf.set("fs.s3a.access.key", "second")

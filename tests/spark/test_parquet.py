@@ -162,9 +162,9 @@ def test_upkeep_follows_the_folder(
     _write(folder / "9.parquet", 9)
     (folder / "0.parquet").unlink()
     assert index.refresh(dry_run=True).files == 2
-    told = index.refresh()
+    refreshed = index.refresh()
 
-    assert (told.files, told.rows, told.covered) == (2, 200, 4)
+    assert (refreshed.files, refreshed.rows, refreshed.covered) == (2, 200, 4)
     assert both(f"SELECT * FROM parquet.`{folder}` WHERE k = 5936 AND v = 3") == (6, 1)
     assert index.info().files == 8
     assert index.compact(dry_run=True).files == 6
@@ -190,7 +190,7 @@ def test_an_old_time_of_change_is_another_file(
 
 
 def test_more_files_than_are_told_of_at_once(spark: SparkSession, tmp_path: Path) -> None:
-    """Listings and selections of many files go in parts; none is lost or told twice."""
+    """Listings and selections of many files go in parts; none is lost or doubled."""
     folder = tmp_path / "d"
     _make(folder, files=1)
     names = [f"{number:05d}.parquet" for number in range(10_001)]
@@ -203,8 +203,8 @@ def test_more_files_than_are_told_of_at_once(spark: SparkSession, tmp_path: Path
 
     listed = [path.rpartition("/")[2] for path in files.column("location").to_pylist()]
     assert sorted(listed) == sorted([*names, "0.parquet"])
-    told = "\n".join(files.column("path").to_pylist())
-    assert version.id == hashlib.sha256(told.encode()).hexdigest()[:16]
+    text = "\n".join(files.column("path").to_pylist())
+    assert version.id == hashlib.sha256(text.encode()).hexdigest()[:16]
     some = files.column("path").slice(0, 10_001)
     with installed_rule(spark).raw_reads(some) as selection:
         raw = table.raw_rows(version, [], split_bytes=1 << 30, selection=selection, stride=1_000)

@@ -56,8 +56,8 @@ def request(location: str, scans: int, seconds: float) -> str:
         "schema": json.dumps(SCHEMA),
         "filter": {"op": "=", "col": ["k"], "type": "bigint", "value": "7"},
     }
-    told = [scan | {"id": number} for number in range(scans)]
-    return json.dumps({"seconds": seconds, "memory": 1 << 28, "catalogues": [], "scans": told})
+    result = [scan | {"id": number} for number in range(scans)]
+    return json.dumps({"seconds": seconds, "memory": 1 << 28, "catalogues": [], "scans": result})
 
 
 def codes(answer: dict[str, Any]) -> list[list[str]]:

@@ -39,7 +39,7 @@ def s3_storage(server: str) -> Storage:
 
 
 def hadoop_settings(server: str) -> dict[str, str]:
-    """How Hadoop would be told to reach a server."""
+    """The settings with which Hadoop would reach a server."""
     return {
         "fs.s3a.endpoint": f"http://127.0.0.1:{_port(server)}",
         "fs.s3a.endpoint.region": "us-east-1",

@@ -19,18 +19,18 @@ EXPIRED = b"<Error><Code>ExpiredToken</Code><Message>It has expired.</Message></
 
 
 class _Store(BaseHTTPRequestHandler):
-    """Knows one access key at a time, and counts what it is asked."""
+    """Knows one access key at a time, and counts its requests."""
 
     key = ""
-    asked: list[str]
+    requests: list[str]
     tokens: list[str | None]
 
     def do_GET(self) -> None:
         """Answer those who know the key."""
-        told = self.headers.get("Authorization", "")
-        self.asked.append(told)
+        header = self.headers.get("Authorization", "")
+        self.requests.append(header)
         self.tokens.append(self.headers.get("x-amz-security-token"))
-        known = f"Credential={self.key}/" in told
+        known = f"Credential={self.key}/" in header
         body = b"held" if known else EXPIRED
         self.send_response(200 if known else 403)
         self.send_header("Content-Length", str(len(body)))
@@ -49,7 +49,7 @@ def serve() -> Iterator[Callable[[str], tuple[type[_Store], str]]]:
     started: list[ThreadingHTTPServer] = []
 
     def start(key: str) -> tuple[type[_Store], str]:
-        handler = type("Known", (_Store,), {"key": key, "asked": [], "tokens": []})
+        handler = type("Known", (_Store,), {"key": key, "requests": [], "tokens": []})
         server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         started.append(server)
@@ -80,19 +80,19 @@ def test_expired_keys_are_read_again(serve: Callable[[str], tuple[type[_Store], 
     assert storage.get("a") == b"held"
 
     store.key = conf["fs.s3a.access.key"] = "second"
-    store.asked.clear()
+    store.requests.clear()
     assert storage.child("y").get("a") == b"held"
-    assert len(store.asked) == 2
+    assert len(store.requests) == 2
     # from then on without a refusal
     assert storage.child("y").get("a") == b"held"
-    assert len(store.asked) == 3
+    assert len(store.requests) == 3
     # settings that lead nowhere are refused after one more try
     store.key = "third"
-    store.asked.clear()
+    store.requests.clear()
     with pytest.raises(StorageError) as caught:
         storage.get("a")
     assert caught.value.kind is ErrorKind.CREDENTIALS
-    assert len(store.asked) == 2
+    assert len(store.requests) == 2
 
 
 def test_keys_that_a_catalog_lends_are_asked_for_again(
@@ -101,7 +101,7 @@ def test_keys_that_a_catalog_lends_are_asked_for_again(
     """Where the table's file IO has new keys by now, those are used once the old ones expire."""
     store, address = serve("first")
     lent = {"s3.access-key-id": "first", "s3.secret-access-key": "x", "s3.session-token": "one"}
-    conf = {name: told for name, told in _conf(address, "").items() if ".key" not in name}
+    conf = {name: item for name, item in _conf(address, "").items() if ".key" not in name}
     options = StorageOptions(conf=conf, file_io=dict(lent), lent=lambda: lent)
     storage = open_storage("s3://b/x", options("s3://b/x"), renew=options.renewed)
     assert storage.get("a") == b"held"
@@ -119,7 +119,7 @@ def test_keys_of_the_environment_are_read_again(
     store, address = serve("first")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "first")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x")
-    conf = {name: told for name, told in _conf(address, "").items() if ".key" not in name}
+    conf = {name: item for name, item in _conf(address, "").items() if ".key" not in name}
     storage = open_storage("s3://b/x", StorageOptions(conf=conf)("s3://b/x"))
     assert storage.get("a") == b"held"
 
@@ -151,14 +151,14 @@ def test_a_machine_is_not_asked_for_keys_where_there_are_some(
     _, address = serve("first")
     metadata, other = serve("none")
     for key in ("first", "wrong"):
-        told = StorageOptions(conf=_conf(address, key))("s3://b/x")
-        storage = open_storage("s3://b/x", told | {"metadata_endpoint": other})
+        result = StorageOptions(conf=_conf(address, key))("s3://b/x")
+        storage = open_storage("s3://b/x", result | {"metadata_endpoint": other})
         if key == "first":
             assert storage.get("a") == b"held"
         else:
             with pytest.raises(StorageError):
                 storage.get("a")
-    assert metadata.asked == []
+    assert metadata.requests == []
 
 
 def test_iceberg_settings_fill_what_hadoop_leaves_open() -> None:
@@ -184,7 +184,7 @@ def test_iceberg_settings_fill_what_hadoop_leaves_open() -> None:
     }
     conf = {"fs.s3a.access.key": "h", "fs.s3a.secret.key": "hs"}
     both = StorageOptions(conf=conf).of_table(file_io)("s3://b/x")
-    keys = {name: told for name, told in both.items() if name.endswith(("_key", "_id", "_token"))}
+    keys = {name: item for name, item in both.items() if name.endswith(("_key", "_id", "_token"))}
     assert keys == {"access_key_id": "h", "secret_access_key": "hs"}
     assert both["endpoint"] == "http://iceberg:9000"
     assert alone("/data/x") == alone("gs://b/x") == {}
@@ -200,8 +200,8 @@ def test_keys_that_are_given_are_not_mixed_with_others(
     store, address = serve("first")
     conf = _conf(address, "first")
     for given in (None, "given"):
-        told = conf | ({"fs.s3a.session.token": given} if given else {})
-        storage = open_storage("s3://b/x", StorageOptions(conf=told)("s3://b/x"))
+        result = conf | ({"fs.s3a.session.token": given} if given else {})
+        storage = open_storage("s3://b/x", StorageOptions(conf=result)("s3://b/x"))
         assert storage.get("a") == b"held"
         assert store.tokens.pop() == given
 
@@ -220,6 +220,6 @@ def test_buckets_renew_their_own_settings(
 
     assert first.get("x") == b"held"
     store.key = "old"
-    store.asked.clear()
+    store.requests.clear()
     assert second.get("x") == b"held"
-    assert len(store.asked) == 1
+    assert len(store.requests) == 1

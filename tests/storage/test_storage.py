@@ -88,11 +88,11 @@ def test_create_is_exclusive(storage: Storage) -> None:
         return None
 
     with ThreadPoolExecutor(8) as pool:
-        told = list(pool.map(attempt, range(32)))
+        result = list(pool.map(attempt, range(32)))
 
-    assert told.count(None) == 1
-    assert told.count(ErrorKind.ALREADY_EXISTS) == 31
-    assert storage.get("log/0.json") == str(told.index(None)).encode()
+    assert result.count(None) == 1
+    assert result.count(ErrorKind.ALREADY_EXISTS) == 31
+    assert storage.get("log/0.json") == str(result.index(None)).encode()
     storage.probe()
 
 
@@ -162,8 +162,8 @@ def test_what_is_replaced_is_whole(storage: Storage) -> None:
     storage.replace("log/hint", b"two")
 
     assert storage.get("log/hint") == b"two"
-    (told,) = storage.objects("log/")
-    assert (told.size, told.modified.tzinfo is not None) == (3, True)
+    (objects,) = storage.objects("log/")
+    assert (objects.size, objects.modified.tzinfo is not None) == (3, True)
 
 
 def test_listings_begin_where_they_are_told(storage: Storage) -> None:
@@ -224,7 +224,7 @@ def test_secrets_are_not_told() -> None:
     [("secret_access_key", "SignatureDoesNotMatch"), ("access_key_id", "XAdminUserNotFound")],
 )
 def test_refused_credentials_are_named(server: str, option: str, code: str) -> None:
-    """A wrong key is told as such, with the store's own code, and never as a missing object."""
+    """A wrong key is reported as such, with the store's own code, and never as a missing object."""
     good = s3_storage(server)
     bad = open_storage(good.location, dict(good.options) | {option: "another"})
     for call in (bad.get, bad.objects, bad.folders, lambda path: bad.create(path, b"1")):

@@ -71,10 +71,10 @@ def batch(storage: Storage, first: int, operation: str = "refresh") -> Changes:
 
 def found(reader: IndexReader, state: Snapshot, key: int) -> set[str]:
     """Data files that an index names for a key."""
-    told = reader.lookup([(key, key + 1)])
-    assert told is not None
+    hits = reader.lookup([(key, key + 1)])
+    assert hits is not None
     files = {entry.id: reader.catalogue(entry).column("path") for entry in state.catalogues}
-    return {files[name][int(unit)].as_py() for name, units in told.items() for unit in units}
+    return {files[name][int(unit)].as_py() for name, units in hits.items() for unit in units}
 
 
 def expected(firsts: set[int], key: int) -> set[str]:
@@ -87,9 +87,9 @@ def covers(store: IndexStore, snapshot: Snapshot | None = None) -> set[int]:
     state = snapshot or store.snapshot()
     reader = IndexReader(store, state, BlockCache())
     files = [reader.catalogue(entry).column("path") for entry in state.catalogues]
-    told = [path for paths in files for path in paths.to_pylist()]
-    paths = set(told)
-    assert len(told) == len(paths)
+    result = [path for paths in files for path in paths.to_pylist()]
+    paths = set(result)
+    assert len(result) == len(paths)
     firsts = {int(path.split("/")[2].split("-")[0]) for path in paths}
     assert paths == {path for first in firsts for path in data_files(first)}
     for first in firsts:

@@ -171,7 +171,7 @@ def test_a_missing_checkpoint_is_made_up_for() -> None:
 
 
 def test_every_state_can_be_read_again() -> None:
-    """Reading as of an earlier commit gives its state, and commits that never were are told."""
+    """Reading as of an earlier commit gives its state, and commits that never were are reported."""
     store = grown(25)
 
     assert [state.number for _, state in store.history()] == list(range(25))

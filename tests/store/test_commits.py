@@ -64,7 +64,7 @@ def test_what_does_not_clash_is_made_on_top(store: IndexStore) -> None:
 
 
 def test_what_is_gone_cannot_be_removed_again(store: IndexStore) -> None:
-    """Of two that merge the same segments the second is told what happened, and by whom."""
+    """Of two that merge the same segments the second learns what happened, and by whom."""
     base = store.snapshot()
     store.commit(base, removal(base, 0))
 
@@ -223,7 +223,7 @@ def test_rollback_is_a_commit(store: IndexStore) -> None:
 )
 def test_conflicts_are_a_function(store: IndexStore, requirement: Requirement, broken: str) -> None:
     """Each requirement is judged from the two states alone, and says what is in the way."""
-    told = conflicts(
+    result = conflicts(
         [requirement],
         base=store.snapshot(0),
         head=store.snapshot(1),
@@ -231,5 +231,5 @@ def test_conflicts_are_a_function(store: IndexStore, requirement: Requirement, b
         covered=store.covered_by(store.snapshot()),
     )
 
-    assert [conflict.requirement for conflict in told] == ([requirement] if broken else [])
-    assert all(broken in conflict.detail for conflict in told)
+    assert [conflict.requirement for conflict in result] == ([requirement] if broken else [])
+    assert all(broken in conflict.detail for conflict in result)

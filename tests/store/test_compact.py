@@ -90,14 +90,14 @@ def staged(storage: Storage, delta: Delta, kind: pa.DataType) -> Changes:
 def answers(store: IndexStore, keys: list[Any], state: Snapshot) -> dict[Any, set[str]]:
     reader = IndexReader(store, state, BlockCache())
     paths = {entry.id: reader.catalogue(entry).column("path") for entry in state.catalogues}
-    told = {}
+    expected = {}
     for key in keys:
         after = key + 1 if isinstance(key, int) else key + b"\0"
         found = reader.lookup([(key, after)]) or {}
-        told[key] = {
+        expected[key] = {
             paths[name][int(unit)].as_py() for name, units in found.items() for unit in units
         }
-    return told
+    return expected
 
 
 def _check(
@@ -124,11 +124,11 @@ def _check(
     # a key whose files are all gone is as any other that is not there
     left = [key for key, names in wanted.items() if names]
 
-    told = answers(store, left, after)
-    assert all(wanted[key] <= told[key] for key in left)
+    result = answers(store, left, after)
+    assert all(wanted[key] <= result[key] for key in left)
     # a key of one part may be an absent key of another, or the end of the segment before it
     if is_exact and len(after.segments) < 2:
-        assert told == {key: before[key] - gone for key in left}
+        assert result == {key: before[key] - gone for key in left}
     paths = [p for e in after.catalogues for p in store.covered_by(after)(e).to_pylist()]
     alive = {f"f{name}" for delta in kept for name in delta.names} - gone
     assert changes is None or sorted(paths) == sorted(alive)
@@ -136,8 +136,8 @@ def _check(
     # merged segments follow each other under one text code
     again = compaction_changes(store, after, segment_ordinals=10**6)
     last = after if again is None else store.commit(after, again)
-    told = answers(store, left, last)
-    assert all(wanted[key] <= told[key] for key in left)
+    result = answers(store, left, last)
+    assert all(wanted[key] <= result[key] for key in left)
     assert verify(store).is_sound
 
 

@@ -210,7 +210,7 @@ def test_every_call_is_tried() -> None:
 
 
 def test_a_conflict_after_a_lost_answer_is_told(tmp_path: Path) -> None:
-    """A writer that was told of a failure although its commit landed is refused the second time."""
+    """A writer that saw a failure although its commit landed is refused the second time."""
     storage = open_storage(str(tmp_path / "index"))
     store = store_of(storage)
     base = store.create(DEFINITION, batch(storage, 0, "create"))

@@ -55,9 +55,9 @@ def test_old_indexes_are_read(stored: Path) -> None:
     )
     reader = IndexReader(store, state, BlockCache())
     for low, high, files in expected["ranges"]:
-        told = reader.lookup([(_code(low), _code(high))])
-        assert told is not None
-        assert set(files) <= set(_names(reader, state, told))
+        hits = reader.lookup([(_code(low), _code(high))])
+        assert hits is not None
+        assert set(files) <= set(_names(reader, state, hits))
 
 
 def _files_of(store: IndexStore, codes: list[Any]) -> list[list[str]]:
@@ -66,21 +66,21 @@ def _files_of(store: IndexStore, codes: list[Any]) -> list[list[str]]:
     answers = []
     for code in codes:
         end = code + 1 if isinstance(code, int) else code + b"\0"
-        told = reader.lookup([(code, end)])
-        assert told is not None
-        answers.append(_names(reader, state, told))
+        hits = reader.lookup([(code, end)])
+        assert hits is not None
+        answers.append(_names(reader, state, hits))
     return answers
 
 
-def _names(reader: IndexReader, state: Any, told: dict[str, np.ndarray]) -> list[str]:
+def _names(reader: IndexReader, state: Any, arrays: dict[str, np.ndarray]) -> list[str]:
     files = {entry.id: reader.catalogue(entry).column("path") for entry in state.catalogues}
     return sorted(
-        {files[name][int(unit)].as_py() for name, units in told.items() for unit in units}
+        {files[name][int(unit)].as_py() for name, units in arrays.items() for unit in units}
     )
 
 
-def _code(told: Any) -> Any:
-    return told if isinstance(told, int) else base64.b64decode(told)
+def _code(value: Any) -> Any:
+    return value if isinstance(value, int) else base64.b64decode(value)
 
 
 def _plain(code: Any) -> Any:

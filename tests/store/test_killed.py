@@ -40,33 +40,33 @@ def _killed(storage: Storage, start: int, messages: int, seconds: float) -> list
         seconds: How long it may go on then.
 
     Returns:
-        What it had told.
+        What it had printed.
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["tests.store.victims"])
-    told, tell = context.Pipe(duplex=False)
+    result, tell = context.Pipe(duplex=False)
     process = context.Process(target=work, args=(storage, start, tell))
     process.start()
     tell.close()
-    done = [told.recv()]
+    done = [result.recv()]
     while len(done) < messages:
         covers(IndexStore(storage))
-        while len(done) < messages and told.poll():
-            done.append(told.recv())
+        while len(done) < messages and result.poll():
+            done.append(result.recv())
     time.sleep(seconds)
     process.kill()
     process.join()
     assert process.exitcode == -signal.SIGKILL
     try:
         while True:
-            done.append(told.recv())
+            done.append(result.recv())
     except (EOFError, OSError):  # cut off by the kill
-        told.close()
+        result.close()
     return done
 
 
 def test_a_killed_process_loses_nothing(tmp_path: Path) -> None:
-    """What was told to be indexed stays; readers and the next writer go on as if nothing was."""
+    """What was reported as indexed stays; readers and the next writer go on as if nothing was."""
     seed = depth("SEED", test=5, soak=random.randrange(2**32))
     moments = random.Random(seed)
     cut_off: list[str] = []
@@ -83,7 +83,7 @@ def test_a_killed_process_loses_nothing(tmp_path: Path) -> None:
         assert sure <= known, f"lost with seed {seed}"
         assert verify(store).is_sound, f"seed {seed}"
         cut_off.append(done[-1][0])
-        # the next writer recovers without being asked to
+        # the next writer recovers by itself
         base = store.snapshot()
         changes = compaction_changes(store, base)
         if changes is not None:

@@ -148,7 +148,7 @@ def test_a_well_formed_lie_is_refused(store: IndexStore) -> None:
 
 
 def test_a_later_format_is_refused(store: IndexStore) -> None:
-    """A log of a later version is told from a damaged one."""
+    """A log of a later version is distinguished from a damaged one."""
     store.create(DEFINITION, batch(store.storage, 0))
     path = _commit_path(store)
     path.write_text(json.dumps({**json.loads(path.read_text()), "format_version": 2}))

@@ -64,11 +64,11 @@ def _index(
         data, entry = encode_segment(blocks, unit_count=files, catalogue=catalogue, group_blocks=2)
         store.storage.replace(entry.path, data)
         entries[entry.path] = entry
-    told = tuple(entries.values())
-    staged = stage_catalogue(store.storage, table, segments=told, definition=DEFINITION)
+    result = tuple(entries.values())
+    staged = stage_catalogue(store.storage, table, segments=result, definition=DEFINITION)
     snapshot = store.create(
         DEFINITION,
-        Changes(operation="create", add_catalogues=(staged,), add_segments=told),
+        Changes(operation="create", add_catalogues=(staged,), add_segments=result),
     )
     return IndexReader(store, snapshot, BlockCache(limit=held))
 
@@ -79,11 +79,11 @@ def _units(found: dict[str, np.ndarray] | None) -> set[int]:
 
 
 def _found(reader: IndexReader, intervals: Iterable[tuple[Any, Any]]) -> set[int]:
-    asked = list(intervals)
-    found = _units(reader.lookup(asked))
-    if len(asked) == 1:
+    result = list(intervals)
+    found = _units(reader.lookup(result))
+    if len(result) == 1:
         # it may take a shorter way
-        assert found == _units(reader.lookup(asked, most_row_groups=1 << 30))
+        assert found == _units(reader.lookup(result, most_row_groups=1 << 30))
     return found
 
 
@@ -146,10 +146,10 @@ def test_large_tables_make_large_look_ups_worth_it() -> None:
     """What may be read by default grows with the number of data files, within limits."""
     keys = range(4 * FEW_ROW_GROUPS)
     pairs = [(key, key % FILES) for key in keys]
-    asked = [(key, key + 1) for key in keys[::2]]
+    result = [(key, key + 1) for key in keys[::2]]
 
-    assert _index(pairs, pa.int64(), segments=1).lookup(asked) is None
-    found = _index(pairs, pa.int64(), segments=1, files=FEW_ROW_GROUPS).lookup(asked)
+    assert _index(pairs, pa.int64(), segments=1).lookup(result) is None
+    found = _index(pairs, pa.int64(), segments=1, files=FEW_ROW_GROUPS).lookup(result)
     assert found is not None
     assert [units.tolist() for units in found.values()] == [list(range(FILES))]
 
@@ -158,17 +158,17 @@ def test_many_row_groups_are_fetched_at_once() -> None:
     """Far fewer requests are made than row groups are read, and held ones are not fetched again."""
     pairs = [(key, key % FILES) for key in range(400)]
     reader = _index(pairs, pa.int64(), segments=1, held=1 << 20)
-    asked = [(key, key + 1) for key in range(0, 400, 2)]
+    result = [(key, key + 1) for key in range(0, 400, 2)]
     counted = {
         name: mock.patch.object(Storage, name, autospec=True, side_effect=getattr(Storage, name))
         for name in ("get_range", "get_ranges")
     }
     with counted["get_range"] as one, counted["get_ranges"] as many:
-        first = reader.lookup(asked)
+        first = reader.lookup(result)
         # the footer is one
         assert (one.call_count, 1 < many.call_count <= 5) == (1, True)
         many.reset_mock()
-        second = reader.lookup(asked)
+        second = reader.lookup(result)
         assert (one.call_count, many.call_count) == (1, 0)
 
     assert first is not None
@@ -189,8 +189,8 @@ def test_keys_of_every_file_are_not_looked_up_to_the_end() -> None:
         assert units.call_count == 1
         few = [key for key, unit in pairs if unit < FILES]
         around = sorted({key + step for key in few for step in range(-9, 9)} & set(range(keys)))
-        asked = [(key, key + 1) for key in around]
-        assert _found(reader, asked) == {dict(pairs)[key] for key in around}
+        result = [(key, key + 1) for key in around]
+        assert _found(reader, result) == {dict(pairs)[key] for key in around}
 
 
 @given(
@@ -209,9 +209,9 @@ def test_spans_find_all_files_of_their_keys(
     for which, ordinals in reader.spans(
         pa.array(lows, pa.binary()), pa.array(highs, pa.binary())
     ).values():
-        told = list(zip(which.tolist(), ordinals.tolist(), strict=True))
-        assert len(told) == len(set(told))
-        found.update(told)
+        result = list(zip(which.tolist(), ordinals.tolist(), strict=True))
+        assert len(result) == len(set(result))
+        found.update(result)
     for at, (low, high) in enumerate(zip(lows, highs, strict=True)):
         assert {unit for key, unit in pairs if low <= key < high} <= {
             u for a, u in found if a == at
@@ -225,12 +225,12 @@ def test_spans_find_all_files_of_their_keys(
 def test_wide_codes_find_narrow_keys(pairs: list[tuple[int, int]], probes: list[int]) -> None:
     """Decimals of many digits are looked up in an index of few, as the numbers they are."""
     reader = _index(pairs, pa.int64(), segments=2)
-    asked = sorted({*probes, pairs[0][0]})
-    found = reader.points(pa.array([wide_code(key) for key in asked], pa.binary()))
-    told = {
-        (asked[at], unit)
+    result = sorted({*probes, pairs[0][0]})
+    found = reader.points(pa.array([wide_code(key) for key in result], pa.binary()))
+    expected = {
+        (result[at], unit)
         for which, ordinals in found.values()
         for at, unit in zip(which.tolist(), ordinals.tolist(), strict=True)
     }
-    assert {pair for pair in pairs if pair[0] in asked} <= told
-    assert all(-(2**63) <= key < 2**63 for key, _ in told)
+    assert {pair for pair in pairs if pair[0] in result} <= expected
+    assert all(-(2**63) <= key < 2**63 for key, _ in expected)

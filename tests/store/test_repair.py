@@ -66,11 +66,11 @@ def test_a_sound_index_is_left_alone() -> None:
     """Nothing is wrong with a sound index, and a repair does nothing to it."""
     store = grown(25)
     objects = store.storage.objects("")
-    told = verify(store)
+    verified = verify(store)
 
-    assert told.is_sound
-    assert (told.commit, told.commits, told.objects) == (24, 25, 9)
-    assert told.bytes == store.snapshot().totals()["bytes"]
+    assert verified.is_sound
+    assert (verified.commit, verified.commits, verified.objects) == (24, 25, 9)
+    assert verified.bytes == store.snapshot().totals()["bytes"]
     assert repair(store, dry_run=False).commit == -1
     assert store.storage.objects("") == objects
 
@@ -110,18 +110,18 @@ def test_a_sound_index_is_left_alone() -> None:
 def test_damage_is_found_and_repaired(
     harm: Callable[[IndexStore], object], saved: set[int]
 ) -> None:
-    """Each kind of damage is found; after the repair what is whole answers, the rest is told."""
+    """Each kind of damage is found; after a repair what is whole answers, the rest is reported."""
     store = grown(25)
     harm(store)
 
     if store.exists():
         assert not verify(store).is_sound
-    told = repair(store)
-    assert told.dry_run
-    assert told.lost
+    repaired = repair(store)
+    assert repaired.dry_run
+    assert repaired.lost
     done = repair(store, dry_run=False)
 
-    assert (done.commit, done.files, done.lost) == (told.commit, told.files, told.lost)
+    assert (done.commit, done.files, done.lost) == (repaired.commit, repaired.files, repaired.lost)
     assert covers(store) == saved
     assert done.files == 4 * len(saved)
     assert verify(store).is_sound
@@ -208,7 +208,7 @@ def test_leftovers_of_another_index_are_not_taken() -> None:
 
 
 def test_nothing_is_made_of_nothing() -> None:
-    """Where nothing is left, or nothing that says what it is, that is told."""
+    """Where nothing is left, or nothing that says what it is, that is reported."""
     store = IndexStore(open_storage(next(_roots)))
     with pytest.raises(NotFoundError):
         repair(store)

@@ -55,11 +55,11 @@ def test_a_dry_run_only_looks() -> None:
     store = compacted()
     objects = store.storage.objects("")
 
-    told = vacuum(store, retain_commits=1, older_than=timedelta(0))
+    vacuumed = vacuum(store, retain_commits=1, older_than=timedelta(0))
 
     assert store.storage.objects("") == objects
     real = swept(store)
-    assert (real.paths, real.bytes) == (told.paths, told.bytes)
+    assert (real.paths, real.bytes) == (vacuumed.paths, vacuumed.bytes)
     assert real.bytes == sum(info.size for info in objects if info.path in real.paths)
 
 
@@ -86,7 +86,7 @@ def test_young_objects_are_left_alone() -> None:
 
 
 def test_kept_commits_can_be_read() -> None:
-    """As many of the last states as were asked for can be read; older ones say that they cannot."""
+    """As many of the last states as were requested can be read; older ones say that they cannot."""
     store = compacted()
     store.commit(store.snapshot(), batch(store.storage, 300))
     swept(store, retain=2)
@@ -103,8 +103,8 @@ def test_a_state_that_a_reader_may_hold_is_kept() -> None:
     """Beyond the number, states that were the last one within the safety age are kept."""
     store = compacted()
 
-    told = vacuum(store, retain_commits=1, older_than=timedelta(seconds=60), dry_run=False)
-    assert (told.paths, told.retained_from) == ((), 0)
+    vacuumed = vacuum(store, retain_commits=1, older_than=timedelta(seconds=60), dry_run=False)
+    assert (vacuumed.paths, vacuumed.retained_from) == ((), 0)
 
 
 def test_a_long_log_is_cut() -> None:
@@ -115,9 +115,9 @@ def test_a_long_log_is_cut() -> None:
         changes = batch(store.storage, 100) if number == 7 else NOTHING
         state = store.commit(state, changes)
 
-    told = swept(store, retain=5)
+    vacuumed = swept(store, retain=5)
 
-    assert told.retained_from == 40
+    assert vacuumed.retained_from == 40
     assert store.log.listing().commits == (0, *range(40, 46))
     assert covers(store) == {0, 100}
     assert [commit.number for commit, _ in store.history()] == list(range(40, 46))

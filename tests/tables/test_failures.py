@@ -65,7 +65,7 @@ def test_other_errors_stay_as_they_are(error: Exception) -> None:
 
 
 def test_manifests_that_cannot_be_read() -> None:
-    """What Iceberg itself says is told, and not what Java's files or Spark's scheduler say."""
+    """What Iceberg itself says is shown, and not what Java's files or Spark's scheduler say."""
     trace = (
         "An error occurred while calling o1.getResult.\n"
         "Caused by: org.apache.spark.SparkException: Job aborted due to stage failure\n"

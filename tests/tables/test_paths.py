@@ -68,7 +68,7 @@ def test_a_table_is_where_it_is_however_that_is_written(location: str, root: str
 
 
 def test_files_of_one_spelling_are_not_indexed() -> None:
-    """What cannot be told apart is read by every query; what a table shows is its own spelling."""
+    """Like spellings are read by every query; what a table shows is its own spelling."""
     live = pa.table({"path": ["s3a://b/x", "s3://b/x", "s3a://b/y"], "size": [1, 2, 3]})
 
     found = identified(live)

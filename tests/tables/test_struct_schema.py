@@ -15,13 +15,13 @@ def _field(name: str, kind: Any, **metadata: object) -> dict[str, Any]:
     return {"name": name, "type": kind, "nullable": True, "metadata": metadata}
 
 
-def _document(*fields: dict[str, Any], **told: object) -> str:
+def _document(*fields: dict[str, Any], **more: object) -> str:
     defaults = {"case": "false", "times": "CORRECTED CORRECTED", "partitioning": []}
-    return json.dumps(defaults | told | {"schema": {"type": "struct", "fields": list(fields)}})
+    return json.dumps(defaults | more | {"schema": {"type": "struct", "fields": list(fields)}})
 
 
-def _delta(*fields: dict[str, Any], **told: object) -> str:
-    return _document(*fields, **({"reader": 2, "features": [], "mapping": "name"} | told))
+def _delta(*fields: dict[str, Any], **more: object) -> str:
+    return _document(*fields, **({"reader": 2, "features": [], "mapping": "name"} | more))
 
 
 def _renamed(name: str, kind: Any, stored: str) -> dict[str, Any]:
@@ -69,10 +69,10 @@ def test_what_changes_the_values_read_changes_the_identity(
 ) -> None:
     """An index made under one way to read a column is not used under another."""
     ids = set()
-    for told in (before, after):
-        default = {"EXISTS_DEFAULT": told["default"]} if "default" in told else {}
-        field = _field("t", told.get("type", "date"), **default)
-        ids.add(parquet_columns(_document(field, **told))["t",].field_id)
+    for item in (before, after):
+        default = {"EXISTS_DEFAULT": item["default"]} if "default" in item else {}
+        field = _field("t", item.get("type", "date"), **default)
+        ids.add(parquet_columns(_document(field, **item))["t",].field_id)
 
     assert len(ids) == 2
 
@@ -100,7 +100,7 @@ def test_a_default_of_null_is_none(text: str) -> None:
 def test_a_default_that_sessions_read_differently_is_no_key(
     kind: str, text: str, found: str
 ) -> None:
-    """A moment without a zone, and signs that may stand for others, are told by the session."""
+    """A moment without a zone, and signs that may stand for others, depend on the session."""
     struct = {"type": "struct", "fields": [_field("x", kind)]}
     char = {"__CHAR_VARCHAR_TYPE_STRING": "struct<x:char(3)>"} if kind == "timestamp" else {}
     column, outer = (
@@ -154,7 +154,7 @@ def test_the_identity_of_the_specification() -> None:
 
 
 def test_names_that_differ_in_case_alone_are_left_out() -> None:
-    """Read regardless of case they cannot be told apart."""
+    """Read regardless of case they cannot be distinguished."""
     fields = (_field("k", "long"), _field("K", "long"), _field("v", "long"))
 
     assert set(parquet_columns(_document(*fields))) == {("v",)}
@@ -171,8 +171,8 @@ def test_times_in_folders_and_collated_strings_are_no_keys() -> None:
     assert [columns[p,].kind for p in ("t", "s", "u")] == ["other", "other", "timestamp"]
 
 
-def _hudi(*fields: dict[str, Any], **told: object) -> str:
-    return _document(*fields, **({"version": 9, "features": []} | told))
+def _hudi(*fields: dict[str, Any], **more: object) -> str:
+    return _document(*fields, **({"version": 9, "features": []} | more))
 
 
 @pytest.mark.parametrize(
@@ -193,9 +193,11 @@ def test_a_promoted_column_of_hudi_is_another_one(before: str, after: str, is_sa
 
 
 @pytest.mark.parametrize(
-    "told", [{"version": 10}, {"features": ["schema evolution on read"]}], ids=["newer", "evolved"]
+    "document",
+    [{"version": 10}, {"features": ["schema evolution on read"]}],
+    ids=["newer", "evolved"],
 )
-def test_unknown_hudi_tables_are_refused(told: dict[str, Any]) -> None:
+def test_unknown_hudi_tables_are_refused(document: dict[str, Any]) -> None:
     """A table version or a way to read that is not known is refused by name."""
     with pytest.raises(UnsupportedError, match=r"version 10|evolution on read"):
-        hudi_columns(_hudi(_field("c", "long"), **told))
+        hudi_columns(_hudi(_field("c", "long"), **document))

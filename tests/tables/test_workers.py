@@ -23,21 +23,21 @@ def test_archives_are_forgotten_and_found_again(
     """Nothing reads the directory of a jar again, yet modules in it can still be imported."""
     jar = tmp_path / "some.jar"
     with zipfile.ZipFile(jar, "w") as archive:
-        archive.writestr("module_in_a_jar.py", "told = 7")
-        archive.writestr("another_in_a_jar.py", "told = 8")
+        archive.writestr("module_in_a_jar.py", "value = 7")
+        archive.writestr("another_in_a_jar.py", "value = 8")
     monkeypatch.syspath_prepend(jar)
-    assert importlib.import_module("module_in_a_jar").told == 7
+    assert importlib.import_module("module_in_a_jar").value == 7
     assert str(jar) in sys.path_importer_cache
     others = {k for k, v in sys.path_importer_cache.items() if not isinstance(v, zipimporter)}
 
     forget_archives()
 
     assert set(sys.path_importer_cache) == others
-    assert importlib.import_module("another_in_a_jar").told == 8
+    assert importlib.import_module("another_in_a_jar").value == 8
 
 
 @pytest.mark.parametrize(
-    ("sizes", "first", "told"),
+    ("sizes", "first", "expected"),
     [
         ([], None, []),
         ([0, 0], None, []),
@@ -47,8 +47,8 @@ def test_archives_are_forgotten_and_found_again(
     ],
     ids=["none", "empty", "rest", "first sooner", "large"],
 )
-def test_small_batches_are_joined(sizes: list[int], first: int | None, told: list[int]) -> None:
-    """Every row is told once and in order, so many at a time."""
+def test_small_batches_are_joined(sizes: list[int], first: int | None, expected: list[int]) -> None:
+    """Every row comes once and in order, so many at a time."""
     rows = iter(range(sum(sizes)))
     batches = [
         pa.record_batch({"at": pa.array([next(rows) for _ in range(n)], pa.int64())}) for n in sizes
@@ -56,6 +56,6 @@ def test_small_batches_are_joined(sizes: list[int], first: int | None, told: lis
 
     tables = list(gathered(batches, 5, first))
 
-    assert [table.num_rows for table in tables] == told
+    assert [table.num_rows for table in tables] == expected
     found = [at for table in tables for at in table["at"].to_pylist()]
     assert found == list(range(sum(sizes)))

@@ -88,7 +88,7 @@ class BloomFilters:
         return
 
     def _found(self, hashes: np.ndarray) -> np.ndarray:
-        """Which files may have each of some keys; a pair that lacks a bit is not asked again."""
+        """Which files may have each of some keys; a pair that lacks a bit is done."""
         probes, files = np.broadcast_to(
             self.lengths > 0, (len(hashes), len(self.lengths))
         ).nonzero()

@@ -176,7 +176,7 @@ def _stored(
     bitmaps = np.zeros((np.count_nonzero(~listed), unit_count), bool)
     bitmaps[rows, files[~of_lists]] = True
     gaps = np.diff(files, prepend=0)
-    # the first of a list is told from zero
+    # the first of a list is distinct from zero
     gaps[offsets[:-1][counts > 0]] = files[offsets[:-1][counts > 0]]
     streams = [
         *(_squeezed(column) for column in segments),

@@ -106,9 +106,9 @@ def _transaction(given: str | None) -> tuple[str, int] | None:
 def _changed(
     run: Run, change: Callable[..., RowChange], txn: str | None, *, no_refresh: bool
 ) -> RowChange:
-    asked = _transaction(txn)
+    transaction = _transaction(txn)
     refresh = None if no_refresh else "after-write"
-    done = change(spark=run.session(), refresh=refresh, txn=asked)
+    done = change(spark=run.session(), refresh=refresh, txn=transaction)
     for reason in done.reasons:
         run.output.error(f"The commit is made, but an index was not refreshed: {reason}")
     return done

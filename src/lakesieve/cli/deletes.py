@@ -97,7 +97,7 @@ def convert(
 
 
 def _maintain(run: Run, spark: Session, table: str, convert: Callable[[], Conversion]) -> None:
-    """One round; what may pass by itself is told and left to the next."""
+    """One round; what may pass by itself is reported and left to the next."""
     for info in run.api.list_indexes(table, spark=spark, location=run.location):
         try:
             index = run.api.open_index(table, info.name, spark=spark, location=run.location)

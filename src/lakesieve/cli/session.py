@@ -38,12 +38,12 @@ def start_session(
         except LakesieveError:
             raise
         except Exception as error:
-            told = _first_complaint(log) or str(error).strip().partition("\n")[0]
+            complaint = _first_complaint(log) or str(error).strip().partition("\n")[0]
             hint = "Run the command again with --debug to see all that Spark says."
-            if "unresolved dependency" in told:
+            if "unresolved dependency" in complaint:
                 hint = "Can this machine reach Maven Central, where Spark's packages come from?"
             raise SetupError(
-                f"Spark did not start: {told.rstrip('.')}.",
+                f"Spark did not start: {complaint.rstrip('.')}.",
                 kind=ErrorKind.DEPENDENCY_MISSING,
                 hint=hint,
             ) from error

@@ -53,12 +53,12 @@ def every(seconds: float, act: Callable[[], None]) -> None:
         for number, handler in before.items():
             signal.signal(number, handler)
 
-    def asked(_number: int, _frame: FrameType | None) -> None:
+    def on_signal(_number: int, _frame: FrameType | None) -> None:
         stop.set()
         restore()
 
     for number in _SIGNALS:
-        signal.signal(number, asked)
+        signal.signal(number, on_signal)
     try:
         while not stop.is_set():
             act()

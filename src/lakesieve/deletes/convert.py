@@ -99,7 +99,7 @@ def convert(
 
 @dataclass(slots=True, kw_only=True)
 class _Run:
-    """One conversion: what it was asked for, and what it did so far."""
+    """One conversion: its options, and what it did so far."""
 
     table: str
     spark: SparkSession

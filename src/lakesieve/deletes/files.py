@@ -112,7 +112,7 @@ def _position_files(
         data = sink.getvalue().to_pybytes()
         blob = VectorBlob(data_file=data_file, offset=0, length=0, positions=len(positions))
         name = _put(plan, data, "parquet")
-        yield _told([(name, blob, new, len(data), int(positions[0]), int(positions[-1]))])
+        yield _vector_batch([(name, blob, new, len(data), int(positions[0]), int(positions[-1]))])
 
 
 def _vectors(
@@ -124,7 +124,9 @@ def _vectors(
     def flush() -> pa.RecordBatch:
         data = puffin.finish()
         name = _put(plan, data, "puffin")
-        return _told([(name, blob, new, len(data), first, last) for blob, new, first, last in held])
+        return _vector_batch(
+            [(name, blob, new, len(data), first, last) for blob, new, first, last in held]
+        )
 
     for data_file, positions, new in files:
         blob = puffin.add(data_file, positions)
@@ -142,7 +144,7 @@ def _put(plan: WritePlan, data: bytes, extension: str) -> str:
     return f"{plan.location}/{name}"
 
 
-def _told(rows: list[tuple[str, VectorBlob, int, int, int, int]]) -> pa.RecordBatch:
+def _vector_batch(rows: list[tuple[str, VectorBlob, int, int, int, int]]) -> pa.RecordBatch:
     columns = [
         [name for name, *_ in rows],
         *([getattr(row[1], n) for row in rows] for n in ("data_file", "offset", "length")),

@@ -129,7 +129,7 @@ def _narrow(
     )
     names = [f"key_{n}" for n in range(len(keys))]
     deleted = plan.deletes(kind).select(*keys)
-    # neighbours go to one task in order, which so reads every row group once. The number is told,
+    # neighbours go to one task in order, which so reads every row group once. The number is given,
     # or Spark would join the small partitions to one
     most = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
     tasks = max(1, min(most, kind.records // _TASK_ROWS))
@@ -141,8 +141,8 @@ def _narrow(
     free = np.array(pc.is_valid(places))
     free[free] = ~held[known]
     files.narrow(np.packbits(free, bitorder="little").tobytes())
-    told = f"{definition.name}: {np.count_nonzero(held[known])} of {len(reached)} data files"
-    return Reason(code=ReasonCode.INDEX_USED, detail=f"{told} hold a deleted key")
+    detail = f"{definition.name}: {np.count_nonzero(held[known])} of {len(reached)} data files"
+    return Reason(code=ReasonCode.INDEX_USED, detail=f"{detail} hold a deleted key")
 
 
 def holders(
@@ -154,7 +154,7 @@ def holders(
         storage: The index's root.
         state: Its state.
         types: Types of the key columns, in the index's order.
-        wanted: The covered files that are asked about; keys found in all of them end the search.
+        wanted: The covered files to search; keys found in all of them end the search.
     """
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -105,7 +105,7 @@ class DeletePlan:
         self.table = table
         self.java = java
         self.summary: dict[str, Any] = as_python(spark, java.summary())
-        self.kinds = tuple(_kind(n, told) for n, told in enumerate(self.summary["kinds"]))
+        self.kinds = tuple(_kind(n, document) for n, document in enumerate(self.summary["kinds"]))
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -115,8 +115,8 @@ class DeletePlan:
     @property
     def snapshot(self) -> str | None:
         """Id of the snapshot, ``None`` of a table without data."""
-        told = self.summary["snapshot"]
-        return None if told is None else str(told)
+        snapshot_id = self.summary["snapshot"]
+        return None if snapshot_id is None else str(snapshot_id)
 
     @property
     def reached_files(self) -> int:
@@ -205,10 +205,10 @@ def plan_deletes(spark: SparkSession, table: str, version: str | int | None = No
             f"{table} is a table of the format {opened.format}, which has no equality deletes.",
             "Equality deletes are a matter of Iceberg tables.",
         )
-    asked = None if version is None else str(version)
-    snapshot = None if asked is None else opened.version(asked).id
+    spec = None if version is None else str(version)
+    snapshot = None if spec is None else opened.version(spec).id
     try:
-        java = _SOURCES.new(spark, _PLAN, opened.java, asked, snapshot)
+        java = _SOURCES.new(spark, _PLAN, opened.java, spec, snapshot)
     except Exception as error:
         if "UnsupportedOperationException: metadata table" in str(error):
             raise _unsupported(f"{table} is a metadata table.", "Name the table itself.") from error
@@ -263,15 +263,16 @@ def _unsupported(message: str, hint: str) -> UnsupportedError:
     return UnsupportedError(message, kind=ErrorKind.UNSUPPORTED_TABLE, hint=hint)
 
 
-def _kind(number: int, told: dict[str, Any]) -> Kind:
+def _kind(number: int, document: dict[str, Any]) -> Kind:
     columns = tuple(
-        KeyColumn(path=tuple(c["path"]), field_id=c["id"], type=c["type"]) for c in told["columns"]
+        KeyColumn(path=tuple(c["path"]), field_id=c["id"], type=c["type"])
+        for c in document["columns"]
     )
     return Kind(
         number=number,
         columns=columns,
-        everywhere=told["everywhere"],
-        files=told["files"],
-        records=told["records"],
-        reaching=told["reaching"],
+        everywhere=document["everywhere"],
+        files=document["files"],
+        records=document["records"],
+        reaching=document["reaching"],
     )

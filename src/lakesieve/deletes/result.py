@@ -1,4 +1,4 @@
-"""The result models: what is told about a table's deletes, rendered by ``report``."""
+"""The result models: what there is to say of a table's deletes, rendered by ``report``."""
 
 from __future__ import annotations
 

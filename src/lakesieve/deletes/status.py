@@ -36,30 +36,30 @@ def status(
         UnsupportedError: It is not an Iceberg table, or the session is a Connect session.
     """
     plan = plan_deletes(spark, table, version)
-    told = plan.summary
+    summary = plan.summary
     with own_jobs(spark, f"lakesieve: count the deleted keys of {table}"):
         sets = tuple(_field_set(plan, kind, count_keys=count_keys) for kind in plan.kinds)
     tasks, heap = executor(spark)
     return DeleteStatus(
         table=table,
         version=plan.snapshot,
-        format_version=told["format_version"],
-        data_files=told["data_files"],
-        reached_files=told["reached_files"],
+        format_version=summary["format_version"],
+        data_files=summary["data_files"],
+        reached_files=summary["reached_files"],
         equality_files=sum(found.files for found in sets),
         equality_records=sum(found.records for found in sets),
-        equality_bytes=told["bytes"],
-        dangling_files=told["dangling"],
+        equality_bytes=summary["bytes"],
+        dangling_files=summary["dangling"],
         keys=sum(found.keys or 0 for found in sets) if count_keys else None,
-        pairs=told["pairs"],
-        position_files=told["position_files"],
-        vectors=told["vectors"],
-        task_records=told["largest"],
-        task_bytes=told["largest_bytes"],
+        pairs=summary["pairs"],
+        position_files=summary["position_files"],
+        vectors=summary["vectors"],
+        task_records=summary["largest"],
+        task_bytes=summary["largest_bytes"],
         executor_tasks=tasks,
         executor_bytes=heap,
         field_sets=sets,
-        verdict=_verdict(told, tasks, heap),
+        verdict=_verdict(summary, tasks, heap),
     )
 
 
@@ -73,12 +73,12 @@ def _field_set(plan: DeletePlan, kind: Kind, *, count_keys: bool) -> FieldSet:
     )
 
 
-def _verdict(told: dict[str, Any], tasks: int, heap: int) -> str:
-    if not told["pairs"]:
-        if told["dangling"]:
+def _verdict(summary: dict[str, Any], tasks: int, heap: int) -> str:
+    if not summary["pairs"]:
+        if summary["dangling"]:
             return "No equality delete reaches a data file any more: convert removes their files."
         return "The table has no equality deletes."
-    needed = told["largest_bytes"] * min(tasks, told["reached_files"])
+    needed = summary["largest_bytes"] * min(tasks, summary["reached_files"])
     share = f"{needed / heap:.0%} of an executor's heap" if needed >= heap / 100 else "little heap"
     if needed > heap:
         return f"Iceberg's own reader would run out of memory ({share}): read or convert here."

@@ -91,7 +91,7 @@ class PuffinFile:
             positions: Ascending, distinct, not negative; int64.
         """
         blob = encode_vector(positions)
-        told = VectorBlob(
+        blob_entry = VectorBlob(
             data_file=data_file, offset=self._size, length=len(blob), positions=len(positions)
         )
         self._parts.append(blob)
@@ -103,15 +103,15 @@ class PuffinFile:
                 # both are inherited from the commit
                 "snapshot-id": -1,
                 "sequence-number": -1,
-                "offset": told.offset,
-                "length": told.length,
+                "offset": blob_entry.offset,
+                "length": blob_entry.length,
                 "properties": {
                     "referenced-data-file": data_file,
-                    "cardinality": str(told.positions),
+                    "cardinality": str(blob_entry.positions),
                 },
             }
         )
-        return told
+        return blob_entry
 
     def finish(self) -> bytes:
         """The whole file."""

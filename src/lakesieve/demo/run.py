@@ -32,7 +32,7 @@ LINES = "l_orderkey, l_linenumber, l_partkey, l_quantity, l_shipmode"
 
 
 class Observer(Protocol):
-    """Who is told how far the demo is."""
+    """What follows how far the demo is."""
 
     def say(self, message: str) -> None:
         """Hear one sentence on what begins now."""

@@ -110,7 +110,7 @@ def encode_catalogue(
     Args:
         files: As ``CATALOGUE_SCHEMA``; paths are unique.
         segments: All segments whose ordinals count in it.
-        definition: What is indexed; without it the catalogue cannot be told from its file alone.
+        definition: What is indexed; without it the catalogue cannot be rebuilt from its file alone.
     """
     sink = io.BytesIO()
     table = pa.Table.from_arrays(
@@ -172,12 +172,12 @@ def read_origin(data: bytes, path: str) -> tuple[CatalogueEntry, Origin | None]:
         files=table.num_rows,
         records=int(pc.sum(table.column("records")).as_py() or 0),
     )
-    told = (pq.read_metadata(io.BytesIO(data)).metadata or {}).get(_KEY)
-    return entry, None if told is None else _origin(told, entry)
+    stored = (pq.read_metadata(io.BytesIO(data)).metadata or {}).get(_KEY)
+    return entry, None if stored is None else _origin(stored, entry)
 
 
-def _origin(told: bytes, entry: CatalogueEntry) -> Origin:
-    body = unpack(told, entry.path)
+def _origin(stored: bytes, entry: CatalogueEntry) -> Origin:
+    body = unpack(stored, entry.path)
     try:
         check_known("unit", body["unit"], UNIT)
         segments = tuple(map(SegmentEntry.from_json, body["segments"]))
@@ -239,12 +239,12 @@ def _table(
     size = 0
     try:
         stored = pq.ParquetFile(io.BytesIO(data))
-        told = stored.metadata
-        if files is not None and told.num_rows != files:
+        metadata = stored.metadata
+        if files is not None and metadata.num_rows != files:
             raise corrupt(path, "it holds other files")
-        if told.num_columns > 2 * len(CATALOGUE_SCHEMA.names):
+        if metadata.num_columns > 2 * len(CATALOGUE_SCHEMA.names):
             raise corrupt(path, "it claims more than it can hold")
-        claimed = claimed_bytes(data, told)
+        claimed = claimed_bytes(data, metadata)
         if sum(claimed.values()) > most:
             raise corrupt(path, "it claims more than it can hold")
         names = list(columns or CATALOGUE_SCHEMA.names)

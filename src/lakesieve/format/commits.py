@@ -68,7 +68,7 @@ class Commit:
         return plain
 
     @classmethod
-    def from_json(cls, told: dict[str, Any], path: str) -> Self:
+    def from_json(cls, document: dict[str, Any], path: str) -> Self:
         """Read it from the body of a document.
 
         Raises:
@@ -76,7 +76,7 @@ class Commit:
             CorruptIndexError: It is no commit, or names files outside the index.
         """
         try:
-            plain = dict(told)
+            plain = dict(document)
             definition = plain.pop("definition")
             own: dict[str, Any] = {
                 "definition": None if definition is None else IndexDefinition.from_json(definition),
@@ -124,7 +124,7 @@ class Checkpoint:
         return plain
 
     @classmethod
-    def from_json(cls, told: dict[str, Any], path: str) -> Self:
+    def from_json(cls, document: dict[str, Any], path: str) -> Self:
         """Read it from the body of a document.
 
         Raises:
@@ -132,7 +132,7 @@ class Checkpoint:
             CorruptIndexError: It is no checkpoint, or names files outside the index.
         """
         try:
-            plain = dict(told)
+            plain = dict(document)
             own: dict[str, Any] = {
                 "definition": IndexDefinition.from_json(plain.pop("definition")),
                 "catalogues": tuple(map(CatalogueEntry.from_json, plain.pop("catalogues"))),

@@ -39,8 +39,8 @@ def unpack(data: bytes, path: str) -> dict[str, Any]:
     except (ValueError, TypeError, RecursionError) as error:
         raise corrupt(path, "it is no JSON object") from error
     check_version(document, path)
-    told = document.pop("sha256", None)
-    if told != _digest(document):
+    checksum = document.pop("sha256", None)
+    if checksum != _digest(document):
         raise corrupt(path, "it fails the checksum")
     del document["format_version"]
     return document

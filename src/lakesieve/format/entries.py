@@ -40,20 +40,20 @@ def code_to_json(code: Code) -> int | dict[str, str]:
     return code if isinstance(code, int) else {"bytes": base64.b64encode(code).decode("ascii")}
 
 
-def code_from_json(told: Any) -> Code:
+def code_from_json(value: Any) -> Code:
     """Read a key code.
 
     Raises:
         ValueError: It is none.
     """
-    if isinstance(told, int) and not isinstance(told, bool) and -(2**63) <= told < 2**63:
-        return told
-    if isinstance(told, dict) and set(told) == {"bytes"} and isinstance(told["bytes"], str):
+    if isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63:
+        return value
+    if isinstance(value, dict) and set(value) == {"bytes"} and isinstance(value["bytes"], str):
         try:
-            return base64.b64decode(told["bytes"], validate=True)
+            return base64.b64decode(value["bytes"], validate=True)
         except binascii.Error as error:
             raise ValueError("no base64") from error
-    raise ValueError(f"{told!r} is no key code")
+    raise ValueError(f"{value!r} is no key code")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +112,7 @@ class IndexDefinition:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, told: dict[str, Any]) -> Self:
+    def from_json(cls, document: dict[str, Any]) -> Self:
         """Read it.
 
         Raises:
@@ -120,8 +120,8 @@ class IndexDefinition:
             ValueError: A field is missing, unknown or of another type.
         """
         # before anything else, as another kind may have other fields
-        check_known("index", told["kind"], INDEX_KIND)
-        plain = dict(told)
+        check_known("index", document["kind"], INDEX_KIND)
+        plain = dict(document)
         columns = tuple(KeyColumn(**checked(KeyColumn, column)) for column in plain.pop("columns"))
         read = cls(**checked(cls, plain, skip={"columns"}), columns=columns)
         if not columns or not 0 < read.absent_hits <= 1:
@@ -158,15 +158,15 @@ class CatalogueEntry:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, told: dict[str, Any]) -> Self:
+    def from_json(cls, document: dict[str, Any]) -> Self:
         """Read it.
 
         Raises:
             IndexFormatError: Its units are such as only a later version knows.
             ValueError: A field is missing, unknown or of another type, or the path leads out.
         """
-        check_known("unit", told["unit"], UNIT)
-        entry = cls(**checked(cls, told))
+        check_known("unit", document["unit"], UNIT)
+        entry = cls(**checked(cls, document))
         if not _CATALOGUE.fullmatch(entry.path):
             raise ValueError("a path outside the index")
         return entry
@@ -210,13 +210,13 @@ class SegmentEntry:
         return {field.name: getattr(self, field.name) for field in fields(self)} | bounds
 
     @classmethod
-    def from_json(cls, told: dict[str, Any]) -> Self:
+    def from_json(cls, document: dict[str, Any]) -> Self:
         """Read it.
 
         Raises:
             ValueError: A field is missing, unknown or of another type, or the path leads out.
         """
-        plain = dict(told)
+        plain = dict(document)
         key_min, key_max = (code_from_json(plain.pop(name)) for name in ("key_min", "key_max"))
         rest = checked(cls, plain, skip={"key_min", "key_max"})
         entry = cls(**rest, key_min=key_min, key_max=key_max)
@@ -228,23 +228,23 @@ class SegmentEntry:
         return entry
 
 
-def check_known(what: str, told: Any, known: str) -> None:
+def check_known(what: str, document: Any, known: str) -> None:
     """Refuse what only a later version knows.
 
     Args:
         what: Of what it is read, in words.
-        told: What was read.
+        document: What was read.
         known: The only thing that this version knows.
 
     Raises:
         IndexFormatError: It is something else.
         ValueError: It is no text.
     """
-    if not isinstance(told, str):
-        raise ValueError(f"the {what} is {told!r}")
-    if told != known:
+    if not isinstance(document, str):
+        raise ValueError(f"the {what} is {document!r}")
+    if document != known:
         raise IndexFormatError(
-            f"The index has the {what} {told!r}; this lakesieve reads {known!r}.",
+            f"The index has the {what} {document!r}; this lakesieve reads {known!r}.",
             kind=ErrorKind.TOO_NEW,
             hint="Upgrade lakesieve; scans read every file meanwhile.",
         )
@@ -259,13 +259,13 @@ _PLAIN: dict[str, Any] = {
 }
 
 
-def checked(cls: type, told: dict[str, Any], skip: set[str] | None = None) -> dict[str, Any]:
+def checked(cls: type, document: dict[str, Any], skip: set[str] | None = None) -> dict[str, Any]:
     """Fields of a dataclass as JSON gave them: none missing, none unknown, each of its type."""
     wanted = {f.name: f.type for f in fields(cls) if f.name not in (skip or ())}
-    if set(told) != set(wanted):
-        raise ValueError(f"fields {sorted(set(told) ^ set(wanted))} of {cls.__name__}")
+    if set(document) != set(wanted):
+        raise ValueError(f"fields {sorted(set(document) ^ set(wanted))} of {cls.__name__}")
     out: dict[str, Any] = {}
-    for name, value in told.items():
+    for name, value in document.items():
         kind = _PLAIN[str(wanted[name])]
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
             raise ValueError(f"{name} is {value!r}")

@@ -32,7 +32,7 @@ LONGEST_SEPARATOR = 1 << 20
 
 # how sets are stored, blocks without the gaps after them
 _HEADER = struct.Struct("<BI")
-# no longer spans are told for regularity alone
+# no longer spans are written for regularity alone
 _LONG = 1 << 16
 _CROWDED = 1 / 16
 _SAMPLE = 4096
@@ -137,7 +137,7 @@ def _int_streams(
     spans = np.zeros(len(words), np.uint64)
     spans[ended] = end_cells - cells[ended] + np.uint64(1)
     if len(ended) and not rest.any() and not end_rest.any():
-        # a block that ends where the next begins is told like the others, if it is as long
+        # a block that ends where the next begins is written like the others, if it is as long
         usual = np.bincount(np.minimum(spans[ended], _LONG).astype(np.int64)).argmax()
         alike = np.flatnonzero((spans[:-1] == 0) & (np.diff(cells) + np.uint64(1) == usual))
         spans[alike] = usual
@@ -196,8 +196,8 @@ def _int_keys(reader: StreamReader, rows: int) -> tuple[pa.Array, np.ndarray, pa
 
 def _end_prefixes(keys: pa.Array, following: pa.Array) -> np.ndarray:
     """Whether strings are the ends of prefixes, one by one."""
-    ends, told = prefix_ends(keys)
-    ended: np.ndarray = told & pc.equal(ends, following).to_numpy(zero_copy_only=False)
+    ends, found_ends = prefix_ends(keys)
+    ended: np.ndarray = found_ends & pc.equal(ends, following).to_numpy(zero_copy_only=False)
     return ended
 
 
@@ -219,7 +219,7 @@ def _byte_keys(reader: StreamReader, rows: int) -> tuple[pa.Array, np.ndarray, p
     data = reader.small(int(rest.sum()), 255).astype(np.uint8)
     keys = front_decoded(shared, rest, data)
     gaps = np.flatnonzero(reader.small(rows, 1))
-    ends, told = prefix_ends(keys.take(pa.array(gaps)))
-    if not told.all():
+    ends, found_ends = prefix_ends(keys.take(pa.array(gaps)))
+    if not found_ends.all():
         raise StreamError("a prefix has no end")
     return keys, gaps, ends

@@ -34,15 +34,15 @@ def claimed_bytes(data: bytes, metadata: Any) -> dict[str, int]:
     found: dict[str, int] = {}
     places = itertools.product(range(metadata.num_row_groups), range(metadata.num_columns))
     for group, column in places:
-        told = metadata.row_group(group).column(column)
+        chunk = metadata.row_group(group).column(column)
         # as Arrow finds the first page
-        start, dictionary = told.data_page_offset, told.dictionary_page_offset
+        start, dictionary = chunk.data_page_offset, chunk.dictionary_page_offset
         if dictionary is not None and 0 < dictionary < start:
             start = dictionary
-        end = start + told.total_compressed_size
+        end = start + chunk.total_compressed_size
         if not 0 <= start <= end <= len(data):
             raise ValueError("pages beyond the file")
-        found[told.path_in_schema] = found.get(told.path_in_schema, 0) + sum(
+        found[chunk.path_in_schema] = found.get(chunk.path_in_schema, 0) + sum(
             _page_sizes(data[start:end])
         )
     return found

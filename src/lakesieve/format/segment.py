@@ -194,39 +194,39 @@ def _upper_bound(key: Code) -> Code:
 
 def _text_to_json(text: TextCode) -> dict[str, Any]:
     prefix = base64.b64encode(text.prefix).decode("ascii")
-    told: dict[str, Any] = {
+    document: dict[str, Any] = {
         "prefix": prefix,
         "alphabets": [list(alphabet) for alphabet in text.alphabets],
     }
     if text.heads is not None:
         joined = b"".join(text.heads.texts)
-        told["heads"] = {
+        document["heads"] = {
             "delimiter": text.heads.delimiter,
             "count": text.heads.count,
             "size": len(joined),
             "texts": base64.b64encode(compressed(joined)).decode("ascii"),
         }
-    return told
+    return document
 
 
-def _text_from_json(told: Any) -> TextCode | None:
-    if told is None:
+def _text_from_json(document: Any) -> TextCode | None:
+    if document is None:
         return None
-    alphabets = tuple(tuple(alphabet) for alphabet in told["alphabets"])
+    alphabets = tuple(tuple(alphabet) for alphabet in document["alphabets"])
     if not all(type(symbol) is int for alphabet in alphabets for symbol in alphabet):
         raise TypeError("a symbol is no number")
-    heads = None if told.get("heads") is None else _heads_from_json(told["heads"])
-    text = TextCode(base64.b64decode(told["prefix"], validate=True), alphabets, heads)
+    heads = None if document.get("heads") is None else _heads_from_json(document["heads"])
+    text = TextCode(base64.b64decode(document["prefix"], validate=True), alphabets, heads)
     if not text.is_valid:
         raise ValueError("its text code is none")
     return text
 
 
-def _heads_from_json(told: Any) -> SharedPrefixes:
-    delimiter, count, size = (_count(told[name]) for name in ("delimiter", "count", "size"))
+def _heads_from_json(document: Any) -> SharedPrefixes:
+    delimiter, count, size = (_count(document[name]) for name in ("delimiter", "count", "size"))
     if size > MAX_PREFIX_BYTES or not 0 < count <= size:
         raise ValueError("its heads are too long")
-    joined = decompressed(base64.b64decode(told["texts"], validate=True), size)
+    joined = decompressed(base64.b64decode(document["texts"], validate=True), size)
     return SharedPrefixes.split(joined, delimiter, count)
 
 
@@ -275,24 +275,24 @@ def decode_footer(data: bytes, entry: SegmentEntry) -> SegmentFooter:
     return footer
 
 
-def _row_group(told: Any) -> RowGroup:
-    first, *counts = told
+def _row_group(document: Any) -> RowGroup:
+    first, *counts = document
     start, length, crc32, blocks = (_count(count) for count in counts)
     return RowGroup(
         first_key=code_from_json(first), start=start, length=length, crc32=crc32, blocks=blocks
     )
 
 
-def _count(told: Any) -> int:
-    if type(told) is not int or told < 0:
-        raise ValueError(f"{told!r} is no count")
-    return told
+def _count(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError(f"{value!r} is no count")
+    return value
 
 
-def _units(told: Any) -> int:
-    if _count(told) > _MOST_UNITS:
-        raise ValueError(f"{told} units")
-    return int(told)
+def _units(value: Any) -> int:
+    if _count(value) > _MOST_UNITS:
+        raise ValueError(f"{value} units")
+    return int(value)
 
 
 def _lies_within(groups: Sequence[RowGroup], end: int) -> bool:

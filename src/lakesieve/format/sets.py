@@ -12,18 +12,18 @@ MAX_ORDINALS = 1 << 24
 
 # how sets are stored
 _LISTS, _STEPS, _BITMAPS, _RETURNING = 0, 1, 2, 3
-# lists of either kind whose units behind the first are told as they are, not by what they skip
+# lists of either kind whose units behind the first are written as they are, not as what they skip
 _AS_THEY_ARE = 4
 _KINDS = frozenset(range(_RETURNING + 1)) | {_LISTS | _AS_THEY_ARE, _RETURNING | _AS_THEY_ARE}
 # the first unit of a set: that of the set before, that of the one before that, or another
 _SAME, _RETURN, _OTHER = 0, 1, 2
-# returns are tried where so many first units are told by the two sets before
+# returns are tried where so many first units follow from the two sets before
 _EXPECTED = 1 / 4
 # ... and not compared with the units themselves where they take less than that share of these
 _CLEARLY = 3 / 4
 # bitmaps are tried where sets hold more than one unit in so many
 _SPARSE = 24
-# sets of so many, on average, are told by steps that go on from one to the next
+# sets of so many, on average, are written as steps that go on from one to the next
 _MANY = 8
 
 
@@ -74,7 +74,7 @@ def encode_sets(
 
 
 def _return_streams(writer: StreamWriter, heads: np.ndarray) -> list[bytes]:
-    """First units told by those of the sets before: in late data, every other set is of one file.
+    """First units as those of the sets before: in late data, every other set is of one file.
 
     Returns:
         Streams of codes and of the units that are new, or, where that is longer, of the units.
@@ -85,19 +85,19 @@ def _return_streams(writer: StreamWriter, heads: np.ndarray) -> list[bytes]:
     other = codes == _OTHER
     if np.count_nonzero(other) > (1 - _EXPECTED) * len(heads):
         return [writer.write("heads", heads)]
-    told = [writer.write("returns", codes), writer.write("new heads", heads[other])]
-    size = sum(map(len, told))
+    coded = [writer.write("returns", codes), writer.write("new heads", heads[other])]
+    size = sum(map(len, coded))
     # an estimate tells where it need not be tried
     if 8 * size < _CLEARLY * bits_a_value(heads) * len(heads):
-        return told
-    return min(told, [writer.write("heads", heads)], key=lambda streams: sum(map(len, streams)))
+        return coded
+    return min(coded, [writer.write("heads", heads)], key=lambda streams: sum(map(len, streams)))
 
 
 def _returning(reader: StreamReader, count: int, limit: int) -> np.ndarray:
     codes = reader.small(count, _OTHER)
-    told = reader.small(int(np.count_nonzero(codes == _OTHER)), limit)
+    others = reader.small(int(np.count_nonzero(codes == _OTHER)), limit)
     if count and (codes[0] != _OTHER or (count > 1 and codes[1] == _RETURN)):
-        raise StreamError("a first unit is told by sets that are not there")
+        raise StreamError("a first unit refers to sets that are not there")
     changes = np.flatnonzero(codes != _SAME)
     change = np.cumsum(codes != _SAME) - 1
     # where each change has its unit from; every round looks twice as far back
@@ -107,7 +107,7 @@ def _returning(reader: StreamReader, count: int, limit: int) -> np.ndarray:
     while not np.array_equal(source, source[source]):
         source = source[source]
     values = np.empty(len(changes), np.int64)
-    values[codes[changes] == _OTHER] = told
+    values[codes[changes] == _OTHER] = others
     heads: np.ndarray = values[source][change]
     return heads
 

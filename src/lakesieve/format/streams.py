@@ -91,7 +91,7 @@ class StreamWriter:
         return self._coded(name, values, least).joined()
 
     def write_all(self, name: str, streams: Sequence[np.ndarray]) -> list[bytes]:
-        """Write some streams, each told by the name and its place among them."""
+        """Write some streams, each named by the name and its number among them."""
         return [self.write(f"{name} {at}", values) for at, values in enumerate(streams)]
 
     def _coded(self, name: str, values: np.ndarray, least: int) -> _Coded:
@@ -140,7 +140,7 @@ def bits_a_value(values: np.ndarray) -> float:
 
 
 class _Coded:
-    """Values coded in one way; low bits, whose size is known before, are packed when asked for."""
+    """Values coded in one way; low bits, whose size is known before, are packed when read."""
 
     def __init__(self, values: np.ndarray, least: int, codec: int, bits: int, cost: float) -> None:
         width, word = _WIDTHS[codec], values.dtype.type
@@ -299,8 +299,8 @@ def _codec(level: int) -> pa.Codec:
 
 def compressed(data: bytes) -> bytes:
     """Bytes as zstd."""
-    told: bytes = _codec(_LEVELS[-1]).compress(data, asbytes=True)
-    return told
+    packed: bytes = _codec(_LEVELS[-1]).compress(data, asbytes=True)
+    return packed
 
 
 def decompressed(data: bytes | memoryview, size: int) -> bytes:

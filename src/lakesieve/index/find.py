@@ -56,16 +56,18 @@ def find(
     kinds = {c.field_id: (c.kind, c.scale) for c in columns.values()}
     usable, unfit = usable_indexes(indexes, kinds, table.uuid)
     plan = plan_files(rows_where(bound), usable)
-    told = [*reasons, *unfit, *plan.reasons]
+    all_reasons = [*reasons, *unfit, *plan.reasons]
     keep, covered = plan.of(live)
     paths, uncovered = shown.filter(pa.array(keep)), int((~covered).sum())
     if uncovered and plan.used:
-        told.append(Reason(code=ReasonCode.UNCOVERED_FILES, detail=uncovered_detail(uncovered)))
+        all_reasons.append(
+            Reason(code=ReasonCode.UNCOVERED_FILES, detail=uncovered_detail(uncovered))
+        )
     return Found(
         paths=paths.to_pylist(),
         total=len(live),
         uncovered=uncovered,
-        reasons=tuple(told),
+        reasons=tuple(all_reasons),
         version=resolved.id,
         table=table.name,
         predicate=predicate,

@@ -36,7 +36,7 @@ class Index:
         table: The table it was opened for.
         storage: The index's root.
         timezone: Tells the session time zone of the moment, for timestamps written without one.
-        commit: The commit whose state is asked; ``None`` follows the last one.
+        commit: The commit whose state is read; ``None`` follows the last one.
 
     Raises:
         NotFoundError: There is no index, or no such commit.
@@ -92,10 +92,10 @@ class Index:
 
     def history(self) -> list[CommitInfo]:
         """The index's commits that are kept, oldest first, each with the totals after it."""
-        told = []
+        commits = []
         for commit, after in self._store.history():
             totals = after.totals()
-            told.append(
+            commits.append(
                 CommitInfo(
                     number=commit.number,
                     parent=commit.parent,
@@ -108,10 +108,10 @@ class Index:
                     bytes=totals["bytes"],
                 )
             )
-        return told
+        return commits
 
     def at(self, commit: int) -> Index:
-        """The index as it was after an earlier commit, to be asked; it does not follow new ones.
+        """The index as it was after an earlier commit, for look-ups; it does not follow new ones.
 
         Args:
             commit: The commit's number.

@@ -29,7 +29,7 @@ MAX_RANGES = 10_000
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class UsableIndex:
-    """An index, and which of its key columns conditions can be told of.
+    """An index, and which of its key columns conditions can be stated of.
 
     Args:
         index: The opened index.
@@ -48,7 +48,7 @@ class UsableIndex:
 def on_keys(
     where: RowFilter, indexes: Sequence[UsableIndex], *, most_ranges: int = MAX_RANGES
 ) -> RowFilter:
-    """Turn rows told by their columns into rows told by their keys in some indexes.
+    """Turn conditions on columns into conditions on the keys of some indexes.
 
     Args:
         where: Rows, leaves by field id.
@@ -108,16 +108,16 @@ def _composite(
     room: int,
 ) -> Ranges | None:
     """Composite keys for which conditions can hold, ``None`` where own conditions add nothing."""
-    told = {**known, **own}
-    leading = list(itertools.takewhile(lambda column: column.field_id in told, columns))
-    if not leading or _is_any_value(told[leading[0].field_id]):
+    by_column = {**known, **own}
+    leading = list(itertools.takewhile(lambda column: column.field_id in by_column, columns))
+    if not leading or _is_any_value(by_column[leading[0].field_id]):
         return None
     # what was written out may be taken as it is, whatever its size
     room = max(room, sum(_size(ranges) for ranges in own.values()))
     stems, adds = [b""], False
     found: list[tuple[bytes, bytes]] = []
     for column in leading:
-        kind, ranges = column.key_kind, told[column.field_id]
+        kind, ranges = column.key_kind, by_column[column.field_id]
         if len(stems) * _size(ranges) > room:
             break
         parts = _intervals(kind, ranges)
@@ -131,7 +131,7 @@ def _composite(
 
 
 def _is_any_value(ranges: Ranges) -> bool:
-    """Whether all is told that a value is no null, as joins do of their keys."""
+    """Whether all that is stated is that a value is no null, as joins do of their keys."""
     return ranges.intervals == ((None, None),)
 
 

@@ -123,8 +123,8 @@ def _keeps_all(part: Part | Parts) -> bool:
     """Whether it is plain that a part leaves nothing out."""
     if isinstance(part, Part):
         return bool(part.keep.all())
-    told = [_keeps_all(arg) for arg in part.args]
-    return all(told) if part.every else any(told)
+    answers = [_keeps_all(arg) for arg in part.args]
+    return all(answers) if part.every else any(answers)
 
 
 def usable_indexes(
@@ -197,15 +197,15 @@ def plan_files(
         visit(index)
         try:
             index.check()
-            told = {leaf: index.may_match(leaf.ranges) for leaf in _leaves(where, number)}
+            answers = {leaf: index.may_match(leaf.ranges) for leaf in _leaves(where, number)}
         except READ_FAILURES as error:
             reasons.append(broken_index(index.definition.name, error))
             continue
-        small = {leaf: mask for leaf, mask in told.items() if mask is not None}
+        small = {leaf: mask for leaf, mask in answers.items() if mask is not None}
         masks |= small
-        if len(small) < len(told):
-            reasons.append(_too_large(index, told.keys() - small.keys()))
-        if small or not told:
+        if len(small) < len(answers):
+            reasons.append(_too_large(index, answers.keys() - small.keys()))
+        if small or not answers:
             good[number] = index
     visit(None)
     if not good:

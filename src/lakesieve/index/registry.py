@@ -226,7 +226,7 @@ class IndexRegistry:
             self._changes = changes_made()
             self._answers.clear()
         for known in (self._answers, self._resting):
-            for location in [place for place, told in known.items() if told[0] <= now]:
+            for location in [place for place, entry in known.items() if entry[0] <= now]:
                 del known[location]
 
     def _open_remote(self, root: Storage) -> _Opened:

@@ -33,7 +33,7 @@ class Found:
         total: Live data files of the version.
         uncovered: How many of ``paths`` are there because no index has seen them.
         reasons: Coded reasons.
-        version: The version asked about, or ``None`` for a table without data.
+        version: The version that is read, or ``None`` for a table without data.
         table: The table's name.
         predicate: The predicate as given.
         indexes: Names of the indexes that were used.

@@ -106,20 +106,22 @@ def _leaf(op: str, document: dict[str, Any]) -> Expr:
 
 def _keys(column: tuple[str, ...], document: dict[str, Any]) -> Keys:
     """Many values at once: 64-bit integers, the bits of doubles, or byte strings end to end."""
-    told, data = document["type"], _bytes(document["values"])
-    if told in {"string", "binary"}:
+    values, data = document["type"], _bytes(document["values"])
+    if values in {"string", "binary"}:
         ends = np.cumsum(np.frombuffer(_bytes(document["lengths"]), "<i4"), dtype=np.int64).tolist()
         if ends and ends[-1] != len(data):
             raise _OddError
         starts = [0, *ends[:-1]]
         texts = {data[start:end] for start, end in zip(starts, ends, strict=bool(ends))}
-        return Keys(column=column, kind=told, values=Ranges.points(texts))
+        return Keys(column=column, kind=values, values=Ranges.points(texts))
     codes = np.frombuffer(data, "<i8")
-    decimal = _DECIMAL.fullmatch(told)
+    decimal = _DECIMAL.fullmatch(values)
     if decimal:
         scale = int(decimal.group(2))
         return Keys(column=column, kind="decimal", values=Ranges.of_codes(codes), scale=scale)
-    kind = "integer" if told in _INTEGERS else "float" if told in {"float", "double"} else told
+    kind = (
+        "integer" if values in _INTEGERS else "float" if values in {"float", "double"} else values
+    )
     if kind == "float":
         codes = encode_keys(KeyType(kind=kind), pa.array(codes.view("<f8"))).to_numpy()
     elif kind not in {"integer", "boolean", *_SAME}:

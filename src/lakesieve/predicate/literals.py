@@ -55,7 +55,7 @@ class Bound:
 
 
 def code_of(literal: Literal, column: KeyType, timezone: str) -> Bound | None:
-    """Place a literal among the codes of a column; ``None`` when that cannot be told.
+    """Place a literal among the codes of a column; ``None`` when its place is unknown.
 
     Where Spark would convert the column to compare it, the answer is ``None`` unless the result is
     the same. Codes of decimals are unscaled values of any size.

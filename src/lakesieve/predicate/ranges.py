@@ -92,7 +92,7 @@ class Ranges:
         return Ranges(intervals=tuple(found), nulls=self.nulls and other.nulls)
 
     def complement(self, *, nulls: bool) -> Ranges:
-        """All values outside the intervals; null as told."""
+        """All values outside the intervals; null as given."""
         found: list[Interval] = []
         low: Code | None = None
         for start, end in self.intervals:

@@ -41,7 +41,7 @@ def change_facts(result: RowChange) -> list[tuple[str, str]]:
     indexed = ", ".join(f"{one.index}: {plural(one.files, 'file')}" for one in result.refreshed)
     return [
         *facts,
-        ("files", ", ".join(files) or "not told"),
+        ("files", ", ".join(files) or "unknown"),
         ("version", result.version or "none: nothing had to be changed"),
         *([("indexed", indexed)] if indexed else []),
         *(("index", str(reason)) for reason in result.reasons),

@@ -82,7 +82,7 @@ def _change(before: str, after: str) -> Text:
 
 
 def _closing(result: DemoResult) -> Group:
-    lines = [Text("What was asked", style="bold")]
+    lines = [Text("The queries", style="bold")]
     lines += [_question(query, result.table) for query in result.queries]
     answers = units.plural(len(result.queries), "answer")
     lines += [

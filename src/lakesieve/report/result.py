@@ -14,7 +14,7 @@ __all__ = ["Checked", "Dropped", "Explained"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explained:
-    """An answer that is to be told to a person rather than used.
+    """An answer to show to a person rather than to use.
 
     Args:
         found: The answer.

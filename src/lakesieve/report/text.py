@@ -184,10 +184,10 @@ def _(result: Checked) -> RenderableType:
     state = "damaged" if stored.damaged else "as written"
     lines = [f"{checked}, {units.size(stored.bytes)}: {state}."]
     if rows is not None:
-        told = "keys are missing" if rows.wrong else "every key is found"
+        verdict = "keys are missing" if rows.wrong else "every key is found"
         lines.append(
             f"{units.plural(rows.files, 'data file')} read again, "
-            f"{units.plural(rows.rows, 'row')}: {told}."
+            f"{units.plural(rows.rows, 'row')}: {verdict}."
         )
     return Text("\n".join(lines + wrong), overflow="fold")
 

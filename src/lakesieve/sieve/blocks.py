@@ -145,7 +145,7 @@ def _greater(keys: pa.Array) -> np.ndarray:
     """Where a key is greater than the one before it."""
     if keys.type == pa.int64():
         values = keys.to_numpy()
-        told: np.ndarray = values[1:] > values[:-1]
-        return told
+        is_greater: np.ndarray = values[1:] > values[:-1]
+        return is_greater
     greater = pc.greater(keys.slice(1), keys.slice(0, max(len(keys) - 1, 0)))
     return np.asarray(greater.to_numpy(zero_copy_only=False))

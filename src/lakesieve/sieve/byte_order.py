@@ -219,10 +219,10 @@ def shared_with_next(strings: pa.Array) -> np.ndarray:
         there = np.minimum(starts[active + 1] + at, len(data))
         # bytes behind an end count too, but the shorter length is the upper bound
         equal = _leading_zero_bytes(words[here].astype(np.uint64) ^ words[there].astype(np.uint64))
-        told = equal < _WORD
-        shared[active[told]] = np.minimum(shared[active[told]], at + equal[told])
+        differs = equal < _WORD
+        shared[active[differs]] = np.minimum(shared[active[differs]], at + equal[differs])
         at += _WORD
-        active = active[~told & (shared[active] > at)]
+        active = active[~differs & (shared[active] > at)]
     return shared
 
 
@@ -266,17 +266,17 @@ def substrings(data: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> pa.
 
 
 def prefix_ends(prefixes: pa.Array) -> tuple[pa.Array, np.ndarray]:
-    """For each prefix the least string above all that begin with it, and whether it is told.
+    """For each prefix the least string above all that begin with it, and whether there is one.
 
-    It is not where the prefix is empty or ends in the highest byte.
+    There is none where the prefix is empty or has only highest bytes.
     """
     data, starts, lengths = byte_views(prefixes)
     ends = starts + lengths
     raised = data.copy()
-    told = lengths > 0
-    told[told] = raised[ends[told] - 1] < 255
-    raised[ends[told] - 1] += 1
-    return binary_array(np.append(0, ends), raised), told
+    is_prefix = lengths > 0
+    is_prefix[is_prefix] = raised[ends[is_prefix] - 1] < 255
+    raised[ends[is_prefix] - 1] += 1
+    return binary_array(np.append(0, ends), raised), is_prefix
 
 
 def binary_array(offsets: np.ndarray, data: np.ndarray) -> pa.Array:

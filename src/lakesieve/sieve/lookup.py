@@ -216,6 +216,6 @@ def _search_bytes(
         search = bisect.bisect_right if side == "right" else bisect.bisect_left
         places = [search(range(count), text, key=blocks.text_at) for text in wanted]
         return np.array(places, np.int64)
-    asked = np.empty(len(wanted), object)
-    asked[:] = wanted
-    return np.searchsorted(blocks.keys.to_numpy(zero_copy_only=False), asked, side=side)
+    targets = np.empty(len(wanted), object)
+    targets[:] = wanted
+    return np.searchsorted(blocks.keys.to_numpy(zero_copy_only=False), targets, side=side)

@@ -313,8 +313,8 @@ def _coded(blocks: Blocks, text: TextCode) -> Blocks:
     known = known[:-1]
     _, _, lengths = byte_views(blocks.keys)
     # one that goes on where the code ends would take keys of the block before it
-    told = ~known | (lengths <= text.reach(blocks.keys))
+    exact = ~known | (lengths <= text.reach(blocks.keys))
     codes = np.where(known, codes, np.minimum(codes, 2**63 - 2) + 1)
-    if not (told.all() and (codes[1:] > codes[:-1]).all()):
+    if not (exact.all() and (codes[1:] > codes[:-1]).all()):
         return blocks
     return replace(blocks, keys=pa.array(codes), max_key=max(last, int(codes[-1])), text=text)

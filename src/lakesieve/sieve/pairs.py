@@ -68,8 +68,8 @@ def code_pairs(
         return pa.array(codes), units, text
     if _is_repetitive(keys):
         return *sort_pairs(keys, ordinals), None
-    told = bytewise_order(keys, (codes, len(text.prefix) + len(text.alphabets)))
-    return *_ranked(keys, ordinals, *told), None
+    ordered = bytewise_order(keys, (codes, len(text.prefix) + len(text.alphabets)))
+    return *_ranked(keys, ordinals, *ordered), None
 
 
 def _are_equal(keys: pa.Array, some: np.ndarray, others: np.ndarray) -> bool:

@@ -23,7 +23,7 @@ __all__ = ["ABSENT_HITS", "Cuts", "cut_bytes", "cut_ints", "short_separators", "
 ABSENT_HITS = 1 / 256
 """How many of the absent keys may find a unit, by default."""
 
-# share of the keys that may have to be told apart within a unit of the cut separators
+# share of the keys that may have to be distinguished within a unit of the cut separators
 _CROWDED = 1 / 64
 # every key is a block of its own where so many gaps are cut
 _TORN = 1 / 3

@@ -190,7 +190,7 @@ class TextCode:
     @cached_property
     def _symbols(self) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray], ...]:
         """For each position what a symbol adds, if it is strange, and if nothing follows it."""
-        told = []
+        symbols = []
         for alphabet, weight in zip(self.alphabets, self.weights, strict=True):
             strange = np.ones(SYMBOLS, bool)
             strange[list(alphabet)] = False
@@ -198,13 +198,13 @@ class TextCode:
             steps = np.searchsorted(alphabet, np.arange(SYMBOLS)) * weight - strange
             stops = strange.copy()
             stops[END] = True
-            told.append((steps, strange, stops))
-        return tuple(told)
+            symbols.append((steps, strange, stops))
+        return tuple(symbols)
 
     def reach(self, strings: pa.Array) -> np.ndarray:
         """How many bytes of each string its code looks at."""
-        told: np.ndarray = self._behind_head(strings)[2] + len(self.alphabets)
-        return told
+        reach: np.ndarray = self._behind_head(strings)[2] + len(self.alphabets)
+        return reach
 
     def _behind_head(self, strings: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """First codes; which strings go on behind the prefix or a head; and how long that is."""
@@ -245,8 +245,8 @@ class TextCode:
     ) -> tuple[np.ndarray, np.ndarray]:
         """First and last codes of many ``[low, high)``, both included; empty ones left out."""
         if len(pairs) < _FEW:
-            told = [self.interval(low, high) for low, high in pairs]
-            kept = np.array([(a, b - 1) for a, b in told if a < b], np.int64).reshape(-1, 2)
+            intervals = [self.interval(low, high) for low, high in pairs]
+            kept = np.array([(a, b - 1) for a, b in intervals if a < b], np.int64).reshape(-1, 2)
             return kept[:, 0], kept[:, 1]
         firsts, known, _ = self.encode(pa.array([low or b"" for low, _ in pairs], pa.binary()))
         open_low = np.array([low is None for low, _ in pairs], bool)
@@ -305,7 +305,7 @@ class TextCode:
         """The shortest strings that part the keys like some codes.
 
         Args:
-            codes: int64, from 0 on, of which the code can be told.
+            codes: int64, from 0 on, whose code is known.
 
         Returns:
             For each code a string, ``binary``, that is above all keys of lower codes and not above

@@ -124,9 +124,9 @@ class TradeOffCurve:
             offsets=np.append(0, np.cumsum(sizes)),
             ordinals=(state.pairs % self._units).astype(np.int32),
         )
-        told = TradeOff(way, blocks, self._measure(blocks), false_units(blocks, state.weights))
-        self._tried.append(_Tried(told.size, told.false_units, state.first, state.cells))
-        return told
+        trade_off = TradeOff(way, blocks, self._measure(blocks), false_units(blocks, state.weights))
+        self._tried.append(_Tried(trade_off.size, trade_off.false_units, state.first, state.cells))
+        return trade_off
 
     def _separators(self, state: _Coarse) -> pa.Array:
         if self._codes.type == pa.binary():
@@ -257,11 +257,11 @@ class TradeOffCurve:
     def steps(self, step: float) -> Iterator[_Coarse]:
         """Groups of neighbours, each time at most ``step`` times as many."""
         state = self._finest
-        told = len(state.first)
+        blocks = len(state.first)
         while len(state.first) > 1:
             state = self._round(state)
-            if len(state.first) <= step * told:
-                told = len(state.first)
+            if len(state.first) <= step * blocks:
+                blocks = len(state.first)
                 yield state
 
     def _round(self, state: _Coarse) -> _Coarse:

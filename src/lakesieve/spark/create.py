@@ -1,4 +1,4 @@
-"""Indexes made: what is asked for is checked, the data files are read once, each is committed."""
+"""Indexes made: the request is checked, the data files are read once, each is committed."""
 
 from __future__ import annotations
 

@@ -236,11 +236,11 @@ class SparkIndex(Index):
             CorruptIndexError: The index cannot be read.
         """
         self._upkeep.check_table()
-        asked = self._table.version(version)
-        columns = self._columns(asked)
+        table_version = self._table.version(version)
+        columns = self._columns(table_version)
         state = self._store.snapshot()
         index = OpenedIndex(state, IndexReader(self._store, state, self._cache))
-        return locate_keys(keys, index, table=self._table, version=asked, columns=columns)
+        return locate_keys(keys, index, table=self._table, version=table_version, columns=columns)
 
     def _columns(self, version: TableVersion) -> tuple[Column, ...]:
         """The key columns as a version has them."""

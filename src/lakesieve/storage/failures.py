@@ -79,9 +79,9 @@ def typed_errors(where: str, *, root: str) -> Iterator[None]:
         if any(sign in first for sign in ("os error 13", "os error 30", "Permission denied")):
             raise read_only(where) from error
         code = _CODE.search(text)
-        told = f"{first} ({code.group(1)})" if code else first
+        message = f"{first} ({code.group(1)})" if code else first
         raise StorageError(
-            f"{where}: {told}",
+            f"{where}: {message}",
             kind=ErrorKind.STORAGE_FAILED,
             hint="Check that the storage is reachable, and try again.",
         ) from error

@@ -61,7 +61,7 @@ class StorageOptions:
         other = _file_io_options(self.file_io, location)
         if "access_key_id" in options:
             # keys belong together
-            other = {name: told for name, told in other.items() if name not in _CREDENTIALS}
+            other = {name: value for name, value in other.items() if name not in _CREDENTIALS}
         trusted = {TRUSTED_ROOTS: self.trusted} if self.trusted else {}
         return {**other, **options, **trusted}
 
@@ -91,17 +91,17 @@ def hadoop_options(conf: Mapping[str, str], location: str) -> dict[str, str]:
     if not place.startswith("s3://"):
         return {}
     bucket = place.removeprefix("s3://").partition("/")[0]
-    told = {
+    settings = {
         name: value
         for prefix in (_S3A, f"{_S3A}bucket.{bucket}.")
         for name in (*_S3_NAMES, "path.style.access", "connection.ssl.enabled")
         if (value := conf.get(prefix + name, "").strip())
     }
-    options = {ours: told[theirs] for theirs, ours in _S3_NAMES.items() if theirs in told}
+    options = {ours: settings[theirs] for theirs, ours in _S3_NAMES.items() if theirs in settings}
     if "endpoint" in options and "://" not in options["endpoint"]:
-        plain = told.get("connection.ssl.enabled", "true").lower() == "false"
+        plain = settings.get("connection.ssl.enabled", "true").lower() == "false"
         options["endpoint"] = f"{'http' if plain else 'https'}://{options['endpoint']}"
-    return _completed(options, told.get("path.style.access", ""))
+    return _completed(options, settings.get("path.style.access", ""))
 
 
 def _file_io_options(properties: Mapping[str, str], location: str) -> dict[str, str]:

@@ -125,7 +125,7 @@ class Storage:
             StorageError: The storage failed.
         """
         key = _inside(path)
-        return self._asked(path, lambda store: _whole(store.get(key), path, most))
+        return self._attempt(path, lambda store: _whole(store.get(key), path, most))
 
     def get_all(self, paths: Sequence[str], *, most: int | None = None) -> list[bytes]:
         """Read several whole objects, at once where each takes a request.
@@ -161,7 +161,7 @@ class Storage:
             StorageError: The storage failed.
         """
         key = _inside(path)
-        return self._asked(
+        return self._attempt(
             path, lambda store: bytes(store.get_range(key, start=start, length=length))
         )
 
@@ -172,7 +172,7 @@ class Storage:
             NotFoundError: There is no such object.
         """
         key = _inside(path)
-        return self._asked(
+        return self._attempt(
             path,
             lambda store: [
                 bytes(part) for part in store.get_ranges(key, starts=starts, lengths=lengths)
@@ -186,10 +186,10 @@ class Storage:
             NotFoundError: It does not exist.
         """
         key = _inside(path)
-        return self._asked(path, lambda store: _info(store.head(key)))
+        return self._attempt(path, lambda store: _info(store.head(key)))
 
     def stamp(self, path: str) -> tuple[int, ...]:
-        """What changes when an object on local disk does; elsewhere nothing, and nothing is asked.
+        """What changes when an object on local disk does; elsewhere nothing, without a request.
 
         Raises:
             NotFoundError: It is on local disk and does not exist.
@@ -226,11 +226,11 @@ class Storage:
 
         Args:
             prefix: The folder.
-            after: Only those whose path is greater; the store is not asked for the others.
+            after: Only those whose path is greater; the store does not list the others.
         """
         if self.is_local and not Path(self.location).is_dir():
             return []
-        found = self._asked(
+        found = self._attempt(
             prefix,
             lambda store: [
                 _info(meta) for batch in store.list(prefix, offset=after or None) for meta in batch
@@ -242,8 +242,8 @@ class Storage:
         """Names of the folders directly below a folder."""
         if self.is_local and not Path(self.location).is_dir():
             return []
-        told = self._asked(prefix, lambda store: store.list_with_delimiter(prefix or None))
-        return sorted(PurePosixPath(path).name for path in told["common_prefixes"])
+        listing = self._attempt(prefix, lambda store: store.list_with_delimiter(prefix or None))
+        return sorted(PurePosixPath(path).name for path in listing["common_prefixes"])
 
     def delete(self, path: str) -> None:
         """Delete an object; one that is gone already is no error."""
@@ -253,7 +253,7 @@ class Storage:
             with contextlib.suppress(FileNotFoundError):
                 store.delete(key)
 
-        self._asked(path, act)
+        self._attempt(path, act)
 
     def sweep(self, before: datetime) -> int:
         """Delete what writers that were killed left of objects that never appeared.
@@ -308,9 +308,9 @@ class Storage:
                 Path(self.location).mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise read_only(self.location) from error
-        self._asked(path, lambda store: store.put(key, data, mode=mode))
+        self._attempt(path, lambda store: store.put(key, data, mode=mode))
 
-    def _asked(self, path: str, act: Callable[[Any], _Out]) -> _Out:
+    def _attempt(self, path: str, act: Callable[[Any], _Out]) -> _Out:
         """Ask the store; once more, with what is known now, where it refuses the credentials."""
         where = f"{self.location}/{path}"
         try:
@@ -348,8 +348,8 @@ def open_storage(
     Raises:
         UnsupportedError: The scheme cannot be reached.
     """
-    told = tuple(sorted((options or {}).items()))
-    return Storage(location=normalized(location), options=told, renew=renew)
+    settings = tuple(sorted((options or {}).items()))
+    return Storage(location=normalized(location), options=settings, renew=renew)
 
 
 def _scheme(location: str) -> str:
@@ -368,11 +368,11 @@ def _inside(path: str) -> str:
     return path
 
 
-def _whole(told: Any, path: str, most: int | None) -> bytes:
-    size = int(told.meta["size"])
+def _whole(result: Any, path: str, most: int | None) -> bytes:
+    size = int(result.meta["size"])
     if most is not None and size > most:
         raise corrupt(path, f"it has {size} bytes, and may have {most}")
-    return bytes(told.bytes())
+    return bytes(result.bytes())
 
 
 def _info(meta: Any) -> ObjectInfo:

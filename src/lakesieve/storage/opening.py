@@ -38,14 +38,14 @@ def client(location: str, options: Options) -> Any:
         return _MEMORY.setdefault(location, MemoryStore())
     settings: dict[str, Any] = dict(options)
     settings.pop(TRUSTED_ROOTS, None)
-    told: Any = _CLIENT | {name: settings.pop(name) for name in _CLIENT_NAMES & settings.keys()}
+    chosen: Any = _CLIENT | {name: settings.pop(name) for name in _CLIENT_NAMES & settings.keys()}
     if location.startswith("s3:"):
         # some servers answer an exclusive create only to those who ask in this way
         settings.setdefault("conditional_put", "etag")
         if all(name in settings for name in _S3_KEYS):
             settings["credential_provider"] = _given(settings)
     retries: Any = _RETRIES
-    return from_url(location, client_options=told, retry_config=retries, **settings)
+    return from_url(location, client_options=chosen, retry_config=retries, **settings)
 
 
 def _given(settings: dict[str, Any]) -> Any:

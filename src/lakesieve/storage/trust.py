@@ -57,8 +57,8 @@ def trusted_folders(text: str) -> tuple[str, ...]:
     Raises:
         InvalidInputError: One is no whole location, leads upwards, or is a whole disk.
     """
-    told = [part for part in map(str.strip, text.split(",")) if part]
-    for part in told:
+    folders = [part for part in map(str.strip, text.split(",")) if part]
+    for part in folders:
         if not _WHOLE.match(part) or _STEPS.search(part):
             raise InvalidInputError(
                 f"{part!r} cannot be a place that is trusted.",
@@ -66,7 +66,7 @@ def trusted_folders(text: str) -> tuple[str, ...]:
                 hint=f"Give locations such as s3://bucket/indexes in spark.{TRUSTED_ROOTS}, "
                 "separated by commas.",
             )
-    return tuple(map(normalized, told))
+    return tuple(map(normalized, folders))
 
 
 def check_trusted(location: str, index: str, trusted: Iterable[str] = ()) -> None:
@@ -78,7 +78,7 @@ def check_trusted(location: str, index: str, trusted: Iterable[str] = ()) -> Non
         trusted: Further folders below which it may lie.
 
     Raises:
-        UnsupportedError: It lies elsewhere, or is spelled so that this cannot be told.
+        UnsupportedError: It lies elsewhere, or is spelled so that this cannot be decided.
     """
     if location and normalized(location) == location:
         if location.startswith("memory:"):

@@ -193,8 +193,8 @@ def _merged_files(
     _, firsts = np.unique(places, return_index=True)
     bounds = np.cumsum([table.num_rows for table in tables])[:-1]
     parts = np.split(new, bounds)
-    told = {entry.id: part for entry, part in zip(chosen, parts, strict=True)}
-    return alive.take(pa.array(firsts)), told
+    by_id = {entry.id: part for entry, part in zip(chosen, parts, strict=True)}
+    return alive.take(pa.array(firsts)), by_id
 
 
 def _merged_segments(

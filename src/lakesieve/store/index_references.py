@@ -54,13 +54,13 @@ class IndexReference:
             CorruptIndexError: It is not what was written.
             IndexFormatError: It is too new.
         """
-        told = unpack(data, path)
-        objects = told.get("objects")
+        document = unpack(data, path)
+        objects = document.get("objects")
         texts = isinstance(objects, list) and all(isinstance(item, str) for item in objects)
-        names = all(isinstance(told.get(name), str) for name in ("index_uuid", "location"))
-        if set(told) != {field.name for field in fields(cls)} or not texts or not names:
+        names = all(isinstance(document.get(name), str) for name in ("index_uuid", "location"))
+        if set(document) != {field.name for field in fields(cls)} or not texts or not names:
             raise corrupt(path, "it is no note of a borrower")
-        return cls(**{**told, "objects": tuple(told["objects"])})
+        return cls(**{**document, "objects": tuple(document["objects"])})
 
     def pack(self) -> bytes:
         """Write a note."""

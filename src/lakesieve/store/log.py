@@ -100,8 +100,8 @@ class CommitLog:
             CorruptIndexError: The log is damaged.
             IndexFormatError: The log is too new.
         """
-        told = self.listing(max(first, 0)).upto(number)
-        return self._from_checkpoint(told) or self._from_root(told)
+        listing = self.listing(max(first, 0)).upto(number)
+        return self._from_checkpoint(listing) or self._from_root(listing)
 
     def states(self, first: int, last: int) -> Iterator[tuple[Commit, Snapshot]]:
         """Commits with the states after them, in order.
@@ -240,18 +240,18 @@ class CommitLog:
     def _latest(self) -> Snapshot:
         hint = self._hint()
         if hint:
-            told = self.listing(hint)
-            near = self._from_checkpoint(told)
+            listing = self.listing(hint)
+            near = self._from_checkpoint(listing)
             if near is not None:
                 return near
-        told = self.listing()
-        if not told.commits:
+        listing = self.listing()
+        if not listing.commits:
             raise NotFoundError(
                 f"There is no index at {self._storage.location}.",
                 kind=ErrorKind.INDEX_NOT_FOUND,
                 hint="lakesieve list TABLE names those that are there.",
             )
-        return self._from_checkpoint(told) or self._from_root(told)
+        return self._from_checkpoint(listing) or self._from_root(listing)
 
     def _documents(self, paths: list[str]) -> list[bytes]:
         return self._storage.get_all(paths, most=MAX_DOCUMENT_BYTES)
@@ -264,10 +264,10 @@ class CommitLog:
                 return number
         return None
 
-    def _from_checkpoint(self, told: Listing) -> Snapshot | None:
+    def _from_checkpoint(self, listing: Listing) -> Snapshot | None:
         """Replay from the latest checkpoint that can be read; ``None`` where that does not do."""
-        for number in reversed(told.checkpoints):
-            rest = [commit for commit in told.commits if commit >= number]
+        for number in reversed(listing.checkpoints):
+            rest = [commit for commit in listing.commits if commit >= number]
             # without its commit it is a leftover of an index that was dropped
             if rest[:1] != [number]:
                 continue
@@ -293,22 +293,22 @@ class CommitLog:
         """
         path = checkpoint_path(number)
         data, beside = self._documents([path, commit_path(number)])
-        told = Checkpoint.from_json(unpack(data, path), path)
-        if told.number != number:
-            raise corrupt(path, f"it is that of commit {told.number}")
+        checkpoint = Checkpoint.from_json(unpack(data, path), path)
+        if checkpoint.number != number:
+            raise corrupt(path, f"it is that of commit {checkpoint.number}")
         try:
             beside_id = _commit(beside, number).write_id
         except CorruptIndexError:
-            beside_id = told.write_id  # the checkpoint will do
-        if beside_id != told.write_id:
+            beside_id = checkpoint.write_id  # the checkpoint will do
+        if beside_id != checkpoint.write_id:
             raise corrupt(path, "it is that of another index")
-        return Snapshot.from_checkpoint(told)
+        return Snapshot.from_checkpoint(checkpoint)
 
-    def _from_root(self, told: Listing) -> Snapshot:
+    def _from_root(self, listing: Listing) -> Snapshot:
         """Read backwards to the latest root, and replay from there."""
         chain: list[Commit] = []
-        expected = told.commits[-1] if told.commits else told.checkpoints[-1]
-        for numbers in _batches(told.commits[::-1]):
+        expected = listing.commits[-1] if listing.commits else listing.checkpoints[-1]
+        for numbers in _batches(listing.commits[::-1]):
             data = self._documents([commit_path(number) for number in numbers])
             for number, document in zip(numbers, data, strict=True):
                 if number != expected:

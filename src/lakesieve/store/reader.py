@@ -52,7 +52,7 @@ _ORDINAL_BITS = 31
 
 
 _Plan = tuple[OpenedSegment, RangeSet, list[int]]
-"""A segment, the ranges asked of it, and its row groups that hold codes of them."""
+"""A segment, the ranges looked up in it, and its row groups that hold codes of them."""
 
 
 class IndexReader:
@@ -288,25 +288,25 @@ class IndexReader:
         if start == end:
             return
         opened = self._parts.segment(entry)
-        asked = keys.slice(start, end - start)
-        at, codes = np.arange(len(asked)), None
+        segment_keys = keys.slice(start, end - start)
+        at, codes = np.arange(len(segment_keys)), None
         if opened.footer.bytewise:
-            groups = predecessor_indices(asked, opened.firsts)
+            groups = predecessor_indices(segment_keys, opened.firsts)
         else:
             if opened.footer.text is None:
-                codes = asked.to_numpy()
+                codes = segment_keys.to_numpy()
             else:
-                codes, known, _ = opened.footer.text.encode(asked)
+                codes, known, _ = opened.footer.text.encode(segment_keys)
                 at = np.flatnonzero(known)
                 codes = codes[at]
             groups = np.searchsorted(opened.firsts, codes, side="right") - 1
         groups = np.maximum(groups, 0)
         bounds = np.flatnonzero(np.diff(groups, prepend=-1))
         stretches = itertools.pairwise([*bounds.tolist(), len(at)])
-        told = self._parts.row_groups(opened, groups[bounds].tolist())
-        for (first, last), (_, blocks) in zip(stretches, told, strict=True):
+        row_groups = self._parts.row_groups(opened, groups[bounds].tolist())
+        for (first, last), (_, blocks) in zip(stretches, row_groups, strict=True):
             if codes is None:
-                offsets, ordinals = lookup_points(blocks, asked.slice(first, last - first))
+                offsets, ordinals = lookup_points(blocks, segment_keys.slice(first, last - first))
             else:
                 offsets, ordinals = lookup_codes(blocks, codes[first:last])
             yield at[first:last] + start, offsets, ordinals
@@ -321,7 +321,7 @@ def _merged(
     found: dict[str, list[tuple[np.ndarray, np.ndarray]]],
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Answers of several segments, each (key, ordinal) once."""
-    told = {}
+    merged = {}
     for catalogue, parts in found.items():
         which = np.concatenate([part[0] for part in parts])
         ordinals = np.concatenate([part[1] for part in parts])
@@ -330,8 +330,8 @@ def _merged(
             # segments that overlap answer for the same keys
             packed = np.unique(packed)
             which, ordinals = packed >> _ORDINAL_BITS, packed & ((1 << _ORDINAL_BITS) - 1)
-        told[catalogue] = (which, ordinals.astype(np.int32, copy=False))
-    return told
+        merged[catalogue] = (which, ordinals.astype(np.int32, copy=False))
+    return merged
 
 
 def _groups_of(

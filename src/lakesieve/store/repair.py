@@ -64,7 +64,7 @@ def repair(store: IndexStore, *, dry_run: bool = True) -> Repaired:
         CommitConflictError: Another writer was at work.
         StorageError: The storage failed.
     """
-    told = store.log.listing()
+    listing = store.log.listing()
     known, lost = _known(store)
     whole, broken = _whole(store, known)
     lost += broken
@@ -73,7 +73,7 @@ def repair(store: IndexStore, *, dry_run: bool = True) -> Repaired:
     files = sum(entry.files for entry in whole.catalogues)
     if not lost:
         return Repaired(dry_run=dry_run, commit=-1, files=files, lost=())
-    commit = _root(max(*told.commits, *told.checkpoints, -1, -1) + 1, whole)
+    commit = _root(max(*listing.commits, *listing.checkpoints, -1, -1) + 1, whole)
     if not dry_run:
         if not store.log.land(commit):
             raise CommitConflictError(
@@ -136,9 +136,9 @@ def _known(store: IndexStore) -> tuple[Snapshot, list[Damage]]:
 
 def _from_log(store: IndexStore) -> Snapshot | None:
     """The last state that can be replayed, with what readable commits after it changed."""
-    told = store.log.listing()
+    listing = store.log.listing()
     start: Snapshot | None = None
-    for number in sorted({*told.commits, *told.checkpoints}, reverse=True):
+    for number in sorted({*listing.commits, *listing.checkpoints}, reverse=True):
         try:
             start = store.log.at(number, 0)
             break
@@ -149,7 +149,7 @@ def _from_log(store: IndexStore) -> Snapshot | None:
     catalogues = {entry.id: entry for entry in start.catalogues}
     segments = {entry.path: entry for entry in start.segments}
     version = start.table_version
-    for number in (n for n in told.commits if n > start.number):
+    for number in (n for n in listing.commits if n > start.number):
         try:
             commit = store.log.read(number)
         except (CorruptIndexError, NotFoundError):

@@ -130,7 +130,7 @@ def conflicts(
         base: The state it was prepared on.
         head: The state it is to follow.
         between: The commits from the one to the other, as far as they are known.
-        covered: Gives the data files of a catalogue; asked for those added since ``base`` only.
+        covered: Gives the data files of a catalogue; called for those added since ``base`` only.
     """
     found = (_broken(one, base, head, between, covered) for one in requirements)
     return tuple(conflict for conflict in found if conflict is not None)

@@ -62,7 +62,7 @@ class SegmentRow:
 
 
 def least_groups(entry: SegmentEntry, intervals: Sequence[Interval]) -> int:
-    """Row groups that must be read for sure, told without the footer."""
+    """Row groups that must be read for sure, known without the footer."""
     low, high = intervals[0]
     below = low is None or low <= entry.key_min  # type: ignore[operator]
     above = high is None or high > entry.key_max  # type: ignore[operator]

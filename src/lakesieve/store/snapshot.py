@@ -39,17 +39,17 @@ class Snapshot:
     checkpoint: int = field(default=-1, compare=False)
 
     @classmethod
-    def from_checkpoint(cls, told: Checkpoint) -> Self:
+    def from_checkpoint(cls, checkpoint: Checkpoint) -> Self:
         """The state that a checkpoint holds."""
         return cls(
-            number=told.number,
-            definition=told.definition,
-            table_version=told.table_version,
-            catalogues=told.catalogues,
-            segments=told.segments,
-            write_id=told.write_id,
-            retained_from=told.retained_from,
-            checkpoint=told.number,
+            number=checkpoint.number,
+            definition=checkpoint.definition,
+            table_version=checkpoint.table_version,
+            catalogues=checkpoint.catalogues,
+            segments=checkpoint.segments,
+            write_id=checkpoint.write_id,
+            retained_from=checkpoint.retained_from,
+            checkpoint=checkpoint.number,
         )
 
     def to_checkpoint(self) -> Checkpoint:

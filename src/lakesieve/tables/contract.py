@@ -87,7 +87,7 @@ class Table(Protocol):
             NotFoundError: It is gone, or its name leads to another table.
         """
 
-    def version(self, asked: str | int | None = None) -> TableVersion:
+    def version(self, spec: str | int | None = None) -> TableVersion:
         """Resolve a version id, timestamp, branch or tag; ``None`` is the current version.
 
         Raises:

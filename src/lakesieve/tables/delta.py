@@ -112,26 +112,26 @@ class DeltaTable:
         check_identity(self.name, self.uuid, str(snapshot.metadata().id()))
         self._log, self._entry, self._snapshot = log, entry, snapshot
 
-    def version(self, asked: str | int | None = None) -> TableVersion:
+    def version(self, spec: str | int | None = None) -> TableVersion:
         """Resolve a version number or an ISO timestamp.
 
         Raises:
             NotFoundError: There is no such version.
         """
         self.reload()
-        snapshot = self._snapshot if asked is None else self._snapshot_at(str(asked))
+        snapshot = self._snapshot if spec is None else self._snapshot_at(str(spec))
         document = _SOURCES.call(self._spark, "schema", self._spark._jsparkSession, snapshot)
         return TableVersion(
             id=str(snapshot.version()), schema=str(document), timestamp_ms=snapshot.timestamp()
         )
 
-    def _snapshot_at(self, asked: str) -> Any:
+    def _snapshot_at(self, spec: str) -> Any:
         from py4j.protocol import Py4JJavaError
         from pyspark.errors import PySparkException
 
         cause = None
         try:
-            number = int(asked) if asked.isascii() and asked.isdigit() else self._number_at(asked)
+            number = int(spec) if spec.isascii() and spec.isdigit() else self._number_at(spec)
             if number == self._snapshot.version():
                 return self._snapshot
             if number is not None and number < self._snapshot.version():
@@ -139,15 +139,15 @@ class DeltaTable:
         except (Py4JJavaError, PySparkException) as error:
             cause = error
         raise NotFoundError(
-            f"{self.name} has no version {asked!r}.",
+            f"{self.name} has no version {spec!r}.",
             kind=ErrorKind.VERSION_NOT_FOUND,
             hint="Give a version number, or a time such as 2026-01-31T12:00:00; DESCRIBE HISTORY "
             "lists the versions.",
         ) from cause
 
-    def _number_at(self, asked: str) -> int | None:
+    def _number_at(self, spec: str) -> int | None:
         try:
-            instant = datetime.fromisoformat(asked)
+            instant = datetime.fromisoformat(spec)
         except ValueError:
             return None
         if instant.tzinfo is None:
@@ -209,8 +209,8 @@ class DeltaTable:
     @property
     def merges_on_read(self) -> bool:
         """Whether row-level commands write deletion vectors."""
-        told = self._snapshot.metadata().configuration().get("delta.enableDeletionVectors")
-        return bool(told.isDefined()) and str(told.get()).lower() == "true"
+        setting = self._snapshot.metadata().configuration().get("delta.enableDeletionVectors")
+        return bool(setting.isDefined()) and str(setting.get()).lower() == "true"
 
     def retained_files(self) -> pa.ChunkedArray:
         """Files of the current version, and of older ones as long as VACUUM leaves them."""

@@ -39,5 +39,5 @@ def storage_options(
 
 def _hadoop_settings(spark: SparkSession) -> dict[str, str]:
     hadoop: Any = spark._jsparkSession.sessionState().newHadoopConf()
-    told = as_python(spark, hadoop.getPropsWithPrefix("fs.s3a."))
-    return {f"fs.s3a.{name}": value for name, value in told.items()}
+    settings = as_python(spark, hadoop.getPropsWithPrefix("fs.s3a."))
+    return {f"fs.s3a.{name}": value for name, value in settings.items()}

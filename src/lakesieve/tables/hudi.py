@@ -106,12 +106,12 @@ class HudiTable:
         instants = timeline.getInstants()
         for at in range(instants.size()):
             if str(instants.get(at).requestedTime()) == version:
-                told = timeline.readCommitMetadata(instants.get(at))
-                files = told.fetchTotalFilesInsert() + told.fetchTotalFilesUpdated()
+                metadata = timeline.readCommitMetadata(instants.get(at))
+                files = metadata.fetchTotalFilesInsert() + metadata.fetchTotalFilesUpdated()
                 return {
-                    "inserted": int(told.fetchTotalInsertRecordsWritten()),
-                    "updated": int(told.fetchTotalUpdateRecordsWritten()),
-                    "deleted": int(told.getTotalRecordsDeleted()),
+                    "inserted": int(metadata.fetchTotalInsertRecordsWritten()),
+                    "updated": int(metadata.fetchTotalUpdateRecordsWritten()),
+                    "deleted": int(metadata.getTotalRecordsDeleted()),
                     "files_added": int(files),
                 }
         return {}
@@ -129,34 +129,34 @@ class HudiTable:
     def _leaf(self, instant: str | None = None) -> Any:
         return self._call("leaf", self._read(instant)._jdf.queryExecution().analyzed())
 
-    def version(self, asked: str | int | None = None) -> TableVersion:
+    def version(self, spec: str | int | None = None) -> TableVersion:
         """Resolve the time of a commit, as Hudi writes it, or an ISO timestamp.
 
         Raises:
             NotFoundError: No commit is that old.
         """
         self.reload()
-        latest = None if asked is None else self._moment(str(asked))
+        latest = None if spec is None else self._moment(str(spec))
         newest = self._leaf()
         instant = None
-        if asked is None or latest is not None:
+        if spec is None or latest is not None:
             instant = self._call("instant", newest, latest)
         if instant is None:
             raise NotFoundError(
-                f"{self.name} has no version {asked!r}.",
+                f"{self.name} has no version {spec!r}.",
                 kind=ErrorKind.VERSION_NOT_FOUND,
                 hint="Give a commit's time such as 20260131120000000, or 2026-01-31T12:00:00; "
                 "CALL show_commits lists the commits.",
             )
-        leaf = newest if asked is None else self._leaf(str(instant))
+        leaf = newest if spec is None else self._leaf(str(instant))
         return TableVersion(id=str(instant), schema=str(self._call("schema", leaf)))
 
-    def _moment(self, asked: str) -> str | None:
-        if asked.isascii() and asked.isdigit():
+    def _moment(self, spec: str) -> str | None:
+        if spec.isascii() and spec.isdigit():
             # older commits are named by seconds; as Hudi compares them
-            return asked
+            return spec
         try:
-            instant = datetime.fromisoformat(asked)
+            instant = datetime.fromisoformat(spec)
         except ValueError:
             return None
         if instant.tzinfo is None:

@@ -40,8 +40,8 @@ _ACCESS = JavaSources("tables/IcebergAccess")
 
 def file_io_of(spark: SparkSession, table: Any) -> dict[str, str]:
     """Settings of the file IO of Iceberg's own object of a table, as far as they are of S3."""
-    told: dict[str, str] = as_python(spark, _ACCESS.call(spark, "fileIo", table))
-    return told
+    settings: dict[str, str] = as_python(spark, _ACCESS.call(spark, "fileIo", table))
+    return settings
 
 
 class IcebergTable:
@@ -95,7 +95,7 @@ class IcebergTable:
             return False
         return str(self._java.operations().getClass().getName()) == _BY_FOLDER
 
-    def version(self, asked: str | int | None = None) -> TableVersion:
+    def version(self, spec: str | int | None = None) -> TableVersion:
         """Resolve a snapshot id, an ISO timestamp, a branch or a tag.
 
         Raises:
@@ -103,15 +103,15 @@ class IcebergTable:
         """
         self.reload()
         java = self._java
-        if asked is None:
+        if spec is None:
             snapshot = java.currentSnapshot()
             if snapshot is None:
                 return TableVersion(id=None, schema=self._schema_json(java.schema()))
         else:
-            snapshot = self._named_snapshot(str(asked))
+            snapshot = self._named_snapshot(str(spec))
         if snapshot is None:
             raise NotFoundError(
-                f"{self.name} has no version {asked!r}.",
+                f"{self.name} has no version {spec!r}.",
                 kind=ErrorKind.VERSION_NOT_FOUND,
                 hint="Give a snapshot id, a branch, a tag, or a time such as 2026-01-31T12:00:00; "
                 f"SELECT * FROM {self.name}.snapshots lists the snapshots.",
@@ -119,13 +119,13 @@ class IcebergTable:
         return TableVersion(
             id=str(snapshot.snapshotId()),
             timestamp_ms=snapshot.timestampMillis(),
-            schema=self._schema_json(self._schema_for(asked, snapshot)),
+            schema=self._schema_json(self._schema_for(spec, snapshot)),
         )
 
-    def _schema_for(self, asked: str | int | None, snapshot: Any) -> Any:
+    def _schema_for(self, spec: str | int | None, snapshot: Any) -> Any:
         # as Iceberg reads: the head and branches with the table's schema, all else with its own
-        reference = None if asked is None else self._java.refs().get(str(asked))
-        if asked is None or (reference is not None and reference.isBranch()):
+        reference = None if spec is None else self._java.refs().get(str(spec))
+        if spec is None or (reference is not None and reference.isBranch()):
             return self._java.schema()
         if snapshot.schemaId() is None:
             return self._java.schema()
@@ -134,14 +134,14 @@ class IcebergTable:
     def _schema_json(self, schema: Any) -> str:
         return str(_FIELDS.call(self._spark, "document", self._java, schema))
 
-    def _named_snapshot(self, asked: str) -> Any:
-        reference = self._java.refs().get(asked)
+    def _named_snapshot(self, spec: str) -> Any:
+        reference = self._java.refs().get(spec)
         if reference is not None:
             return self._java.snapshot(reference.snapshotId())
-        if asked.isascii() and asked.isdigit() and int(asked) < 2**63:
-            return self._java.snapshot(int(asked))
+        if spec.isascii() and spec.isdigit() and int(spec) < 2**63:
+            return self._java.snapshot(int(spec))
         try:
-            instant = datetime.fromisoformat(asked)
+            instant = datetime.fromisoformat(spec)
         except ValueError:
             return None
         if instant.tzinfo is None:
@@ -255,9 +255,9 @@ class IcebergTable:
     def _has_own_schema(self, version: TableVersion) -> bool:
         """Whether a version is read under the schema that its snapshot was written with.
 
-        A snapshot asked for by its id always is. So when columns changed after the last commit, the
-        newest version can only be read as such; a commit that comes in between makes the rows
-        differ from the list of live files, which fails the build.
+        A snapshot that is given by its id always is. So when columns changed after the last
+        commit, the newest version can only be read as such; a commit that comes in between makes
+        the rows differ from the list of live files, which fails the build.
 
         Raises:
             LakesieveError: ``BUILD_INCONSISTENT``: it is neither.
@@ -287,11 +287,11 @@ class IcebergTable:
         try:
             yield
         except Py4JJavaError as error:
-            told = _CONFLICTING.search(str(error))
-            if told is None:
+            conflict = _CONFLICTING.search(str(error))
+            if conflict is None:
                 raise
             raise UnsupportedError(
-                f"Iceberg cannot list the files of {self.name}: {told[0]}.",
+                f"Iceberg cannot list the files of {self.name}: {conflict[0]}.",
                 kind=ErrorKind.UNSUPPORTED_TABLE,
                 hint="A table of format version 1 gave one number to several partition fields; "
                 "copy it into a new table: CREATE TABLE ... AS SELECT.",
@@ -309,11 +309,11 @@ class IcebergTable:
             with self._partitioned():
                 yield
         except UnsupportedOperationException as error:
-            told = str(error).splitlines()[0]
-            culprits = fields_of_type(version.schema, set(re.findall(r"\w+", told)))
+            message = str(error).splitlines()[0]
+            culprits = fields_of_type(version.schema, set(re.findall(r"\w+", message)))
             raise UnsupportedError(
                 f"Spark cannot read {self.name} because of its column "
-                f"{', '.join(culprits) or '(unknown)'}: {told}.",
+                f"{', '.join(culprits) or '(unknown)'}: {message}.",
                 kind=ErrorKind.UNSUPPORTED_TABLE,
                 hint="No query of this Spark version can read the table; drop or convert the "
                 "column first.",

@@ -123,15 +123,15 @@ class ParquetTable:
         check_identity(self.name, self.location, str(location))
         self._leaf = leaf
 
-    def version(self, asked: str | int | None = None) -> TableVersion:
+    def version(self, spec: str | int | None = None) -> TableVersion:
         """The files as they are listed now: there is no other version.
 
         Raises:
-            NotFoundError: Another one was asked for.
+            NotFoundError: Another one was given.
         """
-        if asked is not None:
+        if spec is not None:
             raise NotFoundError(
-                f"{self.name} has no version {asked!r}.",
+                f"{self.name} has no version {spec!r}.",
                 kind=ErrorKind.VERSION_NOT_FOUND,
                 hint="A directory of Parquet files has only the files that are in it now.",
             )
@@ -208,13 +208,13 @@ class ParquetTable:
 
         files = self.live_files(version)
         _let_settle(files.column("modified"), self.clock)
-        told = F.col("_metadata")
+        metadata = F.col("_metadata")
         identity = F.concat(
-            hadoop_path(told["file_path"]),
+            hadoop_path(metadata["file_path"]),
             F.lit("#"),
-            told["file_size"].cast("string"),
+            metadata["file_size"].cast("string"),
             F.lit("@"),
-            F.unix_millis(told["file_modification_time"]).cast("string"),
+            F.unix_millis(metadata["file_modification_time"]).cast("string"),
         )
         whole = self._read(**{RAW_READ: raw_read(stride, selection)})
         leaf = self._call("parquetLeaf", whole._jdf.queryExecution().analyzed())

@@ -181,8 +181,8 @@ def by_number(frame: DataFrame, count: int, column: str) -> DataFrame:
 
 def error_class(error: PySparkException) -> str:
     """Spark's name of an error, such as ``TABLE_OR_VIEW_NOT_FOUND``."""
-    told: Any = error
-    return str(told.getCondition() if hasattr(told, "getCondition") else told.getErrorClass())
+    name: Any = error
+    return str(name.getCondition() if hasattr(name, "getCondition") else name.getErrorClass())
 
 
 def delta_snapshot_at(spark: SparkSession, log: Any, version: int, entry: Any) -> Any:

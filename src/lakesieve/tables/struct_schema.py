@@ -45,7 +45,7 @@ SPARK_KINDS = {
     "string": "string",
     "binary": "binary",
 }
-"""Key kinds of Spark's types by their names; decimals are told by theirs."""
+"""Key kinds of Spark's types by their names; those of decimals begin with it."""
 
 _OF_STRINGS = frozenset({"char", "collation"})
 # larger numbers may be made into such ones by cutting bits off
@@ -84,18 +84,18 @@ def delta_columns(document: str) -> dict[tuple[str, ...], Column]:
     Raises:
         UnsupportedError: The table was written with a feature that is not known here.
     """
-    told = json.loads(document)
-    unknown = sorted(set(told["features"]) - DELTA_FEATURES)
-    if told["reader"] > _NEWEST_READER:
-        unknown.insert(0, f"reader version {told['reader']}")
+    parsed = json.loads(document)
+    unknown = sorted(set(parsed["features"]) - DELTA_FEATURES)
+    if parsed["reader"] > _NEWEST_READER:
+        unknown.insert(0, f"reader version {parsed['reader']}")
     if unknown:
         raise UnsupportedError(
             f"Delta tables with {', '.join(unknown)} are not known to this version.",
             kind=ErrorKind.UNSUPPORTED_TABLE,
             hint="They are read as without an index; look for a newer version of lakesieve.",
         )
-    key = _PHYSICAL if told["mapping"] != "none" else ""
-    return _columns(told, key)
+    key = _PHYSICAL if parsed["mapping"] != "none" else ""
+    return _columns(parsed, key)
 
 
 def hudi_columns(document: str) -> dict[tuple[str, ...], Column]:
@@ -110,17 +110,17 @@ def hudi_columns(document: str) -> dict[tuple[str, ...], Column]:
     Raises:
         UnsupportedError: The table is written or read in a way that is not known here.
     """
-    told = json.loads(document)
-    unknown = list(told["features"])
-    if told["version"] > _NEWEST_HUDI:
-        unknown.insert(0, f"table version {told['version']}")
+    parsed = json.loads(document)
+    unknown = list(parsed["features"])
+    if parsed["version"] > _NEWEST_HUDI:
+        unknown.insert(0, f"table version {parsed['version']}")
     if unknown:
         raise UnsupportedError(
             f"Hudi tables with {', '.join(unknown)} are not known to this version.",
             kind=ErrorKind.UNSUPPORTED_TABLE,
             hint="They are read as without an index; look for a newer version of lakesieve.",
         )
-    return _columns(told | {"promotes": True}, "")
+    return _columns(parsed | {"promotes": True}, "")
 
 
 def parquet_columns(document: str) -> dict[tuple[str, ...], Column]:
@@ -153,14 +153,14 @@ class _Field:
     inner: tuple[dict[str, Any], ...] = ()
 
 
-def _columns(told: dict[str, Any], physical_key: str) -> dict[tuple[str, ...], Column]:
+def _columns(parsed: dict[str, Any], physical_key: str) -> dict[tuple[str, ...], Column]:
     found: dict[tuple[str, ...], Column] = {}
-    unread = [_Field(inner=tuple(told["schema"]["fields"]))]
+    unread = [_Field(inner=tuple(parsed["schema"]["fields"]))]
     while unread:
         parent = unread.pop()
         for written in parent.inner:
-            field = _field(told, written, parent, physical_key)
-            found[field.path] = _column(told, field)
+            field = _field(parsed, written, parent, physical_key)
+            found[field.path] = _column(parsed, field)
             if field.inner and len(field.path) < _DEEPEST_SCHEMA:
                 unread.append(field)
     seen = Counter(column.field_id for column in found.values())
@@ -169,7 +169,7 @@ def _columns(told: dict[str, Any], physical_key: str) -> dict[tuple[str, ...], C
 
 
 def _field(
-    told: dict[str, Any], written: dict[str, Any], parent: _Field, physical_key: str
+    field: dict[str, Any], written: dict[str, Any], parent: _Field, physical_key: str
 ) -> _Field:
     metadata = written.get("metadata") or {}
     kind = written["type"]
@@ -180,7 +180,7 @@ def _field(
     if not _NULL.fullmatch(default.strip()):
         defaults = (*defaults, (len(path), default))
     refusal = parent.refusal
-    if len(path) == 1 and written["name"] in told["partitioning"]:
+    if len(path) == 1 and written["name"] in field["partitioning"]:
         refusal = "folder"
     elif _COLLATIONS in metadata:
         refusal = "collation"
@@ -197,7 +197,7 @@ def _field(
     )
 
 
-def _column(told: dict[str, Any], field: _Field) -> Column:
+def _column(parsed: dict[str, Any], field: _Field) -> Column:
     decimal = _DECIMAL.fullmatch(field.type)
     kind = "decimal" if decimal else SPARK_KINDS.get(field.type, "other")
     refusal = field.refusal
@@ -208,7 +208,7 @@ def _column(told: dict[str, Any], field: _Field) -> Column:
     precision, scale = map(int, decimal.groups()) if decimal else (18, 0)
     return Column(
         path=field.path,
-        field_id=_identity(told, field, kind),
+        field_id=_identity(parsed, field, kind),
         type=field.type,
         kind="other" if refusal else kind,
         scale=scale,
@@ -223,12 +223,12 @@ def _depends_on_reader(field: _Field, kind: str) -> bool:
     return any(kind == "timestamp" or "\\" in text for _, text in field.defaults)
 
 
-def _identity(told: dict[str, Any], field: _Field, kind: str) -> int:
+def _identity(parsed: dict[str, Any], field: _Field, kind: str) -> int:
     """A number for where and how the values of a column are read, for want of field ids.
 
     ``docs/spec/format-v1.md``, "Identity of a field", says what goes into it.
     """
-    exact = told["case"] == "true"
+    exact = parsed["case"] == "true"
     document: dict[str, Any] = {
         "name": [part if exact else part.lower() for part in field.stored],
         "case": "exact" if exact else "folded",
@@ -236,21 +236,21 @@ def _identity(told: dict[str, Any], field: _Field, kind: str) -> int:
     if field.refusal == "folder":
         # text, which another type may read as another value
         document |= {"from": "folder", "type": field.type}
-    elif _type_matters(told, field, kind):
+    elif _type_matters(parsed, field, kind):
         document["type"] = field.type
-    if kind in _TIMES and told["times"] != _PLAIN_TIMES:
-        document["times"] = told["times"]
+    if kind in _TIMES and parsed["times"] != _PLAIN_TIMES:
+        document["times"] = parsed["times"]
     if field.defaults:
         # a reader that knows no default, or another one, finds other values in the same files
         document["defaults"] = field.defaults
     return field_identity(document)
 
 
-def _type_matters(told: dict[str, Any], field: _Field, kind: str) -> bool:
+def _type_matters(parsed: dict[str, Any], field: _Field, kind: str) -> bool:
     """Whether the same bytes may be other values under another type of the same kind."""
-    if "mapping" in told:
+    if "mapping" in parsed:
         return False
-    if "promotes" in told:
+    if "promotes" in parsed:
         return kind != "integer" or field.type in _NARROW
     # a schema given by hand may read unsigned numbers as signed, or cut bits off
     return kind == "integer"

@@ -56,7 +56,7 @@ def check_parts(
 ) -> tuple[int, int]:
     """Insist that one query of many parts gives each the rows for which its predicate is true.
 
-    Which these are is told by one scan of each relation, without a filter. Where that is not what
+    One scan of each relation, without a filter, shows which these are. Where that is not what
     the query found, it is run with skipping off: a format may lose rows by itself.
 
     Args:
@@ -68,9 +68,9 @@ def check_parts(
     Returns:
         Data files before and after, of all parts.
     """
-    told = "count(*), sum(id), sum(h)" if summed else "id, h"
+    columns = "count(*), sum(id), sum(h)" if summed else "id, h"
     query = " UNION ALL ".join(
-        f"SELECT {at}, {told} FROM (SELECT *, {hashed} AS h FROM {relation}) WHERE {where}"
+        f"SELECT {at}, {columns} FROM (SELECT *, {hashed} AS h FROM {relation}) WHERE {where}"
         for at, (relation, where) in enumerate(parts)
     )
     with interpreted(spark):

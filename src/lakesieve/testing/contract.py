@@ -176,7 +176,7 @@ class TableContract:
             assert read < total
 
     def test_partitions_of_any_name(self, spark: Any, make_table: Callable[[], Driver]) -> None:
-        """Folders with blanks, signs, accents and for nulls are told apart and found again."""
+        """Folders with blanks, signs, accents and for nulls are kept apart and found again."""
         table = make_table()
         table.create(rows_of(spark, 0, folders=True), "p")
         table.append(rows_of(spark, files=3, folders=True))
@@ -210,7 +210,7 @@ class TableContract:
             assert (read, total >= read) == (1, True)
 
     def test_new_files_are_read(self, spark: Any, make_table: Callable[[], Driver]) -> None:
-        """Files that came after the index are read by every query, and told as uncovered."""
+        """Files that came after the index are read by every query, and reported as uncovered."""
         table = self.indexed(spark, make_table)
         table.append(rows_of(spark, 60, files=2))
         query = f"SELECT id FROM {table.relation()} WHERE l = 4726"
@@ -289,13 +289,13 @@ class TableContract:
         }
 
         table.supplant(rows_of(spark, 90, files=3))
-        told = {method: _refusal(call) for method, call in calls.items()}
-        assert told == dict.fromkeys(calls, "table-replaced"), told
+        refusals = {method: _refusal(call) for method, call in calls.items()}
+        assert refusals == dict.fromkeys(calls, "table-replaced"), refusals
         assert index.info().files == 2
 
         spark.sql(f"DROP TABLE {name}")
-        told = {method: _refusal(call) for method, call in calls.items()}
-        assert set(told.values()) <= {"table-not-found", "index-not-found"}, told
+        refusals = {method: _refusal(call) for method, call in calls.items()}
+        assert set(refusals.values()) <= {"table-not-found", "index-not-found"}, refusals
 
     def test_indexes_live_with_their_table(
         self, spark: Any, make_table: Callable[[], Driver]
@@ -326,8 +326,10 @@ class TableContract:
                     index.compact()
             relations = [table.relation(version) for version in dict.fromkeys(versions)]
             with views_of(spark, relations) as views:
-                asked = ("x", "s", "t", "l")
-                parts = [(drawn.choice(views), predicate(drawn, asked)) for _ in range(PREDICATES)]
+                columns = ("x", "s", "t", "l")
+                parts = [
+                    (drawn.choice(views), predicate(drawn, columns)) for _ in range(PREDICATES)
+                ]
                 check_parts(spark, parts, hashed="xxhash64(s, x) % 1000")
         for index in indexes:
             index.refresh()
@@ -351,7 +353,7 @@ class TableContract:
             ls.disable(spark)
             rows = spark.sql(f"SELECT * FROM {table.relation()}")
             # those of the format itself tell which write a row is of
-            told = rows.select(*(name for name in rows.columns if not name.startswith("_")))
-            left.append(sorted(map(repr, told.collect())))
+            rows_left = rows.select(*(name for name in rows.columns if not name.startswith("_")))
+            left.append(sorted(map(repr, rows_left.collect())))
 
         assert left[0] == left[1]

@@ -27,9 +27,9 @@ class Fault(StrEnum):
     CRASH_AFTER = "crash-after"
     """The process ends after the call."""
     LOST_RESPONSE = "lost-response"
-    """The call takes effect, but the caller is told that it failed."""
+    """The call takes effect, but the caller sees a failure."""
     DUPLICATE = "duplicate"
-    """The call takes effect twice, as when a client repeats it; the second answer is told."""
+    """The call takes effect twice, as when a client repeats it; the second answer is returned."""
     STALE_LIST = "stale-list"
     """A listing lacks what was written last; another call is as ever."""
 
@@ -98,8 +98,8 @@ class FaultyStorage(Storage):
             return Storage.objects(self, prefix, after=after)
 
         stale = self._strikes() and self.plan.fault is Fault.STALE_LIST
-        told = self._run("list", prefix, act)
-        return _without_newest(told) if stale else told
+        listed = self._run("list", prefix, act)
+        return _without_newest(listed) if stale else listed
 
     def _strikes(self) -> bool:
         return len(self.plan.calls) == self.plan.at
@@ -128,8 +128,8 @@ class FaultyStorage(Storage):
         )
 
 
-def _without_newest(told: list[ObjectInfo]) -> list[ObjectInfo]:
-    numbers = [match[1] for info in told if (match := _NUMBER.match(info.path))]
+def _without_newest(listed: list[ObjectInfo]) -> list[ObjectInfo]:
+    numbers = [match[1] for info in listed if (match := _NUMBER.match(info.path))]
     if numbers:
-        return [info for info in told if f"log/{max(numbers)}." not in info.path]
-    return sorted(told, key=lambda info: info.modified)[:-1]
+        return [info for info in listed if f"log/{max(numbers)}." not in info.path]
+    return sorted(listed, key=lambda info: info.modified)[:-1]

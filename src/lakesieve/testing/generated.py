@@ -63,8 +63,8 @@ def rows_of(spark: Any, count: int = ROWS, *, files: int = FILES, folders: bool 
         folders: Whether they have a column ``p`` too, to partition by.
     """
     columns = COLUMNS | ({"p": FOLDERS} if folders else {})
-    told = (f"{expression} AS {name}" for name, expression in columns.items())
-    return spark.range(0, count, 1, files).selectExpr("id", *told)
+    selected = (f"{expression} AS {name}" for name, expression in columns.items())
+    return spark.range(0, count, 1, files).selectExpr("id", *selected)
 
 
 def predicate(

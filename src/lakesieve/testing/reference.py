@@ -175,10 +175,10 @@ def range_units(
 ) -> list[int]:
     """Twin of ``lookup_ranges``: units of all blocks that overlap a half-open interval."""
     units: set[int] = set()
-    asked = list(intervals)
+    ranges = list(intervals)
     for number, (first, own) in enumerate(runs):
         after: Any = runs[number + 1][0] if number + 1 < len(runs) else _successor(max_key)
-        for low, high in asked:
+        for low, high in ranges:
             start: Any = first if low is None else max(first, low)
             end: Any = after if high is None else min(after, high)
             if start < end:

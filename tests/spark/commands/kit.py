@@ -41,13 +41,13 @@ class Kind:
 
 def _iceberg(version: int, mode: str) -> Kind:
     modes = ", ".join(f"'write.{c}.mode'='{mode}'" for c in ("delete", "update", "merge"))
-    told = f"'format-version'='{version}', 'write.distribution-mode'='none', {modes}"
-    return Kind(provider="iceberg", properties=told)
+    text = f"'format-version'='{version}', 'write.distribution-mode'='none', {modes}"
+    return Kind(provider="iceberg", properties=text)
 
 
 def _delta(*, vectors: bool) -> Kind:
-    told = f"'delta.enableDeletionVectors'='{str(vectors).lower()}'"
-    return Kind(provider="delta", properties=told)
+    text = f"'delta.enableDeletionVectors'='{str(vectors).lower()}'"
+    return Kind(provider="delta", properties=text)
 
 
 KINDS = {
@@ -143,8 +143,8 @@ def _atom(drawn: random.Random) -> Condition:
         return _comparison("k", "=", str(low), lambda k: k == low)
     if kind < 0.4:
         some = sorted(drawn.sample(range(KEYS), 3))
-        told = f"({', '.join(map(str, some))})"
-        return _comparison("k", "IN", told, lambda k: k in some)
+        result = f"({', '.join(map(str, some))})"
+        return _comparison("k", "IN", result, lambda k: k in some)
     if kind < 0.55:
         high = low + drawn.randrange(5)
         return _comparison("k", "BETWEEN", f"{low} AND {high}", lambda k: low <= k <= high)
@@ -175,17 +175,17 @@ def condition(drawn: random.Random, depth: int = 2) -> Condition:
     right, all_of = condition(drawn, depth - 1), kind < 0.85
 
     def holds(row: Row) -> bool | None:
-        told = {left.holds(row), right.holds(row)}
+        expected = {left.holds(row), right.holds(row)}
         # false decides an AND, true an OR
-        if (not all_of) in told:
+        if (not all_of) in expected:
             return not all_of
-        return None if None in told else all_of
+        return None if None in expected else all_of
 
     return Condition(text=f"({left.text} {'AND' if all_of else 'OR'} {right.text})", holds=holds)
 
 
-def _not(told: bool | None) -> bool | None:
-    return None if told is None else not told
+def _not(value: bool | None) -> bool | None:
+    return None if value is None else not value
 
 
 def _without_nulls(found: Condition) -> Condition:
@@ -322,8 +322,8 @@ class Model:
         values = f"VALUES {_values(source.values())} AS x(n_id, n_k, n_s, n_v)"
         using = f"(SELECT {', '.join(names)} FROM {values})"
         on = "k = n_k" + (f" AND {more.text}" if more else "")
-        told = " ".join(filter(None, clauses))
-        return f"MERGE INTO {self.table} USING {using} ON {on} {told}"
+        text = " ".join(filter(None, clauses))
+        return f"MERGE INTO {self.table} USING {using} ON {on} {text}"
 
     def _keep(self, test: Callable[[Row], bool]) -> None:
         self.rows = {key: row for key, row in self.rows.items() if test(row)}

@@ -52,10 +52,10 @@ def joined(
     rows = spark.table(NAME).select(*columns, F.col("_file").alias("file")).alias("t")
     same = [F.col(f"t.{name}").eqNullSafe(F.col(f"k.{name}")) for name in columns]
     pairs = rows.join(keys.distinct().alias("k"), same).select("k.*", "file").distinct()
-    return {told(row) for row in pairs.collect() if row["file"] not in uncovered}
+    return {base_name(row) for row in pairs.collect() if row["file"] not in uncovered}
 
 
-def told(row: Row) -> str:
+def base_name(row: Row) -> str:
     """A pair as text, both zeros alike."""
     return repr(row).replace("x=-0.0,", "x=0.0,")
 
@@ -75,7 +75,7 @@ def test_locate_tells_what_a_join_tells(
     keys = some.union(some.limit(50)).repartition(3)
     located = index.locate(keys)
 
-    found = [told(row) for row in located.pairs.collect()]
+    found = [base_name(row) for row in located.pairs.collect()]
     expected = joined(spark, keys, columns, located.uncovered)
     assert expected
     assert located.pairs.columns == [*columns, "file"]
@@ -100,12 +100,12 @@ def test_a_leading_column_alone_is_a_key(spark: SparkSession, events: str) -> No
     index = ls.open_index(events, "i_s_x", spark=spark)
     keys = spark.sql("SELECT * FROM VALUES (CAST(-500 AS INT)), (17), (NULL) AS k(i)")
     located = index.locate(keys)
-    found = {told(row) for row in located.pairs.collect()}
+    found = {base_name(row) for row in located.pairs.collect()}
     assert joined(spark, keys, ["i"], located.uncovered) <= found
 
 
 def test_only_live_files_of_the_version_are_told(spark: SparkSession, table: str) -> None:
-    """Files that were rewritten are told for the version that has them, and for no other."""
+    """Files that were rewritten are named for the version that has them, and for no other."""
     spark.sql(f"CREATE TABLE {table} USING iceberg AS SELECT id FROM range(0, 100, 1, 2)")
     index = ls.create_index(table, ["id"], spark=spark)
     before = index.info().table_version
@@ -128,8 +128,8 @@ def test_paths_of_a_directory_are_plain(
     spark.range(0, 1000, 1, 4).write.parquet(str(folder))
     index = ls.create_index(f"parquet:{folder}", ["id"], spark=spark)
     pairs = index.locate(spark.range(0, 1000, 10)).pairs
-    told = {row[0].removeprefix("file:") for row in pairs.select("file").distinct().collect()}
-    assert told == {str(path) for path in folder.glob("*.parquet")}
+    rows = {row[0].removeprefix("file:") for row in pairs.select("file").distinct().collect()}
+    assert rows == {str(path) for path in folder.glob("*.parquet")}
     assert pairs.count() == 100
 
 

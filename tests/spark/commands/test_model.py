@@ -52,10 +52,10 @@ def test_the_table_is_what_the_model_says(
     model = Model(table=table.name, seed=table.name)
     # Delta knows no subqueries there
     changes = CHANGES + ("delete_by_query",) * (table.kind.provider == "iceberg")
-    told: list[str] = []
+    log: list[str] = []
 
     def run(command: str) -> None:
-        told.append(command)
+        log.append(command)
         spark.sql(command)
 
     for _ in range(6):
@@ -78,14 +78,14 @@ def test_the_table_is_what_the_model_says(
             else:
                 run(getattr(model, chosen)())
             pruned = ls.last_pruning(spark)
-            assert [r for p in pruned for r in p.reasons if r.code == "internal-error"] == [], told
+            assert [r for p in pruned for r in p.reasons if r.code == "internal-error"] == [], log
             if chosen in {"delete", "update"}:
                 total += sum(p.files_total for p in pruned)
                 read += sum(p.files_read for p in pruned)
         elif chosen == "compact":
             run(table.compact())
         elif chosen == "refresh":
-            told.append("refresh")
+            log.append("refresh")
             for index in indexes:
                 index.refresh()
         elif versions:
@@ -93,7 +93,7 @@ def test_the_table_is_what_the_model_says(
             version, model.rows = versions[at]
             versions = versions[:at]
             run(table.back(version))
-        assert content(table) == model.content(), "\n".join(told)
+        assert content(table) == model.content(), "\n".join(log)
     record_property("files read by commands on conditions", f"{read} of {total}")
 
     # the drawn commands may all need every file of so small a table; this one needs one of three

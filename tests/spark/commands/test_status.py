@@ -25,12 +25,12 @@ def test_iceberg_tells_marked_files(spark: SparkSession, table: str, version: st
     clean = ls.status(table, spark=spark)
     assert (clean.files, clean.marked_files, clean.suggestions) == (4, 0, ())
     spark.sql(f"DELETE FROM {table} WHERE id IN (3, 99)")
-    told = ls.status(table, spark=spark)
-    assert (told.files, told.marked_files, told.share) == (4, 2, 0.5)
-    assert (told.delete_files > 0) == (version == "2")
+    status = ls.status(table, spark=spark)
+    assert (status.files, status.marked_files, status.share) == (4, 2, 0.5)
+    assert (status.delete_files > 0) == (version == "2")
     assert ls.status(table, spark=spark, threshold=0.5).suggestions == ()
     assert ls.status(table, spark=spark, version=clean.version).marked_files == 0
-    for command in told.suggestions:
+    for command in status.suggestions:
         spark.sql(command).collect()
     assert ls.status(table, spark=spark).marked_files == 0
 
@@ -41,9 +41,9 @@ def test_delta_tells_files_with_vectors(spark: SparkSession, tmp_path: Path) -> 
     rows = spark.range(0, 100, 1, 4)
     rows.write.format("delta").option("delta.enableDeletionVectors", "true").save(str(path))
     spark.sql(f"DELETE FROM delta.`{path}` WHERE id = 3")
-    told = ls.status(f"delta:{path}", spark=spark)
-    assert (told.files, told.marked_files, told.version) == (4, 1, "1")
-    for command in told.suggestions:
+    status = ls.status(f"delta:{path}", spark=spark)
+    assert (status.files, status.marked_files, status.version) == (4, 1, "1")
+    for command in status.suggestions:
         spark.sql(command).collect()
     assert ls.status(f"delta:{path}", spark=spark).marked_files == 0
 
@@ -51,5 +51,5 @@ def test_delta_tells_files_with_vectors(spark: SparkSession, tmp_path: Path) -> 
 def test_directories_have_nothing_to_tell(spark: SparkSession, tmp_path: Path) -> None:
     """Files of a directory are whole."""
     spark.range(0, 10, 1, 2).write.parquet(str(tmp_path / "rows"))
-    told = ls.status(f"parquet:{tmp_path / 'rows'}", spark=spark)
-    assert (told.files, told.marked_files, told.suggestions) == (2, 0, ())
+    status = ls.status(f"parquet:{tmp_path / 'rows'}", spark=spark)
+    assert (status.files, status.marked_files, status.suggestions) == (2, 0, ())

@@ -66,20 +66,20 @@ def test_random_changes_equal_a_model(spark: SparkSession, people: str) -> None:
         rows = [(key, key % 3, f"ü{key}", turn) for key in keys]
         if turn % 2:
             on = drawn.choice((["id"], ["s", "region"]))
-            told = ls.upsert(frame(spark, rows), people, on=on, spark=spark)
+            change = ls.upsert(frame(spark, rows), people, on=on, spark=spark)
             inserted = len(set(keys) - set(model))
-            assert (told.inserted, told.updated) == (inserted, len(keys) - inserted)
+            assert (change.inserted, change.updated) == (inserted, len(keys) - inserted)
             model |= {key: (region, s, v) for key, region, s, v in rows}
         else:
             on = drawn.choice((["id"], ["region", "s"]))
             given = frame(spark, rows + rows[:3])
-            told = ls.delete(given, people, on=on, spark=spark)
-            assert told.deleted == len(set(keys) & set(model))
+            change = ls.delete(given, people, on=on, spark=spark)
+            assert change.deleted == len(set(keys) & set(model))
             model = {key: row for key, row in model.items() if key not in keys}
         assert contents(spark, people) == model
-        assert (told.keys, told.reasons, told.known) == (len(keys), (), False)
-    assert told.version is not None
-    assert [one.index for one in told.refreshed] == ["id", "region_s"]
+        assert (change.keys, change.reasons, change.known) == (len(keys), (), False)
+    assert change.version is not None
+    assert [one.index for one in change.refreshed] == ["id", "region_s"]
     for name in ("id", "region_s"):
         index = ls.open_index(people, name, spark=spark)
         assert index.locate(frame(spark, rows).select(*name_columns(name))).uncovered == ()
@@ -114,11 +114,11 @@ def test_a_dry_run_tells_and_does_nothing(spark: SparkSession, people: str) -> N
     """Rows and files are those that the change finds afterwards."""
     before = contents(spark, people)
     rows = frame(spark, [(7, 1, "x", 9), (8, 1, "x", 9), (199, 1, "x", 9), (1000, 2, "y", 9)])
-    told = ls.upsert(rows, people, on=["id"], spark=spark, dry_run=True)
-    assert (told.updated, told.inserted, told.deleted, told.files_read) == (3, 1, 0, 2)
-    told = ls.delete(rows, people, on=["id"], spark=spark, dry_run=True)
-    assert (told.updated, told.inserted, told.deleted, told.files_read) == (0, 0, 3, 2)
-    assert (told.version, told.refreshed) == (None, ())
+    change = ls.upsert(rows, people, on=["id"], spark=spark, dry_run=True)
+    assert (change.updated, change.inserted, change.deleted, change.files_read) == (3, 1, 0, 2)
+    change = ls.delete(rows, people, on=["id"], spark=spark, dry_run=True)
+    assert (change.updated, change.inserted, change.deleted, change.files_read) == (0, 0, 3, 2)
+    assert (change.version, change.refreshed) == (None, ())
     assert contents(spark, people) == before
 
 
@@ -146,10 +146,10 @@ def test_a_failed_refresh_does_not_hide_the_commit(
     folder = index_folder(index)
     for entry in (folder / "log").iterdir():
         entry.write_bytes(b"{}")
-    told = ls.upsert(frame(spark, [(7, 1, "x", 9)]), people, on=["id"], spark=spark)
+    change = ls.upsert(frame(spark, [(7, 1, "x", 9)]), people, on=["id"], spark=spark)
     assert contents(spark, people)[7] == (1, "x", 9)
-    assert told.version is not None
-    assert {reason.code for reason in told.reasons} == {ReasonCode.REFRESH_FAILED}
+    assert change.version is not None
+    assert {reason.code for reason in change.reasons} == {ReasonCode.REFRESH_FAILED}
 
 
 _ROW = "SELECT 1L AS id, 1 AS region, 's' AS s, 1 AS v"
@@ -173,9 +173,9 @@ _REFUSED = {
 @pytest.mark.parametrize("case", list(_REFUSED))
 def test_what_cannot_be_upserted_is_refused(spark: SparkSession, table: str, case: str) -> None:
     """The error names a column or a key and the next step, and nothing was written."""
-    rows, on, error, told = _REFUSED[case]
+    rows, on, error, result = _REFUSED[case]
     spark.sql(f"CREATE TABLE {table} (id BIGINT, region INT, s STRING, v INT) USING iceberg")
-    with pytest.raises(error, match=told) as raised:
+    with pytest.raises(error, match=result) as raised:
         ls.upsert(spark.sql(rows), table, on=on.split(), spark=spark)
     assert raised.value.hint
     assert spark.table(f"{table}.snapshots").count() == 0
@@ -197,10 +197,10 @@ def test_rows_are_evaluated_once(spark: SparkSession, table: str) -> None:
     """Random keys that pass the checks are those that are written."""
     spark.sql(f"CREATE TABLE {table} (id BIGINT, v DOUBLE) USING iceberg")
     rows = spark.range(500).selectExpr("id", "rand() AS v")
-    told = ls.upsert(rows.where("v < 0.5"), table, on=["id"], spark=spark)
+    change = ls.upsert(rows.where("v < 0.5"), table, on=["id"], spark=spark)
     written = spark.table(table)
-    assert told.inserted == written.count() == written.where("v < 0.5").count()
-    assert told.keys == told.inserted
+    assert change.inserted == written.count() == written.where("v < 0.5").count()
+    assert change.keys == change.inserted
 
 
 def test_files_hold_rows_and_keys(spark: SparkSession, table: str, tmp_path: Path) -> None:
@@ -208,8 +208,8 @@ def test_files_hold_rows_and_keys(spark: SparkSession, table: str, tmp_path: Pat
     spark.sql(f"CREATE TABLE {table} (id BIGINT, day DATE, s STRING) USING iceberg")
     rows, keys, bad = tmp_path / "rows.csv", tmp_path / "keys.parquet", tmp_path / "bad.csv"
     rows.write_text("s,id,day\nü,1,2026-01-31\nx,2,\n", encoding="utf-8")
-    told = ls.upsert(str(rows), table, on=["id"], spark=spark)
-    assert told.inserted == 2
+    change = ls.upsert(str(rows), table, on=["id"], spark=spark)
+    assert change.inserted == 2
     found = [(row.id, str(row.day), row.s) for row in spark.table(table).collect()]
     assert sorted(found) == [(1, "2026-01-31", "ü"), (2, "None", "x")]
     spark.range(2, 3).write.parquet(str(keys))

@@ -62,12 +62,12 @@ def test_with_skipping_on(spark: SparkSession, table: str, made: EqualityDeletes
     ls.enable(spark)
     try:
         found = rows_of(ls.deletes.read(table, spark=spark).where("v IN (7, 31)"))
-        told = ls.last_pruning(spark)
+        scans = ls.last_pruning(spark)
     finally:
         ls.disable(spark)
 
     assert found == expected
-    assert sum(scan.files_read for scan in told) < sum(scan.files_total for scan in told)
+    assert sum(scan.files_read for scan in scans) < sum(scan.files_total for scan in scans)
 
 
 def test_branches(spark: SparkSession, table: str, made: EqualityDeletes) -> None:
@@ -109,7 +109,7 @@ def test_legacy_position_deletes(spark: SparkSession, table: str) -> None:
 
 
 def test_tables_without_deletes(spark: SparkSession, table: str) -> None:
-    """An empty table, one without deletes, and one that is not there are told apart."""
+    """An empty table, one without deletes, and one that is not there are distinguished."""
     spark.sql(f"CREATE TABLE {table} (k BIGINT) USING iceberg")
 
     assert ls.deletes.read(table, spark=spark).count() == 0
@@ -131,15 +131,15 @@ def test_status_and_dry_run(spark: SparkSession, table: str, made: EqualityDelet
     """Status counts files, records, keys and pairs; a dry run plans the same and does nothing."""
     made.delete(["k"], [[5], [8]], place=made.places()[0])
     before = stock_rows(spark, table)
-    told = ls.deletes.status(table, spark=spark)
+    status = ls.deletes.status(table, spark=spark)
     planned = ls.deletes.convert(table, spark=spark, dry_run=True, partial_progress=True)
 
-    assert (told.equality_files, told.equality_records, told.keys) == (3, 7, 6)
-    assert (told.data_files, told.reached_files, told.pairs) == (6, 4, 6)
-    assert (told.vectors, told.version) != (0, None)
+    assert (status.equality_files, status.equality_records, status.keys) == (3, 7, 6)
+    assert (status.data_files, status.reached_files, status.pairs) == (6, 4, 6)
+    assert (status.vectors, status.version) != (0, None)
     # three records of a text and a number take more than four of a number
-    assert (told.task_records, told.task_bytes) == (4, 3 * (170 + 24 + 80))
-    assert [found.columns for found in told.field_sets] == [("k",), ("k", "s")]
+    assert (status.task_records, status.task_bytes) == (4, 3 * (170 + 24 + 80))
+    assert [found.columns for found in status.field_sets] == [("k",), ("k", "s")]
     assert (planned.removed_files, planned.removed_records, planned.commits) == (3, 7, 2)
     assert (planned.scanned_files, planned.positions, planned.dry_run) == (4, 0, True)
     assert stock_rows(spark, table) == before

@@ -26,8 +26,8 @@ _NUMBERS = itertools.count()
 def _make(spark: SparkSession, folder: Path, *, properties: str = "", files: int = 8) -> str:
     """A table of scattered keys in a folder; its name in the catalog."""
     name = f"spark_catalog.default.delta_{next(_NUMBERS)}"
-    told = f"TBLPROPERTIES ({properties})" if properties else ""
-    spark.sql(f"CREATE TABLE {name} (k BIGINT, v BIGINT) USING delta LOCATION '{folder}' {told}")
+    text = f"TBLPROPERTIES ({properties})" if properties else ""
+    spark.sql(f"CREATE TABLE {name} (k BIGINT, v BIGINT) USING delta LOCATION '{folder}' {text}")
     _append(spark, folder, files=files)
     return name
 
@@ -55,8 +55,8 @@ def test_deletion_vectors_and_older_versions(
         assert spark.sql(by_path).count() == rows
     history = spark.sql(f"DESCRIBE HISTORY {name}").where("version = 1")
     when = history.selectExpr(
-        "date_format(timestamp, \"yyyy-MM-dd'T'HH:mm:ss.SSSXXX\") AS told"
-    ).head(1)[0]["told"]
+        "date_format(timestamp, \"yyyy-MM-dd'T'HH:mm:ss.SSSXXX\") AS written"
+    ).head(1)[0]["written"]
     found = ls.find_files(f"delta:{folder}", "k = 397", spark=spark, version=1)
     assert (found.version, len(found.paths)) == ("1", 1)
     assert ls.find_files(name, "k = 397", spark=spark, version=when).version == "1"
@@ -81,8 +81,8 @@ def test_shallow_clones(
 
     total, read = both(f"SELECT * FROM {clone} WHERE k = 397")
     assert (total, read) == (8, 8)
-    told = ls.open_index(name, "k", spark=spark).clone(clone)
-    assert (told.files, told.shared) == (8, 8)
+    result = ls.open_index(name, "k", spark=spark).clone(clone)
+    assert (result.files, result.shared) == (8, 8)
     index = ls.open_index(clone, "k", spark=spark)
     assert both(f"SELECT * FROM {clone} WHERE k = 397") == (8, 1)
     _append(spark, tmp_path / "c %20d", first=800, files=2)

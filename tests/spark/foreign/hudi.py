@@ -49,7 +49,7 @@ class HudiStory(Story):
         if self.partition is not None and self.partition.kind != "string":
             # Hudi takes folders alone for strings, and then refuses the next write
             self.settings["hoodie.datasource.write.drop.partition.columns"] = "false"
-        self.told.append(str(self.settings))
+        self.log.append(str(self.settings))
         for _ in range(self.drawn.choice((2, 3))):
             self._insert()
 
@@ -77,7 +77,7 @@ class HudiStory(Story):
             "hoodie.clean.automatic": "false",
             "hoodie.compact.inline": "false",
         }
-        self.told.append(operation)
+        self.log.append(operation)
         rows.write.format("hudi").options(**options).mode("append").save(str(self.location))
         for name in self.entries:
             for session in self.sessions:

@@ -153,7 +153,7 @@ class IcebergStory(Story):
         table = iceberg.spark.Spark3Util.loadIcebergTable(self.spark._jsparkSession, self.name)
         table.updateProperties().set("format-version", "3").commit()
         value = iceberg.expressions.Expressions.lit(5)
-        self.told.append(f"add {name} INT with the default 5")
+        self.log.append(f"add {name} INT with the default 5")
         kind = getattr(iceberg.types, "Types$IntegerType").get()
         table.updateSchema().addColumn(name, kind, value).commit()
         self.fields.append(Field(name=name, kind="int", ddl="INT", extra=[5]))

@@ -143,7 +143,7 @@ class ParquetStory(Story):
 
     def _remove_file(self) -> None:
         path = self.drawn.choice(self._files())
-        self.told.append(f"rm {path.name}")
+        self.log.append(f"rm {path.name}")
         path.unlink()
         self._known()
 

@@ -97,7 +97,7 @@ class Story:
         self.drawn = random.Random(f"{self.format} {seed}")
         self.table = f"{self.format}_{seed}"
         self.fields: list[Field] = []
-        self.told: list[str] = [f"{type(self).__name__} seed {seed}"]
+        self.log: list[str] = [f"{type(self).__name__} seed {seed}"]
         self.indexes: list[tuple[str, str]] = []
         self.indexed: list[Field] = []
         self.tally = Tally(cases=1)
@@ -143,7 +143,7 @@ class Story:
                 self.step(self.drawn.choice((0, 1)))
                 self.check(ROUTES)
         except Exception as error:
-            error.add_note("\n  ".join(self.told))
+            error.add_note("\n  ".join(self.log))
             raise
         finally:
             for session in self.sessions:
@@ -155,13 +155,13 @@ class Story:
 
     def sql(self, text: str) -> DataFrame:
         """Run a statement and tell of it."""
-        self.told.append(text)
+        self.log.append(text)
         return self.spark.sql(text)
 
     def any_session(self) -> SparkSession:
         """One of the sessions."""
         at = self.drawn.randrange(len(self.sessions))
-        self.told.append(f"in session {at}:")
+        self.log.append(f"in session {at}:")
         return self.sessions[at]
 
     def step(self, count: int) -> None:
@@ -171,7 +171,7 @@ class Story:
                 step = self.drawn.choice((self._set_case, self._set_zone))
             else:
                 step = self.drawn.choice(self.steps())
-            self.told.append(f"-- {step.__name__}")
+            self.log.append(f"-- {step.__name__}")
             with self.unless_refused():
                 step()
 
@@ -181,16 +181,16 @@ class Story:
         try:
             yield
         except (PySparkException, Py4JJavaError) as error:
-            self.told.append(f"   refused: {str(error).splitlines()[0][:200]}")
+            self.log.append(f"   refused: {str(error).splitlines()[0][:200]}")
 
     def _set_case(self) -> None:
         session, value = self.any_session(), self.drawn.choice(("true", "false"))
-        self.told.append(f"SET {CASE}={value}")
+        self.log.append(f"SET {CASE}={value}")
         session.conf.set(CASE, value)
 
     def _set_zone(self) -> None:
         session, value = self.any_session(), self.drawn.choice(ZONES)
-        self.told.append(f"SET {ZONE}={value}")
+        self.log.append(f"SET {ZONE}={value}")
         session.conf.set(ZONE, value)
 
     def build(self) -> None:
@@ -204,11 +204,11 @@ class Story:
                 return
             name, session = self.drawn.choice(self.names()), self.any_session()
             index = f"i{len(self.indexes)}"
-            self.told.append(f"create_index({name!r}, [{at.key!r}], name={index!r})")
+            self.log.append(f"create_index({name!r}, [{at.key!r}], name={index!r})")
             try:
                 ls.create_index(name, [at.key], spark=session, name=index)
             except LakesieveError as error:
-                self.told.append(f"   refused: {error}")
+                self.log.append(f"   refused: {error}")
                 continue
             self.indexes.append((name, index))
             self.indexed.append(at)
@@ -219,11 +219,11 @@ class Story:
         if not self.indexes:
             return
         name, index = self.drawn.choice(self.indexes)
-        self.told.append(f"open_index({name!r}, {index!r}).refresh()")
+        self.log.append(f"open_index({name!r}, {index!r}).refresh()")
         try:
             ls.open_index(name, index, spark=self.any_session()).refresh()
         except LakesieveError as error:
-            self.told.append(f"   refused: {error}")
+            self.log.append(f"   refused: {error}")
 
     # what must hold
 
@@ -232,7 +232,7 @@ class Story:
         routes = list(self.routes())
         for route in self.drawn.sample(routes, min(count, len(routes))):
             session = self.any_session()
-            self.told.append(f"read {route.label}")
+            self.log.append(f"read {route.label}")
             self.tally.routes += 1
             if not self._read_alike(session, route):
                 self.tally.unreadable += 1
@@ -261,7 +261,7 @@ class Story:
             rows = _answered(frame, wheres, F.input_file_name()).collect()
             truth = self._truth(session, route, wheres)
         except (PySparkException, Py4JJavaError) as error:
-            self.told.append(f"   unreadable: {str(error).splitlines()[0][:200]}")
+            self.log.append(f"   unreadable: {str(error).splitlines()[0][:200]}")
             return False
         ls.enable(session)
         actual = _answered(route.frame(session), wheres).collect()
@@ -321,7 +321,7 @@ class Story:
     def write(self, path: Path, rows: pa.Table) -> None:
         """Write a file by hand, a second later than the one before."""
         self._clock += 1
-        self.told.append(f"write {path.relative_to(self.folder)}: {', '.join(rows.column_names)}")
+        self.log.append(f"write {path.relative_to(self.folder)}: {', '.join(rows.column_names)}")
         write(path, rows, self._clock)
 
     def staged(self) -> str:

@@ -51,7 +51,7 @@ class HudiDriver:
 
     @property
     def entry(self) -> str:
-        """Its name in the catalog, made when it is first asked for."""
+        """Its name in the catalog, made at its first use."""
         name = f"spark_catalog.default.{self.table}"
         if not self.spark.catalog.tableExists(name):
             self.spark.sql(f"CREATE TABLE {name} USING hudi LOCATION '{self.folder}'")

@@ -52,10 +52,10 @@ def test_the_table_is_what_the_model_says(spark: SparkSession, table: HudiDriver
     assert model.table == table.entry
     index = ls.create_index(table.name, ["k"], spark=spark)
     ls.enable(spark)
-    told = []
+    log = []
     for _ in range(COMMANDS):
         chosen = model.drawn.choice(CHANGES)
-        told.append(chosen)
+        log.append(chosen)
         if chosen == "insert":
             _insert(table, model)
         elif chosen == "refresh":
@@ -63,13 +63,13 @@ def test_the_table_is_what_the_model_says(spark: SparkSession, table: HudiDriver
         elif chosen == "compact":
             table.compact()
         else:
-            told.append(getattr(model, chosen)())
-            spark.sql(told[-1])
+            log.append(getattr(model, chosen)())
+            spark.sql(log[-1])
             reasons = [r for p in ls.last_pruning(spark) for r in p.reasons]
             assert [r for r in reasons if r.code == "internal-error"] == []
         columns = ("id", "k", "s", "v")
         rows = sorted(tuple(row) for row in table.frame().select(*columns).collect())
-        assert rows == model.content(), "\n".join(told)
+        assert rows == model.content(), "\n".join(log)
 
 
 def _insert(table: HudiDriver, model: Model) -> None:

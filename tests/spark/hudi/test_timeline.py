@@ -260,6 +260,6 @@ def test_places_of_any_name(spark: SparkSession, tmp_path: Path, both: Both) -> 
 
 
 def test_an_empty_folder_is_no_table(spark: SparkSession, tmp_path: Path) -> None:
-    """What is not there, or holds no table, is told apart from a failure."""
+    """What is not there, or holds no table, is distinguished from a failure."""
     with pytest.raises(NotFoundError):
         ls.create_index(f"hudi:{tmp_path}/none", ["k"], spark=spark)

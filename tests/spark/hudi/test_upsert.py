@@ -27,17 +27,17 @@ def test_changes_equal_a_model(spark: SparkSession, tmp_path: Path, kind: str) -
     changed = {7: ("x", 1), 8: ("x", 1), 500: ("y", 1)}
     rows = spark.createDataFrame([(k, *v) for k, v in changed.items()], "id long, s string, v int")
 
-    told = ls.upsert(rows, driver.name, on=["id"], spark=spark)
+    change = ls.upsert(rows, driver.name, on=["id"], spark=spark)
     model |= changed
     assert contents(driver) == model
-    assert (told.inserted, told.updated, told.version) == (1, 2, driver.version())
-    assert told.reasons == ()
+    assert (change.inserted, change.updated, change.version) == (1, 2, driver.version())
+    assert change.reasons == ()
 
     erased = spark.createDataFrame([(7,), (9,), (9,), (1000,)], "id long")
-    told = ls.delete(erased, driver.entry, on=["id"], spark=spark)
+    change = ls.delete(erased, driver.entry, on=["id"], spark=spark)
     model = {key: row for key, row in model.items() if key not in {7, 9, 1000}}
     assert contents(driver) == model
-    assert told.deleted == 2
+    assert change.deleted == 2
     again = ls.delete(erased, driver.entry, on=["id"], spark=spark)
     assert (again.deleted, again.version) == (0, None)
     assert contents(driver) == model

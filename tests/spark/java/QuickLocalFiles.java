@@ -34,11 +34,11 @@ public final class QuickLocalFiles extends LocalFileSystem {
 
   public static final class Raw extends RawLocalFileSystem {
     public void setPermission(Path path, FsPermission permission) throws IOException {
-      String told =
+      String text =
           permission.getUserAction().SYMBOL
               + permission.getGroupAction().SYMBOL
               + permission.getOtherAction().SYMBOL;
-      Files.setPosixFilePermissions(pathToFile(path).toPath(), PosixFilePermissions.fromString(told));
+      Files.setPosixFilePermissions(pathToFile(path).toPath(), PosixFilePermissions.fromString(text));
     }
   }
 }

@@ -45,7 +45,7 @@ def test_the_answer_is_one_that_spark_gives(
     spark: SparkSession, big: str, tmp_path: Path, case: str
 ) -> None:
     """Run again it joins the same rows, as after a broadcast; what is derived joins new ones."""
-    told: dict[bool, list[list[int]]] = {}
+    expected: dict[bool, list[list[int]]] = {}
     for skipping in (False, True):
         (ls.enable if skipping else ls.disable)(spark)
         try:
@@ -61,12 +61,12 @@ def test_the_answer_is_one_that_spark_gives(
         finally:
             ls.disable(spark)
         assert count == len(derived)
-        told[skipping] = [first, again, derived]
+        expected[skipping] = [first, again, derived]
 
     # what Spark reads anew when the small side is the one that is not broadcast
-    fresh = told[False][2]
-    assert told[True][0] == told[False][0]
-    assert told[True][2] == fresh
-    assert told[True][1] in ([told[False][1]] if case == "twice" else [told[True][0]])
-    assert told[False][1] in (told[True][1], fresh)
-    assert told[True][0] != fresh
+    fresh = expected[False][2]
+    assert expected[True][0] == expected[False][0]
+    assert expected[True][2] == fresh
+    assert expected[True][1] in ([expected[False][1]] if case == "twice" else [expected[True][0]])
+    assert expected[False][1] in (expected[True][1], fresh)
+    assert expected[True][0] != fresh

@@ -85,8 +85,8 @@ def _query(random_: random.Random, big: str) -> str:
         where = random_.random()
         filters = f" WHERE {predicate(random_, depth=1)}" if where < 0.25 else ""
         # names in drawn predicates are those of the large table
-        told = filters.replace(" WHERE ", "")
-        table = f"(SELECT * FROM {big} WHERE {told})" if told else big
+        result = filters.replace(" WHERE ", "")
+        table = f"(SELECT * FROM {big} WHERE {result})" if result else big
         join = random_.choice((*FORMS, *MEMBERS)).format(
             b=random_.choice((table, table, f"{big} VERSION AS OF 'old'")),
             b2=big,

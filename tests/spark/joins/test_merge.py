@@ -79,17 +79,17 @@ def test_merges_change_the_same_rows(spark: SparkSession, twins: tuple[str, str,
                 f"MERGE INTO {table} t USING ({source.format(t=table, n=number)}) AS s "
                 f"ON t.k = s.k {clauses}"
             )
-            told = ls.last_pruning(spark)
+            scans = ls.last_pruning(spark)
             ls.disable(spark)
         rows = [sorted(map(repr, spark.table(name).collect())) for name in (off, on)]
 
         assert rows[0] == rows[1], clauses
-        codes = {str(r.code) for p in told for r in p.reasons}
+        codes = {str(r.code) for p in scans for r in p.reasons}
         assert "internal-error" not in codes
         if may_prune:
-            assert "join-keys" in codes, (clauses, told)
+            assert "join-keys" in codes, (clauses, scans)
         if not may_prune:
-            assert "join-keys" not in codes, (clauses, told)
+            assert "join-keys" not in codes, (clauses, scans)
 
 
 @pytest.mark.parametrize("twins", ["iceberg copy-on-write"], ids=["copy"], indirect=True)

@@ -51,11 +51,11 @@ public final class DeleteCommit {
     List added = new ArrayList();
     List outputs = (List) new ObjectMapper().readValue(written, List.class);
     for (Iterator it = outputs.iterator(); it.hasNext(); ) {
-      String[] told = (String[]) ((List) it.next()).toArray(new String[0]);
-      DeleteFile file = file(told);
+      String[] output = (String[]) ((List) it.next()).toArray(new String[0]);
+      DeleteFile file = file(output);
       added.add(file);
-      references.add(told[1]);
-      if (plan.formatVersion() >= 3) removed.addAll(plan.replaced(told[1]));
+      references.add(output[1]);
+      if (plan.formatVersion() >= 3) removed.addAll(plan.replaced(output[1]));
     }
     try {
       RowDelta delta = live.newRowDelta();
@@ -93,41 +93,41 @@ public final class DeleteCommit {
     return (refused ? "rejected\0" : "unknown\0") + why;
   }
 
-  private DeleteFile file(String[] told) {
-    DataFile data = plan.reachedFile(told[1]);
+  private DeleteFile file(String[] output) {
+    DataFile data = plan.reachedFile(output[1]);
     PartitionSpec spec = plan.spec(data.specId());
-    long count = Long.parseLong(told[4]);
+    long count = Long.parseLong(output[4]);
     FileMetadata.Builder builder =
         FileMetadata.deleteFileBuilder(spec)
             .ofPositionDeletes()
-            .withPath(told[0])
-            .withFileSizeInBytes(Long.parseLong(told[5]))
-            .withReferencedDataFile(told[1])
+            .withPath(output[0])
+            .withFileSizeInBytes(Long.parseLong(output[5]))
+            .withReferencedDataFile(output[1])
             .withRecordCount(count);
     if (!spec.isUnpartitioned()) builder = builder.withPartition(data.partition());
     if (plan.formatVersion() >= 3) {
       builder =
           builder
               .withFormat("puffin")
-              .withContentOffset(Long.parseLong(told[2]))
-              .withContentSizeInBytes(Long.parseLong(told[3]));
+              .withContentOffset(Long.parseLong(output[2]))
+              .withContentSizeInBytes(Long.parseLong(output[3]));
     } else {
-      builder = builder.withFormat("parquet").withMetrics(metrics(told, count));
+      builder = builder.withFormat("parquet").withMetrics(metrics(output, count));
     }
     return builder.build();
   }
 
   /** Bounds by which readers older than the reference to the data file find it. */
-  private static Metrics metrics(String[] told, long count) {
+  private static Metrics metrics(String[] output, long count) {
     Integer path = new Integer(MetadataColumns.DELETE_FILE_PATH.fieldId());
     Integer pos = new Integer(MetadataColumns.DELETE_FILE_POS.fieldId());
     Map lower = new java.util.HashMap();
     Map upper = new java.util.HashMap();
-    ByteBuffer bound = Conversions.toByteBuffer(Types.StringType.get(), told[1]);
+    ByteBuffer bound = Conversions.toByteBuffer(Types.StringType.get(), output[1]);
     lower.put(path, bound);
     upper.put(path, bound);
-    lower.put(pos, Conversions.toByteBuffer(Types.LongType.get(), Long.valueOf(told[6])));
-    upper.put(pos, Conversions.toByteBuffer(Types.LongType.get(), Long.valueOf(told[7])));
+    lower.put(pos, Conversions.toByteBuffer(Types.LongType.get(), Long.valueOf(output[6])));
+    upper.put(pos, Conversions.toByteBuffer(Types.LongType.get(), Long.valueOf(output[7])));
     Map none = Collections.emptyMap();
     return new Metrics(new Long(count), null, none, none, none, lower, upper);
   }

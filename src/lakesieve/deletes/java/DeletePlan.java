@@ -65,17 +65,17 @@ public final class DeletePlan {
   /**
    * Plan one version.
    *
-   * @param asked the name of a branch or tag, any other text if a snapshot is given, or null
-   * @param snapshotId the snapshot that {@code asked} means, or null for the current one
+   * @param reference the name of a branch or tag, any other text if a snapshot is given, or null
+   * @param snapshotId the snapshot that {@code reference} means, or null for the current one
    */
-  public DeletePlan(Table loaded, String asked, String snapshotId) throws Exception {
+  public DeletePlan(Table loaded, String reference, String snapshotId) throws Exception {
     if (!(loaded instanceof HasTableOperations)) {
       throw new UnsupportedOperationException("metadata table");
     }
     this.table = frozen(loaded);
-    SnapshotRef ref = asked == null ? null : (SnapshotRef) table.refs().get(asked);
-    this.branch = ref != null && ref.isBranch() ? asked : null;
-    if (asked == null || branch != null) {
+    SnapshotRef ref = reference == null ? null : (SnapshotRef) table.refs().get(reference);
+    this.branch = ref != null && ref.isBranch() ? reference : null;
+    if (reference == null || branch != null) {
       this.pinned = null;
       this.snapshot = branch == null ? table.currentSnapshot() : table.snapshot(branch);
       this.schema = table.schema();
@@ -109,8 +109,8 @@ public final class DeletePlan {
     this.units = new FileUnits(table.specs());
     this.deletes = new EqualityFiles(table, units);
     pair(CloseableIterable.withNoopClose(given), null);
-    Schema asked = KeySchemas.withKeys((Schema) scan.get("projection"), schema, deletes);
-    this.full = KeySchemas.withDropped(table, asked, deletes);
+    Schema projected = KeySchemas.withKeys((Schema) scan.get("projection"), schema, deletes);
+    this.full = KeySchemas.withDropped(table, projected, deletes);
     number();
   }
 

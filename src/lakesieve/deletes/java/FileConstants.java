@@ -138,8 +138,8 @@ public final class FileConstants {
     Integer id = new Integer(spec.specId());
     if (!specs.containsKey(id)) {
       ObjectMapper mapper = new ObjectMapper();
-      ObjectNode told = (ObjectNode) mapper.readTree(PartitionSpecParser.toJson(spec));
-      ArrayNode fields = (ArrayNode) told.get("fields");
+      ObjectNode document = (ObjectNode) mapper.readTree(PartitionSpecParser.toJson(spec));
+      ArrayNode fields = (ArrayNode) document.get("fields");
       for (int i = 0; i < NAMES.length; i++) {
         fields
             .addObject()
@@ -148,7 +148,7 @@ public final class FileConstants {
             .put("source-id", FIRST_ID + i)
             .put("field-id", FIRST_ID + i);
       }
-      String json = mapper.writeValueAsString(told);
+      String json = mapper.writeValueAsString(document);
       specs.put(id, PartitionSpecParser.fromJson(schema, json));
       specJsons.put(id, json);
     }

@@ -9,7 +9,7 @@ public final class KindFiles {
 
   private final int kind;
   private final List files; // ReachedFile
-  private int told = 0;
+  private int next = 0;
 
   public KindFiles(int kind, List files) {
     this.kind = kind;
@@ -19,9 +19,9 @@ public final class KindFiles {
   /** Paths of the next data files, one a line; nothing behind the last. */
   public String paths() {
     StringBuilder lines = new StringBuilder();
-    int end = Math.min(files.size(), told + LINES);
-    for (; told < end; told++) {
-      String path = ((ReachedFile) files.get(told)).file.location();
+    int end = Math.min(files.size(), next + LINES);
+    for (; next < end; next++) {
+      String path = ((ReachedFile) files.get(next)).file.location();
       if (path.indexOf('\n') >= 0) throw new IllegalArgumentException("line break in " + path);
       if (lines.length() > 0) lines.append('\n');
       lines.append(path);

@@ -35,9 +35,9 @@ def key_columns(table: Table, version: TableVersion, columns: Sequence[str]) -> 
             "table work together.",
         )
     known = table.columns(version)
-    keys = tuple(_key_column(table, known, asked) for asked in columns)
+    keys = tuple(_key_column(table, known, name) for name in columns)
     fields = [column.field_id for column in keys]
-    twice = [asked for asked, field in zip(columns, fields, strict=True) if fields.count(field) > 1]
+    twice = [name for name, field in zip(columns, fields, strict=True) if fields.count(field) > 1]
     if twice:
         raise InvalidInputError(
             f"A key column was given twice: {', '.join(twice)}.",
@@ -47,23 +47,23 @@ def key_columns(table: Table, version: TableVersion, columns: Sequence[str]) -> 
     return keys
 
 
-def _key_column(table: Table, known: Mapping[tuple[str, ...], Column], asked: str) -> Column:
+def _key_column(table: Table, known: Mapping[tuple[str, ...], Column], wanted_name: str) -> Column:
     by_name = {".".join(path): column for path, column in known.items()}
-    column = by_name.get(asked)
+    column = by_name.get(wanted_name)
     if column is None:
-        folded = [c for n, c in by_name.items() if n.lower() == asked.lower()]
+        folded = [c for n, c in by_name.items() if n.lower() == wanted_name.lower()]
         column = folded[0] if len(folded) == 1 else None
     if column is None:
         for name, outer in by_name.items():
-            if outer.type in {"list", "map"} and asked.startswith(f"{name}."):
-                raise _not_indexable(f"The column {asked} inside {name}", outer)
+            if outer.type in {"list", "map"} and wanted_name.startswith(f"{name}."):
+                raise _not_indexable(f"The column {wanted_name} inside {name}", outer)
         raise NotFoundError(
-            f"{table.name} has no column {asked}.",
+            f"{table.name} has no column {wanted_name}.",
             kind=ErrorKind.COLUMN_NOT_FOUND,
             hint=f"It has: {', '.join(sorted(by_name))}.",
         )
     if column.kind == "other":
-        raise _not_indexable(f"The column {asked}", column)
+        raise _not_indexable(f"The column {wanted_name}", column)
     return column
 
 

@@ -1,4 +1,4 @@
-"""How far a build's Spark jobs are, told to a callback while they run."""
+"""How far a build's Spark jobs are, reported to a callback while they run."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ def refresh_each(
         versions = [table.version(reference) for reference in references]
         for number, version in enumerate(versions):
             _refresh_version(call, version, stale, strict=number == 0)
-    return {index.name: index.error or _told(call, index) for index in stale}
+    return {index.name: index.error or _outcome(call, index) for index in stale}
 
 
 def _kept(index: _Stale, step: Callable[[], object]) -> None:
@@ -136,7 +136,7 @@ def _kept(index: _Stale, step: Callable[[], object]) -> None:
         index.error = error
 
 
-def _told(call: _Refresh, index: _Stale) -> Refreshed | Exception:
+def _outcome(call: _Refresh, index: _Stale) -> Refreshed | Exception:
     try:
         compacted = not call.dry_run and index.upkeep.compact_if_due()
         return Refreshed(

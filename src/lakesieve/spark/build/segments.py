@@ -114,8 +114,10 @@ def build_segments(
             by_bucket = rows.coalesce(1)
         else:
             by_bucket = by_number(rows, scattered.bucket_count, "bucket")
-        told = arrow_of(in_workers(by_bucket, cut(plan), CUT_SCHEMA))
-    return tuple(_built(files, told.filter(pc.field("index") == at)) for at in range(len(targets)))
+        results = arrow_of(in_workers(by_bucket, cut(plan), CUT_SCHEMA))
+    return tuple(
+        _built(files, results.filter(pc.field("index") == at)) for at in range(len(targets))
+    )
 
 
 def _segment_plan(target: Target, runs: KeyRuns) -> SegmentPlan:
@@ -128,8 +130,8 @@ def _segment_plan(target: Target, runs: KeyRuns) -> SegmentPlan:
     )
 
 
-def _built(files: pa.Table, told: pa.Table) -> Built:
-    segments, tally = _collect(told, files.num_rows)
+def _built(files: pa.Table, results: pa.Table) -> Built:
+    segments, tally = _collect(results, files.num_rows)
     _check_rows(files, tally)
     return Built(segments=segments, files=_with_flags(files, tally))
 
@@ -168,8 +170,8 @@ def draw_curve(
     with _scattered(spark, rule, source, indexes, watch=watch, buckets=buckets) as read:
         rows, scattered = read
         middle = rows.where(f"bucket = {scattered.runs[0].tally_bucket // 2}").repartition(1)
-        told = arrow_of(in_workers(middle, curve(source.files.num_rows), CUT_SCHEMA))
-    points = [json.loads(body) for body in told.column("body").to_pylist()]
+        results = arrow_of(in_workers(middle, curve(source.files.num_rows), CUT_SCHEMA))
+    points = [json.loads(body) for body in results.column("body").to_pylist()]
     points.sort(key=lambda point: (point["bits_per_row"], point["false_files"]))
     best: list[dict[str, Any]] = []
     for point in points:
@@ -272,14 +274,14 @@ def file_hashes(spark: SparkSession, paths: pa.ChunkedArray) -> tuple[int, np.nd
     """Hash every path as the rows will be hashed; try another salt in case two collide."""
     frame = frame_of(spark, pa.table({"path": paths}))
     for salt in range(8):
-        told = arrow_of(frame.selectExpr("path", f"xxhash64(path, {salt}) AS hash"))
-        hashes = told.column("hash").to_numpy()
+        hashed = arrow_of(frame.selectExpr("path", f"xxhash64(path, {salt}) AS hash"))
+        hashes = hashed.column("hash").to_numpy()
         order = np.argsort(hashes, kind="stable")
         ascending = hashes[order]
-        if (ascending[1:] != ascending[:-1]).all() and told.column("path").equals(paths):
+        if (ascending[1:] != ascending[:-1]).all() and hashed.column("path").equals(paths):
             return salt, ascending, order.astype(np.int32)
     raise LakesieveError(
-        "The paths of the data files cannot be told apart.",
+        "The paths of the data files cannot be distinguished.",
         kind=ErrorKind.BUILD_INCONSISTENT,
         hint="The table lists a data file twice; repair its metadata first.",
     )
@@ -310,11 +312,11 @@ def _boundaries(
     return tuple(sorted({codes[i].as_py() for i in at}))
 
 
-def _collect(told: pa.Table, unit_count: int) -> tuple[tuple[SegmentEntry, ...], np.ndarray]:
+def _collect(results: pa.Table, unit_count: int) -> tuple[tuple[SegmentEntry, ...], np.ndarray]:
     segments = []
     tally = np.zeros((2, unit_count), np.int64)
     for kind, body in zip(
-        told.column("kind").to_pylist(), told.column("body").to_pylist(), strict=True
+        results.column("kind").to_pylist(), results.column("body").to_pylist(), strict=True
     ):
         if kind == "tally":
             tally += np.frombuffer(body, np.int64).reshape(2, unit_count)

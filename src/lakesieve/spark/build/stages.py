@@ -252,8 +252,8 @@ def _sorted(
         if end > start:
             run = pa.table({"key": keys.slice(start, end - start), "ordinal": ordinals[start:end]})
             # a budget counts rows, of which only the distinct pairs are sent on
-            told = {_ROWS: str(round(rows_a_pair * run.num_rows))}
-            yield _payload(bucket, run.replace_schema_metadata(told))
+            metadata = {_ROWS: str(round(rows_a_pair * run.num_rows))}
+            yield _payload(bucket, run.replace_schema_metadata(metadata))
 
 
 def _first_at_or_after(keys: pa.Array, boundary: int | bytes) -> int:
@@ -276,13 +276,13 @@ def cut(plan: CutPlan) -> Stage:
             index = plan.index_of(bucket)
             of = plan.segments[index]
             if bucket == of.tally_bucket:
-                yield _told("tally", _tally(pa.concat_tables(runs), plan.unit_count), index)
+                yield _result_batch("tally", _tally(pa.concat_tables(runs), plan.unit_count), index)
                 continue
             for blocks in _blocks(of, plan.unit_count, *_pairs(runs)):
                 entry = stage_segment(
                     of.storage, blocks, unit_count=plan.unit_count, catalogue=plan.catalogue
                 )
-                yield _told("segment", json.dumps(entry.to_json()).encode(), index)
+                yield _result_batch("segment", json.dumps(entry.to_json()).encode(), index)
 
     return run
 
@@ -297,13 +297,13 @@ def curve(unit_count: int) -> Stage:
             for point in trade_offs(
                 *sort_pairs(keys, ordinals), unit_count=unit_count, measure=measure
             ):
-                told = {
+                document = {
                     "way": point.way,
                     "bits_per_row": 8 * point.size / rows,
                     "false_files": point.false_units,
                     "blocks": len(point.blocks),
                 }
-                yield _told("point", json.dumps(told).encode())
+                yield _result_batch("point", json.dumps(document).encode())
 
     return run
 
@@ -359,6 +359,6 @@ def _measured(blocks: Blocks, unit_count: int) -> int:
     return len(encode_segment(blocks, unit_count=unit_count)[0])
 
 
-def _told(kind: str, body: bytes, index: int = 0) -> pa.RecordBatch:
+def _result_batch(kind: str, body: bytes, index: int = 0) -> pa.RecordBatch:
     columns = [pa.array([index], pa.int32()), pa.array([kind]), pa.array([body], pa.binary())]
     return pa.record_batch(columns, schema=_OUT_CUT)

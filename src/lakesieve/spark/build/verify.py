@@ -66,9 +66,9 @@ def check_rows(
         )
         watch.phase("verify")
         check = _checker(store, state, source.key_types, paths.to_pylist(), (hashes, order))
-        told = in_workers(hashed_rows(rows, source.columns, salt), check, _SCHEMA)
+        results = in_workers(hashed_rows(rows, source.columns, salt), check, _SCHEMA)
         wrong = sorted(
-            {row["file"] for row in told.where("missing > 0").distinct().toLocalIterator()}
+            {row["file"] for row in results.where("missing > 0").distinct().toLocalIterator()}
         )
     return [paths[at].as_py() for at in wrong]
 
@@ -126,10 +126,10 @@ def _missing(
     if not len(distinct):
         return missing
     which, numbers = index.points(distinct)
-    # a key and a file as one number, which the index must have told
-    told = np.unique(which * len(index.paths()) + numbers)
+    # a key and a file as one number, which the index must have found
+    found_pairs = np.unique(which * len(index.paths()) + numbers)
     place = pa.compute.index_in(codes.drop_null(), value_set=distinct).to_numpy()
-    asked = place.astype(np.int64) * len(index.paths()) + covered[rows]
-    at = np.minimum(np.searchsorted(told, asked), max(len(told) - 1, 0))
-    missing[rows] |= (told[at] != asked) if len(told) else True
+    expected_pairs = place.astype(np.int64) * len(index.paths()) + covered[rows]
+    at = np.minimum(np.searchsorted(found_pairs, expected_pairs), max(len(found_pairs) - 1, 0))
+    missing[rows] |= (found_pairs[at] != expected_pairs) if len(found_pairs) else True
     return missing

@@ -68,8 +68,8 @@ def upsert(
         InvalidInputError: Keys that are null or not unique, columns of other types or too many.
         UnsupportedError: The table cannot be changed by these keys.
     """
-    asked = _Asked(table=table, on=tuple(on), refresh=refresh, txn=txn, location=location)
-    return _change("upsert", rows, asked, spark, dry_run=dry_run)
+    request = _Request(table=table, on=tuple(on), refresh=refresh, txn=txn, location=location)
+    return _change("upsert", rows, request, spark, dry_run=dry_run)
 
 
 def delete(
@@ -104,12 +104,12 @@ def delete(
         InvalidInputError: Keys that are null, or columns of other types.
         UnsupportedError: The table cannot be changed by these keys.
     """
-    asked = _Asked(table=table, on=tuple(on), refresh=refresh, txn=txn, location=location)
-    return _change("delete", keys, asked, spark, dry_run=dry_run)
+    request = _Request(table=table, on=tuple(on), refresh=refresh, txn=txn, location=location)
+    return _change("delete", keys, request, spark, dry_run=dry_run)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
+class _Request:
     """What both have in common; see :func:`upsert`."""
 
     table: str
@@ -120,28 +120,33 @@ class _Asked:
 
 
 def _change(
-    operation: str, source: DataFrame | str, asked: _Asked, spark: SparkSession, *, dry_run: bool
+    operation: str,
+    source: DataFrame | str,
+    request: _Request,
+    spark: SparkSession,
+    *,
+    dry_run: bool,
 ) -> RowChange:
     started = time.perf_counter()
-    if asked.refresh not in _REFRESHES:
+    if request.refresh not in _REFRESHES:
         raise InvalidInputError(
-            f"refresh={asked.refresh!r} is unknown.",
+            f"refresh={request.refresh!r} is unknown.",
             kind=ErrorKind.INVALID_ARGUMENT,
             hint=f"Give {AFTER_WRITE!r}, or 'never'.",
         )
-    opened = open_table(spark, asked.table)
-    target = target_of(spark, opened, asked.table)
-    columns = key_columns(opened, opened.version(), asked.on)
+    opened = open_table(spark, request.table)
+    target = target_of(spark, opened, request.table)
+    columns = key_columns(opened, opened.version(), request.on)
     on = [_top_level(column.path) for column in columns]
-    target.check(on, asked.txn)
+    target.check(on, request.txn)
     given = rows_in(source, spark, target.frame()) if isinstance(source, str) else source
     # types of keys first: their error says more
-    given_keys(given, columns, asked.table)
-    rows = given_rows(given, target.frame(), on if operation == "delete" else None, asked.table)
+    given_keys(given, columns, request.table)
+    rows = given_rows(given, target.frame(), on if operation == "delete" else None, request.table)
     if operation == "delete":
         rows = rows.distinct()
     rule = installed_rule(spark)
-    skipping = rule.skipping(asked.location, storage_options(spark))
+    skipping = rule.skipping(request.location, storage_options(spark))
     with _evaluated_once(rows) as rows, skipping:
         count = _checked(rows, on)
         files_read = None
@@ -151,13 +156,13 @@ def _change(
             done, files_read = _touched(target, rows, on, operation, count)
         else:
             rule.forget()
-            done = target.change(operation, rows, on, asked.txn)
-            told = [row["files_read"] for row in rule.report() if row.get("files_total")]
-            files_read = max(told, default=None) if not done.known else None
-    wanted = asked.refresh == AFTER_WRITE and not dry_run
-    refreshed, reasons = _refreshed(asked, spark) if wanted else ([], [])
+            done = target.change(operation, rows, on, request.txn)
+            read_counts = [row["files_read"] for row in rule.report() if row.get("files_total")]
+            files_read = max(read_counts, default=None) if not done.known else None
+    wanted = request.refresh == AFTER_WRITE and not dry_run
+    refreshed, reasons = _refreshed(request, spark) if wanted else ([], [])
     return RowChange(
-        table=asked.table,
+        table=request.table,
         operation=operation,
         on=tuple(on),
         keys=count,
@@ -207,10 +212,10 @@ def _checked(rows: DataFrame, on: Sequence[str]) -> int:
 
     keys = [F.col(quoted(name)) for name in on]
     missing = reduce(or_, (key.isNull() for key in keys))
-    told = rows.agg(F.count("*"), F.count_if(missing)).collect()[0]
-    if told[1]:
+    counts = rows.agg(F.count("*"), F.count_if(missing)).collect()[0]
+    if counts[1]:
         raise InvalidInputError(
-            f"{told[1]} of {told[0]} given rows have a null in their key ({', '.join(on)}).",
+            f"{counts[1]} of {counts[0]} given rows have a null in their key ({', '.join(on)}).",
             kind=ErrorKind.INVALID_ARGUMENT,
             hint="A null equals no key: leave those rows out, or change them by SQL.",
         )
@@ -222,7 +227,7 @@ def _checked(rows: DataFrame, on: Sequence[str]) -> int:
             kind=ErrorKind.INVALID_ARGUMENT,
             hint="Keep one row of each key first, such as the newest by a window function.",
         )
-    return int(told[0])
+    return int(counts[0])
 
 
 def _touched(
@@ -235,26 +240,26 @@ def _touched(
     held = target.frame().select(*(quoted(name) for name in on), F.input_file_name().alias(file))
     keys = rows.select(*(quoted(name) for name in on))
     found = held.join(keys, list(on), "left_semi")
-    told = found.agg(
+    counts = found.agg(
         F.count("*"),
         F.count_distinct(F.col(quoted(file))),
         F.count_distinct(F.struct(*(quoted(name) for name in on))),
     ).collect()[0]
     is_upsert = operation == "upsert"
     outcome = ChangeOutcome(
-        inserted=count - told[2] if is_upsert else 0,
-        updated=told[0] if is_upsert else 0,
-        deleted=0 if is_upsert else told[0],
+        inserted=count - counts[2] if is_upsert else 0,
+        updated=counts[0] if is_upsert else 0,
+        deleted=0 if is_upsert else counts[0],
     )
-    return outcome, int(told[1])
+    return outcome, int(counts[1])
 
 
-def _refreshed(asked: _Asked, spark: SparkSession) -> tuple[list[Refreshed], list[Reason]]:
-    """Index what the commit wrote; what fails is told and leaves the commit as it is."""
+def _refreshed(request: _Request, spark: SparkSession) -> tuple[list[Refreshed], list[Reason]]:
+    """Index what the commit wrote; what fails is reported and leaves the commit as it is."""
     try:
-        table = open_table(spark, asked.table)
-        stores = index_stores(spark, table, asked.location)
-    except Exception as error:  # noqa: BLE001 - the commit is made, and must be told
+        table = open_table(spark, request.table)
+        stores = index_stores(spark, table, request.location)
+    except Exception as error:  # noqa: BLE001 - the commit is made, and must be reported
         return [], [_failed("the indexes could not be listed", error)]
     try:
         outcomes = refresh_each(spark, table, stores)
@@ -266,5 +271,5 @@ def _refreshed(asked: _Asked, spark: SparkSession) -> tuple[list[Refreshed], lis
 
 
 def _failed(what: str, error: Exception) -> Reason:
-    told = error.message if isinstance(error, LakesieveError) else str(error).partition("\n")[0]
-    return Reason(code=ReasonCode.REFRESH_FAILED, detail=f"{what}: {told}")
+    message = error.message if isinstance(error, LakesieveError) else str(error).partition("\n")[0]
+    return Reason(code=ReasonCode.REFRESH_FAILED, detail=f"{what}: {message}")

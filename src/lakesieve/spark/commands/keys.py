@@ -102,7 +102,7 @@ def given_rows(
     Args:
         rows: The frame.
         target: The table.
-        names: The columns asked for; all of the table, and no others, if not given.
+        names: The columns wanted; all of the table, and no others, if not given.
         table: The table's name.
 
     Raises:

@@ -49,7 +49,7 @@ class Located:
         files: Live data files of the version.
         version: The table version, or ``None`` for a table without data.
         index: The index's name.
-        commit: The index's commit that is asked.
+        commit: The index's commit that is read.
     """
 
     pairs: DataFrame
@@ -66,7 +66,7 @@ class LocatePlan:
 
     Args:
         storage: The index's root.
-        commit: Number of the commit that is asked.
+        commit: Number of the commit that is read.
         write_id: Its identity.
         key_types: Types of the given key columns.
         is_prefix: Whether the index has more columns than those.
@@ -101,17 +101,17 @@ def locate_keys(
         keys: Columns named like the index's first one, two and so on.
         index: The index.
         table: Its table.
-        version: Whose data files are told.
+        version: Whose data files are named.
         columns: The index's columns as that version has them.
 
     Raises:
         NotFoundError: The first key column is missing in the frame.
         InvalidInputError: A column is of another type, no key column, or skips one.
     """
-    given = given_keys(keys, _asked(keys, columns, table.name), table.name)
+    given = given_keys(keys, _key_columns_of(keys, columns, table.name), table.name)
     live = table.live_files(version)
     covered = index.paths()
-    # a file that several deltas cover is told by the first of them
+    # a file that several deltas cover is named by the first of them
     places = pc.index_in(live.column("path"), value_set=covered)
     known = places.drop_null().to_numpy()
     bits = np.zeros(len(covered), bool)
@@ -140,7 +140,7 @@ def locate_keys(
     )
 
 
-def _asked(keys: DataFrame, columns: Sequence[Column], table: str) -> Sequence[Column]:
+def _key_columns_of(keys: DataFrame, columns: Sequence[Column], table: str) -> Sequence[Column]:
     """Those of an index's leading columns that a frame has."""
     names = [".".join(column.path).lower() for column in columns]
     given = [name.lower() for name in keys.columns]
@@ -167,14 +167,14 @@ def _pairs(keys: DataFrame, given: Sequence[GivenKey], plan: LocatePlan) -> Data
     # strings go as bytes, so that no decoding can fail
     passed = ["binary" if key.key_type.kind == "string" else key.type for key in given]
     names = [f"key_{at}" for at in range(len(given))]
-    asked = keys.select(
+    typed_keys = keys.select(
         *(
             F.col(quoted(key.name)).cast(kind).alias(name)
             for key, kind, name in zip(given, passed, names, strict=True)
         )
     )
     # neighbours go to one task in order, which so reads every row group once
-    in_order = asked.repartitionByRange(*names).sortWithinPartitions(*names)
+    in_order = typed_keys.repartitionByRange(*names).sortWithinPartitions(*names)
     schema = ", ".join(f"{name} {kind}" for name, kind in zip(names, passed, strict=True))
     found = in_workers(in_order, located(plan), f"{schema}, {FILE} string")
     return found.select(
@@ -226,9 +226,9 @@ def located(plan: LocatePlan) -> Stage:
             kept = np.flatnonzero(live[numbers])
             for start in range(0, len(kept), plan.told_rows):
                 some = kept[start : start + plan.told_rows]
-                told = keys.take(pa.array(rows[which[some]]))
-                told = told.append_column(FILE, paths.take(pa.array(numbers[some])))
-                yield from told.combine_chunks().to_batches()
+                batch = keys.take(pa.array(rows[which[some]]))
+                batch = batch.append_column(FILE, paths.take(pa.array(numbers[some])))
+                yield from batch.combine_chunks().to_batches()
 
     return run
 

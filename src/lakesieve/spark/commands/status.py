@@ -30,7 +30,7 @@ def status(
 ) -> TableStatus:
     """Tell how many data files carry row-level deletes, and suggest what gets rid of them.
 
-    Metadata alone is read. Equality deletes of Iceberg are told by ``lakesieve.deletes.status``.
+    Metadata alone is read. For equality deletes of Iceberg see ``lakesieve.deletes.status``.
 
     Args:
         table: ``catalog.database.table``; or ``iceberg:PATH``, ``delta:PATH``, ``hudi:PATH``.
@@ -43,13 +43,13 @@ def status(
         UnsupportedError: Spark cannot read the table.
     """
     opened = open_table(spark, table)
-    asked = opened.version(version)
-    files, marked, delete_files, ways = _counted(spark, opened, asked, table)
+    version_read = opened.version(version)
+    files, marked, delete_files, ways = _counted(spark, opened, version_read, table)
     share = marked / files if files else 0.0
     return TableStatus(
         table=table,
         format=opened.format,
-        version=asked.id,
+        version=version_read.id,
         files=files,
         marked_files=marked,
         delete_files=delete_files,
@@ -60,18 +60,18 @@ def status(
 
 
 def _counted(
-    spark: SparkSession, opened: Table, asked: TableVersion, table: str
+    spark: SparkSession, opened: Table, version: TableVersion, table: str
 ) -> tuple[int, int, int, list[str]]:
     """Data files, those marked, position delete files, and what would remove them."""
     if isinstance(opened, IcebergTable):
-        told = plan_deletes(spark, table, asked.id).summary
-        ways = _iceberg_ways(table, told["position_files"])
-        return told["data_files"], told["marked_files"], told["position_files"], ways
-    live = opened.live_files(asked)
+        summary = plan_deletes(spark, table, version.id).summary
+        ways = _iceberg_ways(table, summary["position_files"])
+        return summary["data_files"], summary["marked_files"], summary["position_files"], ways
+    live = opened.live_files(version)
     if isinstance(opened, DeltaTable):
         relation = opened.relation
         ways = [f"REORG TABLE {relation} APPLY (PURGE)", f"OPTIMIZE {relation}"]
-        return live.num_rows, opened.marked_files(asked), 0, ways
+        return live.num_rows, opened.marked_files(version), 0, ways
     if isinstance(opened, HudiTable):
         marked = live.num_rows - live.column("indexable").to_pylist().count(True)
         named = f"{'table' if opened.is_named else 'path'} => '{opened.name}'"

@@ -206,7 +206,7 @@ class _IcebergTarget:
             return ChangeOutcome()
         summary = snapshot.summary()
 
-        def told(what: str) -> int | None:
+        def metric(what: str) -> int | None:
             # Spark 3.5 counts no rows
             count = int(summary.get(f"spark.merge-into.num-target-rows-{what}") or -1)
             return None if count < 0 else count
@@ -216,9 +216,9 @@ class _IcebergTarget:
 
         return ChangeOutcome(
             version=str(snapshot.snapshotId()),
-            inserted=told("inserted"),
-            updated=told("updated"),
-            deleted=told("deleted"),
+            inserted=metric("inserted"),
+            updated=metric("updated"),
+            deleted=metric("deleted"),
             files_added=total("added-data-files", "added-delete-files"),
             files_removed=total("deleted-data-files", "removed-delete-files"),
         )
@@ -251,9 +251,9 @@ class _DeltaTarget:
             self._NUMBER: None if number is None else str(number),
         }
         with _settings(self._spark, settings):
-            told = _merge(self._spark, self._relation, rows, on, operation).collect()
+            metrics_rows = _merge(self._spark, self._relation, rows, on, operation).collect()
             version = self._spark.conf.get(self._LAST, None)
-        if not told:
+        if not metrics_rows:
             return ChangeOutcome(known=True)
         metrics = {} if version is None else self._metrics(int(version))
 
@@ -263,9 +263,9 @@ class _DeltaTarget:
 
         return ChangeOutcome(
             version=version,
-            inserted=told[0]["num_inserted_rows"],
-            updated=told[0]["num_updated_rows"],
-            deleted=told[0]["num_deleted_rows"],
+            inserted=metrics_rows[0]["num_inserted_rows"],
+            updated=metrics_rows[0]["num_updated_rows"],
+            deleted=metrics_rows[0]["num_deleted_rows"],
             files_added=total("numTargetFilesAdded", "numTargetDeletionVectorsAdded"),
             files_removed=total("numTargetFilesRemoved"),
         )
@@ -324,7 +324,7 @@ class _HudiTarget:
     ) -> ChangeOutcome:
         if operation == "upsert":
             return self._write(rows, operation)
-        # Hudi must be told the partition of each row, and which value is newer
+        # Hudi needs the partition of each row, and which value is newer
         held = self.frame().join(rows, list(on), "left_semi").persist()
         try:
             return self._write(held, operation) if held.count() else NOTHING
@@ -341,12 +341,12 @@ class _HudiTarget:
         version = self._table.version().id
         if version == before:
             return ChangeOutcome()
-        told = self._table.commit_counts(str(version))
+        counts = self._table.commit_counts(str(version))
         return ChangeOutcome(
             version=version,
-            inserted=told.get("inserted"),
-            updated=told.get("updated"),
-            deleted=told.get("deleted"),
-            files_added=told.get("files_added"),
+            inserted=counts.get("inserted"),
+            updated=counts.get("updated"),
+            deleted=counts.get("deleted"),
+            files_added=counts.get("files_added"),
             files_removed=0,
         )

@@ -1,4 +1,4 @@
-"""The optimizer rule in a session: compiled by Janino, installed, asked for its report."""
+"""The optimizer rule in a session: compiled by Janino, installed, its report read."""
 
 from __future__ import annotations
 

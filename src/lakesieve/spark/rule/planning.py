@@ -93,17 +93,17 @@ class Pruner:
 
     def answer(self, request: str) -> str:
         """Answer one request; see ``PythonPlanner.java`` for the protocol."""
-        asked = json.loads(request)
-        if "ticket" in asked:
-            return self._digests(asked)
-        shared_cache().resize(int(asked["memory"]) * 3 // 4)
-        until = time.monotonic() + float(asked["seconds"])
-        known = set(asked["catalogues"])
+        parsed = json.loads(request)
+        if "ticket" in parsed:
+            return self._digests(parsed)
+        shared_cache().resize(int(parsed["memory"]) * 3 // 4)
+        until = time.monotonic() + float(parsed["seconds"])
+        known = set(parsed["catalogues"])
         # all at once: a table whose storage hangs takes no time from the others
-        looking = [self._start(scan, until, known) for scan in asked["scans"]]
+        looking = [self._start(scan, until, known) for scan in parsed["scans"]]
         scans = [
             self._finish(scan, look, until)
-            for scan, look in zip(asked["scans"], looking, strict=True)
+            for scan, look in zip(parsed["scans"], looking, strict=True)
         ]
         ticket = uuid.uuid4().hex
         digests: dict[str, np.ndarray] = {}
@@ -117,10 +117,10 @@ class Pruner:
         secret = base64.b64encode(_SECRET).decode("ascii")
         return json.dumps({"secret": secret, "ticket": ticket, "scans": scans})
 
-    def _digests(self, asked: dict[str, Any]) -> str:
+    def _digests(self, parsed: dict[str, Any]) -> str:
         """Digests of the next files of a catalogue; the last of a ticket end it."""
-        ticket, name = asked["ticket"], asked["catalogue"]
-        start = asked["from"] * DIGEST_BYTES
+        ticket, name = parsed["ticket"], parsed["catalogue"]
+        start = parsed["from"] * DIGEST_BYTES
         with self._lock:
             digests = self._tickets.get(ticket, {}).get(name)
             if digests is None:
@@ -190,13 +190,13 @@ class Pruner:
         plan = plan_files(all_of([true_rows, *map(rows_where, keys)]), usable, visit=look.visit)
         of_joins = [_key_text(one) for one in scan.get("keys", ())]
         joined = [Reason(code=ReasonCode.JOIN_KEYS, detail=text) for text in of_joins]
-        told = _untouched(scan["id"], [*reasons, *unfit, *plan.reasons, *joined])
-        told["indexes"] = list(plan.used)
-        told["predicate"] = _predicate_text(filter_text(true_rows, names), of_joins)
-        told["leading"] = _leading(usable, columns)
+        answer = _untouched(scan["id"], [*reasons, *unfit, *plan.reasons, *joined])
+        answer["indexes"] = list(plan.used)
+        answer["predicate"] = _predicate_text(filter_text(true_rows, names), of_joins)
+        answer["leading"] = _leading(usable, columns)
         if plan.skips:
-            _attach(told, plan, known)
-        return told
+            _attach(answer, plan, known)
+        return answer
 
 
 class _Look:
@@ -221,10 +221,10 @@ class _Look:
         """Begin the look-up."""
 
         def run() -> dict[str, Any]:
-            told = work()
+            result = work()
             if self._given_up is not None:
                 self.registry.wake(self._given_up)
-            return told
+            return result
 
         self.task = Background(run)
 
@@ -269,11 +269,11 @@ def _predicate_text(conditions: str, of_joins: list[str]) -> str:
     return " AND ".join([conditions] * (conditions != "anything") + of_joins)
 
 
-def _attach(told: dict[str, Any], plan: Plan, known: set[str]) -> None:
+def _attach(answer: dict[str, Any], plan: Plan, known: set[str]) -> None:
     """Give an answer what the plan keeps, and the digests that the rule lacks to apply it."""
-    told["catalogues"] = [index.files() for index in plan.indexes]
-    told["keep"] = _tree(plan.keep)
-    told["digests"] = {
+    answer["catalogues"] = [index.files() for index in plan.indexes]
+    answer["keep"] = _tree(plan.keep)
+    answer["digests"] = {
         name: index.digests(name, _SECRET)
         for index in plan.indexes
         for name, _ in index.files()
@@ -291,8 +291,8 @@ def _tree(part: Part | Parts) -> dict[str, Any]:
 
 
 def _untouched(scan_id: int, reasons: list[Reason]) -> dict[str, Any]:
-    told = [{"code": str(reason.code), "detail": reason.detail} for reason in reasons]
-    return {"id": scan_id, "indexes": [], "leading": [], "reasons": told, "predicate": ""}
+    documents = [{"code": str(reason.code), "detail": reason.detail} for reason in reasons]
+    return {"id": scan_id, "indexes": [], "leading": [], "reasons": documents, "predicate": ""}
 
 
 def _internal(error: Exception) -> Reason:
@@ -311,8 +311,8 @@ def pruning_rows(report: list[dict[str, Any]]) -> list[TablePruning]:
     rows = []
     for row in report:
         reasons = [
-            Reason(code=ReasonCode(told["code"]), detail=told["detail"])
-            for told in (*(row.get("reasons") or ()), *(row.get("left") or ()))
+            Reason(code=ReasonCode(reason["code"]), detail=reason["detail"])
+            for reason in (*(row.get("reasons") or ()), *(row.get("left") or ()))
         ]
         if row.get("refusal"):
             reasons.append(Reason(code=ReasonCode.SCAN_UNSUPPORTED, detail=row["refusal"]))

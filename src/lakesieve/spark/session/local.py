@@ -142,7 +142,7 @@ def _defaults(warehouse: str, formats: Sequence[str], line: SparkVersion) -> dic
         _WAREHOUSE: warehouse,
         _SET_UP: " ".join(sorted(set(formats))),
     }
-    # all are asked for in one order, whatever the caller's, but the first one takes what is single
+    # all are listed in one order, whatever the caller's, but the first one takes what is single
     for name in reversed(formats):
         settings |= _FORMATS[name]
     wanted = [name for name in _FORMATS if name in formats]
@@ -174,8 +174,8 @@ def check_java() -> None:
     if java is None or shutil.which(java) is None:
         where = f"JAVA_HOME={home} holds no bin/java" if home else "no java on the PATH"
         raise SetupError(f"Java was not found: {where}.", kind=ErrorKind.JAVA_MISSING, hint=hint)
-    told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
-    found = re.search(r'version "(\d+)(?:\.(\d+))?', told.stderr + told.stdout)
+    process = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
+    found = re.search(r'version "(\d+)(?:\.(\d+))?', process.stderr + process.stdout)
     if found is None:
         return
     major = int(found.group(2) or 0) if found.group(1) == "1" else int(found.group(1))

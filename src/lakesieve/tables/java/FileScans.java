@@ -26,7 +26,7 @@ public final class FileScans {
   private static final String PARQUET =
       "org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat";
 
-  /** Files that Python is told of at once: the paths of a table are never one text. */
+  /** Files in one part of a listing for Python: the paths of a table are never one text. */
   public static final int LINES = 10000;
 
   private static final ObjectMapper JSON = new ObjectMapper();

@@ -33,7 +33,7 @@ import org.apache.spark.sql.hudi.HoodieSqlCommonUtils;
 /**
  * What a read of a Hudi table says of its schema, and of its file slices.
  *
- * <p>A slice without log files, none at the instant that is asked for, gives the rows of its base
+ * <p>A slice without log files, none at the instant that is read, gives the rows of its base
  * file, which never changes; all others are read whatever an index says. Private names used: BaseHoodieTableFileIndex.getAllInputFileSlices;
  * HoodieFileGroupReaderBasedFileFormat.tableSchema.
  */
@@ -122,10 +122,10 @@ public final class HudiFiles {
   /** True when a read of the slice may take rows from its log files. */
   private static boolean merges(HoodieFileIndex index, FileSlice slice) {
     if (!slice.hasLogFiles() || !index.includeLogFiles()) return false;
-    scala.Option asked = index.options().get("as.of.instant");
+    scala.Option asOf = index.options().get("as.of.instant");
     // before version 8, a log file is named by its slice and has blocks of several commits
-    if (asked.isEmpty() || version(index) < NAMED_BY_COMMIT) return true;
-    String instant = HoodieSqlCommonUtils.formatQueryInstant((String) asked.get());
+    if (asOf.isEmpty() || version(index) < NAMED_BY_COMMIT) return true;
+    String instant = HoodieSqlCommonUtils.formatQueryInstant((String) asOf.get());
     for (Iterator it = slice.getLogFiles().iterator(); it.hasNext(); ) {
       String written = ((HoodieLogFile) it.next()).getDeltaCommitTime();
       if (written.length() != instant.length() || written.compareTo(instant) <= 0) return true;

@@ -47,7 +47,7 @@ public final class DeleteJoins implements ScanJoins {
   /**
    * Make it for a session.
    *
-   * @param python makes the joins of a scan, told as a map
+   * @param python makes the joins of a scan, which is described by a map
    * @param slots tasks that an executor runs at once
    * @param limit bytes that their delete records may take together, unless the setting says another
    */
@@ -58,7 +58,7 @@ public final class DeleteJoins implements ScanJoins {
     this.ownLimit = limit.longValue();
   }
 
-  public LogicalPlan apply(LogicalPlan plan, List scans, Map told, IdentitySet known) {
+  public LogicalPlan apply(LogicalPlan plan, List scans, Map outcomes, IdentitySet known) {
     IdentityHashMap large = new IdentityHashMap();
     long limit = limit();
     for (int i = 0; i < scans.size(); i++) {
@@ -70,11 +70,11 @@ public final class DeleteJoins implements ScanJoins {
         String sizes = bytes(needed) + " of delete records at once, more than " + bytes(limit);
         large.put(f.scan, sizes);
       } catch (Exception e) {
-        told.put(f.scan, "error\t" + e);
+        outcomes.put(f.scan, "error\t" + e);
       }
     }
     if (large.isEmpty()) return plan;
-    Rewrite rewrite = new Rewrite(this, large, told, known);
+    Rewrite rewrite = new Rewrite(this, large, outcomes, known);
     return (LogicalPlan) plan.transformDownWithSubqueries(rewrite);
   }
 
@@ -112,14 +112,14 @@ public final class DeleteJoins implements ScanJoins {
   public static final class Rewrite extends scala.runtime.AbstractPartialFunction {
     private final DeleteJoins joins;
     private final IdentityHashMap large;
-    private final Map told;
+    private final Map outcomes;
     private final IdentitySet known;
     private final IdentityHashMap made = new IdentityHashMap(); // scan to Dataset
 
-    public Rewrite(DeleteJoins joins, IdentityHashMap large, Map told, IdentitySet known) {
+    public Rewrite(DeleteJoins joins, IdentityHashMap large, Map outcomes, IdentitySet known) {
       this.joins = joins;
       this.large = large;
-      this.told = told;
+      this.outcomes = outcomes;
       this.known = known;
     }
 
@@ -137,16 +137,16 @@ public final class DeleteJoins implements ScanJoins {
         DataSourceV2ScanRelation relation = (DataSourceV2ScanRelation) leaf;
         String refusal = refusal(relation);
         if (refusal != null) {
-          this.told.put(scan, "left\t" + refusal + "; " + sizes);
+          this.outcomes.put(scan, "left\t" + refusal + "; " + sizes);
           this.large.remove(scan);
           return node;
         }
         LogicalPlan joined = this.joins.joined(relation, condition, this.made, this.known);
-        this.told.put(scan, "joined\t" + sizes);
+        this.outcomes.put(scan, "joined\t" + sizes);
         Expression rest = condition == null ? null : withoutPruning(condition);
         return rest == null ? joined : new Filter(rest, joined);
       } catch (Throwable t) {
-        this.told.put(scan, "error\t" + t.getMessage() + "; " + sizes);
+        this.outcomes.put(scan, "error\t" + t.getMessage() + "; " + sizes);
         this.large.remove(scan);
         return node;
       }
@@ -247,7 +247,7 @@ public final class DeleteJoins implements ScanJoins {
     return scala.jdk.javaapi.CollectionConverters.asScala(items).toSeq();
   }
 
-  /** The part of a condition that may be asked of rows before it is known which are deleted. */
+  /** The part of a condition that may be applied to rows before it is known which are deleted. */
   private static Expression early(Expression e, LogicalPlan leaf) {
     if (e instanceof And) {
       Expression left = early(((And) e).left(), leaf);

@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
 /**
  * One scan of a plan with the conditions above it. A scan that is changed in place may stand in
- * several places; a leaf that several places share is one scan in each, told apart by the topmost of
+ * several places; a leaf that several places share is one scan in each, distinguished by the topmost of
  * the filters and projections right above it.
  */
 public final class FoundScan {

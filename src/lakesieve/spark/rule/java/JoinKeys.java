@@ -49,7 +49,7 @@ public final class JoinKeys {
   /**
    * Make it for a plan.
    *
-   * @param open the {@link FoundScan}s that were asked about; those refused are left
+   * @param open the {@link FoundScan}s that Python answered; those refused are left
    * @param replaced nodes that stand for others already; gets more of them
    */
   public JoinKeys(Scans scans, List open, Map replaced) {
@@ -159,7 +159,7 @@ public final class JoinKeys {
   /**
    * The scans of which each row above comes from one row of theirs at most.
    *
-   * @param pairs expressions of both sides; those of the side gone through are told in its columns
+   * @param pairs expressions of both sides; those of the side gone through are given in its columns
    * @param top the topmost of the filters and projections right above, or null
    */
   private void reach(LogicalPlan n, List pairs, boolean left, LogicalPlan top, List out) {
@@ -187,17 +187,17 @@ public final class JoinKeys {
   private void reached(FoundScan f, LogicalPlan leaf, List pairs, boolean left, List out) {
     ReachedScan r = new ReachedScan(f, leaf);
     Map attributes = CatalystJson.attributes(leaf.output().iterator());
-    boolean told = false;
+    boolean answerable = false;
     if (f.leading == null || f.leading.isEmpty()) return;
     for (Iterator it = pairs.iterator(); it.hasNext(); ) {
       Expression[] pair = (Expression[]) it.next();
       Expression mine = pair[left ? 0 : 1];
       List path = CatalystJson.path(mine, attributes);
       if (path == null) continue;
-      told = told || f.leading.contains(path);
+      answerable = answerable || f.leading.contains(path);
       r.keys.add(new ReachedScan.Key(path, mine, pair[left ? 1 : 0]));
     }
-    if (told) out.add(r);
+    if (answerable) out.add(r);
     else f.left("join-unsupported", "no equality of the join that an index answers");
   }
 
@@ -307,9 +307,9 @@ public final class JoinKeys {
           ReachedScan.Key key = (ReachedScan.Key) of.next();
           List pairs = new ArrayList();
           pairs.add(new Expression[] {null, key.other});
-          List told = PlanNodes.below(p, pairs, false);
-          if (told.isEmpty()) continue;
-          keys.add(new ReachedScan.Key(key.path, key.column, ((Expression[]) told.get(0))[1]));
+          List rewritten = PlanNodes.below(p, pairs, false);
+          if (rewritten.isEmpty()) continue;
+          keys.add(new ReachedScan.Key(key.path, key.column, ((Expression[]) rewritten.get(0))[1]));
         }
         r.keys = keys;
         if (keys.isEmpty()) it.remove();

@@ -11,7 +11,7 @@ import java.util.Map;
  *
  * <p>The answers stand in a tree: {"op": "and" or "or", "args"}, {"op": "none"}, or {"index", "keep"},
  * a little-endian bitmap in base64 over the catalogues of that index, one after another. A file that an
- * index does not cover matches whatever is asked of it.
+ * index does not cover matches every condition.
  */
 public final class KeepSet {
   private static final int FEW = 20;
@@ -20,7 +20,7 @@ public final class KeepSet {
   private final Object tree;
   private final byte[] secret;
   private final String mark;
-  private String path; // the latest asked for, and where it stands
+  private String path; // the latest looked up, and its digest
   private long first;
   private long second;
 

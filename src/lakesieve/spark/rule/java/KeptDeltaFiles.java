@@ -7,7 +7,7 @@ import org.apache.spark.sql.delta.DeltaLog;
 import org.apache.spark.sql.delta.SnapshotDescriptor;
 import org.apache.spark.sql.delta.files.TahoeBatchFileIndex;
 
-/** Some files of a Delta snapshot, told without the query that Delta runs over such a list. */
+/** Some files of a Delta snapshot, listed without the query that Delta runs over such a list. */
 public final class KeptDeltaFiles extends TahoeBatchFileIndex {
   /** The leaf whose files these all are, before Delta has skipped any; null once some are taken out. */
   public final LogicalPlan original;

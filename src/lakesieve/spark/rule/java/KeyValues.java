@@ -41,7 +41,7 @@ public final class KeyValues {
   }
 
   /**
-   * The values, or null when those of the type cannot be told.
+   * The values, or null when the type is unknown.
    *
    * @param key the expression
    * @param output columns of the rows
@@ -57,13 +57,13 @@ public final class KeyValues {
       ordinals.put(a.exprId(), new BoundReference(i, a.dataType(), a.nullable()));
     }
     Expression bound = (Expression) key.transform(new Substitution(ordinals));
-    KeyValues told = new KeyValues(type, name, isText);
+    KeyValues result = new KeyValues(type, name, isText);
     for (int i = 0; i < rows.length; i++) {
       Object value = bound.eval(rows[i]);
       // nothing equals null; arrays of bytes do not compare
-      if (value != null) told.values.add(value instanceof byte[] ? UTF8String.fromBytes((byte[]) value) : value);
+      if (value != null) result.values.add(value instanceof byte[] ? UTF8String.fromBytes((byte[]) value) : value);
     }
-    return told;
+    return result;
   }
 
   /** The condition that a column, a path of names, has one of the values; for Python. */

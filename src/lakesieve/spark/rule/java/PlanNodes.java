@@ -93,12 +93,12 @@ public final class PlanNodes {
     if (aliases.isEmpty()) return pairs;
     KeyValues.Substitution others = new KeyValues.Substitution(aliases);
     int mine = left ? 0 : 1;
-    List told = new ArrayList();
+    List result = new ArrayList();
     for (Iterator in = pairs.iterator(); in.hasNext(); ) {
       Expression[] pair = (Expression[]) ((Expression[]) in.next()).clone();
       pair[mine] = (Expression) pair[mine].transform(others);
-      if (pair[mine].deterministic()) told.add(pair);
+      if (pair[mine].deterministic()) result.add(pair);
     }
-    return told;
+    return result;
   }
 }

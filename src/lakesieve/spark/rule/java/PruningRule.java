@@ -161,39 +161,39 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
     scan.put("id", new Integer(0));
     scan.put("filter", f.filter);
     scan.put("keys", f.keys);
-    List asked = new ArrayList();
-    asked.add(scan);
+    List requests = new ArrayList();
+    requests.add(scan);
     List scans = new ArrayList();
     scans.add(f);
     Map replaced = new IdentityHashMap();
-    answer(scans, this.python.ask(asked, known, true), known, replaced);
+    answer(scans, this.python.ask(requests, known, true), known, replaced);
     return (LogicalPlan) replaced.get(f.top);
   }
 
   /** Take sets of deletes that need too much memory out of the plan. */
   private LogicalPlan join(LogicalPlan plan, List scans) {
-    Map told = new IdentityHashMap();
+    Map outcomes = new IdentityHashMap();
     this.inside.set(Boolean.TRUE);
     try {
-      return this.joins.apply(plan, scans, told, this.done);
+      return this.joins.apply(plan, scans, outcomes, this.done);
     } catch (Throwable t) {
       fail(t);
       return plan;
     } finally {
       this.inside.remove();
-      tell(scans, told);
+      tell(scans, outcomes);
     }
   }
 
-  private void tell(List scans, Map told) {
+  private void tell(List scans, Map outcomes) {
     List report = new ArrayList();
     boolean news = false;
     for (Iterator it = scans.iterator(); it.hasNext(); ) {
       FoundScan f = (FoundScan) it.next();
       if (f.row == null) continue;
       report.add(f.row);
-      if (!told.containsKey(f.scan)) continue;
-      f.row.put("deletes", told.get(f.scan));
+      if (!outcomes.containsKey(f.scan)) continue;
+      f.row.put("deletes", outcomes.get(f.scan));
       news = true;
     }
     if (news) this.report.tell(report);
@@ -270,7 +270,7 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
   }
 
   private void prune(LogicalPlan plan, List scans, Map replaced) throws Exception {
-    List asked = new ArrayList();
+    List requests = new ArrayList();
     List rows = new ArrayList();
     for (int i = 0; i < scans.size(); i++) {
       FoundScan f = (FoundScan) scans.get(i);
@@ -293,13 +293,13 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
       }
       scan.put("id", new Integer(i));
       scan.put("filter", f.filter);
-      asked.add(scan);
+      requests.add(scan);
     }
-    if (asked.isEmpty()) return;
+    if (requests.isEmpty()) return;
     try {
       // what is known now stays known for this request, whatever other queries push out
       Map known = FileOrdinals.known();
-      answer(scans, this.python.ask(asked, known, false), known, replaced);
+      answer(scans, this.python.ask(requests, known, false), known, replaced);
     } catch (Throwable t) {
       for (Iterator it = rows.iterator(); it.hasNext(); ) {
         ((Map) it.next()).put("error", String.valueOf(t));

@@ -40,21 +40,21 @@ public final class ReachedScan {
    * Give the scan the keys of the rows on the other side.
    *
    * @return the condition on its rows, or null when it has none
-   * @throws UnsupportedOperationException when there is no key whose type can be told
+   * @throws UnsupportedOperationException when there is no key of a known type
    */
   public Expression take(scala.collection.Seq output, InternalRow[] rows) {
     Expression condition = null;
-    boolean told = false;
+    boolean hasKeys = false;
     for (Iterator it = this.keys.iterator(); it.hasNext(); ) {
       Key key = (Key) it.next();
       KeyValues values = KeyValues.of(key.other, output, rows);
       if (values == null) continue;
-      told = true;
+      hasKeys = true;
       this.scan.keys.add(values.condition(key.path));
       Expression one = this.filtersRows ? values.ofRows(key.column) : null;
       if (one != null) condition = condition == null ? one : new And(condition, one);
     }
-    if (!told) throw new UnsupportedOperationException("keys of a type that cannot be told");
+    if (!hasKeys) throw new UnsupportedOperationException("keys of an unknown type");
     return condition;
   }
 

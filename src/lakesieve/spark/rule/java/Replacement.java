@@ -4,7 +4,7 @@ import java.util.Map;
 import scala.Function1;
 import scala.runtime.AbstractPartialFunction;
 
-/** Other nodes for some of a plan's, told apart by identity: equal ones may keep other files. */
+/** Other nodes for some of a plan's, distinguished by identity: equal ones may keep other files. */
 public final class Replacement extends AbstractPartialFunction {
   private final Map replaced;
 

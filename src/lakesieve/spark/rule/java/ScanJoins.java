@@ -10,9 +10,9 @@ public interface ScanJoins {
    * Replace what is too large in a plan.
    *
    * @param scans the {@link FoundScan}s in it
-   * @param told scan to text: gets an entry for each scan that is too large, with the prefix
+   * @param outcomes scan to text: gets an entry for each scan that is too large, with the prefix
    *     "joined", "left" or "error" and a tab before the sentence
    * @param known gets the scans of the joins
    */
-  LogicalPlan apply(LogicalPlan plan, List scans, Map told, IdentitySet known);
+  LogicalPlan apply(LogicalPlan plan, List scans, Map outcomes, IdentitySet known);
 }

@@ -16,7 +16,7 @@ import scala.Option;
 
 /**
  * What the latest query or command that reads tables did, one row a scan. A command may run several
- * queries; what they did is told together. Queries of lakesieve's own are not told of, nor are those
+ * queries; what they did is reported together. Queries of lakesieve's own are left out, as are those
  * of rows alone: values, the result of a command, a cached frame, a batch of a stream.
  */
 public final class ScanReport {
@@ -67,15 +67,15 @@ public final class ScanReport {
     this.text = "[]";
   }
 
-  /** Tell of some scans, of which some may have been told of before. */
-  public synchronized void tell(List told) {
+  /** Report scans, of which some may have been reported before. */
+  public synchronized void tell(List reported) {
     if (property(OWN) != null) return;
     Object now = running();
-    boolean known = told.size() > 0 && has(told.get(0));
+    boolean known = reported.size() > 0 && has(reported.get(0));
     if (!known && !isSame(now)) this.rows = new ArrayList();
     this.query = now;
-    for (int i = 0; i < told.size() && this.rows.size() < ROWS; i++) {
-      if (!has(told.get(i))) this.rows.add(told.get(i));
+    for (int i = 0; i < reported.size() && this.rows.size() < ROWS; i++) {
+      if (!has(reported.get(i))) this.rows.add(reported.get(i));
     }
     this.notes.tell(this.rows);
     try {
