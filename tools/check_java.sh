@@ -18,8 +18,8 @@ else
   java=$(command -v java) || fail "Java was not found: no java on the PATH, and JAVA_HOME is not set."
 fi
 
-told=$("$java" -version 2>&1) || fail "$java -version failed: ${told%%$'\n'*}"
-version=$(sed -n 's/.* version "\([^"]*\)".*/\1/p' <<<"$told" | head -n 1)
+output=$("$java" -version 2>&1) || fail "$java -version failed: ${output%%$'\n'*}"
+version=$(sed -n 's/.* version "\([^"]*\)".*/\1/p' <<<"$output" | head -n 1)
 major=${version#1.} # Java 8 calls itself 1.8
 major=${major%%[!0-9]*}
 [[ -n "$major" ]] || fail "$java does not say which version it is."

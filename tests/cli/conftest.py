@@ -271,7 +271,7 @@ class FakeApi:
 
     def trade_offs(self, table: str, columns: Any, *, progress: Any, **rest: Any) -> Any:
         self.calls.append(("trade_offs", {"table": table, "columns": columns, **rest}))
-        return [TradeOffInfo(way="grid", bits_per_row=0.5, false_files=7.25, blocks=9)]
+        return [TradeOffInfo(strategy="grid", bits_per_row=0.5, false_files=7.25, blocks=9)]
 
     def clone_table(self, table: str, target: str, **rest: Any) -> list[Cloned]:
         self.calls.append(("clone_table", {"table": table, "target": target, **rest}))

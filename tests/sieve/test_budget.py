@@ -123,7 +123,7 @@ def test_each_way_is_best_somewhere() -> None:
         keys, units, _ = _layout(kind)
         points = trade_offs(keys, units, unit_count=UNITS, measure=size_of)
         half = [p for p in points if p.size <= 0.5 * points[0].size]
-        best[kind] = min(half, key=lambda point: point.false_units).way
+        best[kind] = min(half, key=lambda point: point.false_units).strategy
 
     assert best["late"] == "neighbours"
     assert best["scattered"] in {"even", "grid"}

@@ -27,7 +27,7 @@ numbers = st.integers(0, 10**6).map(lambda number: b"%d" % number)
 
 @st.composite
 def hierarchies(draw: st.DrawFn) -> list[bytes]:
-    """Keys that a code of positions cannot hold, under a few heads."""
+    """Keys that a code of positions cannot hold, under a few prefixes."""
     heads = draw(st.sets(pages, min_size=1, max_size=4))
     tails = draw(st.sets(numbers, min_size=48, max_size=60))
     return sorted(b"https://" + head + b"/" + tail for head in heads for tail in tails)
@@ -37,8 +37,8 @@ key_lists = plain_lists | hierarchies()
 
 
 def _headed(keys: list[bytes]) -> tuple[TextCode, np.ndarray]:
-    """A code with heads, also where a plain one would do."""
-    found = TextCode._headed(pa.array(keys, pa.binary()))
+    """A code with prefixes, also where a plain one would do."""
+    found = TextCode._with_shared_prefixes(pa.array(keys, pa.binary()))
     assume(found is not None)
     assert found is not None
     return found
@@ -99,7 +99,7 @@ def test_strings_that_are_no_keys_are_known_as_such(keys: list[bytes], other: by
 
 
 @given(key_lists)
-def test_codes_are_told_as_strings_between_keys(keys: list[bytes]) -> None:
+def test_codes_are_given_as_strings_between_keys(keys: list[bytes]) -> None:
     """A decoded code is above all keys of lower codes and not above those of its own."""
     text, codes = _fitted(keys)
     decoded = text.decode(codes).to_pylist()
@@ -113,7 +113,10 @@ def test_a_union_knows_the_keys_of_both(some: list[bytes], others: list[bytes]) 
     """Under the union of two codes all their keys are known and in order."""
     both = [_fitted(some)[0], _fitted(others)[0]]
     union = TextCode.union(both)
-    kinds = {text.heads and (text.heads.delimiter, text.heads.count) for text in both}
+    kinds = {
+        text.shared_prefixes and (text.shared_prefixes.delimiter, text.shared_prefixes.count)
+        for text in both
+    }
     assert (union is None) == (len(kinds) > 1)
     if union is None:
         return
@@ -164,7 +167,7 @@ def test_stored_codes_are_checked(alphabets: tuple[tuple[int, ...], ...]) -> Non
     ],
     ids=["none", "descending", "twice", "endless", "longer", "shorter", "no delimiter", "no byte"],
 )
-def test_stored_heads_are_checked(heads: SharedPrefixes) -> None:
+def test_stored_prefixes_are_checked(heads: SharedPrefixes) -> None:
     """Heads of which one might begin another, or that are out of order, are not valid."""
     assert not TextCode(b"", ((1, 2),), heads).is_valid
     assert TextCode(b"", ((1, 2),), SharedPrefixes(47, 1, (b"a/", b"b/"))).is_valid
@@ -172,21 +175,21 @@ def test_stored_heads_are_checked(heads: SharedPrefixes) -> None:
 
 
 @given(hierarchies())
-def test_heads_are_found_where_the_keys_are_too_wide(keys: list[bytes]) -> None:
-    """Keys that no 63 bits hold by position are coded by their heads, in any order."""
+def test_prefixes_are_found_where_the_keys_are_too_wide(keys: list[bytes]) -> None:
+    """Keys that no 63 bits hold by position are coded by shared prefixes, in any order."""
     wide = [key + b"/" + b"%020d" % 0 for key in keys]
     text, codes, whole = TextCode.of(pa.array(wide[::-1], pa.binary()))
 
     assert whole
     assert codes.tolist() == sorted(codes.tolist(), reverse=True)
-    assert text.heads is None or text.size < 2**63
+    assert text.shared_prefixes is None or text.size < 2**63
 
 
-def test_heads_are_read_as_they_were_written() -> None:
-    """Heads one after the other are parted again; what has no end is refused."""
+def test_prefixes_are_read_as_they_were_written() -> None:
+    """Prefixes one after the other are split again; what has no end is refused."""
     heads = SharedPrefixes(47, 2, (b"//", b"a//", b"a/b/", b"abc//"))
 
     assert SharedPrefixes.split(b"".join(heads.texts), 47, 2) == heads
     for joined in (b"", b"a/", b"a/b/c", b"a/b/c/"):
-        with pytest.raises(ValueError, match="heads"):
+        with pytest.raises(ValueError, match="prefixes"):
             SharedPrefixes.split(joined, 47, 2)

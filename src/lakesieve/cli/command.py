@@ -153,7 +153,7 @@ class Command:
             )
             for name, (annotation, default) in self.options.items()
         ]
-        _, *own = inspect.signature(self.function, eval_str=True).parameters.values()
+        _, *parameters = inspect.signature(self.function, eval_str=True).parameters.values()
 
         def entry(**given: Any) -> None:
             shared = {name: given.pop(name) for name in self.options}
@@ -161,8 +161,8 @@ class Command:
 
         entry.__name__ = self.name
         entry.__doc__ = self.function.__doc__
-        entry.__signature__ = inspect.Signature([*own, *common])  # type: ignore[attr-defined]
-        entry.__annotations__ = {p.name: p.annotation for p in (*own, *common)}
+        entry.__signature__ = inspect.Signature([*parameters, *common])  # type: ignore[attr-defined]
+        entry.__annotations__ = {p.name: p.annotation for p in (*parameters, *common)}
         app.command(self.name)(entry)
 
     def _run(self, api: Api, shared: dict[str, Any], given: dict[str, Any]) -> None:

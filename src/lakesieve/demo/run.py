@@ -141,12 +141,12 @@ def _on_loaded(keys: _Keys) -> tuple[_Question, ...]:
 
 
 def _on_appended(keys: _Keys, loaded: DemoTable) -> tuple[_Question, ...]:
-    where = f"WHERE l_orderkey = {keys.order}"
+    condition = f"WHERE l_orderkey = {keys.order}"
     return (
-        _Question(name="after an append", sql=f"SELECT {LINES} FROM {TABLE} {where}"),
+        _Question(name="after an append", sql=f"SELECT {LINES} FROM {TABLE} {condition}"),
         _Question(
             name="time travel",
-            sql=f"SELECT {LINES} FROM {TABLE} VERSION AS OF {loaded.snapshot} {where}",
+            sql=f"SELECT {LINES} FROM {TABLE} VERSION AS OF {loaded.snapshot} {condition}",
         ),
     )
 

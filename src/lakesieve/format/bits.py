@@ -30,13 +30,13 @@ def pack_bits(values: np.ndarray, bits: int) -> bytes:
         return (number << 8 * size - len(values) * bits).to_bytes(size, "big")
     packed = np.zeros((-(-len(values) // _OCTET), bits), np.uint8)
     for at in range(_OCTET):
-        own = values[at::_OCTET]
+        octet = values[at::_OCTET]
         first, skipped = divmod(at * bits, 8)
         for byte in range(first, (at * bits + bits + 7) // 8):
             # how far the value's lowest bit lies below that of the byte
             below = skipped + bits - 8 * (byte - first + 1)
-            part = own >> below if below >= 0 else own << -below
-            packed[: len(own), byte] |= part.astype(np.uint8)
+            part = octet >> below if below >= 0 else octet << -below
+            packed[: len(octet), byte] |= part.astype(np.uint8)
     return packed.tobytes()[:size]
 
 
@@ -68,10 +68,10 @@ def unpack_bits(data: memoryview, count: int, bits: int) -> np.ndarray:
     # a word that begins at any bit of a byte holds so many bits for certain
     high = max(0, bits - _IN_WORD)
     for at in range(_OCTET):
-        own = _field(padded, bits, at * bits + high, bits - high)
+        octet = _field(padded, bits, at * bits + high, bits - high)
         if high:
-            own |= _field(padded, bits, at * bits, high) << np.uint64(bits - high)
-        values[at::_OCTET] = own
+            octet |= _field(padded, bits, at * bits, high) << np.uint64(bits - high)
+        values[at::_OCTET] = octet
     return values[:count]
 
 

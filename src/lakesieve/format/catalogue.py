@@ -147,7 +147,7 @@ def encode_catalogue(
 
 
 def read_origin(data: bytes, path: str) -> tuple[CatalogueEntry, Origin | None]:
-    """Read a catalogue file that no commit may tell of.
+    """Read a catalogue file that may be in no commit.
 
     Args:
         data: The file's bytes.

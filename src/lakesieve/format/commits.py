@@ -78,12 +78,12 @@ class Commit:
         try:
             plain = dict(document)
             definition = plain.pop("definition")
-            own: dict[str, Any] = {
+            parsed: dict[str, Any] = {
                 "definition": None if definition is None else IndexDefinition.from_json(definition),
                 "add_catalogues": tuple(map(CatalogueEntry.from_json, plain.pop("add_catalogues"))),
                 "add_segments": tuple(map(SegmentEntry.from_json, plain.pop("add_segments"))),
             }
-            commit = cls(**checked(cls, plain, skip=set(own)), **own)
+            commit = cls(**checked(cls, plain, skip=set(parsed)), **parsed)
             if (commit.definition is None) != bool(commit.parent_id):
                 raise ValueError("a root has a definition and no parent, another the reverse")
         except IndexFormatError:
@@ -133,12 +133,12 @@ class Checkpoint:
         """
         try:
             plain = dict(document)
-            own: dict[str, Any] = {
+            parsed: dict[str, Any] = {
                 "definition": IndexDefinition.from_json(plain.pop("definition")),
                 "catalogues": tuple(map(CatalogueEntry.from_json, plain.pop("catalogues"))),
                 "segments": tuple(map(SegmentEntry.from_json, plain.pop("segments"))),
             }
-            return cls(**checked(cls, plain, skip=set(own)), **own)
+            return cls(**checked(cls, plain, skip=set(parsed)), **parsed)
         except IndexFormatError:
             raise
         except _BROKEN as error:

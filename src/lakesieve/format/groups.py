@@ -63,16 +63,16 @@ def encode_group(
     elif len(keys) == 2:
         # a span is one more than the step: from the least code to the greatest it is no word
         gap[1] &= keys[1].as_py() - keys[0].as_py() < 2**64 - 1
-    own, gaps = np.flatnonzero(~gap), np.flatnonzero(gap)
+    positions, gaps = np.flatnonzero(~gap), np.flatnonzero(gap)
     ended = gaps - np.arange(1, len(gaps) + 1)
     if keys.type == pa.binary():
-        streams = _byte_streams(writer, keys.take(pa.array(own)), ended)
+        streams = _byte_streams(writer, keys.take(pa.array(positions)), ended)
     else:
         words = keys.to_numpy().view(np.uint64)
-        streams = _int_streams(writer, words.take(own), ended, words.take(gaps))
+        streams = _int_streams(writer, words.take(positions), ended, words.take(gaps))
     sets = ordinals[offsets[0] : offsets[-1]]
-    kind, coded = encode_sets(writer, lengths.take(own), sets, units)
-    return b"".join((_HEADER.pack(kind, len(own)), *streams, *coded))
+    kind, coded = encode_sets(writer, lengths.take(positions), sets, units)
+    return b"".join((_HEADER.pack(kind, len(positions)), *streams, *coded))
 
 
 def decode_group(
@@ -134,15 +134,16 @@ def _int_streams(
     base, cell = _grid(words)
     cells, rest = _divided(words - base, cell)
     end_cells, end_rest = _divided(ends - base, cell)
-    spans = np.zeros(len(words), np.uint64)
-    spans[ended] = end_cells - cells[ended] + np.uint64(1)
+    gap_ends = np.zeros(len(words), np.uint64)
+    gap_ends[ended] = end_cells - cells[ended] + np.uint64(1)
     if len(ended) and not rest.any() and not end_rest.any():
         # a block that ends where the next begins is written like the others, if it is as long
-        usual = np.bincount(np.minimum(spans[ended], _LONG).astype(np.int64)).argmax()
-        alike = np.flatnonzero((spans[:-1] == 0) & (np.diff(cells) + np.uint64(1) == usual))
-        spans[alike] = usual
+        usual = np.bincount(np.minimum(gap_ends[ended], _LONG).astype(np.int64)).argmax()
+        alike = np.flatnonzero((gap_ends[:-1] == 0) & (np.diff(cells) + np.uint64(1) == usual))
+        gap_ends[alike] = usual
         end_rest = np.zeros(len(ended) + len(alike), np.uint64)
-    return writer.write_all("keys", [np.array([base, cell]), np.diff(cells), rest, spans, end_rest])
+    streams = [np.array([base, cell]), np.diff(cells), rest, gap_ends, end_rest]
+    return writer.write_all("keys", streams)
 
 
 def _grid(words: np.ndarray) -> tuple[np.uint64, np.uint64]:
@@ -180,11 +181,11 @@ def _int_keys(reader: StreamReader, rows: int) -> tuple[pa.Array, np.ndarray, pa
     cells = np.zeros(rows, np.uint64)
     np.cumsum(reader.next(rows - 1), out=cells[1:])
     rest = reader.next(rows)
-    spans = reader.next(rows)
-    none = is_one(spans) and not spans[0]
-    gaps = np.zeros(0, np.int64) if none else np.flatnonzero(spans)
+    gap_ends = reader.next(rows)
+    none = is_one(gap_ends) and not gap_ends[0]
+    gaps = np.zeros(0, np.int64) if none else np.flatnonzero(gap_ends)
     end_rest = reader.next(len(gaps))
-    ends: np.ndarray = (cells[gaps] + spans[gaps] - np.uint64(1)) * cell + end_rest + base
+    ends: np.ndarray = (cells[gaps] + gap_ends[gaps] - np.uint64(1)) * cell + end_rest + base
     keys = np.multiply(cells, cell, out=cells) if cell > 1 else cells
     keys += base
     if not is_one(rest) or rest[0]:
@@ -203,9 +204,9 @@ def _end_prefixes(keys: pa.Array, following: pa.Array) -> np.ndarray:
 
 def _byte_streams(writer: StreamWriter, keys: pa.Array, ended: np.ndarray) -> list[bytes]:
     shared, rest, data = front_coded(keys)
-    spans = np.zeros(len(keys), np.uint64)
-    spans[ended] = 1
-    return writer.write_all("texts", [shared, rest, data, spans])
+    gap_ends = np.zeros(len(keys), np.uint64)
+    gap_ends[ended] = 1
+    return writer.write_all("texts", [shared, rest, data, gap_ends])
 
 
 def _byte_keys(reader: StreamReader, rows: int) -> tuple[pa.Array, np.ndarray, pa.Array]:

@@ -198,11 +198,11 @@ def _text_to_json(text: TextCode) -> dict[str, Any]:
         "prefix": prefix,
         "alphabets": [list(alphabet) for alphabet in text.alphabets],
     }
-    if text.heads is not None:
-        joined = b"".join(text.heads.texts)
+    if text.shared_prefixes is not None:
+        joined = b"".join(text.shared_prefixes.texts)
         document["heads"] = {
-            "delimiter": text.heads.delimiter,
-            "count": text.heads.count,
+            "delimiter": text.shared_prefixes.delimiter,
+            "count": text.shared_prefixes.count,
             "size": len(joined),
             "texts": base64.b64encode(compressed(joined)).decode("ascii"),
         }
@@ -215,17 +215,17 @@ def _text_from_json(document: Any) -> TextCode | None:
     alphabets = tuple(tuple(alphabet) for alphabet in document["alphabets"])
     if not all(type(symbol) is int for alphabet in alphabets for symbol in alphabet):
         raise TypeError("a symbol is no number")
-    heads = None if document.get("heads") is None else _heads_from_json(document["heads"])
-    text = TextCode(base64.b64decode(document["prefix"], validate=True), alphabets, heads)
+    prefixes = None if document.get("heads") is None else _prefixes_from_json(document["heads"])
+    text = TextCode(base64.b64decode(document["prefix"], validate=True), alphabets, prefixes)
     if not text.is_valid:
         raise ValueError("its text code is none")
     return text
 
 
-def _heads_from_json(document: Any) -> SharedPrefixes:
+def _prefixes_from_json(document: Any) -> SharedPrefixes:
     delimiter, count, size = (_count(document[name]) for name in ("delimiter", "count", "size"))
     if size > MAX_PREFIX_BYTES or not 0 < count <= size:
-        raise ValueError("its heads are too long")
+        raise ValueError("its shared prefixes are too long")
     joined = decompressed(base64.b64decode(document["texts"], validate=True), size)
     return SharedPrefixes.split(joined, delimiter, count)
 

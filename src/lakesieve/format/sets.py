@@ -45,13 +45,13 @@ def encode_sets(
         # each key is in one file
         plain, kind, parts = False, _LISTS, [lengths, sets, sets[:0]]
     elif len(sets) < _MANY * len(lengths):
-        heads = (np.cumsum(lengths) - lengths)[lengths > 0]
+        first_units = (np.cumsum(lengths) - lengths)[lengths > 0]
         inner = np.ones(len(sets), bool)
-        inner[heads] = False
+        inner[first_units] = False
         skips = np.diff(sets, prepend=np.int32(0))[inner] - 1
         # where data was rewritten, each key is in its old file, any one, and in the same new one
         plain = bits_a_value(sets[inner]) < bits_a_value(skips)
-        kind, parts = _LISTS, [lengths, sets[heads], sets[inner] if plain else skips]
+        kind, parts = _LISTS, [lengths, sets[first_units], sets[inner] if plain else skips]
     else:
         # sets of many as numbers that go on from one set to the next, so that none has a length
         numbers = np.repeat(np.arange(len(lengths)) * units, lengths) + sets
@@ -73,24 +73,25 @@ def encode_sets(
     return kind, lists
 
 
-def _return_streams(writer: StreamWriter, heads: np.ndarray) -> list[bytes]:
+def _return_streams(writer: StreamWriter, first_units: np.ndarray) -> list[bytes]:
     """First units as those of the sets before: in late data, every other set is of one file.
 
     Returns:
         Streams of codes and of the units that are new, or, where that is longer, of the units.
     """
-    codes = np.full(len(heads), _OTHER, np.uint8)
-    codes[2:][heads[2:] == heads[:-2]] = _RETURN
-    codes[1:][heads[1:] == heads[:-1]] = _SAME
+    codes = np.full(len(first_units), _OTHER, np.uint8)
+    codes[2:][first_units[2:] == first_units[:-2]] = _RETURN
+    codes[1:][first_units[1:] == first_units[:-1]] = _SAME
     other = codes == _OTHER
-    if np.count_nonzero(other) > (1 - _EXPECTED) * len(heads):
-        return [writer.write("heads", heads)]
-    coded = [writer.write("returns", codes), writer.write("new heads", heads[other])]
+    if np.count_nonzero(other) > (1 - _EXPECTED) * len(first_units):
+        return [writer.write("heads", first_units)]
+    coded = [writer.write("returns", codes), writer.write("new heads", first_units[other])]
     size = sum(map(len, coded))
     # an estimate tells where it need not be tried
-    if 8 * size < _CLEARLY * bits_a_value(heads) * len(heads):
+    if 8 * size < _CLEARLY * bits_a_value(first_units) * len(first_units):
         return coded
-    return min(coded, [writer.write("heads", heads)], key=lambda streams: sum(map(len, streams)))
+    plain = [writer.write("heads", first_units)]
+    return min(coded, plain, key=lambda streams: sum(map(len, streams)))
 
 
 def _returning(reader: StreamReader, count: int, limit: int) -> np.ndarray:
@@ -108,8 +109,8 @@ def _returning(reader: StreamReader, count: int, limit: int) -> np.ndarray:
         source = source[source]
     values = np.empty(len(changes), np.int64)
     values[codes[changes] == _OTHER] = others
-    heads: np.ndarray = values[source][change]
-    return heads
+    first_units: np.ndarray = values[source][change]
+    return first_units
 
 
 def decode_sets(
@@ -148,8 +149,8 @@ def _lists(reader: StreamReader, rows: int, units: int, kind: int) -> tuple[np.n
     ordinals, others = read(reader, sets, units - 1), reader.small(total - sets, units)
     # where each key is in one file, that is all
     if len(others):
-        some = lengths[lengths > 0]
-        ordinals = _joined(ordinals, others, some, as_they_are=bool(kind & _AS_THEY_ARE))
+        nonempty = lengths[lengths > 0]
+        ordinals = _joined(ordinals, others, nonempty, as_they_are=bool(kind & _AS_THEY_ARE))
         if int(ordinals.max()) >= units:
             raise StreamError("it names a file that is not there")
     return lengths, ordinals.astype(np.int32)
@@ -159,18 +160,18 @@ def _joined(
     firsts: np.ndarray, others: np.ndarray, lengths: np.ndarray, *, as_they_are: bool
 ) -> np.ndarray:
     """Sets of their first units and of the others, or of the steps to these."""
-    heads = np.cumsum(lengths) - lengths
+    starts = np.cumsum(lengths) - lengths
     inner = np.ones(len(firsts) + len(others), bool)
-    inner[heads] = False
+    inner[starts] = False
     steps = np.empty(len(inner), np.int64)
-    steps[heads] = firsts
+    steps[starts] = firsts
     if as_they_are:
         steps[inner] = others
         return steps
     steps[inner] = others + 1
     sums = np.cumsum(steps)
     # each set starts anew: take off what had been summed before its head
-    ordinals: np.ndarray = sums - np.repeat(sums[heads] - firsts, lengths)
+    ordinals: np.ndarray = sums - np.repeat(sums[starts] - firsts, lengths)
     return ordinals
 
 

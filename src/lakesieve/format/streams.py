@@ -126,7 +126,7 @@ class _Way(NamedTuple):
 
 
 def _worth(cost: float) -> float:
-    """What estimates may tell of a way that turns out to be as good as one of that cost."""
+    """The largest estimate of a coding that may turn out as good as one of that cost."""
     return 1.02 * cost + 0.02
 
 
@@ -351,8 +351,8 @@ def _cost(sample: np.ndarray, bits: int, width: int) -> float:
     word = sample.dtype.type
     symbols = np.minimum(sample >> word(bits), word(escape)).astype(np.int64)
     share = np.bincount(symbols, minlength=escape + 1) / len(symbols)
-    some = share[share > 0]
-    entropy = -float((some * np.log2(some)).sum())
+    nonzero = share[share > 0]
+    entropy = -float((nonzero * np.log2(nonzero)).sum())
     # zstd leaves alone what hardly compresses
     coded = entropy if entropy < _COMPRESSIBLE * width else width
     return bits + coded + _ESCAPE_BITS * float(share[escape])

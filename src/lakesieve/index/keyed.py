@@ -46,12 +46,12 @@ class UsableIndex:
 
 
 def on_keys(
-    where: RowFilter, indexes: Sequence[UsableIndex], *, most_ranges: int = MAX_RANGES
+    rows: RowFilter, indexes: Sequence[UsableIndex], *, most_ranges: int = MAX_RANGES
 ) -> RowFilter:
     """Turn conditions on columns into conditions on the keys of some indexes.
 
     Args:
-        where: Rows, leaves by field id.
+        rows: A row filter, its leaves by field id.
         indexes: The indexes.
         most_ranges: Intervals that values of several columns may multiply to, for each index; what
             is beyond is answered by fewer columns.
@@ -59,33 +59,34 @@ def on_keys(
     Returns:
         Those rows or a superset, leaves by the index's place in ``indexes``.
     """
-    return _on_keys(where, indexes, {}, most_ranges)
+    return _on_keys(rows, indexes, {}, most_ranges)
 
 
 def _on_keys(
-    where: RowFilter, indexes: Sequence[UsableIndex], known: Mapping[int, Ranges], room: int
+    rows: RowFilter, indexes: Sequence[UsableIndex], known: Mapping[int, Ranges], room: int
 ) -> RowFilter:
     """The same below an AND that tells ``known`` of some columns, within ``room`` intervals."""
-    match where:
+    match rows:
         case ColumnRanges():
-            return _leaves(indexes, {where.field_id: where.ranges}, known, room)
+            return _leaves(indexes, {rows.field_id: rows.ranges}, known, room)
         case AllOf():
-            own = {arg.field_id: arg.ranges for arg in where.args if isinstance(arg, ColumnRanges)}
-            rest = [arg for arg in where.args if not isinstance(arg, ColumnRanges)]
-            below = {**known, **own}
+            columns = [arg for arg in rows.args if isinstance(arg, ColumnRanges)]
+            by_field = {arg.field_id: arg.ranges for arg in columns}
+            rest = [arg for arg in rows.args if not isinstance(arg, ColumnRanges)]
+            below = {**known, **by_field}
             share = room // max(len(rest), 1)
             parts = [_on_keys(arg, indexes, below, share) for arg in rest]
-            return all_of([_leaves(indexes, own, known, room), *parts])
+            return all_of([_leaves(indexes, by_field, known, room), *parts])
         case AnyOf():
-            share = room // max(len(where.args), 1)
-            return any_of([_on_keys(arg, indexes, known, share) for arg in where.args])
+            share = room // max(len(rows.args), 1)
+            return any_of([_on_keys(arg, indexes, known, share) for arg in rows.args])
         case _:
-            return where
+            return rows
 
 
 def _leaves(
     indexes: Sequence[UsableIndex],
-    own: Mapping[int, Ranges],
+    by_field: Mapping[int, Ranges],
     known: Mapping[int, Ranges],
     room: int,
 ) -> RowFilter:
@@ -93,9 +94,9 @@ def _leaves(
     leaves: list[RowFilter] = []
     for number, usable in enumerate(indexes):
         if usable.is_composite:
-            ranges = _composite(usable.columns, own, known, room)
+            ranges = _composite(usable.columns, by_field, known, room)
         else:
-            ranges = own.get(usable.columns[0].field_id)
+            ranges = by_field.get(usable.columns[0].field_id)
         if ranges is not None:
             leaves.append(ColumnRanges(field_id=number, ranges=ranges))
     return all_of(leaves)
@@ -103,17 +104,17 @@ def _leaves(
 
 def _composite(
     columns: Sequence[KeyColumn],
-    own: Mapping[int, Ranges],
+    by_field: Mapping[int, Ranges],
     known: Mapping[int, Ranges],
     room: int,
 ) -> Ranges | None:
     """Composite keys for which conditions can hold, ``None`` where own conditions add nothing."""
-    by_column = {**known, **own}
+    by_column = {**known, **by_field}
     leading = list(itertools.takewhile(lambda column: column.field_id in by_column, columns))
     if not leading or _is_any_value(by_column[leading[0].field_id]):
         return None
     # what was written out may be taken as it is, whatever its size
-    room = max(room, sum(_size(ranges) for ranges in own.values()))
+    room = max(room, sum(_size(ranges) for ranges in by_field.values()))
     stems, adds = [b""], False
     found: list[tuple[bytes, bytes]] = []
     for column in leading:
@@ -122,7 +123,7 @@ def _composite(
             break
         parts = _intervals(kind, ranges)
         found = [(stem + low, stem + high) for stem in stems for low, high in parts]
-        adds = adds or column.field_id in own
+        adds = adds or column.field_id in by_field
         points = _points(kind, ranges, room // len(stems)) if column is not leading[-1] else None
         if not points:
             break

@@ -153,10 +153,10 @@ def usable_indexes(
             continue
         fitting: list[KeyColumn] = []
         for column in definition.columns:
-            now = columns.get(column.field_id)
-            if now != (column.key_kind, column.scale):
-                if now is not None:
-                    reasons.append(_type_changed(definition.name, column, now[0]))
+            current = columns.get(column.field_id)
+            if current != (column.key_kind, column.scale):
+                if current is not None:
+                    reasons.append(_type_changed(definition.name, column, current[0]))
                 break
             fitting.append(column)
         if fitting:
@@ -164,10 +164,10 @@ def usable_indexes(
     return usable, reasons
 
 
-def _type_changed(name: str, column: KeyColumn, now: str) -> Reason:
+def _type_changed(name: str, column: KeyColumn, current: str) -> Reason:
     return Reason(
         code=ReasonCode.TYPE_CHANGED,
-        detail=f"{name} was built on {column.name} of type {column.type}, read now as {now}",
+        detail=f"{name} was built on {column.name} of type {column.type}, read now as {current}",
     )
 
 
@@ -179,25 +179,25 @@ def plan_files(
 ) -> Plan:
     """Evaluate a predicate on all files that its indexes cover.
 
-    Every index takes part whose leading column the predicate tells of; their answers intersect.
+    Every index takes part whose leading column the predicate restricts; their answers intersect.
 
     Args:
         truth: Where the predicate is true, leaves by field id.
         indexes: The indexes that fit the table.
         visit: Called with each index before it is read, and with ``None`` after all were.
     """
-    where = on_keys(truth, indexes)
+    by_keys = on_keys(truth, indexes)
     reasons: list[Reason] = []
     masks: dict[ColumnRanges, np.ndarray] = {}
     good: dict[int, OpenedIndex] = {}
     # where nothing can match, whatever an index has seen is skipped
-    fields = range(len(indexes)) if isinstance(where, AlwaysFalse) else sorted(_fields(where))
+    fields = range(len(indexes)) if isinstance(by_keys, AlwaysFalse) else sorted(_fields(by_keys))
     for number in fields:
         index = indexes[number].index
         visit(index)
         try:
             index.check()
-            answers = {leaf: index.may_match(leaf.ranges) for leaf in _leaves(where, number)}
+            answers = {leaf: index.may_match(leaf.ranges) for leaf in _leaves(by_keys, number)}
         except READ_FAILURES as error:
             reasons.append(broken_index(index.definition.name, error))
             continue
@@ -213,7 +213,7 @@ def plan_files(
             reasons.append(_no_predicate(indexes))
         return Plan(indexes=(), keep=_ANYTHING, used=(), reasons=tuple(reasons))
     numbers = {field: number for number, field in enumerate(good)}
-    keep = _keep(where, numbers, masks)
+    keep = _keep(by_keys, numbers, masks)
     used = tuple(index.definition.name for index in good.values())
     code = ReasonCode.NOT_SELECTIVE if _keeps_all(keep) else ReasonCode.INDEX_USED
     reasons.append(Reason(code=code, detail=", ".join(used)))
@@ -258,18 +258,18 @@ _NOTHING = Parts(every=False, args=())
 
 def _joined(args: Sequence[Part | Parts], *, every: bool) -> Part | Parts:
     """Parts together; those of one index are one, as they cover the same files."""
-    own: dict[int, np.ndarray] = {}
+    by_column: dict[int, np.ndarray] = {}
     others: list[Part | Parts] = []
     for arg in args:
         if not isinstance(arg, Part):
             if arg is not (_ANYTHING if every else _NOTHING):
                 others.append(arg)
-        elif arg.index not in own:
-            own[arg.index] = arg.keep
+        elif arg.index not in by_column:
+            by_column[arg.index] = arg.keep
         else:
-            held = own[arg.index]
-            own[arg.index] = held & arg.keep if every else held | arg.keep
-    parts = [*(Part(index=number, keep=keep) for number, keep in own.items()), *others]
+            held = by_column[arg.index]
+            by_column[arg.index] = held & arg.keep if every else held | arg.keep
+    parts = [*(Part(index=number, keep=keep) for number, keep in by_column.items()), *others]
     if len(parts) == 1:
         return parts[0]
     return Parts(every=every, args=tuple(parts))

@@ -207,9 +207,9 @@ class IndexRegistry:
         """Open a root on an object store in the background, unless its indexes are known."""
         if root.is_local:
             return None
-        now = time.monotonic()
+        time_now = time.monotonic()
         with self._lock:
-            self._forget(now)
+            self._forget(time_now)
             if root.location in self._answers:
                 return None
             if root.location in self._resting and not patient:
@@ -220,13 +220,13 @@ class IndexRegistry:
                 self._running[root.location] = task
             return task
 
-    def _forget(self, now: float) -> None:
+    def _forget(self, time_now: float) -> None:
         """Drop what is over; the lock is held."""
         if self._changes != changes_made():
             self._changes = changes_made()
             self._answers.clear()
         for known in (self._answers, self._resting):
-            for location in [place for place, entry in known.items() if entry[0] <= now]:
+            for location in [place for place, entry in known.items() if entry[0] <= time_now]:
                 del known[location]
 
     def _open_remote(self, root: Storage) -> _Opened:
@@ -239,13 +239,13 @@ class IndexRegistry:
             raise
         failed = [r for r in opened.reasons if r.code == ReasonCode.INDEX_UNREADABLE]
         with self._lock:
-            now = time.monotonic()
+            time_now = time.monotonic()
             del self._running[root.location]
             self._resting.pop(root.location, None)
             if failed and not opened.indexes:
-                self._resting[root.location] = (now + _REST_SECONDS, failed[0])
+                self._resting[root.location] = (time_now + _REST_SECONDS, failed[0])
             elif changes == changes_made():
-                self._answers[root.location] = (now + _REMOTE_SECONDS, opened)
+                self._answers[root.location] = (time_now + _REMOTE_SECONDS, opened)
         return opened
 
     def _open_all(self, root: Storage) -> _Opened:

@@ -340,7 +340,7 @@ class TradeOffInfo:
         blocks: Blocks of the stretch that was tried.
     """
 
-    way: str
+    strategy: str
     bits_per_row: float
     false_files: float
     blocks: int

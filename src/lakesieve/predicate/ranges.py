@@ -48,11 +48,11 @@ class Ranges:
         """The set of some int64 codes, in any order, with runs of neighbours joined."""
         if len(codes) == 0:
             return cls()
-        some = np.unique(codes)
+        distinct = np.unique(codes)
         # the distance of any two int64 fits into uint64
-        gaps = np.flatnonzero(np.diff(some.view(np.uint64)) != 1)
-        lows = some[np.concatenate([[0], gaps + 1])].tolist()
-        ends = some[np.concatenate([gaps, [len(some) - 1]])].tolist()
+        gaps = np.flatnonzero(np.diff(distinct.view(np.uint64)) != 1)
+        lows = distinct[np.concatenate([[0], gaps + 1])].tolist()
+        ends = distinct[np.concatenate([gaps, [len(distinct) - 1]])].tolist()
         intervals = tuple((low, end + 1) for low, end in zip(lows, ends, strict=True))
         return cls(intervals=intervals)
 

@@ -97,8 +97,9 @@ def _closing(result: DemoResult) -> Group:
     if new:
         files = units.plural(new, "file")
         lines.append(Text(f"  After the append {files} that no index has seen is read as well."))
-    where = result.queries[0].sql.partition(" WHERE ")[2] if result.queries else ""
-    command = f'.venv/bin/lakesieve explain {result.table} "{where}" --warehouse {result.warehouse}'
+    condition = result.queries[0].sql.partition(" WHERE ")[2] if result.queries else ""
+    explain = f'.venv/bin/lakesieve explain {result.table} "{condition}"'
+    command = f"{explain} --warehouse {result.warehouse}"
     lines += [
         Text(""),
         Text(f"The whole demo took {units.duration(result.seconds)}. Ask it something yourself:"),

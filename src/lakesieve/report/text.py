@@ -260,9 +260,9 @@ def _refreshed(results: Iterable[Refreshed]) -> Table:
 
 
 def _trade_offs(points: Iterable[TradeOffInfo]) -> Table:
-    table = plain_table("bits a row>", "files read in vain>", "way")
+    table = plain_table("bits a row>", "files read in vain>", "strategy")
     for point in points:
-        table.add_row(f"{point.bits_per_row:.3f}", f"{point.false_files:.2f}", point.way)
+        table.add_row(f"{point.bits_per_row:.3f}", f"{point.false_files:.2f}", point.strategy)
     return table
 
 

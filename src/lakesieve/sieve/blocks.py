@@ -54,8 +54,8 @@ class Blocks:
     @property
     def nbytes(self) -> int:
         """Bytes that it takes; offsets that are a view are others' too."""
-        own = self.offsets.nbytes if self.offsets.base is None else 0
-        return int(self.keys.nbytes) + own + self.ordinals.nbytes
+        owned = self.offsets.nbytes if self.offsets.base is None else 0
+        return int(self.keys.nbytes) + owned + self.ordinals.nbytes
 
     @cached_property
     def codes(self) -> np.ndarray | None:

@@ -110,17 +110,17 @@ def build_budgeted(
         exact = build_blocks(keys, ordinals, absent_hits=absent_hits)
         if measure(exact) <= size:
             return exact
-    ladder = TradeOffCurve(keys, ordinals, unit_count, measure)
+    curve = TradeOffCurve(keys, ordinals, unit_count, measure)
     if size is not None:
-        if ladder.exact.size <= size:
-            return ladder.exact.blocks
-        found = [ladder.neighbours_within(size)]
-        found += [ladder.way_within(way, size) for way in ladder.ways]
-        mixed = ladder.mixed_within(size)
+        if curve.exact.size <= size:
+            return curve.exact.blocks
+        found = [curve.neighbours_within(size)]
+        found += [curve.coarsest_within(strategy, size) for strategy in curve.strategies]
+        mixed = curve.mixed_within(size)
         found += [] if mixed is None else [mixed]
         return min(found, key=lambda point: (point.size > size, point.false_units)).blocks
     limit = 0.0 if false is None else false
-    found = [ladder.exact, *ladder.with_false(limit)]
+    found = [curve.exact, *curve.with_false(limit)]
     return min(found, key=lambda point: point.size).blocks
 
 
@@ -128,12 +128,12 @@ def trade_offs(
     keys: pa.Array, ordinals: np.ndarray, *, unit_count: int, measure: Callable[[Blocks], int]
 ) -> list[TradeOff]:
     """The curve of bytes against false units: exact blocks, then each way, finest groups first."""
-    ladder = TradeOffCurve(keys, ordinals, unit_count, measure)
-    points = [ladder.exact]
-    points += [ladder.point("neighbours", state) for state in ladder.steps(STEP / 2)]
-    for way in ladder.ways:
-        groups = ladder.keys // 2
+    curve = TradeOffCurve(keys, ordinals, unit_count, measure)
+    points = [curve.exact]
+    points += [curve.point("neighbours", state) for state in curve.steps(STEP / 2)]
+    for strategy in curve.strategies:
+        groups = curve.keys // 2
         while groups >= 1:
-            points.append(ladder.point(way, ladder.divided(way, groups)))
+            points.append(curve.point(strategy, curve.divided(strategy, groups)))
             groups //= 2
     return points

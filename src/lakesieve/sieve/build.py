@@ -125,13 +125,13 @@ def differing_sets(ordinals: np.ndarray, lengths: np.ndarray) -> np.ndarray:
         return np.append(True, ordinals[1:] != ordinals[:-1])
     starts = np.cumsum(lengths) - lengths
     same: np.ndarray = lengths[1:] == lengths[:-1]
-    some = np.flatnonzero(same & (lengths[1:] > 0)) + 1
+    candidates = np.flatnonzero(same & (lengths[1:] > 0)) + 1
     ends = starts + lengths - 1
-    alike = ordinals[starts[some]] == ordinals[starts[some - 1]]
-    alike &= ordinals[ends[some]] == ordinals[ends[some - 1]]
-    same[some - 1] = alike
+    alike = ordinals[starts[candidates]] == ordinals[starts[candidates - 1]]
+    alike &= ordinals[ends[candidates]] == ordinals[ends[candidates - 1]]
+    same[candidates - 1] = alike
     # with first, last and length alike, only sets of three or more can still differ
-    unsure = some[alike & (lengths[some] > 2)]
+    unsure = candidates[alike & (lengths[candidates] > 2)]
     if len(unsure):
         sizes = lengths[unsure]
         offsets, at = slice_indices(starts[unsure], sizes)
@@ -218,8 +218,8 @@ class BlockBuilder:
         # the last key stays, as the next chunk may go on with it
         while len(ordinals) - at > self._max_pairs and at < starts[-1]:
             fitting = np.searchsorted(starts, at + self._max_pairs, side="right") - 1
-            own = np.searchsorted(starts, at)
-            cut = int(starts[max(fitting, own + 1)])
+            block_of = np.searchsorted(starts, at)
+            cut = int(starts[max(fitting, block_of + 1)])
             done.append(self._built(keys.slice(at, cut - at), ordinals[at:cut], keys[cut]))
             at = cut
         self._hold(keys.slice(at), ordinals[at:])

@@ -68,22 +68,22 @@ def bytewise_order(
     skipped = len(shared_prefix(strings))
     differs = np.zeros(count, bool)
     while len(active):
-        own = order[active]
+        active_order = order[active]
         whole = False
         if first is not None:
             codes, skipped = first
             first = None
         else:
             # read in the order of memory, whatever has been sorted by now
-            rows = np.sort(own)
+            rows = np.sort(active_order)
             by_row = np.empty(count, np.int64)
             by_row[rows], alphabets, whole = position_codes(
                 data, starts[rows] + skipped, lengths[rows] - skipped
             )
-            codes = by_row[own]
+            codes = by_row[active_order]
             skipped += len(alphabets)
         within = _sorted_within(groups[active], codes)
-        order[active] = own[within]
+        order[active] = active_order[within]
         codes = codes[within]
         fresh = np.ones(len(active), bool)
         fresh[1:] = (codes[1:] != codes[:-1]) | (groups[active][1:] != groups[active][:-1])
@@ -235,8 +235,8 @@ def _leading_zero_bytes(words: np.ndarray) -> np.ndarray:
 
 def prefixes(strings: pa.Array, lengths: np.ndarray) -> pa.Array:
     """The first so many bytes of each string, all of a shorter one."""
-    data, starts, own = byte_views(strings)
-    return substrings(data, starts, np.minimum(lengths, own)).cast(pa.binary())
+    data, starts, starts_of = byte_views(strings)
+    return substrings(data, starts, np.minimum(lengths, starts_of)).cast(pa.binary())
 
 
 def substrings(data: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> pa.Array:

@@ -49,8 +49,8 @@ def lookup_ranges(blocks: Blocks, ranges: RangeSet) -> np.ndarray:
     if len(ranges.lows) == 1:
         return lookup_range(blocks, ranges.lows[0], ranges.highs[0])
     first, last = _touched(blocks, ranges)
-    some = first < last
-    first, last = first[some], last[some]
+    nonempty = first < last
+    first, last = first[nonempty], last[nonempty]
     # neighbouring ranges may share a block: join them, then read slices of the sets
     ends = np.maximum.accumulate(last)
     first[1:] = np.maximum(first[1:], ends[:-1])

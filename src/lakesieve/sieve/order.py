@@ -50,8 +50,8 @@ def ascending_order(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         tied = np.union1d(alike, alike + 1)
         groups = np.append(0, np.cumsum(np.diff(alike) > 1))
         groups = groups[np.searchsorted(alike, tied, side="right") - 1]
-        settled = tied[np.lexsort((ascending[tied], groups))]
-        order[tied], ascending[tied] = order[settled], ascending[settled]
+        resolved = tied[np.lexsort((ascending[tied], groups))]
+        order[tied], ascending[tied] = order[resolved], ascending[resolved]
     return order, ascending
 
 

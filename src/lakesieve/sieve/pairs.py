@@ -72,10 +72,10 @@ def code_pairs(
     return *_ranked(keys, ordinals, *ordered), None
 
 
-def _are_equal(keys: pa.Array, some: np.ndarray, others: np.ndarray) -> bool:
+def _are_equal(keys: pa.Array, subset: np.ndarray, others: np.ndarray) -> bool:
     """Whether strings equal others, one by one; a few of them tell it first."""
     return all(
-        keys.take(pa.array(some[part])).equals(keys.take(pa.array(others[part])))
+        keys.take(pa.array(subset[part])).equals(keys.take(pa.array(others[part])))
         for part in (slice(_FEW), slice(_FEW, None))
     )
 

@@ -60,11 +60,11 @@ class RangeSet:
             texts: list[tuple[Any, Any]] = [
                 (_as_bytes(low) or b"", _as_bytes(high)) for low, high in intervals
             ]
-            some = [(low, high) for low, high in texts if high is None or low < high]
+            nonempty = [(low, high) for low, high in texts if high is None or low < high]
             if text is None:
-                some.sort(key=itemgetter(0))
-                return cls(lows=[low for low, _ in some], highs=[high for _, high in some])
-            lows, highs = text.intervals(some)
+                nonempty.sort(key=itemgetter(0))
+                return cls(lows=[low for low, _ in nonempty], highs=[high for _, high in nonempty])
+            lows, highs = text.intervals(nonempty)
         else:
             lows, highs = _int_bounds(intervals)
         if (lows[1:] < lows[:-1]).any():

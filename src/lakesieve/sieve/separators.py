@@ -138,9 +138,9 @@ def short_separators(keys: np.ndarray, first: np.ndarray, bits: int) -> np.ndarr
     before = keys[first[1:] - 1]
     close = np.flatnonzero(separators[1:] <= before)
     if len(close):
-        own = keys[first[1:]][close].view(np.uint64)
-        highest = _highest_bit(own ^ before[close].view(np.uint64))
-        separators[close + 1] = (own & ~(highest - np.uint64(1))).view(np.int64)
+        words = keys[first[1:]][close].view(np.uint64)
+        highest = _highest_bit(words ^ before[close].view(np.uint64))
+        separators[close + 1] = (words & ~(highest - np.uint64(1))).view(np.int64)
     return separators
 
 

@@ -1,4 +1,4 @@
-"""Heads of byte strings: few beginnings up to a delimiter that many strings share."""
+"""Shared prefixes of byte strings: few beginnings, up to a delimiter, of many strings."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["MAX_PREFIX_BYTES", "SharedPrefixes"]
 
 MAX_PREFIXES = 1 << 15
 MAX_PREFIX_BYTES = 1 << 20
-# a head must spare the keys more than it costs itself
+# a prefix must spare the keys more than it costs itself
 _KEYS_A_HEAD = 16
 _SAMPLE = 1 << 14
 _TRIED = 8
@@ -39,13 +39,13 @@ _DEPTHS = 4
 class SharedPrefixes:
     """The beginnings of hierarchical strings, such as URLs and paths, as numbers in order.
 
-    A head reaches up to and with the so-many-th delimiter of a string. None is the beginning of
-    another, so strings compare by their heads first, then by what follows.
+    A prefix ends with a given number of delimiters. None is the beginning of another, so strings
+    compare by their prefixes first, then by what follows.
 
     Args:
-        delimiter: The byte that ends a head.
-        count: How many of it a head holds.
-        texts: The heads, ascending.
+        delimiter: The byte that ends a prefix.
+        count: How many of it a prefix holds.
+        texts: The prefixes, ascending.
     """
 
     delimiter: int
@@ -65,12 +65,12 @@ class SharedPrefixes:
 
     @cached_property
     def array(self) -> pa.Array:
-        """The heads as ``binary``."""
+        """The prefixes as ``binary``."""
         return pa.array(self.texts, pa.binary())
 
     @classmethod
     def split(cls, joined: bytes, delimiter: int, count: int) -> SharedPrefixes:
-        """Part heads that were written one after the other.
+        """Split prefixes that were written one after the other.
 
         Raises:
             ValueError: The last one has no end, or they are too many.
@@ -78,20 +78,20 @@ class SharedPrefixes:
         at = np.flatnonzero(np.frombuffer(joined, np.uint8) == delimiter)
         ends = at[count - 1 :: count] + 1
         if len(ends) == 0 or int(ends[-1]) != len(joined) or len(ends) > MAX_PREFIXES:
-            raise ValueError("its heads are none")
+            raise ValueError("its prefixes are none")
         bounds = itertools.pairwise([0, *ends.tolist()])
         return cls(delimiter, count, tuple(joined[start:end] for start, end in bounds))
 
     @classmethod
     def fit(cls, strings: pa.Array) -> tuple[SharedPrefixes, np.ndarray, np.ndarray] | None:
-        """Find heads under which strings have few bytes left.
+        """Find prefixes under which strings have few bytes left.
 
         Args:
             strings: ``binary``, without nulls, at least one.
 
         Returns:
-            The heads, which of them each string begins with, and how long that is; ``None`` where
-            there are too many, or none.
+            The prefixes, which of them each string begins with, and how long that is; ``None``
+            where there are too many, or none.
         """
         for delimiter, count in _promising(strings):
             found = cls._fitted(strings, delimiter, count)
@@ -116,17 +116,17 @@ class SharedPrefixes:
         order = pc.sort_indices(texts).to_numpy()
         places = np.empty(len(order), np.int64)
         places[order] = np.arange(len(order))
-        heads = cls(delimiter, count, tuple(texts.take(pa.array(order)).to_pylist()))
-        return heads, places[coded.indices.to_numpy()], ends
+        fitted = cls(delimiter, count, tuple(texts.take(pa.array(order)).to_pylist()))
+        return fitted, places[coded.indices.to_numpy()], ends
 
     def place(self, strings: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Find the heads of any strings.
+        """Find the prefixes of any strings.
 
         Args:
             strings: ``binary``, without nulls.
 
         Returns:
-            The last head not above each string, -1 where there is none; whether the string begins
+            The last prefix not above each string, -1 where there is none; whether the string begins
             with it; and how long it is then.
         """
         data, starts, lengths = byte_views(strings)
@@ -136,18 +136,18 @@ class SharedPrefixes:
         found = pc.index_in(texts, value_set=self.array).fill_null(-1)
         places = found.to_numpy().astype(np.int64)
         known = places >= 0
-        strange = np.flatnonzero(~known)
-        if len(strange):
-            others = texts.take(pa.array(strange))
+        unknown = np.flatnonzero(~known)
+        if len(unknown):
+            others = texts.take(pa.array(unknown))
             order, _ = bytewise_order(pa.concat_arrays([self.array, others]))
             below = np.empty(len(order), np.int64)
             below[order] = np.cumsum(order < len(self.texts)) - 1
-            places[strange] = below[len(self.texts) :]
+            places[unknown] = below[len(self.texts) :]
         which = coded.indices.to_numpy()
         return places[which], known[which], ends
 
     def find(self, text: bytes) -> tuple[int, int]:
-        """:meth:`place` for one string: the head, and its length, 0 where it is not its own."""
+        """:meth:`place` for one string: the prefix, and its length, 0 where it is not its own."""
         at = bisect.bisect_right(self.texts, text) - 1
         if at >= 0 and text.startswith(self.texts[at]):
             return at, len(self.texts[at])
@@ -155,9 +155,9 @@ class SharedPrefixes:
 
     @classmethod
     def union(cls, several: Sequence[SharedPrefixes]) -> SharedPrefixes | None:
-        """All heads of several; ``None`` where they end at another delimiter or are too many."""
-        kinds = {(heads.delimiter, heads.count) for heads in several}
-        texts = sorted(set(itertools.chain.from_iterable(heads.texts for heads in several)))
+        """All prefixes of several; ``None`` where they end at another delimiter or are too many."""
+        kinds = {(prefixes.delimiter, prefixes.count) for prefixes in several}
+        texts = sorted(set(itertools.chain.from_iterable(prefixes.texts for prefixes in several)))
         if len(kinds) > 1 or len(texts) > MAX_PREFIXES or sum(map(len, texts)) > MAX_PREFIX_BYTES:
             return None
         return cls(*kinds.pop(), tuple(texts))
@@ -180,8 +180,8 @@ def _firsts(places: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.n
     each = len(places) // max(1, len(starts))
     if each and each * len(starts) == len(places):
         # as many in every string, which is usual: nothing need be searched for
-        own = places.reshape(-1, each)
-        if (own[:, 0] >= starts).all() and (own[:, -1] < starts + lengths).all():
+        by_string = places.reshape(-1, each)
+        if (by_string[:, 0] >= starts).all() and (by_string[:, -1] < starts + lengths).all():
             return np.arange(0, len(places), each)
     return np.searchsorted(places, starts)
 
@@ -193,17 +193,17 @@ def _promising(strings: pa.Array) -> Iterator[tuple[int, int]]:
     data, starts, lengths = byte_views(sample)
     if len(data) == 0:
         return
-    # as many heads as may be show up so often more than once
+    # as many prefixes as may be show up so often more than once
     most = len(sample) - min(len(sample) ** 2 / (2 * MAX_PREFIXES), len(sample) / 2)
     sized = []
     for delimiter, depth in _delimiters(data, starts, lengths):
         for count in range(depth, max(0, depth - _DEPTHS), -1):
             ends, _ = _ends(data, starts, lengths, delimiter, count)
-            heads = len(substrings(data, starts, ends).unique())
-            if heads > most:
+            found = len(substrings(data, starts, ends).unique())
+            if found > most:
                 continue
             _, alphabets, whole = position_codes(data, starts + ends, lengths - ends)
-            size = heads
+            size = found
             for alphabet in alphabets:
                 size *= len(alphabet)
             if whole and size < CODE_LIMIT:
@@ -217,8 +217,8 @@ def _delimiters(data: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> li
     few = slice(0, len(starts), max(1, len(starts) // _TRIED))
     shared: Counter[int] | None = None
     for start, length in zip(starts[few].tolist(), lengths[few].tolist(), strict=True):
-        own = Counter(data[start : start + length].tolist())
-        shared = own if shared is None else shared & own
+        counts = Counter(data[start : start + length].tolist())
+        shared = counts if shared is None else shared & counts
     found = []
     for byte in sorted(shared or ()):
         if byte < 128 and not chr(byte).isalnum():

@@ -46,18 +46,18 @@ class TextCode:
     string) become the digits of a mixed-radix number: hex text costs 4 bits a character, decimal
     digits 3.3. A string that does not fit is rounded down to the code below it. The number ends
     where 63 bits end, so strings that differ only behind that share a code. Strings of a hierarchy
-    begin with one of a list of heads instead, whose number is the first digit.
+    begin with one of a list of shared prefixes instead, whose number is the first digit.
 
     Args:
-        prefix: What all keys begin with; empty where there are heads.
-        alphabets: For each position after it, or after the head, the symbols, ascending: 0 for the
-            end, a byte + 1.
-        heads: What keys begin with.
+        prefix: What all keys begin with; empty where there are shared prefixes.
+        alphabets: For each position after it, or after the shared one, the symbols, ascending:
+            0 for the end, a byte + 1.
+        shared_prefixes: What keys begin with.
     """
 
     prefix: bytes
     alphabets: tuple[tuple[int, ...], ...]
-    heads: SharedPrefixes | None = None
+    shared_prefixes: SharedPrefixes | None = None
 
     @cached_property
     def weights(self) -> tuple[int, ...]:
@@ -72,19 +72,21 @@ class TextCode:
     @property
     def size(self) -> int:
         """How many codes there are."""
-        return self._tails * (1 if self.heads is None else len(self.heads.texts))
+        return self._tails * (
+            1 if self.shared_prefixes is None else len(self.shared_prefixes.texts)
+        )
 
     @cached_property
     def _tails(self) -> int:
-        """How many codes there are behind one head."""
+        """How many codes there are behind one prefix."""
         return math.prod(map(len, self.alphabets))
 
     @property
     def is_valid(self) -> bool:
         """Whether codes fit into 63 bits and every alphabet ascends; stored ones are checked."""
-        if self.heads is not None and (self.prefix or not self.heads.is_valid):
+        if self.shared_prefixes is not None and (self.prefix or not self.shared_prefixes.is_valid):
             return False
-        size = 1 if self.heads is None else len(self.heads.texts)
+        size = 1 if self.shared_prefixes is None else len(self.shared_prefixes.texts)
         for alphabet in self.alphabets:
             ascending = all(a < b for a, b in itertools.pairwise(alphabet))
             if not alphabet or not ascending or not 0 <= alphabet[0] <= alphabet[-1] < SYMBOLS:
@@ -107,14 +109,14 @@ class TextCode:
         Returns:
             The code and the codes of the strings; ``None`` where 63 bits do not tell them apart.
         """
-        # a few, some of them neighbours, tell cheaply that it cannot be without heads
+        # a few, some of them neighbours, tell cheaply that it cannot be without prefixes
         count = len(strings)
         if count > 8 * _SAMPLE:
             few = np.arange(0, count, count // _SAMPLE)
             few = np.union1d(few, np.arange(_SAMPLE) + count // 2)
             _, codes, _ = cls._plain(strings.take(pa.array(few)))
             if not (codes[1:] > codes[:-1]).all():
-                return cls._headed(strings)
+                return cls._with_shared_prefixes(strings)
         text, codes, _ = cls.of(strings)
         return (text, codes) if (codes[1:] > codes[:-1]).all() else None
 
@@ -130,29 +132,29 @@ class TextCode:
         """
         few = strings.take(pa.array(np.arange(0, len(strings), max(1, len(strings) // _SAMPLE))))
         if not cls._plain(few)[2]:
-            headed = cls._headed(strings)
+            headed = cls._with_shared_prefixes(strings)
             if headed is not None:
                 return *headed, True
         return cls._plain(strings)
 
     @classmethod
     def _plain(cls, strings: pa.Array) -> tuple[TextCode, np.ndarray, bool]:
-        """:meth:`of` without heads."""
+        """:meth:`of` without shared prefixes."""
         prefix = shared_prefix(strings)
         data, starts, lengths = byte_views(strings)
         codes, alphabets, whole = position_codes(data, starts + len(prefix), lengths - len(prefix))
         return cls(prefix, alphabets), codes, whole
 
     @classmethod
-    def _headed(cls, strings: pa.Array) -> tuple[TextCode, np.ndarray] | None:
-        """A code with heads under which equal codes mean equal strings, if there is one."""
+    def _with_shared_prefixes(cls, strings: pa.Array) -> tuple[TextCode, np.ndarray] | None:
+        """A code with shared prefixes whose equal codes mean equal strings, if there is one."""
         fitted = SharedPrefixes.fit(strings)
         if fitted is None:
             return None
-        heads, places, skipped = fitted
+        shared_prefixes, places, skipped = fitted
         data, starts, lengths = byte_views(strings)
         codes, alphabets, whole = position_codes(data, starts + skipped, lengths - skipped)
-        text = cls(b"", alphabets, heads)
+        text = cls(b"", alphabets, shared_prefixes)
         if not whole or text.size >= CODE_LIMIT:
             return None
         codes += places * text._tails
@@ -170,7 +172,7 @@ class TextCode:
             its own alone, so that no greater string shares it.
         """
         data, starts, lengths = byte_views(strings)
-        codes, active, skipped = self._behind_head(strings)
+        codes, active, skipped = self._behind_prefix(strings)
         starts, lengths = starts + skipped, lengths - skipped
         known = active.copy()
         whole = np.zeros(len(strings), bool)
@@ -192,24 +194,24 @@ class TextCode:
         """For each position what a symbol adds, if it is strange, and if nothing follows it."""
         symbols = []
         for alphabet, weight in zip(self.alphabets, self.weights, strict=True):
-            strange = np.ones(SYMBOLS, bool)
-            strange[list(alphabet)] = False
+            unknown = np.ones(SYMBOLS, bool)
+            unknown[list(alphabet)] = False
             # all codes counted so far lie below a strange string
-            steps = np.searchsorted(alphabet, np.arange(SYMBOLS)) * weight - strange
-            stops = strange.copy()
+            steps = np.searchsorted(alphabet, np.arange(SYMBOLS)) * weight - unknown
+            stops = unknown.copy()
             stops[END] = True
-            symbols.append((steps, strange, stops))
+            symbols.append((steps, unknown, stops))
         return tuple(symbols)
 
     def reach(self, strings: pa.Array) -> np.ndarray:
         """How many bytes of each string its code looks at."""
-        reach: np.ndarray = self._behind_head(strings)[2] + len(self.alphabets)
+        reach: np.ndarray = self._behind_prefix(strings)[2] + len(self.alphabets)
         return reach
 
-    def _behind_head(self, strings: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """First codes; which strings go on behind the prefix or a head; and how long that is."""
-        if self.heads is not None:
-            places, active, skipped = self.heads.place(strings)
+    def _behind_prefix(self, strings: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """First codes; which strings go on behind the prefix; and how long that is."""
+        if self.shared_prefixes is not None:
+            places, active, skipped = self.shared_prefixes.place(strings)
             return np.where(active, places, places + 1) * self._tails - ~active, active, skipped
         data, starts, lengths = byte_views(strings)
         codes = np.zeros(len(starts), np.int64)
@@ -265,8 +267,8 @@ class TextCode:
     def _placed(self, text: bytes) -> tuple[int, bool, bool]:
         """:meth:`encode` for one string."""
         end = len(text)
-        if self.heads is not None:
-            place, at = self.heads.find(text)
+        if self.shared_prefixes is not None:
+            place, at = self.shared_prefixes.find(text)
             if not at:
                 return (place + 1) * self._tails - 1, False, False
             code = place * self._tails
@@ -326,11 +328,11 @@ class TextCode:
             columns[:, at] = symbols - 1
             lengths[going] = at + 1
         bodies = binary_array(np.arange(len(codes) + 1) * len(self.alphabets), columns.ravel())
-        heads = pa.scalar(self.prefix, pa.binary())
-        if self.heads is not None:
-            heads = self.heads.array.take(pa.array(places))
+        shared_prefixes = pa.scalar(self.prefix, pa.binary())
+        if self.shared_prefixes is not None:
+            shared_prefixes = self.shared_prefixes.array.take(pa.array(places))
         joined: pa.Array = pc.binary_join_element_wise(
-            heads, prefixes(bodies, lengths), pa.scalar(b"", pa.binary())
+            shared_prefixes, prefixes(bodies, lengths), pa.scalar(b"", pa.binary())
         )
         return joined
 
@@ -347,9 +349,9 @@ class TextCode:
         known = [code for code in codes if code is not None]
         if len(known) < len(codes) or not known:
             return None
-        several = [code.heads for code in known if code.heads is not None]
-        heads = SharedPrefixes.union(several) if several else None
-        if len(several) not in (0, len(known)) or (several and heads is None):
+        several = [code.shared_prefixes for code in known if code.shared_prefixes is not None]
+        shared_prefixes = SharedPrefixes.union(several) if several else None
+        if len(several) not in (0, len(known)) or (several and shared_prefixes is None):
             return None
         prefix = shared_prefix(pa.array([code.prefix for code in known], pa.binary()))
         paths = [
@@ -357,7 +359,7 @@ class TextCode:
             for code in known
         ]
         alphabets: list[tuple[int, ...]] = []
-        size = 1 if heads is None else len(heads.texts)
+        size = 1 if shared_prefixes is None else len(shared_prefixes.texts)
         for at in range(max(map(len, paths))):
             here: set[int] = set()
             for path in paths:
@@ -367,9 +369,9 @@ class TextCode:
                     here.add(END)
                 else:
                     # what stands here in its strings was never looked at
-                    return cls(prefix, tuple(alphabets), heads)
+                    return cls(prefix, tuple(alphabets), shared_prefixes)
             if size * len(here) >= CODE_LIMIT or len(alphabets) == POSITIONS:
                 break
             size *= len(here)
             alphabets.append(tuple(sorted(here)))
-        return cls(prefix, tuple(alphabets), heads)
+        return cls(prefix, tuple(alphabets), shared_prefixes)

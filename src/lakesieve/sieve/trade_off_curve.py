@@ -43,7 +43,7 @@ class TradeOff(NamedTuple):
         false_units: Units that a look-up of a present key finds in vain, on average.
     """
 
-    way: str
+    strategy: str
     blocks: Blocks
     size: int
     false_units: float
@@ -111,11 +111,11 @@ class TradeOffCurve:
         # bits of a set by its size: of all sets of that size any may be it
         sizes = np.arange(unit_count, dtype=np.float64)
         self._set_bits = np.append(0, np.cumsum(np.log2((unit_count - sizes) / (sizes + 1))))
-        self.ways = ("even",) if self._codes.type == pa.binary() else ("even", "grid")
+        self.strategies = ("even",) if self._codes.type == pa.binary() else ("even", "grid")
         self._tried: list[_Tried] = []
         self.exact = self.point("exact", self._finest)
 
-    def point(self, way: str, state: _Coarse) -> TradeOff:
+    def point(self, strategy: str, state: _Coarse) -> TradeOff:
         """Measure one form."""
         sizes = np.bincount(state.pairs // self._units, minlength=len(state.first))
         blocks = replace(
@@ -124,7 +124,8 @@ class TradeOffCurve:
             offsets=np.append(0, np.cumsum(sizes)),
             ordinals=(state.pairs % self._units).astype(np.int32),
         )
-        trade_off = TradeOff(way, blocks, self._measure(blocks), false_units(blocks, state.weights))
+        false = false_units(blocks, state.weights)
+        trade_off = TradeOff(strategy, blocks, self._measure(blocks), false)
         self._tried.append(_Tried(trade_off.size, trade_off.false_units, state.first, state.cells))
         return trade_off
 
@@ -140,9 +141,9 @@ class TradeOffCurve:
         fits = np.append(True, codes[first[1:] - 1] < state.cells[1:])
         return pa.array(np.where(fits, state.cells, short))
 
-    def divided(self, way: str, groups: float) -> _Coarse:
+    def divided(self, strategy: str, groups: float) -> _Coarse:
         """At most about so many groups, of equal numbers of keys or of equal width."""
-        if way == "even":
+        if strategy == "even":
             before = np.cumsum(self._finest.weights) - self._finest.weights
             group = (before * (groups / self.keys)).astype(np.int64)
             return self._grouped(self._finest, np.append(True, group[1:] != group[:-1]))
@@ -155,15 +156,15 @@ class TradeOffCurve:
         begins = cell[starts] * np.uint64(width) + np.uint64(low % 2**64)
         return replace(self._grouped(self._finest, starts), cells=begins.view(np.int64))
 
-    def way_within(self, way: str, size: float) -> TradeOff:
+    def coarsest_within(self, strategy: str, size: float) -> TradeOff:
         """The most groups that take at most so many bytes."""
         low, high = 1.0, float(self.keys)
-        best = self.point(way, self.divided(way, low))
+        best = self.point(strategy, self.divided(strategy, low))
         for _ in range(_TRIES):
             if best.size >= _FULL * size:
                 break
             groups = (low * high) ** 0.5
-            point = self.point(way, self.divided(way, groups))
+            point = self.point(strategy, self.divided(strategy, groups))
             if point.size <= size:
                 low, best = groups, point
             else:
@@ -241,17 +242,17 @@ class TradeOffCurve:
                 break
             last = state
         points = [self.point("neighbours", last)]
-        for way in self.ways:
+        for strategy in self.strategies:
             low, high = 1.0, float(self.keys)
             for _ in range(_TRIES):
                 groups = (low * high) ** 0.5
-                if self._false(self.divided(way, groups)) <= limit:
+                if self._false(self.divided(strategy, groups)) <= limit:
                     high = groups
                 else:
                     low = groups
-            state = self.divided(way, high)
+            state = self.divided(strategy, high)
             if self._false(state) <= limit:
-                points.append(self.point(way, state))
+                points.append(self.point(strategy, state))
         return points
 
     def steps(self, step: float) -> Iterator[_Coarse]:

@@ -47,11 +47,11 @@ _MACHINE = ("http://169.254.", "http://[fd00:ec2::254]", "http://metadata.google
 
 
 @contextlib.contextmanager
-def typed_errors(where: str, *, root: str) -> Iterator[None]:
+def typed_errors(place: str, *, root: str) -> Iterator[None]:
     """Turn errors of the store into errors of this package.
 
     Args:
-        where: What is accessed, for the message.
+        place: What is accessed, for the message.
         root: Normalized location of the storage's root.
 
     Raises:
@@ -63,31 +63,31 @@ def typed_errors(where: str, *, root: str) -> Iterator[None]:
     except LakesieveError:
         raise
     except FileNotFoundError as error:
-        raise _refused(where, str(error)) or missing(where) from error
+        raise _refused(place, str(error)) or missing(place) from error
     except AlreadyExistsError as error:
-        raise StorageError(f"{where} exists.", kind=ErrorKind.ALREADY_EXISTS) from error
+        raise StorageError(f"{place} exists.", kind=ErrorKind.ALREADY_EXISTS) from error
     except (PermissionError, PermissionDeniedError, UnauthenticatedError) as error:
-        raise _refused(where, str(error)) or read_only(where) from error
+        raise _refused(place, str(error)) or read_only(place) from error
     except (obstore.exceptions.BaseError, OSError, ValueError) as error:
         if root.startswith("/") and not Path(root).is_dir():
-            raise missing(where) from error
+            raise missing(place) from error
         text = str(error)
-        refused = _refused(where, text)
+        refused = _refused(place, text)
         if refused is not None:
             raise refused from error
         first = text.split("\n", 1)[0]
         if any(sign in first for sign in ("os error 13", "os error 30", "Permission denied")):
-            raise read_only(where) from error
+            raise read_only(place) from error
         code = _CODE.search(text)
         message = f"{first} ({code.group(1)})" if code else first
         raise StorageError(
-            f"{where}: {message}",
+            f"{place}: {message}",
             kind=ErrorKind.STORAGE_FAILED,
             hint="Check that the storage is reachable, and try again.",
         ) from error
 
 
-def _refused(where: str, text: str) -> StorageError | None:
+def _refused(place: str, text: str) -> StorageError | None:
     """The error where the store does not know the caller, or its bucket; else none."""
     found = _CODE.search(text)
     code = found.group(1) if found else ""
@@ -95,27 +95,27 @@ def _refused(where: str, text: str) -> StorageError | None:
     number = status.group(1) if status else ""
     if any(address in text for address in _MACHINE):
         return StorageError(
-            f"{where}: no credentials are set, and this machine has none.",
+            f"{place}: no credentials are set, and this machine has none.",
             kind=ErrorKind.CREDENTIALS,
             hint="Set those of the table's catalog (s3.access-key-id), of Hadoop "
             "(fs.s3a.access.key) or of the environment.",
         )
     if code in _CREDENTIAL_CODES or (number == "401" and not code):
         return StorageError(
-            f"{where}: the store refuses the credentials ({code or 'status 401'}).",
+            f"{place}: the store refuses the credentials ({code or 'status 401'}).",
             kind=ErrorKind.CREDENTIALS,
             hint="Check the access key, the secret key, the session token and its expiry, and the "
             "region.",
         )
     if code == _NO_BUCKET:
         return StorageError(
-            f"{where}: there is no such bucket ({code}).",
+            f"{place}: there is no such bucket ({code}).",
             kind=ErrorKind.STORAGE_FAILED,
             hint="Check the bucket's name and the endpoint.",
         )
     if number == "403":
         return StorageError(
-            f"{where} cannot be written or read: permission denied ({code or 'status 403'}).",
+            f"{place} cannot be written or read: permission denied ({code or 'status 403'}).",
             kind=ErrorKind.READ_ONLY,
             hint="Check the credentials; give the index another place (location=, --location), "
             "or grant the right.",
@@ -123,27 +123,27 @@ def _refused(where: str, text: str) -> StorageError | None:
     return None
 
 
-def missing(where: str) -> NotFoundError:
+def missing(place: str) -> NotFoundError:
     """The error for an object that does not exist.
 
     Args:
-        where: The object.
+        place: The object.
     """
     return NotFoundError(
-        f"{where} does not exist.",
+        f"{place} does not exist.",
         kind=ErrorKind.OBJECT_NOT_FOUND,
         hint="If it was part of an index, rebuild the index.",
     )
 
 
-def read_only(where: str) -> StorageError:
+def read_only(place: str) -> StorageError:
     """The error for a place that this process may not write to or read.
 
     Args:
-        where: The place.
+        place: Its location.
     """
     return StorageError(
-        f"{where} cannot be written or read: permission denied.",
+        f"{place} cannot be written or read: permission denied.",
         kind=ErrorKind.READ_ONLY,
         hint="Give the index another place (location=, --location), or grant the right.",
     )

@@ -312,9 +312,9 @@ class Storage:
 
     def _attempt(self, path: str, act: Callable[[Any], _Out]) -> _Out:
         """Ask the store; once more, with what is known now, where it refuses the credentials."""
-        where = f"{self.location}/{path}"
+        location = f"{self.location}/{path}"
         try:
-            with typed_errors(where, root=self.location):
+            with typed_errors(location, root=self.location):
                 return act(client(self.location, self._options()))
         except StorageError as error:
             if error.kind is not ErrorKind.CREDENTIALS:
@@ -323,7 +323,7 @@ class Storage:
         client.cache_clear()
         if self.renew is not None:
             _renewed[self._known_as()] = tuple(sorted(self.renew(self.location).items()))
-        with typed_errors(where, root=self.location):
+        with typed_errors(location, root=self.location):
             return act(client(self.location, self._options()))
 
     def _options(self) -> Options:

@@ -61,7 +61,7 @@ def clone(
         table_uuid=table_uuid or own.table_uuid,
         table_location=table_location or own.table_location,
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        # what the origin borrows is borrowed from where it lies: no clone depends on another
+        # what the origin refers to is referred to where it lies: no clone depends on another
         borrowed_roots=(target.at(origin.storage.location).location, *own.borrowed_roots),
     )
     add_references(target, definition, {(root + 1, path) for root, path in state.objects()})
@@ -76,7 +76,7 @@ def clone(
 
 
 def _first_changes(state: Snapshot) -> Changes:
-    """All that a state has, as borrowed from it."""
+    """All that a state has, as references to it."""
     return Changes(
         operation="clone",
         table_version=state.table_version,
@@ -87,9 +87,9 @@ def _first_changes(state: Snapshot) -> Changes:
 
 def _check_kept(origin: IndexStore, state: Snapshot) -> None:
     """A vacuum that did not see the notes has announced itself before: then its commit is there."""
-    now = origin.snapshot()
-    same = now.definition.index_uuid == state.definition.index_uuid
-    if not same or now.retained_from > state.number:
+    current = origin.snapshot()
+    same = current.definition.index_uuid == state.definition.index_uuid
+    if not same or current.retained_from > state.number:
         raise CommitConflictError(
             f"The state of commit {state.number} of {origin.storage.location} was given up "
             "while it was cloned.",

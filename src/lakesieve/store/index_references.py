@@ -1,8 +1,8 @@
-"""Objects shared between indexes: who borrows from whom.
+"""Objects shared between indexes: which index uses which.
 
-An index that lends keeps a note for each borrower, ``borrowers/<uuid>.json``, with the objects that
-the borrower needs. The note is there before the borrower's first commit; while it is, the lender's
-vacuum leaves those objects alone.
+A clone uses objects of the index that it was made of. Below the root of that index it keeps a
+reference, ``borrowers/<uuid>.json``, with the objects that it needs. The reference is there before
+the clone's first commit; while it is, vacuum leaves those objects alone.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class IndexReference:
     Args:
         index_uuid: Its identity.
         location: Its root.
-        objects: Paths, below the lender's root, of what it may still need.
+        objects: Paths, below the root of the index that is used, of what it may still need.
     """
 
     index_uuid: str
@@ -59,7 +59,7 @@ class IndexReference:
         texts = isinstance(objects, list) and all(isinstance(item, str) for item in objects)
         names = all(isinstance(document.get(name), str) for name in ("index_uuid", "location"))
         if set(document) != {field.name for field in fields(cls)} or not texts or not names:
-            raise corrupt(path, "it is no note of a borrower")
+            raise corrupt(path, "it is not a reference of an index")
         return cls(**{**document, "objects": tuple(document["objects"])})
 
     def pack(self) -> bytes:
@@ -73,16 +73,16 @@ def root_storage(storage: Storage, definition: IndexDefinition, root: int) -> St
     Args:
         storage: The index's own root.
         definition: The index.
-        root: 0 for its own, ``n`` for the ``n``-th borrowed one.
+        root: 0 for its own, ``n`` for the ``n``-th of those that it refers to.
 
     Raises:
-        UnsupportedError: The borrowed root is in another kind of store, or not trusted.
+        UnsupportedError: The root is in another kind of store, or not trusted.
     """
     return storage.at(definition.borrowed_roots[root - 1]) if root else storage
 
 
 def referenced_roots(storage: Storage, definition: IndexDefinition) -> list[Storage]:
-    """All roots that an index borrows from.
+    """All roots that an index refers to.
 
     Raises:
         UnsupportedError: One is in another kind of store, or not trusted.
@@ -92,12 +92,12 @@ def referenced_roots(storage: Storage, definition: IndexDefinition) -> list[Stor
 
 
 def reference_path(index_uuid: str) -> str:
-    """Where a borrower's note lies."""
+    """Where the reference of an index lies."""
     return f"borrowers/{index_uuid}.json"
 
 
 def references_to(storage: Storage) -> list[IndexReference]:
-    """Who borrows from an index.
+    """The references that other indexes keep below the root of one.
 
     Raises:
         CorruptIndexError: A note is damaged, so that nobody knows what may be deleted.
@@ -111,65 +111,65 @@ def references_to(storage: Storage) -> list[IndexReference]:
 def add_references(
     storage: Storage, definition: IndexDefinition, needed: Iterable[tuple[int, str]]
 ) -> None:
-    """Leave notes with all lenders, before the first commit of the borrower.
+    """Write references below all roots that an index uses, before its first commit.
 
     Args:
-        storage: The borrower's root.
-        definition: The borrower.
+        storage: The root of the index.
+        definition: The index.
         needed: Root and path of what it needs.
 
     Raises:
-        StorageError: A lender's place cannot be written to.
+        StorageError: A root cannot be written to.
         UnsupportedError: One is not trusted; then no note is left anywhere.
     """
-    lenders = referenced_roots(storage, definition)
+    targets = referenced_roots(storage, definition)
     for root, objects in _by_root(needed).items():
-        lender = lenders[root - 1]
+        target = targets[root - 1]
         note = IndexReference(
             index_uuid=definition.index_uuid, location=storage.location, objects=objects
         )
-        lender.create(reference_path(definition.index_uuid), note.pack())
+        target.create(reference_path(definition.index_uuid), note.pack())
 
 
 def remove_unused_references(
     storage: Storage, snapshot: Snapshot, needed: Iterable[tuple[int, str]]
 ) -> None:
-    """Shrink the notes left with lenders to what is still needed.
+    """Shrink the references of an index to what it still needs.
 
     Args:
-        storage: The borrower's root.
-        snapshot: A state of the borrower.
+        storage: The root of the index.
+        snapshot: A state of it.
         needed: Root and path of all that its kept states need.
 
     Raises:
-        StorageError: A lender's place cannot be written to.
+        StorageError: A root cannot be written to.
         UnsupportedError: One is not trusted; then no note is changed.
     """
     definition = snapshot.definition
     still = _by_root(needed)
-    for root, lender in enumerate(referenced_roots(storage, definition), 1):
+    for root, target in enumerate(referenced_roots(storage, definition), 1):
         path = reference_path(definition.index_uuid)
         if root not in still:
-            lender.delete(path)
+            target.delete(path)
             continue
         note = IndexReference(
             index_uuid=definition.index_uuid, location=storage.location, objects=still[root]
         )
-        lender.replace(path, note.pack())
+        target.replace(path, note.pack())
 
 
 def remove_references(storage: Storage, definition: IndexDefinition) -> None:
-    """Take back all notes left with lenders, but for places that are not trusted."""
+    """Remove all references of an index, but for roots that are not trusted."""
     for root in range(1, len(definition.borrowed_roots) + 1):
         try:
-            lender = root_storage(storage, definition, root)
+            target = root_storage(storage, definition, root)
         except UnsupportedError:
             continue
-        lender.delete(reference_path(definition.index_uuid))
+        target.delete(reference_path(definition.index_uuid))
 
 
 def _by_root(objects: Iterable[tuple[int, str]]) -> dict[int, tuple[str, ...]]:
-    """Paths by borrowed root."""
+    """Paths by the root that they are below."""
     found: dict[int, list[str]] = {}
     for root, path in sorted(objects):
         if root:

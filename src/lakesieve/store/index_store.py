@@ -211,7 +211,7 @@ class IndexStore:
         using = [] if force else references_to(self.storage)
         if using:
             raise InvalidInputError(
-                f"{self.storage.location} lends objects to {using[0].location}"
+                f"{self.storage.location} has objects that are used by {using[0].location}"
                 f"{f' and {len(using) - 1} more' if len(using) > 1 else ''}.",
                 kind=ErrorKind.INDEX_BORROWED,
                 hint="Drop those clones first, or compact and vacuum them until they need none.",

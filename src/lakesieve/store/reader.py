@@ -235,12 +235,12 @@ class IndexReader:
         found: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
         for row in self._rows:
             kept = None
-            own = in_bytes(keys) if row.is_bytewise else keys
-            if own.type == pa.binary() and not row.is_bytewise:
-                own, kept = in_words(keys)
+            row_keys = in_bytes(keys) if row.is_bytewise else keys
+            if row_keys.type == pa.binary() and not row.is_bytewise:
+                row_keys, kept = in_words(keys)
             for entry in row.entries:
-                start, end = between(own, entry.key_min, entry.key_max)
-                for at, offsets, ordinals in self._segment_points(entry, own, start, end):
+                start, end = between(row_keys, entry.key_min, entry.key_max)
+                for at, offsets, ordinals in self._segment_points(entry, row_keys, start, end):
                     which = np.repeat(at if kept is None else kept[at], np.diff(offsets))
                     found.setdefault(entry.catalogue, []).append((which, ordinals))
         return _merged(found)
@@ -266,8 +266,8 @@ class IndexReader:
             end = between(lows, entry.key_min, entry.key_max)[1]
             if start >= end:
                 continue
-            opened, own = self._parts.segment(entry), slice(start, end)
-            firsts, ends = _groups_of(opened, lows[own], highs[own])
+            opened, in_segment = self._parts.segment(entry), slice(start, end)
+            firsts, ends = _groups_of(opened, lows[in_segment], highs[in_segment])
             numbers = np.arange(int(firsts[0]), int(ends[-1]))
             # both ascend, so the ranges that reach into a row group are neighbours
             first = np.searchsorted(ends, numbers, side="right")
@@ -275,9 +275,9 @@ class IndexReader:
             reached = numbers[first < last].tolist()
             for number, blocks in self._parts.row_groups(opened, reached):
                 at = number - int(numbers[0])
-                some = slice(start + int(first[at]), start + int(last[at]))
-                offsets, ordinals = lookup_spans(blocks, lows[some], highs[some])
-                which = np.repeat(np.arange(some.start, some.stop), np.diff(offsets))
+                chunk = slice(start + int(first[at]), start + int(last[at]))
+                offsets, ordinals = lookup_spans(blocks, lows[chunk], highs[chunk])
+                which = np.repeat(np.arange(chunk.start, chunk.stop), np.diff(offsets))
                 found.setdefault(entry.catalogue, []).append((which, ordinals))
         return _merged(found)
 

@@ -102,7 +102,7 @@ def _root(number: int, state: Snapshot) -> Commit:
 
 
 def _known(store: IndexStore) -> tuple[Snapshot, list[Damage]]:
-    """The best state that the log tells of, or the files' definition; and what is wrong."""
+    """The best state that the log holds, or the files' definition; and what is wrong."""
     try:
         head = store.snapshot()
         return head, log_damages(store, head)
@@ -188,7 +188,7 @@ def _whole(store: IndexStore, known: Snapshot) -> tuple[Snapshot, list[Damage]]:
 
 
 def _with_files(store: IndexStore, state: Snapshot) -> Snapshot:
-    """A state with those catalogues that only their files tell of, where they cover more."""
+    """A state with those catalogues that only their files describe, where they cover more."""
     read = store.covered_by(state)
     covered = {path for entry in state.catalogues for path in read(entry).to_pylist()}
     for entry, origin in _origins(store):
@@ -210,7 +210,7 @@ def _with_files(store: IndexStore, state: Snapshot) -> Snapshot:
 
 
 def _origins(store: IndexStore) -> Iterator[tuple[CatalogueEntry, Origin]]:
-    """What catalogue files tell of themselves, the last written first."""
+    """What catalogue files say of themselves, the last written first."""
     files = sorted(store.storage.objects("files/"), key=lambda info: info.modified, reverse=True)
     for info in files:
         try:

@@ -183,9 +183,9 @@ class SegmentLoader:
     ) -> Iterator[tuple[int, Blocks]]:
         """Some row groups of a segment, those that are not held fetched many at once."""
         for start in range(0, len(numbers), _AHEAD):
-            some = numbers[start : start + _AHEAD]
-            fetched = self._fetched(opened, some) if len(some) > 1 else {}
-            for number in some:
+            chunk = numbers[start : start + _AHEAD]
+            fetched = self._fetched(opened, chunk) if len(chunk) > 1 else {}
+            for number in chunk:
                 yield number, self.row_group(opened, number, fetched.get(number))
 
     def row_group(self, opened: OpenedSegment, number: int, data: bytes | None = None) -> Blocks:

@@ -91,7 +91,7 @@ def vacuum(
         CorruptIndexError: The index is damaged, so that nobody knows what it needs.
         CommitConflictError: Others commit all the time.
         StorageError: The storage failed.
-        UnsupportedError: It borrows from a root that is not trusted.
+        UnsupportedError: It refers to a root that is not trusted.
     """
     if retain_commits < 1 or older_than < timedelta(0):
         raise InvalidInputError(
@@ -105,9 +105,9 @@ def vacuum(
     referenced_roots(store.storage, plan.head.definition)
     if not dry_run:
         plan = _announced(store, plan, retain_commits, before)
-    # the borrowers are looked up after that commit: who comes later finds the old states refused
+    # references are looked up after that commit: who comes later finds the old states refused
     using = references_to(store.storage)
-    lent = {path for borrower in using for path in borrower.objects}
+    lent = {path for reference in using for path in reference.objects}
     doomed = _doomed(store, plan, lent, before)
     if not dry_run:
         _delete(store, plan, doomed, before)
@@ -116,7 +116,7 @@ def vacuum(
         paths=tuple(info.path for info in doomed),
         bytes=sum(info.size for info in doomed),
         retained_from=plan.retained_from,
-        borrowers=tuple(borrower.location for borrower in using),
+        borrowers=tuple(reference.location for reference in using),
     )
 
 

@@ -103,9 +103,9 @@ def damages(
         IndexFormatError: It is too new.
         StorageError: The storage failed.
     """
-    where = root_storage(storage, snapshot.definition, entry.root)
+    root = root_storage(storage, snapshot.definition, entry.root)
     try:
-        for _ in _parts(where, entry):
+        for _ in _parts(root, entry):
             pass
     except LakesieveError as error:
         return [_damage(entry.path, error)]

@@ -144,7 +144,7 @@ class Table(Protocol):
             version: The version whose files are read.
             columns: Whose values are read.
             split_bytes: About how many bytes of files a task reads.
-            stride: Read only every so manieth file.
+            stride: Read only one in so many files.
             selection: As ``raw_reads`` names it.
 
         Returns:

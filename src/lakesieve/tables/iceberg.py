@@ -264,8 +264,8 @@ class IcebergTable:
         """
         java = self._java
         schema_id = java.snapshot(int(str(version.id))).schemaId()
-        own = java.schema() if schema_id is None else java.schemas().get(schema_id)
-        if self._schema_json(own) == version.schema:
+        schema = java.schema() if schema_id is None else java.schemas().get(schema_id)
+        if self._schema_json(schema) == version.schema:
             return True
         if str(java.currentSnapshot().snapshotId()) != version.id:
             raise LakesieveError(

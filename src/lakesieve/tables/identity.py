@@ -26,18 +26,18 @@ def field_identity(document: Mapping[str, Any]) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
 
 
-def check_identity(name: str, opened: str, now: str) -> None:
+def check_identity(name: str, opened: str, current: str) -> None:
     """Insist that a name leads to the table that was opened.
 
     Args:
         name: As the user called the table.
         opened: The identity, or the location, that it had when it was opened.
-        now: That of the table to which the name leads after a reload.
+        current: That of the table to which the name leads after a reload.
 
     Raises:
         NotFoundError: ``TABLE_REPLACED``: it leads to another one.
     """
-    if opened == now:
+    if opened == current:
         return
     raise NotFoundError(
         f"{name} is another table now: the one that was opened was dropped, renamed or moved.",

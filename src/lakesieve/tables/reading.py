@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 FILE_SCANS = ("tables/FilePaths", "tables/PathSet", "tables/FileScans")
-"""The Java sources that tell of relations over files."""
+"""The Java sources for relations over files."""
 
 
 def parts_of(call: Callable[..., Any], method: str, *arguments: Any) -> Iterator[str]:
@@ -66,7 +66,7 @@ def raw_read(stride: int, selection: str) -> str:
     """What a raw read says to the rule, as the value of ``RAW_READ``.
 
     Args:
-        stride: Every how manieth file is read.
+        stride: One in so many files is read.
         selection: Name of the rule's selection of files, or nothing for all.
     """
     return f"{stride} {selection}".strip()

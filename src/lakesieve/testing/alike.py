@@ -70,8 +70,8 @@ def check_parts(
     """
     columns = "count(*), sum(id), sum(h)" if summed else "id, h"
     query = " UNION ALL ".join(
-        f"SELECT {at}, {columns} FROM (SELECT *, {hashed} AS h FROM {relation}) WHERE {where}"
-        for at, (relation, where) in enumerate(parts)
+        f"SELECT {at}, {columns} FROM (SELECT *, {hashed} AS h FROM {relation}) WHERE {condition}"
+        for at, (relation, condition) in enumerate(parts)
     )
     with interpreted(spark):
         ls.enable(spark)
@@ -95,8 +95,8 @@ def _true_rows(
     spark: Any, parts: Sequence[tuple[str, str]], hashed: str, *, summed: bool
 ) -> Iterator[tuple[Any, ...]]:
     by_relation: dict[str, dict[int, str]] = {}
-    for at, (relation, where) in enumerate(parts):
-        by_relation.setdefault(relation, {})[at] = where
+    for at, (relation, condition) in enumerate(parts):
+        by_relation.setdefault(relation, {})[at] = condition
     for relation, wheres in by_relation.items():
         for at, rows in _flagged(spark, relation, wheres, hashed).items():
             if summed:
@@ -110,7 +110,7 @@ def _flagged(
     spark: Any, relation: str, wheres: Mapping[int, str], hashed: str
 ) -> dict[int, list[tuple[int, int]]]:
     """``id`` and hash of the rows of a relation for which each predicate is true."""
-    flags = ", ".join(f"({where})" for where in wheres.values())
+    flags = ", ".join(f"({condition})" for condition in wheres.values())
     rows = spark.sql(f"SELECT id, {hashed}, {flags} FROM {relation}").collect()
     return {
         at: [(row[0], row[1]) for row in rows if row[2 + number]]

@@ -176,13 +176,13 @@ def range_units(
     """Twin of ``lookup_ranges``: units of all blocks that overlap a half-open interval."""
     units: set[int] = set()
     ranges = list(intervals)
-    for number, (first, own) in enumerate(runs):
+    for number, (first, run) in enumerate(runs):
         after: Any = runs[number + 1][0] if number + 1 < len(runs) else _successor(max_key)
         for low, high in ranges:
             start: Any = first if low is None else max(first, low)
             end: Any = after if high is None else min(after, high)
             if start < end:
-                units.update(own)
+                units.update(run)
     return sorted(units)
 
 

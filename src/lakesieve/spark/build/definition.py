@@ -151,9 +151,9 @@ def indexed_columns(
         if column is None or (column.kind, column.scale) != (key.key_kind, key.scale):
             if not strict:
                 return None
-            now = "is gone" if column is None else f"is of type {column.type} now"
+            change = "is gone" if column is None else f"is of type {column.type} now"
             raise UnsupportedError(
-                f"{table.name}: the column {key.name}, indexed as {key.type}, {now}.",
+                f"{table.name}: the column {key.name}, indexed as {key.type}, {change}.",
                 kind=ErrorKind.UNSUPPORTED_TYPE,
                 hint="Drop the index, and create another one on a column that is there.",
             )

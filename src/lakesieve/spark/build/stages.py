@@ -298,7 +298,7 @@ def curve(unit_count: int) -> Stage:
                 *sort_pairs(keys, ordinals), unit_count=unit_count, measure=measure
             ):
                 document = {
-                    "way": point.way,
+                    "strategy": point.strategy,
                     "bits_per_row": 8 * point.size / rows,
                     "false_files": point.false_units,
                     "blocks": len(point.blocks),

@@ -122,10 +122,10 @@ def given_rows(
             hint=f"Give all columns of {table}." if names is None else "Give the key columns.",
         )
     known = {field.name.lower() for field in fields}
-    strange = [name for name in rows.columns if name.lower() not in known]
-    if strange and names is None:
+    unknown = [name for name in rows.columns if name.lower() not in known]
+    if unknown and names is None:
         raise InvalidInputError(
-            f"{table} has no column {', '.join(strange)}.",
+            f"{table} has no column {', '.join(unknown)}.",
             kind=ErrorKind.INVALID_ARGUMENT,
             hint="Leave it out of the given frame, or add it to the table first.",
         )
@@ -138,15 +138,16 @@ def given_rows(
                 kind=ErrorKind.INVALID_ARGUMENT,
                 hint="Leave one of them out, or rename it.",
             )
-        own = found[field.name.lower()]
-        if not _fits(own.dataType, field.dataType):
+        given_field = found[field.name.lower()]
+        if not _fits(given_field.dataType, field.dataType):
             raise InvalidInputError(
-                f"The given column {own.name} is of type {own.dataType.simpleString()}, that of "
+                f"The given column {given_field.name} is of type "
+                f"{given_field.dataType.simpleString()}, that of "
                 f"{table} of type {field.dataType.simpleString()}.",
                 kind=ErrorKind.INVALID_ARGUMENT,
                 hint="Cast it to the table's type first.",
             )
-        taken.append(F.col(quoted(own.name)).cast(field.dataType).alias(field.name))
+        taken.append(F.col(quoted(given_field.name)).cast(field.dataType).alias(field.name))
     return rows.select(*taken)
 
 

@@ -144,10 +144,10 @@ def _key_columns_of(keys: DataFrame, columns: Sequence[Column], table: str) -> S
     """Those of an index's leading columns that a frame has."""
     names = [".".join(column.path).lower() for column in columns]
     given = [name.lower() for name in keys.columns]
-    strange = [name for name in keys.columns if name.lower() not in names]
-    if strange:
+    unknown = [name for name in keys.columns if name.lower() not in names]
+    if unknown:
         raise InvalidInputError(
-            f"The given frame has columns that are no keys of the index: {', '.join(strange)}.",
+            f"The given frame has columns that are no keys of the index: {', '.join(unknown)}.",
             kind=ErrorKind.INVALID_ARGUMENT,
             hint=f"Select the key columns first: {', '.join(names)}, or the first of them.",
         )
@@ -225,9 +225,9 @@ def located(plan: LocatePlan) -> Stage:
             which, numbers = _files(index, plan, codes)
             kept = np.flatnonzero(live[numbers])
             for start in range(0, len(kept), plan.told_rows):
-                some = kept[start : start + plan.told_rows]
-                batch = keys.take(pa.array(rows[which[some]]))
-                batch = batch.append_column(FILE, paths.take(pa.array(numbers[some])))
+                chunk = kept[start : start + plan.told_rows]
+                batch = keys.take(pa.array(rows[which[chunk]]))
+                batch = batch.append_column(FILE, paths.take(pa.array(numbers[chunk])))
                 yield from batch.combine_chunks().to_batches()
 
     return run
@@ -270,8 +270,8 @@ def _distinct(
     steps = pc.not_equal(codes[1:values], codes[: values - 1]) if values else pa.array([], "bool")
     fresh[1:values] = steps.to_numpy(zero_copy_only=False)
     fresh[:1] &= last is None or not codes[0].equals(last)
-    some = pa.array(np.flatnonzero(fresh))
-    return codes.take(some), order.take(some).to_numpy().astype(np.int64)
+    fresh_rows = pa.array(np.flatnonzero(fresh))
+    return codes.take(fresh_rows), order.take(fresh_rows).to_numpy().astype(np.int64)
 
 
 def _files(index: OpenedIndex, plan: LocatePlan, codes: pa.Array) -> tuple[np.ndarray, np.ndarray]:

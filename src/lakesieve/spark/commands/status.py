@@ -44,7 +44,7 @@ def status(
     """
     opened = open_table(spark, table)
     version_read = opened.version(version)
-    files, marked, delete_files, ways = _counted(spark, opened, version_read, table)
+    files, marked, delete_files, commands = _counted(spark, opened, version_read, table)
     share = marked / files if files else 0.0
     return TableStatus(
         table=table,
@@ -55,7 +55,7 @@ def status(
         delete_files=delete_files,
         share=share,
         threshold=threshold,
-        suggestions=tuple(ways) if share > threshold else (),
+        suggestions=tuple(commands) if share > threshold else (),
     )
 
 
@@ -65,13 +65,13 @@ def _counted(
     """Data files, those marked, position delete files, and what would remove them."""
     if isinstance(opened, IcebergTable):
         summary = plan_deletes(spark, table, version.id).summary
-        ways = _iceberg_ways(table, summary["position_files"])
-        return summary["data_files"], summary["marked_files"], summary["position_files"], ways
+        commands = _iceberg_ways(table, summary["position_files"])
+        return summary["data_files"], summary["marked_files"], summary["position_files"], commands
     live = opened.live_files(version)
     if isinstance(opened, DeltaTable):
         relation = opened.relation
-        ways = [f"REORG TABLE {relation} APPLY (PURGE)", f"OPTIMIZE {relation}"]
-        return live.num_rows, opened.marked_files(version), 0, ways
+        commands = [f"REORG TABLE {relation} APPLY (PURGE)", f"OPTIMIZE {relation}"]
+        return live.num_rows, opened.marked_files(version), 0, commands
     if isinstance(opened, HudiTable):
         marked = live.num_rows - live.column("indexable").to_pylist().count(True)
         named = f"{'table' if opened.is_named else 'path'} => '{opened.name}'"
@@ -90,7 +90,7 @@ def _iceberg_ways(table: str, position_files: int) -> list[str]:
         catalog, name = "CATALOG", table
     named = f"table => '{name}'"
     rewrite = f"{named}, options => map('delete-file-threshold', '1')"
-    ways = [f"CALL {catalog}.system.rewrite_data_files({rewrite})"]
+    commands = [f"CALL {catalog}.system.rewrite_data_files({rewrite})"]
     if position_files:
-        ways.append(f"CALL {catalog}.system.rewrite_position_delete_files({named})")
-    return ways
+        commands.append(f"CALL {catalog}.system.rewrite_position_delete_files({named})")
+    return commands

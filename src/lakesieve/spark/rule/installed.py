@@ -180,8 +180,8 @@ class InstalledRule:
         if paths is not None:
             name = uuid.uuid4().hex
             for start in range(0, max(len(paths), 1), _SELECTED):
-                some = paths.slice(start, _SELECTED).to_pylist()
-                self._rule.select(name, "\0".join(some))
+                chunk = paths.slice(start, _SELECTED).to_pylist()
+                self._rule.select(name, "\0".join(chunk))
         with self._lock:
             self._raw_reads += 1
         try:

@@ -172,8 +172,8 @@ def check_java() -> None:
         "or Temurin 21) and point JAVA_HOME at it."
     )
     if java is None or shutil.which(java) is None:
-        where = f"JAVA_HOME={home} holds no bin/java" if home else "no java on the PATH"
-        raise SetupError(f"Java was not found: {where}.", kind=ErrorKind.JAVA_MISSING, hint=hint)
+        problem = f"JAVA_HOME={home} holds no bin/java" if home else "no java on the PATH"
+        raise SetupError(f"Java was not found: {problem}.", kind=ErrorKind.JAVA_MISSING, hint=hint)
     process = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
     found = re.search(r'version "(\d+)(?:\.(\d+))?', process.stderr + process.stdout)
     if found is None:

@@ -1,4 +1,4 @@
-"""Keys of a hierarchy, coded by their heads, answer like any others."""
+"""Keys of a hierarchy, coded by shared prefixes, answer like any others."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ UNITS = 6
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _any_heads() -> Iterator[None]:
+def _any_prefixes() -> Iterator[None]:
     """Heads are found for a few keys already."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shared_prefixes, "_KEYS_A_HEAD", 1)
@@ -92,7 +92,7 @@ def test_stored_keys_of_a_hierarchy_are_found(
 def test_merged_keys_of_a_hierarchy_are_found(
     parts: list[dict[bytes, set[int]]], dead: set[int]
 ) -> None:
-    """Lists under other heads merge into one that knows the keys of all, less the dead units."""
+    """Lists under other prefixes merge into one that knows the keys of all, less the dead units."""
     new = np.array([-1 if unit in dead else unit for unit in range(UNITS)])
     merged = merge_blocks([_blocks(part) for part in parts], [new] * len(parts))
     expected: dict[bytes, set[int]] = {}
@@ -110,8 +110,8 @@ def test_merged_keys_of_a_hierarchy_are_found(
 
 
 @pytest.mark.parametrize("pages", [500, 50_000], ids=["few", "too many"])
-def test_hierarchies_are_coded_by_few_heads(pages: int) -> None:
-    """URLs of some pages have a text code with heads; with a page a key they have none."""
+def test_hierarchies_are_coded_by_few_prefixes(pages: int) -> None:
+    """URLs of some pages have a text code with prefixes; with a page a key they have none."""
     drawn = np.random.default_rng(5).integers(0, [pages, 10_000_000], (40_000, 2)).tolist()
     # the factor spreads the names of the pages over all digits
     keys = sorted({b"https://%x.net/%d" % (page * 0x9E3779B97F4A7C15, n) for page, n in drawn})
@@ -119,7 +119,7 @@ def test_hierarchies_are_coded_by_few_heads(pages: int) -> None:
         patch.setattr(shared_prefixes, "_KEYS_A_HEAD", 16)
         blocks = build_blocks(pa.array(keys, pa.binary()), np.arange(len(keys), dtype=np.int32) % 7)
 
-    found = None if blocks.text is None else blocks.text.heads
+    found = None if blocks.text is None else blocks.text.shared_prefixes
     assert (found is None) == (pages > 500)
     assert found is None or len(found.texts) == pages
     assert units_of(blocks, keys[::100]) == {
