@@ -119,8 +119,8 @@ public final class DeleteCommit {
 
   /** Bounds by which readers older than the reference to the data file find it. */
   private static Metrics metrics(String[] output, long count) {
-    Integer path = new Integer(MetadataColumns.DELETE_FILE_PATH.fieldId());
-    Integer pos = new Integer(MetadataColumns.DELETE_FILE_POS.fieldId());
+    Integer path = Integer.valueOf(MetadataColumns.DELETE_FILE_PATH.fieldId());
+    Integer pos = Integer.valueOf(MetadataColumns.DELETE_FILE_POS.fieldId());
     Map lower = new java.util.HashMap();
     Map upper = new java.util.HashMap();
     ByteBuffer bound = Conversions.toByteBuffer(Types.StringType.get(), output[1]);
@@ -129,6 +129,6 @@ public final class DeleteCommit {
     lower.put(pos, Conversions.toByteBuffer(Types.LongType.get(), Long.valueOf(output[6])));
     upper.put(pos, Conversions.toByteBuffer(Types.LongType.get(), Long.valueOf(output[7])));
     Map none = Collections.emptyMap();
-    return new Metrics(new Long(count), null, none, none, none, lower, upper);
+    return new Metrics(Long.valueOf(count), null, none, none, none, lower, upper);
   }
 }

@@ -16,17 +16,17 @@ public final class DeleteMemory {
   private static final Map VALUES = new HashMap();
 
   static {
-    VALUES.put("BOOLEAN", new Long(0));
-    VALUES.put("INTEGER", new Long(16));
-    VALUES.put("FLOAT", new Long(16));
-    VALUES.put("LONG", new Long(24));
-    VALUES.put("DOUBLE", new Long(24));
-    VALUES.put("DATE", new Long(24));
-    VALUES.put("TIME", new Long(24));
-    VALUES.put("UUID", new Long(32));
-    VALUES.put("TIMESTAMP", new Long(72));
-    VALUES.put("TIMESTAMP_NANO", new Long(72));
-    VALUES.put("DECIMAL", new Long(104));
+    VALUES.put("BOOLEAN", Long.valueOf(0));
+    VALUES.put("INTEGER", Long.valueOf(16));
+    VALUES.put("FLOAT", Long.valueOf(16));
+    VALUES.put("LONG", Long.valueOf(24));
+    VALUES.put("DOUBLE", Long.valueOf(24));
+    VALUES.put("DATE", Long.valueOf(24));
+    VALUES.put("TIME", Long.valueOf(24));
+    VALUES.put("UUID", Long.valueOf(32));
+    VALUES.put("TIMESTAMP", Long.valueOf(72));
+    VALUES.put("TIMESTAMP_NANO", Long.valueOf(72));
+    VALUES.put("DECIMAL", Long.valueOf(104));
   }
 
   private DeleteMemory() {}

@@ -215,16 +215,16 @@ public final class DeletePlan {
   public Map summary() {
     Map m = new LinkedHashMap();
     m.put("snapshot", snapshot == null ? null : String.valueOf(snapshot.snapshotId()));
-    m.put("format_version", new Integer(TableUtil.formatVersion(table)));
-    m.put("data_files", new Long(dataFiles));
-    m.put("reached_files", new Integer(reached.size()));
-    m.put("pairs", new Long(pairs));
-    m.put("largest", new Long(largest));
-    m.put("largest_bytes", new Long(largestBytes));
-    m.put("position_files", new Long(deletes.positionFiles));
-    m.put("vectors", new Long(deletes.vectors));
-    m.put("marked_files", new Long(marked));
-    m.put("units", new Integer(units.count()));
+    m.put("format_version", Integer.valueOf(TableUtil.formatVersion(table)));
+    m.put("data_files", Long.valueOf(dataFiles));
+    m.put("reached_files", Integer.valueOf(reached.size()));
+    m.put("pairs", Long.valueOf(pairs));
+    m.put("largest", Long.valueOf(largest));
+    m.put("largest_bytes", Long.valueOf(largestBytes));
+    m.put("position_files", Long.valueOf(deletes.positionFiles));
+    m.put("vectors", Long.valueOf(deletes.vectors));
+    m.put("marked_files", Long.valueOf(marked));
+    m.put("units", Integer.valueOf(units.count()));
     m.put("columns", KeySchemas.names(schema));
     long bytes = 0;
     long rows = 0;
@@ -236,9 +236,9 @@ public final class DeletePlan {
     for (int i = 0; i < reached.size(); i++) {
       rows += ((ReachedFile) reached.get(i)).file.recordCount();
     }
-    m.put("bytes", new Long(bytes));
-    m.put("reached_rows", new Long(rows));
-    m.put("dangling", new Integer(dangling));
+    m.put("bytes", Long.valueOf(bytes));
+    m.put("reached_rows", Long.valueOf(rows));
+    m.put("dangling", Integer.valueOf(dangling));
     List kinds = new ArrayList();
     for (EqualityFiles.Kind kind : deletes.kinds) kinds.add(summary(kind));
     m.put("kinds", kinds);
@@ -252,15 +252,15 @@ public final class DeletePlan {
       int id = ((Integer) it.next()).intValue();
       Map column = new LinkedHashMap();
       column.put("path", KeySchemas.path(full, id));
-      column.put("id", new Integer(id));
+      column.put("id", Integer.valueOf(id));
       column.put("type", full.findType(id).toString());
       columns.add(column);
     }
     m.put("columns", columns);
     m.put("everywhere", Boolean.valueOf(kind.everywhere));
-    m.put("files", new Long(kind.files));
-    m.put("records", new Long(kind.records));
-    m.put("reaching", new Long(kind.reaching));
+    m.put("files", Long.valueOf(kind.files));
+    m.put("records", Long.valueOf(kind.records));
+    m.put("reaching", Long.valueOf(kind.reaching));
     return m;
   }
 
@@ -301,7 +301,7 @@ public final class DeletePlan {
     for (int i = 0; i < reached.size(); i++) {
       ReachedFile r = (ReachedFile) reached.get(i);
       if (!isRead(r, unit)) continue;
-      rows.add(RowFactory.create(new Object[] {new Integer(i), r.file.location()}));
+      rows.add(RowFactory.create(new Object[] {Integer.valueOf(i), r.file.location()}));
     }
     return spark.createDataFrame(rows, type);
   }
@@ -393,6 +393,6 @@ public final class DeletePlan {
   }
 
   public PartitionSpec spec(int id) {
-    return (PartitionSpec) table.specs().get(new Integer(id));
+    return (PartitionSpec) table.specs().get(Integer.valueOf(id));
   }
 }

@@ -49,7 +49,7 @@ public final class FileConstants {
 
   /** What the rows of a file bear. */
   public static Object[] of(int number, int group, ContentFile file) {
-    return new Object[] {new Integer(number), new Integer(group), file.dataSequenceNumber()};
+    return new Object[] {Integer.valueOf(number), Integer.valueOf(group), file.dataSequenceNumber()};
   }
 
   /** A schema and the columns of the constants; never null, or Spark would filter by them. */
@@ -109,7 +109,7 @@ public final class FileConstants {
 
   private FileScanTask task(
       DataFile file, DeleteFile[] deletes, PartitionSpec spec, ResidualEvaluator residual) {
-    String json = (String) specJsons.get(new Integer(spec.specId()));
+    String json = (String) specJsons.get(Integer.valueOf(spec.specId()));
     return new BaseFileScanTask(file, deletes, schemaJson, json, residual);
   }
 
@@ -135,7 +135,7 @@ public final class FileConstants {
       schema = with(read);
       schemaJson = SchemaParser.toJson(schema);
     }
-    Integer id = new Integer(spec.specId());
+    Integer id = Integer.valueOf(spec.specId());
     if (!specs.containsKey(id)) {
       ObjectMapper mapper = new ObjectMapper();
       ObjectNode document = (ObjectNode) mapper.readTree(PartitionSpecParser.toJson(spec));

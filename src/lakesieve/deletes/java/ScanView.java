@@ -86,7 +86,7 @@ public final class ScanView implements InvocationHandler {
     Map evaluators = new HashMap();
     for (int i = 0; i < given.size(); i++) {
       FileScanTask task = (FileScanTask) given.get(i);
-      Integer id = new Integer(task.spec().specId());
+      Integer id = Integer.valueOf(task.spec().specId());
       Evaluator evaluator = (Evaluator) evaluators.get(id);
       if (evaluator == null) {
         Expression partitions =

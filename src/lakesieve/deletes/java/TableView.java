@@ -75,7 +75,7 @@ public final class TableView implements InvocationHandler {
     if (called.equals("newBatchScan")) return scan;
     if (called.equals("spec") && spec != null) return spec;
     if (called.equals("specs") && spec != null) {
-      return Collections.singletonMap(new Integer(spec.specId()), spec);
+      return Collections.singletonMap(Integer.valueOf(spec.specId()), spec);
     }
     // nothing but the scan above may be read, and nothing written
     if (called.startsWith("new") || called.equals("refresh")) {

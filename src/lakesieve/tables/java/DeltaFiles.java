@@ -26,7 +26,7 @@ public final class DeltaFiles {
       while (it.hasNext()) features.add(it.next());
     }
     Map more = new LinkedHashMap();
-    more.put("reader", new Integer(protocol.minReaderVersion()));
+    more.put("reader", Integer.valueOf(protocol.minReaderVersion()));
     more.put("features", features);
     more.put("mapping", metadata.columnMappingMode().name());
     return FileScans.document(

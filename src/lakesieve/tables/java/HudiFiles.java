@@ -90,7 +90,7 @@ public final class HudiFiles {
   public static String schema(LogicalPlan leaf) throws Exception {
     HadoopFsRelation relation = FileScans.relation(leaf);
     Map more = new LinkedHashMap();
-    more.put("version", new Integer(version(index(leaf))));
+    more.put("version", Integer.valueOf(version(index(leaf))));
     List features = new ArrayList();
     if (config(leaf).isMultipleBaseFileFormatsEnabled()) features.add("several base file formats");
     if (!"PARQUET".equals(config(leaf).getBaseFileFormat().name())) {

@@ -37,7 +37,7 @@ public final class IcebergFields {
     for (Iterator specs = table.specs().values().iterator(); specs.hasNext(); ) {
       for (Iterator it = ((PartitionSpec) specs.next()).fields().iterator(); it.hasNext(); ) {
         PartitionField field = (PartitionField) it.next();
-        if (field.transform().isIdentity()) ids.add(new Integer(field.sourceId()));
+        if (field.transform().isIdentity()) ids.add(Integer.valueOf(field.sourceId()));
       }
     }
     return ids;

@@ -41,7 +41,7 @@ public final class DeleteWriter {
     CloseableIterable tasks = scan.planFiles();
     for (Iterator it = tasks.iterator(); it.hasNext(); ) {
       DataFile file = (DataFile) ((FileScanTask) it.next()).file();
-      found.put(file.specId() + "/" + file.partition(), Pair.of(new Integer(file.specId()), file.partition()));
+      found.put(file.specId() + "/" + file.partition(), Pair.of(Integer.valueOf(file.specId()), file.partition()));
     }
     tasks.close();
     return new ArrayList(found.values());
@@ -51,7 +51,7 @@ public final class DeleteWriter {
   public Pair everywhere(Table table) {
     for (Iterator it = table.specs().values().iterator(); it.hasNext(); ) {
       PartitionSpec spec = (PartitionSpec) it.next();
-      if (spec.isUnpartitioned()) return Pair.of(new Integer(spec.specId()), null);
+      if (spec.isUnpartitioned()) return Pair.of(Integer.valueOf(spec.specId()), null);
     }
     return null;
   }
@@ -117,7 +117,7 @@ public final class DeleteWriter {
       from.close();
       to.close();
       DataFile copy =
-          DataFiles.builder((PartitionSpec) table.specs().get(new Integer(file.specId())))
+          DataFiles.builder((PartitionSpec) table.specs().get(Integer.valueOf(file.specId())))
               .copy(file)
               .withPath(path)
               .build();

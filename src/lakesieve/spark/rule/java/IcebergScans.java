@@ -154,7 +154,7 @@ public final class IcebergScans implements ScanAdapter {
         continue;
       }
       if (schema == null) schema = SchemaParser.toJson(task.schema());
-      Integer id = new Integer(task.spec().specId());
+      Integer id = Integer.valueOf(task.spec().specId());
       if (!specs.containsKey(id)) specs.put(id, PartitionSpecParser.toJson(task.spec()));
       raw.add(
           new BaseFileScanTask(

@@ -204,7 +204,7 @@ public final class JoinSide {
       boolean stepwise = isRowByRow(this.plan);
       int most = this.rows == Integer.MAX_VALUE ? this.rows : this.rows + 1;
       LogicalPlan limited =
-          stepwise ? this.plan : new LocalLimit(Literal$.MODULE$.apply(new Integer(most)), this.plan);
+          stepwise ? this.plan : new LocalLimit(Literal$.MODULE$.apply(Integer.valueOf(most)), this.plan);
       SparkPlan physical = QueryExecution$.MODULE$.prepareExecutedPlan(this.session, limited);
       return stepwise ? physical.executeTake(most) : physical.executeCollect();
     }

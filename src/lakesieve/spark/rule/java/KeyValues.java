@@ -101,16 +101,16 @@ public final class KeyValues {
 
   /** A value of 64 bits: a number's, or those of a double. */
   private static Long word(Object value, DataType type) {
-    if (value instanceof Boolean) return new Long(((Boolean) value).booleanValue() ? 1L : 0L);
+    if (value instanceof Boolean) return Long.valueOf(((Boolean) value).booleanValue() ? 1L : 0L);
     if (value instanceof Float || value instanceof Double) {
-      return new Long(Double.doubleToLongBits(((Number) value).doubleValue()));
+      return Long.valueOf(Double.doubleToLongBits(((Number) value).doubleValue()));
     }
     if (value instanceof Decimal) {
       Decimal decimal = (Decimal) value;
       if (decimal.scale() != ((DecimalType) type).scale()) throw new IllegalStateException("scale");
-      return new Long(decimal.toUnscaledLong());
+      return Long.valueOf(decimal.toUnscaledLong());
     }
-    return new Long(((Number) value).longValue());
+    return Long.valueOf(((Number) value).longValue());
   }
 
   private void putWords(Map m) {
@@ -118,12 +118,12 @@ public final class KeyValues {
     for (Iterator it = this.values.iterator(); it.hasNext(); ) words.add(word(it.next(), this.type));
     ByteBuffer bytes = ByteBuffer.allocate(8 * words.size()).order(ByteOrder.LITTLE_ENDIAN);
     for (Iterator it = words.iterator(); it.hasNext(); ) bytes.putLong(((Long) it.next()).longValue());
-    m.put("count", new Integer(words.size()));
+    m.put("count", Integer.valueOf(words.size()));
     m.put("values", Base64.getEncoder().encodeToString(bytes.array()));
   }
 
   private static void putTexts(Map m, HashSet values) {
-    m.put("count", new Integer(values.size()));
+    m.put("count", Integer.valueOf(values.size()));
     ByteBuffer lengths = ByteBuffer.allocate(4 * values.size()).order(ByteOrder.LITTLE_ENDIAN);
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
     for (Iterator it = values.iterator(); it.hasNext(); ) {

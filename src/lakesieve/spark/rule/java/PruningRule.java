@@ -158,7 +158,7 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
   public LogicalPlan prune(FoundScan f) throws Exception {
     Map known = FileOrdinals.known();
     Map scan = f.adapter.describe(f.leaf);
-    scan.put("id", new Integer(0));
+    scan.put("id", Integer.valueOf(0));
     scan.put("filter", f.filter);
     scan.put("keys", f.keys);
     List requests = new ArrayList();
@@ -278,9 +278,9 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
       Map row = new LinkedHashMap();
       row.put("table", scan.get("table"));
       int files = f.adapter.fileCount(f.leaf);
-      row.put("files_total", new Integer(files));
-      row.put("files_read", new Integer(files));
-      row.put("uncovered", new Integer(0));
+      row.put("files_total", Integer.valueOf(files));
+      row.put("files_read", Integer.valueOf(files));
+      row.put("uncovered", Integer.valueOf(0));
       rows.add(row);
       f.row = row;
       Map changed = f.adapter.changedRows(plan, f.leaf);
@@ -291,7 +291,7 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
         row.put("refusal", refusal);
         continue;
       }
-      scan.put("id", new Integer(i));
+      scan.put("id", Integer.valueOf(i));
       scan.put("filter", f.filter);
       requests.add(scan);
     }
@@ -329,8 +329,8 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
       Map leaves = new IdentityHashMap();
       int uncovered = f.adapter.prune(f.leaf, keep, leaves);
       LogicalPlan left = replace(f, leaves, replaced);
-      row.put("uncovered", new Integer(uncovered));
-      row.put("files_read", new Integer(f.adapter.fileCount(left)));
+      row.put("uncovered", Integer.valueOf(uncovered));
+      row.put("files_read", Integer.valueOf(f.adapter.fileCount(left)));
     }
     this.python.remember(used);
   }

@@ -45,8 +45,8 @@ public final class PythonPlanner {
   public Map ask(List scans, Map known, boolean ofKeys) throws Exception {
     PlanningTime time = timeOfRun();
     Map request = new LinkedHashMap();
-    request.put("seconds", new Double(time.left(ofKeys)));
-    request.put("memory", new Long(memory()));
+    request.put("seconds", Double.valueOf(time.left(ofKeys)));
+    request.put("memory", Long.valueOf(memory()));
     request.put("catalogues", new ArrayList(known.keySet()));
     request.put("scans", scans);
     long start = System.nanoTime();
@@ -114,7 +114,7 @@ public final class PythonPlanner {
       Map request = new LinkedHashMap();
       request.put("ticket", ticket);
       request.put("catalogue", entry.get(0));
-      request.put("from", new Integer(files.known()));
+      request.put("from", Integer.valueOf(files.known()));
       String text = (String) this.python.apply(this.json.writeValueAsString(request));
       if (text == null || text.length() == 0) throw new IllegalStateException("a catalogue was not sent");
       files.add(Base64.getDecoder().decode(text));
