@@ -6,8 +6,12 @@ import ast
 import importlib
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
@@ -108,3 +112,37 @@ def test_the_words_are_those_of_the_glossary() -> None:
 
     assert len(texts) > 300
     assert [name_of(p) for p in texts if replaced.search(p.read_text(encoding="utf-8"))] == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in SOURCES if not path.name.startswith("_") and path.parent.name != "cli"],
+    ids=name_of,
+)
+def test_public_functions_explain_their_arguments(path: Path) -> None:
+    """Public functions of two parameters or more have ``Args:``, but for commands and tests.
+
+    Commands explain theirs by ``--help``.
+    """
+    silent = [
+        node.name
+        for node in _public_functions(ast.parse(path.read_text(encoding="utf-8")))
+        if len(_arguments(node)) > 1
+        and not re.search(r"Args:|As for :|As the storage does", ast.get_docstring(node) or "")
+    ]
+
+    assert silent == []
+
+
+def _public_functions(tree: ast.Module | ast.ClassDef) -> Iterator[ast.FunctionDef]:
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            yield from _public_functions(node)
+        elif isinstance(node, ast.FunctionDef) and not node.name.startswith(("_", "test_")):
+            yield node
+
+
+def _arguments(function: ast.FunctionDef) -> list[str]:
+    given = function.args
+    names = [one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+    return [name for name in names if name not in {"self", "cls"}]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from lakesieve.testing.contract import Driver
+    from lakesieve.testing.driver import Driver
 
 __all__ = ["DRIVERS", "DeltaDriver", "DeltaIdDriver", "IcebergDriver", "ParquetDriver"]
 

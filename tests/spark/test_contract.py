@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from lakesieve.testing.contract import Driver
+    from lakesieve.testing.driver import Driver
 
 _NUMBERS = itertools.count()
 

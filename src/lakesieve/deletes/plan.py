@@ -157,6 +157,10 @@ class DeletePlan:
         """Rows of a kind's delete files that reach a data file of a unit.
 
         Beside the columns compared each row has its file's group and sequence number.
+
+        Args:
+            kind: The kind of deletes.
+            unit: Number of a unit, or a constant of this module for several.
         """
         name = self._name(f"deletes {kind.number}")
         return self._frame(self.java.deletes(self._java_session, name, kind.number, unit))
@@ -191,6 +195,11 @@ class DeletePlan:
 
 def plan_deletes(spark: SparkSession, table: str, version: str | int | None = None) -> DeletePlan:
     """Load a table and plan one of its versions.
+
+    Args:
+        spark: The session.
+        table: The table.
+        version: Snapshot id, branch or tag; the current one by default.
 
     Raises:
         NotFoundError: There is no such table or version.

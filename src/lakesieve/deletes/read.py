@@ -71,7 +71,13 @@ def live_rows(plan: DeletePlan, names: Sequence[str], extra: Sequence[str] = ())
 
 
 def newest_deletes(plan: DeletePlan, kind: Kind, unit: int = ALL) -> DataFrame:
-    """One row a deleted key (in each partition), with its highest sequence number."""
+    """One row a deleted key (in each partition), with its highest sequence number.
+
+    Args:
+        plan: The plan.
+        kind: The kind of deletes.
+        unit: As for :meth:`DeletePlan.deletes`.
+    """
     from pyspark.sql import functions as F
 
     keys = [_comparable(c.path, c.type).alias(f"{_KEY}{n}") for n, c in enumerate(kind.columns)]

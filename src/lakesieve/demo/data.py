@@ -99,6 +99,10 @@ def _loaded(spark: SparkSession, marker: Path, scale: float) -> DemoTable | None
 def generate(target: Path, scale: float) -> None:
     """Write TPC-H lineitem as Parquet files into ``target / "lineitem"``.
 
+    Args:
+        target: The folder.
+        scale: TPC-H's scale factor; 1 has 6 M rows.
+
     Raises:
         SetupError: tpchgen-cli is missing or failed.
     """
@@ -145,6 +149,10 @@ def in_order_of_arrival(lineitem: DataFrame, files: int) -> DataFrame:
 
     A row arrives some time during its receipt date, about 2 % of them up to a year late. The
     instants are drawn from a hash of the row's identity: every run writes the same files.
+
+    Args:
+        lineitem: The rows.
+        files: How many partitions.
     """
     first, last = lineitem.selectExpr(
         "min(unix_date(l_receiptdate))", "max(unix_date(l_receiptdate))"

@@ -71,6 +71,10 @@ class Commit:
     def from_json(cls, document: dict[str, Any], path: str) -> Self:
         """Read it from the body of a document.
 
+        Args:
+            document: What :func:`unpack` gave.
+            path: Its path below the index's root, for the error.
+
         Raises:
             IndexFormatError: It is of a kind that only a later version knows.
             CorruptIndexError: It is no commit, or names files outside the index.
@@ -126,6 +130,10 @@ class Checkpoint:
     @classmethod
     def from_json(cls, document: dict[str, Any], path: str) -> Self:
         """Read it from the body of a document.
+
+        Args:
+            document: What :func:`unpack` gave.
+            path: Its path below the index's root, for the error.
 
         Raises:
             IndexFormatError: It is of a kind that only a later version knows.

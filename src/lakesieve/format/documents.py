@@ -26,6 +26,10 @@ def pack(body: dict[str, Any]) -> bytes:
 def unpack(data: bytes, path: str) -> dict[str, Any]:
     """Read a document and check it.
 
+    Args:
+        data: The bytes of a JSON document.
+        path: Its path below the index's root, for the error.
+
     Raises:
         IndexFormatError: It was written by a later version.
         CorruptIndexError: It is not what was written.
@@ -48,6 +52,10 @@ def unpack(data: bytes, path: str) -> dict[str, Any]:
 
 def check_version(document: dict[str, Any], path: str) -> None:
     """Refuse a document that a later version wrote.
+
+    Args:
+        document: The parsed JSON.
+        path: Its path below the index's root, for the error.
 
     Raises:
         IndexFormatError: Its version is above this reader's.

@@ -260,7 +260,13 @@ _PLAIN: dict[str, Any] = {
 
 
 def checked(cls: type, document: dict[str, Any], skip: set[str] | None = None) -> dict[str, Any]:
-    """Fields of a dataclass as JSON gave them: none missing, none unknown, each of its type."""
+    """Fields of a dataclass as JSON gave them: none missing, none unknown, each of its type.
+
+    Args:
+        cls: The dataclass.
+        document: Field names to parsed JSON values.
+        skip: Fields that the caller reads by itself.
+    """
     wanted = {f.name: f.type for f in fields(cls) if f.name not in (skip or ())}
     if set(document) != set(wanted):
         raise ValueError(f"fields {sorted(set(document) ^ set(wanted))} of {cls.__name__}")

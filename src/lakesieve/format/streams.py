@@ -91,7 +91,12 @@ class StreamWriter:
         return self._coded(name, values, least).joined()
 
     def write_all(self, name: str, streams: Sequence[np.ndarray]) -> list[bytes]:
-        """Write some streams, each named by the name and its number among them."""
+        """Write some streams, each named by the name and its number among them.
+
+        Args:
+            name: What the streams hold.
+            streams: Arrays of integers, each one stream.
+        """
         return [self.write(f"{name} {at}", values) for at, values in enumerate(streams)]
 
     def _coded(self, name: str, values: np.ndarray, least: int) -> _Coded:
@@ -263,7 +268,12 @@ class StreamReader:
         return values
 
     def small(self, expected: int, limit: int) -> np.ndarray:
-        """Values of which none is above a limit, int64."""
+        """Values of which none is above a limit, int64.
+
+        Args:
+            expected: How many values there must be.
+            limit: The largest value that is allowed.
+        """
         values = self.next(expected)
         if len(values) and int(values[0] if is_one(values) else values.max()) > limit:
             raise StreamError("a value is too great")
@@ -305,6 +315,10 @@ def compressed(data: bytes) -> bytes:
 
 def decompressed(data: bytes | memoryview, size: int) -> bytes:
     """What :func:`compressed` got.
+
+    Args:
+        data: The compressed bytes.
+        size: Bytes that they must expand to.
 
     Raises:
         StreamError: It is damaged, or of another size.

@@ -87,7 +87,12 @@ class Index:
         return find(self._table, [opened], [], predicate, version, timezone=self._timezone())
 
     def explain(self, predicate: str, version: str | int | None = None) -> str:
-        """The answer of :meth:`files`, as text for a person."""
+        """The answer of :meth:`files`, as text for a person.
+
+        Args:
+            predicate: SQL, as in WHERE.
+            version: As for :meth:`files`.
+        """
         return str(self.files(predicate, version))
 
     def history(self) -> list[CommitInfo]:
@@ -202,7 +207,13 @@ class Index:
 
 
 def describe(snapshot: Snapshot, table: str, location: str) -> IndexInfo:
-    """Sum up one state of an index."""
+    """Sum up one state of an index.
+
+    Args:
+        snapshot: The state.
+        table: Name of the table.
+        location: Root of the index.
+    """
     definition = snapshot.definition
     rows = sum(entry.records for entry in snapshot.catalogues)
     size = sum(entry.size for entry in snapshot.catalogues)

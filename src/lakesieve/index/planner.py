@@ -305,7 +305,12 @@ _BROKEN = {
 
 
 def broken_index(name: str, error: Exception) -> Reason:
-    """The coded reason for an index that cannot be read."""
+    """The coded reason for an index that cannot be read.
+
+    Args:
+        name: Name of the index.
+        error: What failed.
+    """
     code = ReasonCode.INDEX_UNREADABLE
     if isinstance(error, LakesieveError):
         code = _BROKEN.get(error.kind, code)

@@ -63,6 +63,10 @@ def roots_of(
 def index_storage(root: Storage, name: str) -> Storage:
     """Storage of one index.
 
+    Args:
+        root: The folder of a table's indexes.
+        name: Name of the index.
+
     Raises:
         InvalidInputError: The name would not do as a folder's name.
     """

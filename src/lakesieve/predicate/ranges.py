@@ -35,7 +35,12 @@ class Ranges:
 
     @classmethod
     def of(cls, intervals: Iterable[Interval], *, nulls: bool = False) -> Ranges:
-        """Make a set from intervals in any order, which may overlap or be empty."""
+        """Make a set from intervals in any order, which may overlap or be empty.
+
+        Args:
+            intervals: Pairs of first code and first code behind, ``None`` for no bound.
+            nulls: Whether null is in the set.
+        """
         return cls(intervals=_joined(intervals), nulls=nulls)
 
     @classmethod

@@ -147,7 +147,13 @@ def _flattened(parts: Sequence[RowFilter], kind: type[AllOf | AnyOf]) -> list[Ro
 
 
 def to_text(rows: RowFilter, names: Mapping[int, str], *, limit: int = 300) -> str:
-    """The understood part of a predicate in a line for a person."""
+    """The understood part of a predicate in a line for a person.
+
+    Args:
+        rows: The row filter.
+        names: Column names by field id.
+        limit: The most characters.
+    """
     text = _text(rows, names)
     return text if len(text) <= limit else text[: limit - 3] + "..."
 

@@ -11,7 +11,13 @@ def count(number: int) -> str:
 
 
 def plural(number: int, noun: str, nouns: str | None = None) -> str:
-    """Write a count with its noun: ``1 file``, ``400 files``."""
+    """Write a count with its noun: ``1 file``, ``400 files``.
+
+    Args:
+        number: The count.
+        noun: Its noun, for one.
+        nouns: For several; with an ``s`` by default.
+    """
     return f"{count(number)} {noun if number == 1 else nouns or noun + 's'}"
 
 
@@ -27,7 +33,12 @@ def size(number: int) -> str:
 
 
 def percent(part: float, whole: float) -> str:
-    """Write a part of a whole: ``94 %``, below ten with a digit more; ``-`` of nothing."""
+    """Write a part of a whole: ``94 %``, below ten with a digit more; ``-`` of nothing.
+
+    Args:
+        part: The part.
+        whole: The whole, in the same unit.
+    """
     if not whole:
         return "-"
     value = 100 * part / whole

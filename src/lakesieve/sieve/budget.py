@@ -127,7 +127,14 @@ def build_budgeted(
 def trade_offs(
     keys: pa.Array, ordinals: np.ndarray, *, unit_count: int, measure: Callable[[Blocks], int]
 ) -> list[TradeOff]:
-    """The curve of bytes against false units: exact blocks, then each way, finest groups first."""
+    """The curve of bytes against false units: exact blocks, then each way, finest groups first.
+
+    Args:
+        keys: Sorted keys of distinct pairs, int64 or ``binary``.
+        ordinals: Unit of each pair, int32.
+        unit_count: One more than the largest ordinal.
+        measure: Bytes that blocks take at rest.
+    """
     curve = TradeOffCurve(keys, ordinals, unit_count, measure)
     points = [curve.exact]
     points += [curve.point("neighbours", state) for state in curve.steps(STEP / 2)]

@@ -202,6 +202,10 @@ class BlockBuilder:
     def push(self, keys: pa.Array, ordinals: np.ndarray) -> list[Blocks]:
         """Take the next chunk of sorted distinct pairs; the pairs of a key may straddle chunks.
 
+        Args:
+            keys: Sorted keys, int64 or ``binary``.
+            ordinals: Unit of each pair, int32, ascending within a key.
+
         Returns:
             What is finished by now.
 

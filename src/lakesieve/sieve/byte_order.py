@@ -160,7 +160,14 @@ def parts(count: int) -> Iterator[slice]:
 
 
 def symbols_at(data: np.ndarray, starts: np.ndarray, lengths: np.ndarray, at: int) -> np.ndarray:
-    """The symbol at one position of every string; behind its end, the end again."""
+    """The symbol at one position of every string; behind its end, the end again.
+
+    Args:
+        data: The bytes of all strings, uint8.
+        starts: First byte of each string, int64.
+        lengths: Bytes of each string, int64.
+        at: The position.
+    """
     if len(data) == 0:
         return np.zeros(len(starts), np.int16)
     symbols: np.ndarray = data.take(starts + at, mode="clip").astype(np.int16)
@@ -234,7 +241,12 @@ def _leading_zero_bytes(words: np.ndarray) -> np.ndarray:
 
 
 def prefixes(strings: pa.Array, lengths: np.ndarray) -> pa.Array:
-    """The first so many bytes of each string, all of a shorter one."""
+    """The first so many bytes of each string, all of a shorter one.
+
+    Args:
+        strings: Strings, ``binary``.
+        lengths: Bytes to take of each, int64.
+    """
     data, starts, starts_of = byte_views(strings)
     return substrings(data, starts, np.minimum(lengths, starts_of)).cast(pa.binary())
 
@@ -280,7 +292,12 @@ def prefix_ends(prefixes: pa.Array) -> tuple[pa.Array, np.ndarray]:
 
 
 def binary_array(offsets: np.ndarray, data: np.ndarray) -> pa.Array:
-    """A ``binary`` array of given memory."""
+    """A ``binary`` array of given memory.
+
+    Args:
+        offsets: Where each string begins, and the end of the last, int32.
+        data: The bytes of all strings, uint8.
+    """
     return pa.Array.from_buffers(
         pa.binary(),
         len(offsets) - 1,
@@ -301,7 +318,13 @@ def front_coded(strings: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def front_decoded(shared: np.ndarray, added: np.ndarray, data: np.ndarray) -> pa.Array:
-    """Read what :func:`front_coded` wrote; no string may share more than the one before it has."""
+    """Read what :func:`front_coded` wrote; no string may share more than the one before it has.
+
+    Args:
+        shared: Bytes that each string has in common with the one before, int64.
+        added: Bytes that each has of its own, int64.
+        data: These bytes, one string after the other, uint8.
+    """
     lengths = shared + added
     if int(lengths.max(initial=0)) > _FAR:
         return _front_decoded_one_by_one(shared, added, data)

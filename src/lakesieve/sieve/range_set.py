@@ -73,7 +73,12 @@ class RangeSet:
         return cls(lows=lows, highs=highs)
 
     def between(self, low: Code | None, high: Code | None) -> RangeSet:
-        """Those of disjoint ranges that hold a code of ``[low, high)``."""
+        """Those of disjoint ranges that hold a code of ``[low, high)``.
+
+        Args:
+            low: First code.
+            high: First code behind, ``None`` for no end.
+        """
         if len(self) == 1:
             return self
         if isinstance(self.lows, list):
@@ -85,7 +90,12 @@ class RangeSet:
         return RangeSet(lows=self.lows[start:end], highs=self.highs[start:end])
 
     def within(self, first: int, last: int) -> RangeSet:
-        """Those of disjoint ranges of integers that hold a code from the first to the last."""
+        """Those of disjoint ranges of integers that hold a code from the first to the last.
+
+        Args:
+            first: The first code.
+            last: The last one, included.
+        """
         start = int(np.searchsorted(self.highs, first))
         end = int(np.searchsorted(self.lows, last, side="right"))
         return RangeSet(lows=self.lows[start:end], highs=self.highs[start:end])
@@ -143,7 +153,13 @@ def one_range(
 
 
 def parts_of(firsts: Sequence[Code], low: Any, high: Any) -> range:
-    """:meth:`RangeSet.parts` for one range as :func:`one_range` tells it."""
+    """:meth:`RangeSet.parts` for one range as :func:`one_range` tells it.
+
+    Args:
+        firsts: First codes of the parts, ascending.
+        low: First code.
+        high: First code behind.
+    """
     first = max(bisect.bisect_right(firsts, low) - 1, 0)
     if low == high:
         return range(first, first + 1)

@@ -72,6 +72,11 @@ class SharedPrefixes:
     def split(cls, joined: bytes, delimiter: int, count: int) -> SharedPrefixes:
         """Split prefixes that were written one after the other.
 
+        Args:
+            joined: Their bytes.
+            delimiter: The byte that ends a prefix.
+            count: How many of it a prefix holds.
+
         Raises:
             ValueError: The last one has no end, or they are too many.
         """

@@ -227,7 +227,12 @@ class TextCode:
         return codes, active, np.full(len(starts), len(self.prefix))
 
     def interval(self, low: bytes | None, high: bytes | None) -> tuple[int, int]:
-        """The codes of all keys in ``[low, high)``, as a half-open interval."""
+        """The codes of all keys in ``[low, high)``, as a half-open interval.
+
+        Args:
+            low: First key, ``None`` for no bound.
+            high: First key behind, ``None`` for no bound.
+        """
         start, end = 0, CODE_LIMIT
         if low is not None and high == low + b"\0":
             code, known, _ = self._placed(low)

@@ -116,7 +116,12 @@ class TradeOffCurve:
         self.exact = self.point("exact", self._finest)
 
     def point(self, strategy: str, state: _Coarse) -> TradeOff:
-        """Measure one form."""
+        """Measure one form.
+
+        Args:
+            strategy: How the form was made, see :class:`TradeOff`.
+            state: The form.
+        """
         sizes = np.bincount(state.pairs // self._units, minlength=len(state.first))
         blocks = replace(
             self._runs,
@@ -142,7 +147,12 @@ class TradeOffCurve:
         return pa.array(np.where(fits, state.cells, short))
 
     def divided(self, strategy: str, groups: float) -> _Coarse:
-        """At most about so many groups, of equal numbers of keys or of equal width."""
+        """At most about so many groups, of equal numbers of keys or of equal width.
+
+        Args:
+            strategy: ``even`` or ``grid``.
+            groups: About how many groups.
+        """
         if strategy == "even":
             before = np.cumsum(self._finest.weights) - self._finest.weights
             group = (before * (groups / self.keys)).astype(np.int64)
@@ -157,7 +167,12 @@ class TradeOffCurve:
         return replace(self._grouped(self._finest, starts), cells=begins.view(np.int64))
 
     def coarsest_within(self, strategy: str, size: float) -> TradeOff:
-        """The most groups that take at most so many bytes."""
+        """The most groups that take at most so many bytes.
+
+        Args:
+            strategy: ``even`` or ``grid``.
+            size: Bytes at rest.
+        """
         low, high = 1.0, float(self.keys)
         best = self.point(strategy, self.divided(strategy, low))
         for _ in range(_TRIES):

@@ -120,6 +120,12 @@ def open_index(
 ) -> SparkIndex:
     """Open an index by its name, which defaults to its columns joined by ``_``.
 
+    Args:
+        table: As for :func:`create_index`.
+        name: Name of the index.
+        spark: The session.
+        location: A further root to search, before the table's own.
+
     Raises:
         NotFoundError: No such table or index.
     """
@@ -203,6 +209,11 @@ def list_indexes(
     table: str, *, spark: SparkSession, location: str | None = None
 ) -> list[IndexInfo]:
     """List the indexes of a table that can be read.
+
+    Args:
+        table: As for :func:`create_index`.
+        spark: The session.
+        location: A further root to search, before the table's own.
 
     Raises:
         NotFoundError: No such table.

@@ -11,13 +11,7 @@ from functools import lru_cache, partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from lakesieve.errors import (
-    ErrorKind,
-    InvalidInputError,
-    StorageError,
-    UnsupportedError,
-    corrupt,
-)
+from lakesieve.errors import ErrorKind, InvalidInputError, StorageError, UnsupportedError, corrupt
 from lakesieve.storage.background import all_at_once
 from lakesieve.storage.failures import missing, read_only, typed_errors
 from lakesieve.storage.location import normalized
@@ -156,6 +150,11 @@ class Storage:
     def get_range(self, path: str, start: int, length: int) -> bytes:
         """Read ``length`` bytes from ``start`` on, fewer where the object ends before.
 
+        Args:
+            path: The object, below the root.
+            start: First byte.
+            length: How many bytes.
+
         Raises:
             NotFoundError: It does not exist.
             StorageError: The storage failed.
@@ -167,6 +166,11 @@ class Storage:
 
     def get_ranges(self, path: str, starts: Sequence[int], lengths: Sequence[int]) -> list[bytes]:
         """Read parts of an object at once, those that lie close together in one request.
+
+        Args:
+            path: The object, below the root.
+            starts: First byte of each part.
+            lengths: Bytes of each part.
 
         Raises:
             NotFoundError: There is no such object.
@@ -208,6 +212,10 @@ class Storage:
     def create(self, path: str, data: bytes) -> None:
         """Write an object that must not exist yet, visible whole or not at all.
 
+        Args:
+            path: The object, below the root.
+            data: Its bytes.
+
         Raises:
             StorageError: ``ALREADY_EXISTS`` when it does, ``READ_ONLY`` or another failure.
         """
@@ -215,6 +223,10 @@ class Storage:
 
     def replace(self, path: str, data: bytes) -> None:
         """Write an object, visible whole or not at all, in place of what may be there.
+
+        Args:
+            path: The object, below the root.
+            data: Its bytes.
 
         Raises:
             StorageError: ``READ_ONLY`` or another failure.

@@ -58,7 +58,13 @@ class BlockCache:
     def get(
         self, key: tuple[object, ...], make: Callable[..., tuple[Any, int]], *given: Any
     ) -> Any:
-        """The part under a key; made of what is given, with its bytes, where it is not held."""
+        """The part under a key; made of what is given, with its bytes, where it is not held.
+
+        Args:
+            key: Names the part among those of all indexes.
+            make: Makes the part and tells its bytes; called where it is not held.
+            *given: Arguments for it.
+        """
         with self._lock:
             known = self._parts.get(key)
             if known is not None:

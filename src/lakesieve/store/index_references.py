@@ -50,6 +50,10 @@ class IndexReference:
     def read(cls, data: bytes, path: str) -> Self:
         """Read a note.
 
+        Args:
+            data: The bytes of the document.
+            path: Its path, for the error.
+
         Raises:
             CorruptIndexError: It is not what was written.
             IndexFormatError: It is too new.
@@ -83,6 +87,10 @@ def root_storage(storage: Storage, definition: IndexDefinition, root: int) -> St
 
 def referenced_roots(storage: Storage, definition: IndexDefinition) -> list[Storage]:
     """All roots that an index refers to.
+
+    Args:
+        storage: The index's own root.
+        definition: The index.
 
     Raises:
         UnsupportedError: One is in another kind of store, or not trusted.
@@ -159,7 +167,12 @@ def remove_unused_references(
 
 
 def remove_references(storage: Storage, definition: IndexDefinition) -> None:
-    """Remove all references of an index, but for roots that are not trusted."""
+    """Remove all references of an index, but for roots that are not trusted.
+
+    Args:
+        storage: The index's own root.
+        definition: The index.
+    """
     for root in range(1, len(definition.borrowed_roots) + 1):
         try:
             target = root_storage(storage, definition, root)

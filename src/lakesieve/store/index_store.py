@@ -64,6 +64,10 @@ class IndexStore:
     def create(self, definition: IndexDefinition, changes: Changes) -> Snapshot:
         """Make the first commit, with all that it covers: the index appears whole or not at all.
 
+        Args:
+            definition: What is indexed.
+            changes: The catalogues and segments of the first commit.
+
         Raises:
             InvalidInputError: There is an index already.
             StorageError: The place cannot be written to.
@@ -269,7 +273,13 @@ class IndexStore:
 
 
 def difference(head: Snapshot, wanted: Snapshot, operation: str) -> Changes:
-    """The changes that make one state hold what another does."""
+    """The changes that make one state hold what another does.
+
+    Args:
+        head: The state that is.
+        wanted: The state that is to be.
+        operation: Name of the operation, for the log.
+    """
     had, want = set(head.catalogues), set(wanted.catalogues)
     held, hold = set(head.segments), set(wanted.segments)
     return Changes(

@@ -35,7 +35,13 @@ def in_words(keys: pa.Array) -> tuple[pa.Array, np.ndarray]:
 
 
 def between(keys: pa.Array, low: Code, high: Code) -> tuple[int, int]:
-    """Where the ascending keys from low to high lie, both included."""
+    """Where the ascending keys from low to high lie, both included.
+
+    Args:
+        keys: Ascending codes, int64 or ``binary``.
+        low: The first code.
+        high: The last code.
+    """
     if keys.type == pa.int64():
         values = keys.to_numpy()
         return int(np.searchsorted(values, low)), int(np.searchsorted(values, high, side="right"))
@@ -45,7 +51,12 @@ def between(keys: pa.Array, low: Code, high: Code) -> tuple[int, int]:
 
 
 def predecessor_indices(keys: pa.Array, firsts: Sequence[Code]) -> np.ndarray:
-    """For each of ascending byte strings the last of others not above it, int64; -1 for none."""
+    """For each of ascending byte strings the last of others not above it, int64; -1 for none.
+
+    Args:
+        keys: Ascending byte strings, ``binary``.
+        firsts: Ascending byte strings.
+    """
     # few firsts, many keys: find where each first would stand among the keys
     starts = [between(keys, first, first)[0] for first in firsts]
     marks = np.zeros(len(keys) + 1, np.int64)

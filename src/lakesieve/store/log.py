@@ -124,6 +124,10 @@ class CommitLog:
     def commits(self, first: int, last: int) -> Iterator[Commit]:
         """Commits in order.
 
+        Args:
+            first: Number of the first commit.
+            last: Number of the last one, included.
+
         Raises:
             NotFoundError: One is gone.
             CorruptIndexError: One is damaged.
@@ -158,6 +162,10 @@ class CommitLog:
 
     def holds(self, number: int, write_id: str) -> bool:
         """Whether a commit is the one of that name.
+
+        Args:
+            number: The commit's number.
+            write_id: The name that its writer gave it.
 
         Raises:
             CorruptIndexError: It is damaged.

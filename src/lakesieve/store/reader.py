@@ -115,7 +115,12 @@ class IndexReader:
         return self._parts.digests(entry, secret)
 
     def remembered(self, key: tuple[object, ...], make: Callable[[], tuple[Any, int]]) -> Any:
-        """Something that follows from this state, kept beside its parts."""
+        """Something that follows from this state, kept beside its parts.
+
+        Args:
+            key: Names it among what follows from this state.
+            make: Makes it and tells its bytes.
+        """
         return self._parts.remembered(key, make)
 
     def lookup(

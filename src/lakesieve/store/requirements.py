@@ -104,7 +104,12 @@ class Conflict:
 
 
 def implied(base: Snapshot, changes: Changes) -> tuple[Requirement, ...]:
-    """What changes need by their very nature."""
+    """What changes need by their very nature.
+
+    Args:
+        base: The state that the changes were made for.
+        changes: The changes.
+    """
     added = {entry.id for entry in changes.add_catalogues}
     needed = {entry.catalogue for entry in changes.add_segments} - added
     return (

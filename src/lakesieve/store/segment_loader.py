@@ -139,7 +139,12 @@ class SegmentLoader:
         return digests
 
     def remembered(self, key: tuple[object, ...], make: Callable[[], tuple[Any, int]]) -> Any:
-        """Something made of an index, kept in the same memory."""
+        """Something made of an index, kept in the same memory.
+
+        Args:
+            key: Names it among what is kept.
+            make: Makes it and tells its bytes.
+        """
         return self._cache.get(key, make)
 
     def _key(self, entry: CatalogueEntry, part: str) -> tuple[object, ...]:
@@ -181,7 +186,12 @@ class SegmentLoader:
     def row_groups(
         self, opened: OpenedSegment, numbers: Sequence[int]
     ) -> Iterator[tuple[int, Blocks]]:
-        """Some row groups of a segment, those that are not held fetched many at once."""
+        """Some row groups of a segment, those that are not held fetched many at once.
+
+        Args:
+            opened: The segment.
+            numbers: Row groups, ascending.
+        """
         for start in range(0, len(numbers), _AHEAD):
             chunk = numbers[start : start + _AHEAD]
             fetched = self._fetched(opened, chunk) if len(chunk) > 1 else {}
@@ -189,7 +199,13 @@ class SegmentLoader:
                 yield number, self.row_group(opened, number, fetched.get(number))
 
     def row_group(self, opened: OpenedSegment, number: int, data: bytes | None = None) -> Blocks:
-        """A row group of a segment, of which the bytes may be at hand."""
+        """A row group of a segment, of which the bytes may be at hand.
+
+        Args:
+            opened: The segment.
+            number: The row group.
+            data: Its bytes, if they have been read.
+        """
         key = (self._roots[opened.entry.root].location, opened.entry.path, opened.version, number)
         blocks: Blocks = self._cache.get(key, self._decode, opened, number, data)
         return blocks

@@ -50,7 +50,12 @@ class SegmentRow:
         return [(entry, mine) for entry, mine in touched if mine]
 
     def meeting(self, low: Code | None, high: Code | None) -> list[SegmentEntry]:
-        """The segments that hold codes of one interval, of the row's own type."""
+        """The segments that hold codes of one interval, of the row's own type.
+
+        Args:
+            low: First code of the interval, ``None`` for no start.
+            high: First code behind it, ``None`` for no end.
+        """
         start = 0 if low is None else bisect.bisect_left(self._ends, low)
         end = len(self.entries) if high is None else bisect.bisect_left(self._firsts, high)
         # what ends before may stand behind what does not
@@ -62,7 +67,12 @@ class SegmentRow:
 
 
 def least_groups(entry: SegmentEntry, intervals: Sequence[Interval]) -> int:
-    """Row groups that must be read for sure, known without the footer."""
+    """Row groups that must be read for sure, known without the footer.
+
+    Args:
+        entry: The segment.
+        intervals: Half-open intervals of codes.
+    """
     low, high = intervals[0]
     below = low is None or low <= entry.key_min  # type: ignore[operator]
     above = high is None or high > entry.key_max  # type: ignore[operator]

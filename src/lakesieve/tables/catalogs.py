@@ -34,6 +34,10 @@ _CLASSES = {
 def catalog_table(spark: SparkSession, name: str) -> Any:
     """What the catalog has under an identifier: a ``Table`` of Spark's connector API.
 
+    Args:
+        spark: The session.
+        name: ``catalog.database.table``.
+
     Raises:
         NotFoundError: There is no such table.
         InvalidInputError: The text names no table.
@@ -45,6 +49,10 @@ def catalog_table(spark: SparkSession, name: str) -> Any:
 
 def forget_table(spark: SparkSession, name: str) -> None:
     """Have the catalog load a table anew where it keeps those that it loaded before.
+
+    Args:
+        spark: The session.
+        name: ``catalog.database.table``.
 
     Raises:
         InvalidInputError: The text names no table.

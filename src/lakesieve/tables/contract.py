@@ -112,6 +112,10 @@ class Table(Protocol):
 
         Deleting files of that version from the other table is switched off for good.
 
+        Args:
+            name: ``catalog.database.table`` of the new table.
+            version: The version that it begins as.
+
         Raises:
             InvalidInputError: The name is taken, or cannot be one.
             UnsupportedError: The format or the catalog cannot do that.

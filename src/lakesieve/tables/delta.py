@@ -75,7 +75,12 @@ class DeltaTable:
 
     @classmethod
     def at(cls, spark: SparkSession, path: str) -> DeltaTable:
-        """Open the table in a folder."""
+        """Open the table in a folder.
+
+        Args:
+            spark: The session.
+            path: The folder that holds ``_delta_log``.
+        """
         jvm: Any = spark._jvm
         with named_errors(path):
             log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, path)
@@ -83,7 +88,13 @@ class DeltaTable:
 
     @classmethod
     def named(cls, spark: SparkSession, name: str, java: Any) -> DeltaTable:
-        """Open what the catalog has under a name, a ``DeltaTableV2``."""
+        """Open what the catalog has under a name, a ``DeltaTableV2``.
+
+        Args:
+            spark: The session.
+            name: ``catalog.database.table``.
+            java: The catalog's own object.
+        """
         with named_errors(name):
             return cls(spark, name, java.deltaLog(), java.catalogTable())
 
@@ -195,6 +206,10 @@ class DeltaTable:
     def copy_to(self, name: str, version: TableVersion) -> None:
         """Delta makes such copies itself.
 
+        Args:
+            name: As for :meth:`Table.copy_to`.
+            version: As for :meth:`Table.copy_to`.
+
         Raises:
             UnsupportedError: Always.
         """
@@ -236,7 +251,15 @@ class DeltaTable:
         stride: int = 1,
         selection: str = "",
     ) -> DataFrame:
-        """Rows as written, deletion vectors ignored, of every ``stride``-th selected file."""
+        """Rows as written, deletion vectors ignored, of every ``stride``-th selected file.
+
+        Args:
+            version: As for :meth:`Table.raw_rows`, as are the others.
+            columns: The key columns.
+            split_bytes: Bytes of data files that a task should read.
+            stride: One in so many files is read.
+            selection: Name of a selection of files; all by default.
+        """
         from pyspark.sql import DataFrame
         from pyspark.sql import functions as F
 

@@ -200,6 +200,10 @@ class HudiTable:
     def copy_to(self, name: str, version: TableVersion) -> None:  # noqa: ARG002 - the contract's
         """A Hudi table cannot share its files with another.
 
+        Args:
+            name: As for :meth:`Table.copy_to`.
+            version: As for :meth:`Table.copy_to`.
+
         Raises:
             UnsupportedError: Always.
         """
@@ -234,7 +238,15 @@ class HudiTable:
         stride: int = 1,
         selection: str = "",
     ) -> DataFrame:
-        """Rows of every ``stride``-th selected base file: the keys and ``file``."""
+        """Rows of every ``stride``-th selected base file: the keys and ``file``.
+
+        Args:
+            version: As for :meth:`Table.raw_rows`, as are the others.
+            columns: The key columns.
+            split_bytes: Bytes of data files that a task should read.
+            stride: One in so many files is read.
+            selection: Name of a selection of files; all by default.
+        """
         from pyspark.sql import functions as F
 
         files = self.live_files(version)

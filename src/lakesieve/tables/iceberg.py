@@ -39,7 +39,12 @@ _ACCESS = JavaSources("tables/IcebergAccess")
 
 
 def file_io_of(spark: SparkSession, table: Any) -> dict[str, str]:
-    """Settings of the file IO of Iceberg's own object of a table, as far as they are of S3."""
+    """Settings of the file IO of Iceberg's own object of a table, as far as they are of S3.
+
+    Args:
+        spark: The session.
+        table: Iceberg's ``Table``.
+    """
     settings: dict[str, str] = as_python(spark, _ACCESS.call(spark, "fileIo", table))
     return settings
 
@@ -176,7 +181,12 @@ class IcebergTable:
         return identified(self._listed(rows).cast(_FILES_SCHEMA))
 
     def copy_to(self, name: str, version: TableVersion) -> None:
-        """Register new metadata that lists one snapshot, under a location of its own."""
+        """Register new metadata that lists one snapshot, under a location of its own.
+
+        Args:
+            name: As for :meth:`Table.copy_to`.
+            version: As for :meth:`Table.copy_to`.
+        """
         if not self.is_named or version.id is None:
             raise UnsupportedError(
                 f"{self.name} has no catalog to register a copy in, or no data.",
@@ -236,7 +246,15 @@ class IcebergTable:
         stride: int = 1,
         selection: str = "",
     ) -> DataFrame:
-        """Rows as written: ``key_0``, ``key_1`` and so on, and ``file``."""
+        """Rows as written: ``key_0``, ``key_1`` and so on, and ``file``.
+
+        Args:
+            version: As for :meth:`Table.raw_rows`, as are the others.
+            columns: The key columns.
+            split_bytes: Bytes of data files that a task should read.
+            stride: One in so many files is read.
+            selection: Name of a selection of files; all by default.
+        """
         from pyspark.sql import functions as F
 
         reader = (

@@ -46,6 +46,11 @@ class JavaSources:
         """Make an object of a class, named with its Java package.
 
         Its public constructors differ in how many arguments they take.
+
+        Args:
+            spark: The session.
+            name: The class with its package.
+            *arguments: Of the constructor.
         """
         for constructor in self.type(spark, name).getConstructors():
             if constructor.getParameterCount() == len(arguments):
@@ -53,13 +58,24 @@ class JavaSources:
         raise TypeError(f"{name} has no constructor with {len(arguments)} arguments")
 
     def call(self, spark: SparkSession, method: str, *arguments: Any) -> Any:
-        """Call a static method of the last class."""
+        """Call a static method of the last class.
+
+        Args:
+            spark: The session.
+            method: Name of the method.
+            *arguments: Of the method.
+        """
         methods = self.type(spark, self._last).getMethods()
         found = next(m for m in methods if m.getName() == method)
         return found.invoke(None, _objects(spark, arguments))
 
     def type(self, spark: SparkSession, name: str) -> Any:
-        """A class, named with its Java package."""
+        """A class, named with its Java package.
+
+        Args:
+            spark: The session.
+            name: The class with its package.
+        """
         application = str(spark.sparkContext.applicationId)
         jvm: Any = spark._jvm
         loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
@@ -101,13 +117,23 @@ def _objects(spark: SparkSession, arguments: tuple[Any, ...]) -> Any:
 
 
 def as_python(spark: SparkSession, java: Any) -> Any:
-    """A Java map or list as Python's, in one text: to go through it would take calls an entry."""
+    """A Java map or list as Python's, in one text: to go through it would take calls an entry.
+
+    Args:
+        spark: The session.
+        java: The Java object.
+    """
     jvm: Any = spark._jvm
     return json.loads(jvm.com.fasterxml.jackson.databind.ObjectMapper().writeValueAsString(java))
 
 
 def has_format(spark: SparkSession, name: str) -> bool:
-    """Whether the runtime of a table format is on the class path of the session."""
+    """Whether the runtime of a table format is on the class path of the session.
+
+    Args:
+        spark: The session.
+        name: ``iceberg``, ``delta``, ``hudi`` or ``parquet``.
+    """
     from py4j.protocol import Py4JJavaError
 
     jvm: Any = spark._jvm
@@ -121,6 +147,10 @@ def has_format(spark: SparkSession, name: str) -> bool:
 
 def check_format(spark: SparkSession, name: str) -> None:
     """Check that the session can read tables of a format.
+
+    Args:
+        spark: The session.
+        name: ``iceberg``, ``delta``, ``hudi`` or ``parquet``.
 
     Raises:
         SetupError: Its runtime is missing.

@@ -88,12 +88,22 @@ class ParquetTable:
 
     @classmethod
     def at(cls, spark: SparkSession, path: str) -> ParquetTable:
-        """Open the files in a folder and the folders in it."""
+        """Open the files in a folder and the folders in it.
+
+        Args:
+            spark: The session.
+            path: The folder.
+        """
         return cls(spark, path, is_path=True)
 
     @classmethod
     def named(cls, spark: SparkSession, name: str) -> ParquetTable:
-        """Open what the catalog has under a name."""
+        """Open what the catalog has under a name.
+
+        Args:
+            spark: The session.
+            name: ``catalog.database.table``.
+        """
         return cls(spark, name, is_path=False)
 
     def _call(self, method: str, *arguments: Any) -> Any:
@@ -171,6 +181,10 @@ class ParquetTable:
     def copy_to(self, name: str, version: TableVersion) -> None:  # noqa: ARG002 - the contract's
         """A directory cannot share its files with another.
 
+        Args:
+            name: As for :meth:`Table.copy_to`.
+            version: As for :meth:`Table.copy_to`.
+
         Raises:
             UnsupportedError: Always.
         """
@@ -202,7 +216,15 @@ class ParquetTable:
         stride: int = 1,
         selection: str = "",
     ) -> DataFrame:
-        """Rows of every ``stride``-th selected file: the keys and ``file``."""
+        """Rows of every ``stride``-th selected file: the keys and ``file``.
+
+        Args:
+            version: As for :meth:`Table.raw_rows`, as are the others.
+            columns: The key columns.
+            split_bytes: Bytes of data files that a task should read.
+            stride: One in so many files is read.
+            selection: Name of a selection of files; all by default.
+        """
         from pyspark.sql import DataFrame
         from pyspark.sql import functions as F
 

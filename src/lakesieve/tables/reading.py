@@ -30,7 +30,13 @@ FILE_SCANS = ("tables/FilePaths", "tables/PathSet", "tables/FileScans")
 
 
 def parts_of(call: Callable[..., Any], method: str, *arguments: Any) -> Iterator[str]:
-    """What a Java method tells in parts, one a call, until it has nothing more to tell."""
+    """What a Java method tells in parts, one a call, until it has nothing more to tell.
+
+    Args:
+        call: Calls a Java method by its name.
+        method: The method, which gives the empty string at the end.
+        *arguments: Of the method.
+    """
     return iter(lambda: str(call(method, *arguments)), "")
 
 

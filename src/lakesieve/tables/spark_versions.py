@@ -102,6 +102,10 @@ def spark_version_of(version: str) -> SparkVersion:
 def check_formats(line: SparkVersion, formats: Iterable[str]) -> None:
     """Check that a line can read tables of some formats.
 
+    Args:
+        line: The version of Spark.
+        formats: Names of formats.
+
     Raises:
         UnsupportedError: One of them has no runtime for it.
     """
@@ -165,7 +169,13 @@ def frame_of(spark: SparkSession, texts: pa.Table) -> DataFrame:
 
 
 def by_number(frame: DataFrame, count: int, column: str) -> DataFrame:
-    """Rows of one number, below a count, in one partition, each number in its own."""
+    """Rows of one number, below a count, in one partition, each number in its own.
+
+    Args:
+        frame: The rows.
+        count: One more than the largest number.
+        column: The column of int that holds it.
+    """
     if hasattr(frame, "repartitionById"):
         return frame.repartitionById(count, column)
     from pyspark.sql import functions as F
@@ -186,14 +196,28 @@ def error_class(error: PySparkException) -> str:
 
 
 def delta_snapshot_at(spark: SparkSession, log: Any, version: int, entry: Any) -> Any:
-    """A snapshot of a ``DeltaLog``, by its number."""
+    """A snapshot of a ``DeltaLog``, by its number.
+
+    Args:
+        spark: The session.
+        log: The ``DeltaLog``.
+        version: The number.
+        entry: The catalog's entry, as an ``Option``.
+    """
     jvm: Any = spark._jvm
     more = () if spark_version_of(spark.version).name == "3.5" else (False,)
     return log.getSnapshotAt(version, jvm.scala.Option.empty(), entry, *more)
 
 
 def delta_commit_at(spark: SparkSession, log: Any, millis: int, entry: Any) -> int:
-    """Number of the newest commit of a ``DeltaLog`` that is not later than a time."""
+    """Number of the newest commit of a ``DeltaLog`` that is not later than a time.
+
+    Args:
+        spark: The session.
+        log: The ``DeltaLog``.
+        millis: Milliseconds since the epoch.
+        entry: The catalog's entry, as an ``Option``.
+    """
     jvm: Any = spark._jvm
     moment = jvm.java.sql.Timestamp(millis)
     more = () if spark_version_of(spark.version).name == "3.5" else (entry,)

@@ -1,13 +1,13 @@
 """The suite that every table format passes; a format supplies only how to do what it asks for.
 
 Subclass :class:`TableContract` in a test module, and give pytest the fixtures ``spark`` (a session)
-and ``make_table`` (a function that makes a fresh :class:`Driver`).
+and ``make_table`` (a function that makes a fresh :class:`lakesieve.testing.driver.Driver`).
 """
 
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import lakesieve as ls
 from lakesieve.errors import LakesieveError
@@ -18,69 +18,13 @@ from lakesieve.testing.generated import FILES, KEYS, ROWS, predicate, rows_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["Driver", "TableContract"]
+    from lakesieve.testing.driver import Driver
+
+__all__ = ["TableContract"]
 
 QUERIES = 2
 PREDICATES = 8
 STEPS = 3
-
-
-class Driver(Protocol):
-    """One fresh table of a format, and how that format changes it."""
-
-    name: str
-    """By which lakesieve and ``relation`` know it."""
-    can_rename: bool
-    """Whether columns can be renamed and dropped."""
-    has_versions: bool
-    """Whether older versions can be read."""
-    reads_changed_files: bool
-    """Whether a file whose rows were changed is read by every query until it is compacted."""
-    stores_partition_values: bool
-    """Whether data files hold the values of partition columns."""
-
-    @property
-    def entry(self) -> str:
-        """Its name in the catalog, where it is entered when that is first needed."""
-
-    def create(self, rows: Any, partitioned_by: str | None = None) -> None:
-        """Make the table with the schema of a DataFrame, without its rows."""
-
-    def append(self, rows: Any) -> None:
-        """Add rows, a data file a partition of the DataFrame."""
-
-    def delete(self, where: str) -> None:
-        """Delete rows."""
-
-    def update(self, assignment: str, where: str) -> None:
-        """Change rows."""
-
-    def compact(self) -> None:
-        """Rewrite the files into fewer."""
-
-    def version(self) -> str | None:
-        """The current version; ``None`` where there is only one."""
-
-    def relation(self, version: str | None = None) -> str:
-        """The table in a FROM clause."""
-
-    def relations(self) -> Sequence[str]:
-        """All ways to name the current version in a FROM clause."""
-
-    def rename(self, old: str, new: str) -> None:
-        """Rename a column."""
-
-    def drop_and_add(self, column: str, kind: str) -> None:
-        """Drop a column and add one of the same name."""
-
-    def recreate(self, rows: Any) -> None:
-        """Drop the table and make it again in the same place, with these rows."""
-
-    def supplant(self, rows: Any) -> None:
-        """Drop the catalog's table, and make another one of its name with these rows.
-
-        Elsewhere where the format lets it be; the indexes of the old one stay where they were.
-        """
 
 
 def _refusal(call: Callable[[], object]) -> str:
@@ -102,11 +46,22 @@ class TableContract:
     keys: Sequence[str] = KEYS
 
     def index_each(self, spark: Any, table: Driver, columns: Sequence[str]) -> None:
-        """Make an index of each column, all in one scan."""
+        """Make an index of each column, all in one scan.
+
+        Args:
+            spark: The session.
+            table: The table.
+            columns: Names of the columns.
+        """
         ls.create_indexes(table.name, [[column] for column in columns], spark=spark)
 
     def indexed(self, spark: Any, make_table: Callable[[], Driver]) -> Driver:
-        """A table of all rows with an index on ``l``."""
+        """A table of all rows with an index on ``l``.
+
+        Args:
+            spark: The session.
+            make_table: Makes a fresh table.
+        """
         table = make_table()
         table.create(rows_of(spark, 0))
         table.append(rows_of(spark))
@@ -114,7 +69,12 @@ class TableContract:
         return table
 
     def check(self, spark: Any, query: str) -> tuple[int, int]:
-        """Insist on equal rows with skipping off and on; tells files before and after."""
+        """Insist on equal rows with skipping off and on; tells files before and after.
+
+        Args:
+            spark: The session.
+            query: SQL.
+        """
         ls.disable(spark)
         expected = sorted(map(repr, spark.sql(query).collect()))
         ls.enable(spark)
@@ -131,7 +91,14 @@ class TableContract:
     def check_generated(
         self, spark: Any, relations: Sequence[str], columns: Sequence[str], seed: str
     ) -> None:
-        """Check generated predicates on several versions, and that many of them skip files."""
+        """Check generated predicates on several versions, and that many of them skip files.
+
+        Args:
+            spark: The session.
+            relations: FROM clauses of the versions.
+            columns: The columns that predicates may compare.
+            seed: Seed of what is drawn.
+        """
         drawn = random.Random(seed)
         total = read = 0
         with views_of(spark, relations) as views:

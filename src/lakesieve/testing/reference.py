@@ -92,7 +92,12 @@ def _float_code(value: float) -> int:
 def rows_as_tuples(
     key_types: Sequence[KeyType], columns: Sequence[Iterable[Any]]
 ) -> list[tuple[Any, ...]]:
-    """What composite keys must compare like: tuples of the rows' codes, null before all values."""
+    """What composite keys must compare like: tuples of the rows' codes, null before all values.
+
+    Args:
+        key_types: The type of each column.
+        columns: The columns, of one length.
+    """
     codes = [codes_of(*both) for both in zip(key_types, columns, strict=True)]
     return [
         tuple((False,) if code is None else (True, code) for code in row)
@@ -101,7 +106,12 @@ def rows_as_tuples(
 
 
 def rows_as_bytes(key_types: Sequence[KeyType], columns: Sequence[Iterable[Any]]) -> list[bytes]:
-    """Twin of ``encode_rows`` for several columns, byte by byte."""
+    """Twin of ``encode_rows`` for several columns, byte by byte.
+
+    Args:
+        key_types: The type of each column.
+        columns: The columns, of one length.
+    """
     return [
         b"".join(
             _component(key_type.kind, part[1] if part[0] else None)
@@ -160,7 +170,13 @@ def block_sets(blocks: Blocks) -> list[tuple[Code, list[int]]]:
 def point_units(
     runs: Sequence[tuple[Code, list[int]]], max_key: Code, keys: Iterable[Code]
 ) -> list[list[int]]:
-    """Twin of ``lookup_points``: the set of the last block that starts at or below each key."""
+    """Twin of ``lookup_points``: the set of the last block that starts at or below each key.
+
+    Args:
+        runs: First key and set of units of each block, ascending.
+        max_key: The largest key.
+        keys: The keys to look up.
+    """
     answers: list[list[int]] = []
     for key in keys:
         # codes of one index are all of one type
@@ -173,7 +189,13 @@ def point_units(
 def range_units(
     runs: Sequence[tuple[Code, list[int]]], max_key: Code, intervals: Iterable[Interval]
 ) -> list[int]:
-    """Twin of ``lookup_ranges``: units of all blocks that overlap a half-open interval."""
+    """Twin of ``lookup_ranges``: units of all blocks that overlap a half-open interval.
+
+    Args:
+        runs: First key and set of units of each block, ascending.
+        max_key: The largest key.
+        intervals: Half-open intervals of keys.
+    """
     units: set[int] = set()
     ranges = list(intervals)
     for number, (first, run) in enumerate(runs):

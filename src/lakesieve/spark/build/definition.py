@@ -22,6 +22,11 @@ __all__ = ["define", "indexed_columns", "key_columns"]
 def key_columns(table: Table, version: TableVersion, columns: Sequence[str]) -> tuple[Column, ...]:
     """Find the columns of a table by name.
 
+    Args:
+        table: The table.
+        version: The version whose columns count.
+        columns: Names, fields of structs with dots.
+
     Raises:
         InvalidInputError: Too few, too many, or one twice.
         NotFoundError: There is no such column.
@@ -92,6 +97,14 @@ def define(
     compaction: str,
 ) -> IndexDefinition:
     """Write down what an index is to be.
+
+    Args:
+        table: The table.
+        columns: The key columns, in order.
+        name: Name of the index; the columns joined by ``_`` by default.
+        budget: As for :func:`create_index`.
+        absent_hits: As for :func:`create_index`.
+        compaction: As for :func:`create_index`.
 
     Raises:
         InvalidInputError: A setting makes no sense.

@@ -51,7 +51,12 @@ class Watch:
         self._thread = threading.Thread(target=self._poll, daemon=True, name=self._group)
 
     def expect(self, *, rows: int, files: int) -> None:
-        """Set what the whole is."""
+        """Set what the whole is.
+
+        Args:
+            rows: Rows to read.
+            files: Data files to read.
+        """
         self._rows, self._files = rows, files
 
     def phase(self, name: str) -> None:

@@ -139,6 +139,12 @@ def _built(files: pa.Table, results: pa.Table) -> Built:
 def staged(built: Built, operation: str, version: TableVersion, *, target: Target) -> Changes:
     """Write the catalogue of a build, and tell what its commit does.
 
+    Args:
+        built: What the build made.
+        operation: Name of the operation, for the log.
+        version: The version that was read.
+        target: The index that it is for.
+
     Raises:
         StorageError: The place cannot be written to.
     """
@@ -157,6 +163,12 @@ def draw_curve(
     spark: SparkSession, rule: InstalledRule, source: Source, *, watch: Watch
 ) -> list[dict[str, Any]]:
     """Try all budgets on one stretch of the keys, about :data:`CURVE_ROWS` rows in the middle.
+
+    Args:
+        spark: The session.
+        rule: The session's rule.
+        source: The data files and key columns.
+        watch: Follows the progress.
 
     Returns:
         By increasing size: ``way``, ``bits_per_row``, ``false_files``, ``blocks``; only points that
@@ -248,6 +260,11 @@ def _key_runs(
 def hashed_rows(rows: DataFrame, columns: Sequence[Column], salt: int) -> DataFrame:
     """Keys and hash of the file; strings as bytes, so that no decoding can fail.
 
+    Args:
+        rows: Raw rows: ``key_0``, ``key_1`` and so on, and ``file``.
+        columns: The key columns.
+        salt: Seed of the hash.
+
     Raises:
         UnsupportedError: Strings of a column do not compare by their bytes.
     """
@@ -271,7 +288,12 @@ def _check_collation(column: Column, found: str) -> None:
 
 
 def file_hashes(spark: SparkSession, paths: pa.ChunkedArray) -> tuple[int, np.ndarray, np.ndarray]:
-    """Hash every path as the rows will be hashed; try another salt in case two collide."""
+    """Hash every path as the rows will be hashed; try another salt in case two collide.
+
+    Args:
+        spark: The session.
+        paths: Strings, without nulls.
+    """
     frame = frame_of(spark, pa.table({"path": paths}))
     for salt in range(8):
         hashed = arrow_of(frame.selectExpr("path", f"xxhash64(path, {salt}) AS hash"))

@@ -66,6 +66,10 @@ class Target(Protocol):
     def check(self, on: Sequence[str], txn: tuple[str, int] | None) -> None:
         """Refuse what the format cannot do.
 
+        Args:
+            on: Names of the key columns.
+            txn: Name and number of a transaction, if any.
+
         Raises:
             UnsupportedError: It cannot.
         """

@@ -75,7 +75,12 @@ class Pruner:
         self._lock = threading.Lock()
 
     def relocate(self, locations: Iterable[str], options: StorageOptions | None = None) -> None:
-        """Search these further roots from now on; caches are kept where nothing changes."""
+        """Search these further roots from now on; caches are kept where nothing changes.
+
+        Args:
+            locations: Roots to search besides the tables' own.
+            options: Tells the settings with which a location is reached.
+        """
         places = tuple(locations)
         if places != self.locations or options != self._options:
             self._registry = IndexRegistry(places, options)

@@ -19,14 +19,26 @@ __all__ = ["index_stores", "new_place", "no_index", "table_roots"]
 
 
 def table_roots(spark: SparkSession, table: Table, location: str | None) -> list[Storage]:
-    """The roots that hold indexes of a table: further ones first, its own folder last."""
+    """The roots that hold indexes of a table: further ones first, its own folder last.
+
+    Args:
+        spark: The session.
+        table: The table.
+        location: A further root, if any.
+    """
     locations = () if location is None else (location,)
     options = storage_options(spark, lambda: table.file_io)
     return roots_of(table.location, table.uuid, locations, options)
 
 
 def index_stores(spark: SparkSession, table: Table, location: str | None) -> dict[str, IndexStore]:
-    """All indexes of a table that can be opened, by name; the first of a name counts."""
+    """All indexes of a table that can be opened, by name; the first of a name counts.
+
+    Args:
+        spark: The session.
+        table: The table.
+        location: A further root, if any.
+    """
     found: dict[str, IndexStore] = {}
     for root in table_roots(spark, table, location):
         for name in sorted(root.folders("")):
@@ -38,6 +50,12 @@ def index_stores(spark: SparkSession, table: Table, location: str | None) -> dic
 
 def new_place(spark: SparkSession, table: Table, name: str, location: str | None) -> Storage:
     """The root of an index that is to be made.
+
+    Args:
+        spark: The session.
+        table: The table.
+        name: Name of the index.
+        location: The root to put it below; the table's own folder by default.
 
     Raises:
         InvalidInputError: There is one already, or the name cannot be used.
@@ -53,7 +71,12 @@ def new_place(spark: SparkSession, table: Table, name: str, location: str | None
 
 
 def no_index(table: str, name: str) -> NotFoundError:
-    """The error where a table lacks an index that was named."""
+    """The error where a table lacks an index that was named.
+
+    Args:
+        table: Name of the table.
+        name: Name of the index.
+    """
     return NotFoundError(
         f"{table} has no index {name}.",
         kind=ErrorKind.INDEX_NOT_FOUND,

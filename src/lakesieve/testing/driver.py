@@ -1,0 +1,88 @@
+"""What a table format supplies to the suite that every format passes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Driver"]
+
+
+class Driver(Protocol):
+    """One fresh table of a format, and how that format changes it."""
+
+    name: str
+    """By which lakesieve and ``relation`` know it."""
+    can_rename: bool
+    """Whether columns can be renamed and dropped."""
+    has_versions: bool
+    """Whether older versions can be read."""
+    reads_changed_files: bool
+    """Whether a file whose rows were changed is read by every query until it is compacted."""
+    stores_partition_values: bool
+    """Whether data files hold the values of partition columns."""
+
+    @property
+    def entry(self) -> str:
+        """Its name in the catalog, where it is entered when that is first needed."""
+
+    def create(self, rows: Any, partitioned_by: str | None = None) -> None:
+        """Make the table with the schema of a DataFrame, without its rows.
+
+        Args:
+            rows: A DataFrame.
+            partitioned_by: A partition column, if any.
+        """
+
+    def append(self, rows: Any) -> None:
+        """Add rows, a data file a partition of the DataFrame."""
+
+    def delete(self, where: str) -> None:
+        """Delete rows."""
+
+    def update(self, assignment: str, where: str) -> None:
+        """Change rows.
+
+        Args:
+            assignment: SQL, as behind SET.
+            where: SQL, as in WHERE.
+        """
+
+    def compact(self) -> None:
+        """Rewrite the files into fewer."""
+
+    def version(self) -> str | None:
+        """The current version; ``None`` where there is only one."""
+
+    def relation(self, version: str | None = None) -> str:
+        """The table in a FROM clause."""
+
+    def relations(self) -> Sequence[str]:
+        """All ways to name the current version in a FROM clause."""
+
+    def rename(self, old: str, new: str) -> None:
+        """Rename a column.
+
+        Args:
+            old: Its name.
+            new: Its new name.
+        """
+
+    def drop_and_add(self, column: str, kind: str) -> None:
+        """Drop a column and add one of the same name.
+
+        Args:
+            column: Its name.
+            kind: Type of the new one, in SQL.
+        """
+
+    def recreate(self, rows: Any) -> None:
+        """Drop the table and make it again in the same place, with these rows."""
+
+    def supplant(self, rows: Any) -> None:
+        """Drop the catalog's table, and make another one of its name with these rows.
+
+        Elsewhere where the format lets it be; the indexes of the old one stay where they were.
+        """
