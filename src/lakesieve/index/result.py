@@ -64,10 +64,20 @@ class IndexInfo:
     """What an index is and what it costs.
 
     Args:
+        name: Its name.
+        table: The table, as it was called.
+        table_format: ``iceberg``, ``delta``, ``hudi`` or ``parquet``.
+        columns: The key columns, in order; fields of structs with dots.
+        types: Their key types.
+        location: Its root.
+        commit: Number of its newest commit.
+        created_at: When it was created, ISO 8601 in UTC.
         files: Data files covered.
         rows: Rows of those files.
         keys: Distinct keys, summed over segments.
         pairs: Distinct (key, file) pairs.
+        blocks: Blocks of its segments.
+        segments: Segments.
         bytes: Bytes of its segments and file catalogues.
         bits_per_row: ``bytes`` in bits over ``rows``; 0 for no rows.
         table_version: The table version that was indexed last.
@@ -152,6 +162,10 @@ class BuildProgress:
 
     Args:
         phase: What is being done now.
+        rows_done: Rows that have been read.
+        rows_total: Rows to read.
+        files_done: Data files that have been read.
+        files_total: Data files to read.
         seconds: Since the build began.
     """
 
@@ -334,9 +348,10 @@ class TradeOffInfo:
     """What an index costs at one budget.
 
     Args:
-        way: How blocks are made: ``exact``, ``neighbours``, ``even`` or ``grid``.
+        strategy: How blocks are made: ``exact``, ``neighbours``, ``even`` or ``grid``.
         bits_per_row: Bits a row of the table.
-        false_files: Data files that a point query of a value that is there reads in vain.
+        false_files: Data files that a point query of a value that is there reads although
+            they lack it, on average.
         blocks: Blocks of the stretch that was tried.
     """
 

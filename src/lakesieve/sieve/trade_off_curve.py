@@ -37,7 +37,7 @@ class TradeOff(NamedTuple):
     """One point of the curve of bytes against false units.
 
     Args:
-        way: ``exact``, ``neighbours``, ``even``, ``grid`` or ``mixed``.
+        strategy: ``exact``, ``neighbours``, ``even``, ``grid`` or ``mixed``.
         blocks: The blocks.
         size: Bytes, measured.
         false_units: Units that a look-up of a present key finds in vain, on average.
