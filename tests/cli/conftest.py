@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from typer.testing import CliRunner, Result
 
-from lakesieve.cli import build_app
+from lakesieve.cli import build_app, by_key, commands, deletes, session
 from lakesieve.deletes.result import Conversion, ConversionProgress, DeleteStatus, FieldSet
 from lakesieve.errors import ErrorKind, NotFoundError
 from lakesieve.index.reasons import Reason, ReasonCode
@@ -341,6 +341,8 @@ def api() -> FakeApi:
 
 
 @pytest.fixture
-def lakesieve(api: FakeApi) -> Callable[..., Result]:
+def lakesieve(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
     """Run the command line over the fake, as ``lakesieve("list", "lake.db.t")``."""
-    return lambda *arguments: CliRunner().invoke(build_app(cast("Any", api)), list(arguments))
+    for module in (by_key, commands, deletes, session):
+        monkeypatch.setattr(module, "ls", api)
+    return lambda *arguments: CliRunner().invoke(build_app(), list(arguments))

@@ -5,27 +5,19 @@ from __future__ import annotations
 import os
 import sys
 from importlib import metadata
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-import lakesieve
 from lakesieve.cli.by_key import BY_KEY
 from lakesieve.cli.commands import COMMANDS
 from lakesieve.cli.deletes import DELETES
 
-if TYPE_CHECKING:
-    from lakesieve.cli.api import Api
-
 __all__ = ["build_app", "main"]
 
 
-def build_app(api: Api = lakesieve) -> typer.Typer:
-    """Build the application.
-
-    Args:
-        api: What the commands call; the package itself, or a test's own.
-    """
+def build_app() -> typer.Typer:
+    """Build the application."""
     app = typer.Typer(
         name="lakesieve",
         help="Secondary file-skipping indexes for the lakehouse tables you already have.",
@@ -47,14 +39,14 @@ def build_app(api: Api = lakesieve) -> typer.Typer:
         pass
 
     for command in (*COMMANDS, *BY_KEY):
-        command.add_to(app, api)
+        command.add_to(app)
     deletes = typer.Typer(
         name="deletes",
         help="Equality deletes of Iceberg tables: what they cost, and getting rid of them.",
         no_args_is_help=True,
     )
     for command in DELETES:
-        command.add_to(deletes, api)
+        command.add_to(deletes)
     app.add_typer(deletes)
     return app
 

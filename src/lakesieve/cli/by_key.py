@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import lakesieve as ls
 from lakesieve.cli.command import ON_TABLES, Run, command
 from lakesieve.cli.commands import DryRun, TableName, Version
 from lakesieve.errors import ErrorKind, InvalidInputError
@@ -47,7 +48,7 @@ def upsert(
     dry_run: DryRun = False,
 ) -> RowChange:
     """Update the rows with the keys of a file, and insert those that are not there."""
-    change = partial(run.api.upsert, rows, table, on=on, location=run.location, dry_run=dry_run)
+    change = partial(ls.upsert, rows, table, on=on, location=run.location, dry_run=dry_run)
     return _changed(run, change, txn, no_refresh=no_refresh)
 
 
@@ -65,7 +66,7 @@ def delete(
     dry_run: DryRun = False,
 ) -> RowChange:
     """Delete the rows with the keys of a file, reading only the data files that hold them."""
-    change = partial(run.api.delete, keys, table, on=on, location=run.location, dry_run=dry_run)
+    change = partial(ls.delete, keys, table, on=on, location=run.location, dry_run=dry_run)
     return _changed(run, change, txn, no_refresh=no_refresh)
 
 
@@ -82,7 +83,7 @@ def status(
     ] = 0.2,
 ) -> TableStatus:
     """Tell how many data files carry row-level deletes, and what gets rid of them."""
-    return run.api.status(table, spark=run.session(), version=version, threshold=threshold)
+    return ls.status(table, spark=run.session(), version=version, threshold=threshold)
 
 
 def _transaction(given: str | None) -> tuple[str, int] | None:

@@ -15,7 +15,7 @@ from lakesieve.report import Output
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from lakesieve.cli.api import Api, Session
+    from lakesieve.cli.session import Session
 
 __all__ = ["EVERYWHERE", "ON_TABLES", "Command", "Run", "command"]
 
@@ -102,7 +102,6 @@ class Run:
     """One run of one command.
 
     Args:
-        api: What the command calls.
         output: Where it says what it does; its result is returned, not written.
         spark_conf: Further Spark settings.
         debug: Hide nothing.
@@ -111,7 +110,6 @@ class Run:
         formats: Table formats to set up besides Iceberg.
     """
 
-    api: Api
     output: Output
     spark_conf: Mapping[str, str]
     debug: bool
@@ -123,7 +121,6 @@ class Run:
         """Start Spark on a warehouse, by default that of ``--warehouse``."""
         self.output.say("Starting Spark (the first start downloads Iceberg's jar) ...")
         return start_session(
-            self.api,
             warehouse or self.warehouse,
             ("iceberg", *(self.formats or ())),
             self.spark_conf,
@@ -145,7 +142,7 @@ class Command:
     function: Callable[..., object]
     options: Mapping[str, tuple[Any, Any]]
 
-    def add_to(self, app: typer.Typer, api: Api) -> None:
+    def add_to(self, app: typer.Typer) -> None:
         """Register it; ``typer`` sees its own parameters, then the common options."""
         common = [
             inspect.Parameter(
@@ -157,7 +154,7 @@ class Command:
 
         def entry(**given: Any) -> None:
             shared = {name: given.pop(name) for name in self.options}
-            self._run(api, shared, given)
+            self._run(shared, given)
 
         entry.__name__ = self.name
         entry.__doc__ = self.function.__doc__
@@ -165,10 +162,10 @@ class Command:
         entry.__annotations__ = {p.name: p.annotation for p in (*parameters, *common)}
         app.command(self.name)(entry)
 
-    def _run(self, api: Api, shared: dict[str, Any], given: dict[str, Any]) -> None:
+    def _run(self, shared: dict[str, Any], given: dict[str, Any]) -> None:
         output = Output(json=shared.pop("json"))
         conf = _settings(shared.pop("spark_conf") or [])
-        run = Run(api=api, output=output, spark_conf=conf, **shared)
+        run = Run(output=output, spark_conf=conf, **shared)
         try:
             result = self.function(run, **given)
             # None: it has written what there was to write

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+import lakesieve as ls
 from lakesieve.cli.command import EVERYWHERE, ON_TABLES, Run, command
 from lakesieve.demo.result import DemoResult
 from lakesieve.index.result import (
@@ -21,9 +22,6 @@ from lakesieve.index.result import (
 )
 from lakesieve.report import Checked, Dropped, Explained
 from lakesieve.store import Repaired, Vacuumed
-
-if TYPE_CHECKING:
-    from lakesieve.cli.api import OpenIndex
 
 __all__ = ["COMMANDS", "DryRun", "TableName", "Version"]
 
@@ -130,8 +128,8 @@ def create(
     with run.output.building(f"Indexing {what} of {table}") as progress:
         settings |= {"spark": spark, "progress": progress}
         if not index:
-            return run.api.create_index(table, wanted[0], name=name, **settings).info()
-        made = run.api.create_indexes(table, wanted, **settings)
+            return ls.create_index(table, wanted[0], name=name, **settings).info()
+        made = ls.create_indexes(table, wanted, **settings)
         return [each.info() for each in made]
 
 
@@ -166,13 +164,13 @@ def curve(
     """Print what an index would cost at all budgets, tried on a stretch of its keys."""
     spark = run.session()
     with run.output.building(f"Trying budgets for {', '.join(columns)} of {table}") as progress:
-        return run.api.trade_offs(table, columns, spark=spark, progress=progress)
+        return ls.trade_offs(table, columns, spark=spark, progress=progress)
 
 
 @command("list", ON_TABLES)
 def list_(run: Run, table: TableName) -> list[IndexInfo]:
     """List the indexes of a table."""
-    infos = run.api.list_indexes(table, spark=run.session(), location=run.location)
+    infos = ls.list_indexes(table, spark=run.session(), location=run.location)
     if not infos:
         run.output.say(f"{table} has no index. Build one with: lakesieve create {table} COLUMN")
     return infos
@@ -240,7 +238,7 @@ def refresh(
     """Index the data files that an index, or every index, does not cover yet."""
     spark = run.session()
     with run.output.building(f"Refreshing {index or 'all indexes'} of {table}") as progress:
-        done = run.api.refresh_indexes(
+        done = ls.refresh_indexes(
             table,
             None if index is None else [index],
             spark=spark,
@@ -296,7 +294,7 @@ def clone_table(
     version: Version = None,
 ) -> list[Cloned]:
     """Make a zero-copy table from any version of an Iceberg table, with all of its indexes."""
-    return run.api.clone_table(
+    return ls.clone_table(
         table, target, spark=run.session(), version=version, location=run.location
     )
 
@@ -359,17 +357,17 @@ def verify(
 @command("repair", ON_TABLES)
 def repair(run: Run, table: TableName, index: IndexName, dry_run: DryRun = False) -> Repaired:
     """Make a damaged index usable again from what is left of it, or say what is lost."""
-    return run.api.repair_index(
+    return ls.repair_index(
         table, index, spark=run.session(), location=run.location, dry_run=dry_run
     )
 
 
-def _open(run: Run, table: str, index: str) -> OpenIndex:
-    return run.api.open_index(table, index, spark=run.session(), location=run.location)
+def _open(run: Run, table: str, index: str) -> ls.SparkIndex:
+    return ls.open_index(table, index, spark=run.session(), location=run.location)
 
 
 def _find(run: Run, table: str, predicate: str, version: str | None) -> Found:
-    return run.api.find_files(
+    return ls.find_files(
         table, predicate, spark=run.session(), version=version, location=run.location
     )
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import lakesieve as ls
 from lakesieve.cli.command import ON_TABLES, Run, command
 from lakesieve.cli.commands import TableName, Version
 from lakesieve.cli.watch import every, seconds_of
@@ -22,7 +23,7 @@ from lakesieve.report import units
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lakesieve.cli.api import Session
+    from lakesieve.cli.session import Session
     from lakesieve.deletes.result import ConversionProgress
 
 __all__ = ["DELETES"]
@@ -41,9 +42,7 @@ def status(
     ] = False,
 ) -> DeleteStatus:
     """Tell what the deletes of a table cost its readers."""
-    return run.api.deletes.status(
-        table, spark=run.session(), version=version, count_keys=not no_keys
-    )
+    return ls.deletes.status(table, spark=run.session(), version=version, count_keys=not no_keys)
 
 
 @command("convert", ON_TABLES)
@@ -79,7 +78,7 @@ def convert(
     spark = run.session()
 
     def once() -> Conversion:
-        return run.api.deletes.convert(
+        return ls.deletes.convert(
             table,
             spark=spark,
             branch=branch,
@@ -98,9 +97,9 @@ def convert(
 
 def _maintain(run: Run, spark: Session, table: str, convert: Callable[[], Conversion]) -> None:
     """One round; what may pass by itself is reported and left to the next."""
-    for info in run.api.list_indexes(table, spark=spark, location=run.location):
+    for info in ls.list_indexes(table, spark=spark, location=run.location):
         try:
-            index = run.api.open_index(table, info.name, spark=spark, location=run.location)
+            index = ls.open_index(table, info.name, spark=spark, location=run.location)
             refreshed = index.refresh()
         except LakesieveError as error:
             run.output.error(f"The index {info.name} was not refreshed: {error}")

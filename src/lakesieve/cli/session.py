@@ -7,34 +7,43 @@ import re
 import sys
 import tempfile
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
+import lakesieve as ls
 from lakesieve.errors import ErrorKind, LakesieveError, SetupError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from lakesieve.cli.api import Api, Session
 
-__all__ = ["start_session"]
+__all__ = ["Session", "start_session"]
+
+Session: TypeAlias = Any
+"""A Spark session, which the command line only hands on."""
 
 
 def start_session(
-    api: Api, warehouse: str, formats: Sequence[str], conf: Mapping[str, str], *, debug: bool
+    warehouse: str, formats: Sequence[str], conf: Mapping[str, str], *, debug: bool
 ) -> Session:
     """Start the embedded session.
 
     Unless ``debug``, all that the JVM writes for the rest of its life goes into a temporary file.
 
+    Args:
+        warehouse: Folder of the embedded catalog.
+        formats: Table formats to set up.
+        conf: Further Spark settings.
+        debug: Whether the JVM writes to the terminal.
+
     Raises:
         SetupError: Java or PySpark is missing, or Spark did not start.
     """
     if debug:
-        return api.local_session(warehouse, formats=formats, conf=conf)
+        return ls.local_session(warehouse, formats=formats, conf=conf)
     with tempfile.TemporaryFile() as log:
         try:
             with _streams_into(log):
-                return api.local_session(warehouse, formats=formats, conf=conf)
+                return ls.local_session(warehouse, formats=formats, conf=conf)
         except LakesieveError:
             raise
         except Exception as error:
