@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 BIN := .venv/bin
-# the older line of Spark has an environment of its own
+# the older version of Spark has an environment of its own
 BIN_3_5 := .venv-3.5/bin
 # written last by tools/setup.sh: a half-made environment is made again
 STAMPS := .venv/.complete .venv-3.5/.complete
@@ -39,7 +39,7 @@ test: lint ## lint, then every test (ARGS="-m 'not spark'" for the fast ones)
 soak: lint ## the same tests in depth: thousands of drawn cases, kills at random (hours)
 	@LAKESIEVE_DEPTH=soak tools/test.sh
 
-test-3.5: setup ## what differs between the lines of Spark, on Spark 3.5
+test-3.5: setup ## what differs between the versions of Spark, on Spark 3.5
 	$(BIN_3_5)/pytest $(TESTS_3_5) -k "not TestColumnIds"
 
 test-hudi: setup ## Hudi, whose session is one of Spark 3.5

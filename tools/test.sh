@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every test: those that need no JVM, then the sessions of both lines of Spark, two at a time.
+# Every test: those that need no JVM, then the sessions of both versions of Spark, two at a time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

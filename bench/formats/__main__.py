@@ -1,4 +1,4 @@
-"""``python -m bench.formats``: one table in every format, on both lines of Spark."""
+"""``python -m bench.formats``: one table in every format, on both versions of Spark."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["jobs_of"]
 
 ROOT = Path(__file__).parents[2]
-# each line has an environment of its own, and Hudi runs on the older one alone
+# each version has an environment of its own, and Hudi runs on the older one alone
 SPARK_VERSIONS = {
     "4.1": (".venv", ("iceberg", "delta", "parquet")),
     "3.5": (".venv-3.5", ("hudi", "iceberg", "delta", "parquet")),

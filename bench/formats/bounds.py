@@ -17,7 +17,7 @@ _HEAD = ("", "built", "bytes", *(f"{kind}{what}" for kind in KINDS for what in (
 
 
 def bounds_of(figures: Mapping[str, Any]) -> Iterator[Measured]:
-    """The bounds of one format on one line of Spark.
+    """The bounds of one format on one version of Spark.
 
     Args:
         figures: What ``bench.formats.work`` printed.
@@ -70,7 +70,7 @@ def _ratio(
 
 
 def table_of(figures: Mapping[str, Any]) -> str:
-    """All ways of one format on one line of Spark, for a person."""
+    """All ways of one format on one version of Spark, for a person."""
     travels = "then" in figures["ways"][0]
     lines = [(*_HEAD, *(("then files", "now files") if travels else ()))]
     for way in figures["ways"]:

@@ -1,4 +1,4 @@
-"""One format on one line of Spark, in a process of its own.
+"""One format on one version of Spark, in a process of its own.
 
 ``python -m bench.formats.work FORMAT FOLDER ROWS FILES`` prints one line of JSON.
 """

@@ -30,7 +30,7 @@ def missed(figures: dict[str, Any]) -> list[str]:
 
 
 def test_hudi_runs_on_the_older_line_alone() -> None:
-    """Each format runs on each line that has it, in that line's environment."""
+    """Each format runs on each version of Spark that has it, in its own environment."""
     jobs = [(python.parts[-3], name) for python, name in jobs_of(["4.1", "3.5"], ["hudi", "delta"])]
 
     assert jobs == [(".venv", "delta"), (".venv-3.5", "hudi"), (".venv-3.5", "delta")]

@@ -1,4 +1,4 @@
-"""The lines of Spark: what each one has."""
+"""The versions of Spark: what each one has."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_other_versions_are_refused(version: str) -> None:
 
 
 def test_formats_without_a_runtime_are_refused(spark: SparkSession, tmp_path: Path) -> None:
-    """A format that has no runtime for this line is refused by name, wherever it is named."""
+    """A format that has no runtime for this version is refused by name, wherever it is named."""
     line = spark_version_of(pyspark.__version__)
     for name in {"iceberg", "delta", "hudi", "parquet"} - line.formats:
         other = next(other.name for other in SPARK_VERSIONS if name in other.formats)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lakesieve.index.find import find
 from lakesieve.index.index import Index, describe
-from lakesieve.index.keyed import UsableIndex, on_keys
+from lakesieve.index.key_filters import UsableIndex, on_keys
 from lakesieve.index.opened import OpenedIndex
 from lakesieve.index.planner import Part, Parts, Plan, broken_index, plan_files, usable_indexes
 from lakesieve.index.reasons import Reason, ReasonCode, uncovered_detail

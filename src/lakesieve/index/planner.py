@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakesieve.errors import ErrorKind, LakesieveError
-from lakesieve.index.keyed import UsableIndex, on_keys
+from lakesieve.index.key_filters import UsableIndex, on_keys
 from lakesieve.index.reasons import Reason, ReasonCode
 from lakesieve.predicate import AllOf, AlwaysFalse, AlwaysTrue, AnyOf, ColumnRanges
 

@@ -154,7 +154,7 @@ def check_format(spark: SparkSession, name: str) -> None:
 
     Raises:
         SetupError: Its runtime is missing.
-        UnsupportedError: There is none for this line of Spark.
+        UnsupportedError: There is none for this version of Spark.
     """
     check_formats(spark_version_of(spark.version), [name])
     if not has_format(spark, name):

@@ -1,4 +1,4 @@
-"""The lines of Spark that are supported, and all that differs between them."""
+"""The versions of Spark that are supported, and all that differs between them."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _TEXTS = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkVersion:
-    """One line of Spark.
+    """One version of Spark.
 
     Args:
         name: Major and minor version.
         packages: Maven coordinates of each table format's runtime; formats without one are missing.
         builtin: Formats that need no runtime.
-        java: Words of the Java sources, which are written for the newest line, and what stands for
-            them in this one.
+        java: Words of the Java sources, which are written for the newest version, and what stands
+            for them in this one.
     """
 
     name: str
@@ -84,36 +84,36 @@ SPARK_VERSIONS = (
 
 
 def spark_version_of(version: str) -> SparkVersion:
-    """The line that a version of Spark belongs to.
+    """The supported version that a full version number belongs to.
 
     Raises:
         UnsupportedError: It is none of those supported.
     """
-    for line in SPARK_VERSIONS:
-        if version.startswith(f"{line.name}."):
-            return line
+    for supported in SPARK_VERSIONS:
+        if version.startswith(f"{supported.name}."):
+            return supported
     raise UnsupportedError(
         f"Spark {version} is not supported.",
         kind=ErrorKind.UNSUPPORTED_SESSION,
-        hint=f"Use Spark {' or '.join(line.name for line in SPARK_VERSIONS)}.",
+        hint=f"Use Spark {' or '.join(supported.name for supported in SPARK_VERSIONS)}.",
     )
 
 
-def check_formats(line: SparkVersion, formats: Iterable[str]) -> None:
-    """Check that a line can read tables of some formats.
+def check_formats(version: SparkVersion, formats: Iterable[str]) -> None:
+    """Check that a version of Spark can read tables of some formats.
 
     Args:
-        line: The version of Spark.
+        version: The version of Spark.
         formats: Names of formats.
 
     Raises:
         UnsupportedError: One of them has no runtime for it.
     """
-    missing = sorted(set(formats) - line.formats)
+    missing = sorted(set(formats) - version.formats)
     if missing:
         others = [other.name for other in SPARK_VERSIONS if other.formats >= set(formats)]
         raise UnsupportedError(
-            f"There is no runtime of {', '.join(missing)} tables for Spark {line.name}.",
+            f"There is no runtime of {', '.join(missing)} tables for Spark {version.name}.",
             kind=ErrorKind.UNSUPPORTED_SESSION,
             hint=f"Use Spark {' or '.join(others)}: pip install 'pyspark=={others[0]}.*'."
             if others
@@ -180,7 +180,7 @@ def by_number(frame: DataFrame, count: int, column: str) -> DataFrame:
         return frame.repartitionById(count, column)
     from pyspark.sql import functions as F
 
-    # older lines hash: give each number a stand-in whose hash leads to a partition of its own
+    # older versions hash: give each number a stand-in whose hash leads to a partition of its own
     spark, stand_ins = frame.sparkSession, [0] * count
     tried = spark.range(16 * count + 64).selectExpr("id", f"pmod(hash(id), {count}) AS place")
     for row in tried.groupBy("place").min("id").collect():

@@ -1,4 +1,4 @@
-"""A Spark session for Hudi tables, which only the older line reads."""
+"""A Spark session for Hudi tables, which only the older version reads."""
 
 from __future__ import annotations
 

@@ -284,7 +284,7 @@ def _instantiate(spark: SparkSession, answer: _Callback, join: _Callback) -> Any
         if has_format(spark, table_format)
     }
     joins = None
-    # equality deletes are planned on the newest line alone
+    # equality deletes are planned on the newest version alone
     if has_format(spark, "iceberg") and spark_version_of(spark.version) == SPARK_VERSIONS[0]:
         tasks, heap = executor(spark)
         limit = int(ROOM * heap)

@@ -91,9 +91,9 @@ def local_session(
             hint="Install it with: pip install 'lakesieve[spark]'",
         ) from error
     root = str(warehouse) if "://" in str(warehouse) else str(Path(warehouse).absolute())
-    line = spark_version_of(pyspark.__version__)
-    check_formats(line, formats)
-    settings = _defaults(root, formats, line) | dict(conf or {})
+    version = spark_version_of(pyspark.__version__)
+    check_formats(version, formats)
+    settings = _defaults(root, formats, version) | dict(conf or {})
     # the workers need this environment's packages; PySpark asks the environment alone for them
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("lakesieve")
@@ -123,7 +123,7 @@ def _check_running(spark: SparkSession, wanted: Mapping[str, str]) -> None:
         )
 
 
-def _defaults(warehouse: str, formats: Sequence[str], line: SparkVersion) -> dict[str, str]:
+def _defaults(warehouse: str, formats: Sequence[str], version: SparkVersion) -> dict[str, str]:
     with resources.as_file(resources.files("lakesieve.spark") / "ivysettings.xml") as ivy:
         ivy_settings = str(ivy)
     settings = {
@@ -147,7 +147,7 @@ def _defaults(warehouse: str, formats: Sequence[str], line: SparkVersion) -> dic
         settings |= _FORMATS[name]
     wanted = [name for name in _FORMATS if name in formats]
     extensions = [_FORMATS[name][_EXTENSIONS] for name in wanted if _EXTENSIONS in _FORMATS[name]]
-    packages = [line.packages[name] for name in wanted if name in line.packages]
+    packages = [version.packages[name] for name in wanted if name in version.packages]
     for key, values in ((_EXTENSIONS, extensions), ("spark.jars.packages", packages)):
         if values:
             settings[key] = ",".join(values)
