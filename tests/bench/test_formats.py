@@ -56,7 +56,7 @@ def test_bounds_hold() -> None:
     ],
     ids=["speed", "bytes", "time travel"],
 )
-def test_missed_bounds_are_told(changed: dict[str, Any], name: str) -> None:
+def test_missed_bounds_are_reported(changed: dict[str, Any], name: str) -> None:
     """Each figure beyond its bound is reported, and no other."""
     ours = way("lakesieve", 100, bytes=10) | changed
     record = way("record-level index", 90, bytes=100)

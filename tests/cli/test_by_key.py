@@ -39,7 +39,7 @@ def test_options_are_handed_on(lakesieve: Callable[..., Result], api: FakeApi, n
     }
 
 
-def test_a_delete_is_told_in_words(lakesieve: Callable[..., Result]) -> None:
+def test_a_delete_is_described_in_words(lakesieve: Callable[..., Result]) -> None:
     """Rows, files and the new version, and nothing about rows that it could not touch."""
     done = " ".join(lakesieve("delete", TABLE, "--keys", "k.csv", "--on", "id").stdout.split())
     assert "given 100 keys by id deleted 60 rows searched 3 data files files 2 written" in done

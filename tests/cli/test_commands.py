@@ -197,7 +197,7 @@ def test_debug_shows_the_traceback(lakesieve: Callable[..., Result]) -> None:
     assert done.exit_code == 1
 
 
-def test_a_missing_java_is_told(lakesieve: Callable[..., Result], api: FakeApi) -> None:
+def test_a_missing_java_is_reported(lakesieve: Callable[..., Result], api: FakeApi) -> None:
     """What the session's start raises on purpose is shown as it is."""
     api.failure = SetupError("No Java.", kind=ErrorKind.JAVA_MISSING, hint="Install it.")
 

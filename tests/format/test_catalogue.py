@@ -218,7 +218,7 @@ def test_pages_are_found_as_arrow_finds_them(files: list[str], data: st.DataObje
         assert claimed_bytes(bytes(harmed), result)
 
 
-def test_a_catalogue_of_more_rows_than_told_is_refused() -> None:
+def test_a_catalogue_of_more_rows_than_announced_is_refused() -> None:
     """The commit says how many data files there are, and no more are decoded."""
     data, entry = _bomb([str(at) for at in range(1_000)])
 
@@ -226,7 +226,7 @@ def test_a_catalogue_of_more_rows_than_told_is_refused() -> None:
         decode_catalogue(data, dataclasses.replace(entry, files=999))
 
 
-def test_columns_that_nobody_asked_for_are_refused() -> None:
+def test_columns_that_nobody_wants_are_refused() -> None:
     """A file with many columns, or with others, is no catalogue."""
     many = {f"c{at}": pa.array([1]) for at in range(200)}
     for columns in (many, {"path": pa.array(["a"])}):

@@ -116,7 +116,7 @@ def ranges_of(name: str) -> st.SearchStrategy[Ranges]:
     st.one_of(sets_of("w"), ranges_of("w")),
     st.lists(rows, min_size=1, max_size=20),
 )
-def test_points_and_then_ranges_are_told_exactly(
+def test_points_and_then_ranges_are_answered_exactly(
     one: Ranges, two: Ranges, last: Ranges, drawn: list[Row]
 ) -> None:
     """Sets of values on the leading columns and ranges on the next give exactly their rows."""
@@ -154,7 +154,7 @@ def test_texts_that_follow_each_other_are_single_values() -> None:
 
 
 @given(ranges_of("i"), st.lists(rows, min_size=1, max_size=20))
-def test_ranges_of_the_first_column_are_told_exactly(ranges: Ranges, drawn: list[Row]) -> None:
+def test_ranges_of_the_first_column_are_answered_exactly(ranges: Ranges, drawn: list[Row]) -> None:
     """A condition on the first column alone gives exactly its rows, bounds past int64 included."""
     indexes = [usable(["i", "s"])]
     where = on_keys(all_of([ColumnRanges(field_id=1, ranges=ranges)]), indexes)

@@ -100,7 +100,7 @@ def test_present_keys_have_their_files(data: st.DataObject) -> None:
     rows = data.draw(st.lists(st.tuples(row, st.integers(0, FILES - 1)), min_size=1, max_size=30))
     dead = data.draw(st.sets(st.integers(0, FILES - 1)))
     plan = plan_of(rows, kinds, dead)
-    plan = replace(plan, batch_rows=data.draw(st.sampled_from([1, 3, 1000])), told_rows=2)
+    plan = replace(plan, batch_rows=data.draw(st.sampled_from([1, 3, 1000])), found_rows=2)
     keys = data.draw(st.lists(st.sampled_from([key for key, _ in rows]) | row, min_size=1))
     found = look_up(plan, keys, kinds, cut=data.draw(st.integers(1, 5)))
 

@@ -42,7 +42,7 @@ def opened(storage: Storage) -> Index:
     return Index(table, storage)
 
 
-def test_history_is_told_like_a_log(storage: Storage) -> None:
+def test_history_reads_like_a_log(storage: Storage) -> None:
     """Every commit has its parent, its operation, and the totals after it."""
     first, second = opened(storage).history()
 

@@ -88,7 +88,7 @@ def test_session_time_zones(timezone: str, hours: float) -> None:
     assert where == ColumnRanges(field_id=4, ranges=_ints((code, code + 1)))
 
 
-def test_an_unknown_time_zone_is_told_where_it_matters() -> None:
+def test_an_unknown_time_zone_is_reported_where_it_matters() -> None:
     """A zone that is not known here is named, unless the times need none."""
     for timezone in ("PST", "+25:00", "../UTC", ""):
         with pytest.raises(InvalidInputError, match="time zone") as caught:

@@ -125,7 +125,7 @@ def test_a_hundred_thousand_values_bind_quickly() -> None:
     assert len(where.ranges.intervals) == 100_000
 
 
-def test_told_names_the_columns() -> None:
+def test_text_names_the_columns() -> None:
     """The understood part of a predicate reads well."""
     expr: Expr = And(
         args=(

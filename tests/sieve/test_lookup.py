@@ -229,7 +229,7 @@ GOOD = blocks_of({1: {0, 3}, 5: {2}, 9: {1, 2}}, "int64")
         "ordinals-negative",
     ],
 )
-def test_broken_blocks_are_told(broken: dict[str, Any]) -> None:
+def test_broken_blocks_are_reported(broken: dict[str, Any]) -> None:
     """Whatever a look-up relies on is checked by ``validate``."""
     GOOD.validate()
 
@@ -258,7 +258,7 @@ def test_broken_blocks_are_told(broken: dict[str, Any]) -> None:
         "ordinals-negative",
     ],
 )
-def test_broken_blocks_of_one_unit_each_are_told(broken: dict[str, Any]) -> None:
+def test_broken_blocks_of_one_unit_each_are_reported(broken: dict[str, Any]) -> None:
     """Offsets that many blocks share are trusted only where they are the right ones."""
     keys, ordinals = keys_of([1, 5, 9], "int64"), np.array([0, 2, 1], np.int32)
     _, offsets = with_gaps(keys, np.ones(3, np.int64), np.zeros(0, np.int64), keys[:0])

@@ -213,7 +213,7 @@ def test_wrong_calls_are_refused_before_anything_is_read(
     assert reads == []
 
 
-def test_progress_is_told_over_all(spark: SparkSession, table: str) -> None:
+def test_progress_is_reported_over_all(spark: SparkSession, table: str) -> None:
     """The callback hears once, at the end, that all rows are done for all indexes."""
     _fill(spark, table)
     heard: list[ls.BuildProgress] = []

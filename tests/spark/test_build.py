@@ -345,7 +345,7 @@ def test_orphan_removal_leaves_the_index_alone(
     assert [path for path in files if not path.exists()] == [stray]
 
 
-def test_progress_is_told(spark: SparkSession, table: str) -> None:
+def test_progress_is_reported(spark: SparkSession, table: str) -> None:
     """The callback hears of the build and, last, that all rows are done."""
     _fill(spark, table)
     heard: list[ls.BuildProgress] = []

@@ -104,7 +104,7 @@ def test_what_reads_no_table_leaves_the_report(enabled: SparkSession, folder: Pa
     assert ls.last_pruning(spark) == []
 
 
-def test_a_streams_batches_are_not_told(
+def test_a_streams_batches_are_not_reported(
     enabled: SparkSession, folder: Path, tmp_path: Path
 ) -> None:
     """They clear nothing; queries that a batch's function makes are reported as any other's."""

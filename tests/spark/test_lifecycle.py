@@ -180,7 +180,7 @@ def append_names(spark: SparkSession, table: str) -> None:
     spark.sql(f"INSERT INTO {table} VALUES ('a', 'b')")
 
 
-def test_old_states_can_be_asked_and_taken_back(spark: SparkSession, table: str) -> None:
+def test_old_states_can_be_read_and_taken_back(spark: SparkSession, table: str) -> None:
     """An earlier commit answers as it did; a rollback uncovers what came later."""
     index = ls.create_index(table, ["id"], spark=spark)
     append(spark, 70_000, 10)

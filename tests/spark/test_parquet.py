@@ -189,7 +189,7 @@ def test_an_old_time_of_change_is_another_file(
     assert both(f"SELECT * FROM parquet.`{folder}` WHERE k = 397")[1] == 2
 
 
-def test_more_files_than_are_told_of_at_once(spark: SparkSession, tmp_path: Path) -> None:
+def test_more_files_than_go_in_one_part(spark: SparkSession, tmp_path: Path) -> None:
     """Listings and selections of many files go in parts; none is lost or doubled."""
     folder = tmp_path / "d"
     _make(folder, files=1)

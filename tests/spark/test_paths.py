@@ -55,7 +55,7 @@ def test_one_folder_is_one_table(
         assert len(ls.find_files(f"parquet:{place}", "k = 397", spark=spark).paths) == 1
 
 
-def test_files_are_told_as_the_table_spells_them(
+def test_files_are_named_as_the_table_spells_them(
     spark: SparkSession, table: str, tmp_path: Path, both: Callable[[str], tuple[int, int]]
 ) -> None:
     """Files that Iceberg lists under other spellings are indexed, and named as they are listed."""

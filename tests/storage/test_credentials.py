@@ -95,7 +95,7 @@ def test_expired_keys_are_read_again(serve: Callable[[str], tuple[type[_Store], 
     assert len(store.requests) == 2
 
 
-def test_keys_that_a_catalog_lends_are_asked_for_again(
+def test_keys_that_a_catalog_lends_are_requested_again(
     serve: Callable[[str], tuple[type[_Store], str]],
 ) -> None:
     """Where the table's file IO has new keys by now, those are used once the old ones expire."""
@@ -144,7 +144,7 @@ def test_tasks_are_sent_settings_alone(
     assert sent.get("a") == b"held"
 
 
-def test_a_machine_is_not_asked_for_keys_where_there_are_some(
+def test_no_machine_is_queried_for_keys_where_there_are_some(
     serve: Callable[[str], tuple[type[_Store], str]],
 ) -> None:
     """With keys no request goes to the metadata service, neither before nor after a refusal."""

@@ -166,7 +166,7 @@ def test_what_is_replaced_is_whole(storage: Storage) -> None:
     assert (objects.size, objects.modified.tzinfo is not None) == (3, True)
 
 
-def test_listings_begin_where_they_are_told(storage: Storage) -> None:
+def test_listings_begin_where_they_should(storage: Storage) -> None:
     """A listing leaves out the paths up to a given one."""
     for number in range(5):
         storage.create(f"log/{number}.json", b"")
@@ -208,7 +208,7 @@ def test_a_careless_storage_is_refused() -> None:
     assert careless.objects("") == []
 
 
-def test_secrets_are_not_told() -> None:
+def test_secrets_are_not_shown() -> None:
     """Neither the text of a storage nor its errors hold its credentials."""
     storage = s3_storage("moto")
     gone = open_storage("s3://no-such-bucket/x", dict(storage.options))

@@ -209,7 +209,7 @@ def test_every_call_is_tried() -> None:
     assert kinds == {"get", "head", "list", "create", "replace", "delete"}
 
 
-def test_a_conflict_after_a_lost_answer_is_told(tmp_path: Path) -> None:
+def test_a_conflict_after_a_lost_answer_is_reported(tmp_path: Path) -> None:
     """A writer that saw a failure although its commit landed is refused the second time."""
     storage = open_storage(str(tmp_path / "index"))
     store = store_of(storage)

@@ -104,7 +104,7 @@ def test_a_leading_column_alone_is_a_key(spark: SparkSession, events: str) -> No
     assert joined(spark, keys, ["i"], located.uncovered) <= found
 
 
-def test_only_live_files_of_the_version_are_told(spark: SparkSession, table: str) -> None:
+def test_only_live_files_of_the_version_are_named(spark: SparkSession, table: str) -> None:
     """Files that were rewritten are named for the version that has them, and for no other."""
     spark.sql(f"CREATE TABLE {table} USING iceberg AS SELECT id FROM range(0, 100, 1, 2)")
     index = ls.create_index(table, ["id"], spark=spark)

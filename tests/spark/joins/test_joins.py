@@ -41,7 +41,7 @@ def _pruned(spark: SparkSession, table: str) -> list[ls.TablePruning]:
     return [p for p in ls.last_pruning(spark) if p.table == table]
 
 
-def test_keys_are_told(spark: SparkSession, big: str, both: Both) -> None:
+def test_keys_are_located(spark: SparkSession, big: str, both: Both) -> None:
     """The predicate names the keys of the join, beside the conditions of the scan."""
     both(f"SELECT b.id FROM {big} b JOIN VALUES (1, 'k31'), (2, 'k62') AS v(n, k) ON b.s = v.k")
     (pruned,) = _pruned(spark, big)

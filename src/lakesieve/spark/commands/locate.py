@@ -73,7 +73,7 @@ class LocatePlan:
         live: Bits of the covered files, in their numbering: whether a file is in the version.
         rewritable: Whether paths of covered files tell size and time after the path itself.
         batch_rows: How many keys are looked up at once, at least.
-        told_rows: How many pairs are handed on at once, at most.
+        found_rows: How many pairs are handed on at once, at most.
     """
 
     storage: Storage
@@ -84,7 +84,7 @@ class LocatePlan:
     live: bytes
     rewritable: bool
     batch_rows: int = 1 << 17
-    told_rows: int = 1 << 15
+    found_rows: int = 1 << 15
 
 
 def locate_keys(
@@ -224,8 +224,8 @@ def located(plan: LocatePlan) -> Stage:
             last = codes[values - 1] if values else last
             which, numbers = _files(index, plan, codes)
             kept = np.flatnonzero(live[numbers])
-            for start in range(0, len(kept), plan.told_rows):
-                chunk = kept[start : start + plan.told_rows]
+            for start in range(0, len(kept), plan.found_rows):
+                chunk = kept[start : start + plan.found_rows]
                 batch = keys.take(pa.array(rows[which[chunk]]))
                 batch = batch.append_column(FILE, paths.take(pa.array(numbers[chunk])))
                 yield from batch.combine_chunks().to_batches()
