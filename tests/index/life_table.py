@@ -42,7 +42,7 @@ COLUMNS: dict[tuple[str, ...], ColumnType] = {
 MAIN = "main"
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 _ALPHABETS = (b"0123456789", b"0123456789abcdef", bytes(range(256)), b"ab\x00\xff")
-_MOST_VERSIONS = 9
+_MAX_VERSIONS = 9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -272,8 +272,8 @@ class ModelTable:
         number = next(self.counter)
         self.versions[number] = replace(version, number=number)
         self.branches[branch] = number
-        if len(self.versions) > _MOST_VERSIONS:
-            self.expire(_MOST_VERSIONS // 2)
+        if len(self.versions) > _MAX_VERSIONS:
+            self.expire(_MAX_VERSIONS // 2)
         return number
 
 

@@ -117,7 +117,7 @@ def test_the_registry_keeps_few_of_many_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of many tables' indexes the latest are kept open, and the others are found all the same."""
-    monkeypatch.setattr(registry_module, "_MOST_OPENED", 3)
+    monkeypatch.setattr(registry_module, "_MAX_OPENED", 3)
     registry = IndexRegistry()
     for number in range(6):
         place = open_storage(str(tmp_path / str(number))).child("_lakesieve").child("k")

@@ -148,7 +148,7 @@ def test_sessions_that_skip_nothing_leave_little_behind(
 ) -> None:
     """An application that makes sessions for ever keeps the rules of those that skip files."""
     monkeypatch.setattr(rules, "_RULES", {})
-    monkeypatch.setattr(rules, "_MOST_IDLE", 2)
+    monkeypatch.setattr(rules, "_MAX_IDLE", 2)
     skipping = [spark.newSession() for _ in range(2)]
     for session in skipping:
         installed_rule(session).enable((), _no_settings)

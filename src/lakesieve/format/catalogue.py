@@ -95,7 +95,7 @@ def _offsets(texts: pa.Array) -> np.ndarray:
 
 _DECODED_ROWS = 1 << 16
 # paths of one folder take a tenth, and ones that differ in a number a hundredth of their length
-_MOST_TIMES = 1_000
+_MAX_TIMES = 1_000
 _LEAST_DECODED = 16 << 20
 
 
@@ -233,7 +233,7 @@ def _table(
     data: bytes, path: str, *, files: int | None, columns: Sequence[str] | None = None
 ) -> pa.Table:
     """Decode a catalogue part by part, so that a lie about its size costs little."""
-    most = max(_LEAST_DECODED, _MOST_TIMES * len(data))
+    most = max(_LEAST_DECODED, _MAX_TIMES * len(data))
     parts: list[pa.RecordBatch] = []
     few: list[pa.RecordBatch] = []
     size = 0

@@ -41,7 +41,7 @@ GROUP_BYTES = 256 << 10
 
 _MAGIC = b"LSIEVE1\n"
 # ordinals are int32
-_MOST_UNITS = 2**31
+_MAX_UNITS = 2**31
 # a guess at what a separator takes that shares its beginning with the one before it
 _KEY_BYTES = 12
 # longer first and last keys are cut: a bound need not be a key
@@ -290,7 +290,7 @@ def _count(value: Any) -> int:
 
 
 def _units(value: Any) -> int:
-    if _count(value) > _MOST_UNITS:
+    if _count(value) > _MAX_UNITS:
         raise ValueError(f"{value} units")
     return int(value)
 

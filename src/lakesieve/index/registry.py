@@ -30,7 +30,7 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,127}")
 _REMOTE_SECONDS = 10.0
 _REST_SECONDS = 30.0
 # indexes kept open; others are opened anew by the next query that needs them
-_MOST_OPENED = 500
+_MAX_OPENED = 500
 # of the time for planning, where a table's indexes may stand in several places
 _LOOK_UP_SHARE = 0.25
 
@@ -301,6 +301,6 @@ class IndexRegistry:
         with self._lock:
             self._entries.pop(storage.location, None)
             self._entries[storage.location] = _Entry(mark=mark, index=index)
-            for oldest in list(self._entries)[:-_MOST_OPENED]:
+            for oldest in list(self._entries)[:-_MAX_OPENED]:
                 del self._entries[oldest]
         return index

@@ -30,7 +30,7 @@ _TIMESTAMP = re.compile(
 )
 _WHOLE = re.compile(r"[+-]?\d{1,60}", re.ASCII)
 _BLANKS = " \t\r\n"
-_INT_DIGITS, _LONG_DIGITS, _MOST_DIGITS = 10, 20, 38
+_INT_DIGITS, _LONG_DIGITS, _MAX_DIGITS = 10, 20, 38
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 _WIDEST = 10**40
 """Beyond every decimal's unscaled value."""
@@ -118,7 +118,7 @@ def are_comparable(literals: Sequence[Literal], column: KeyType, *, listed: bool
         digits, scale = _digits(literal)
         before.append(digits - scale)
         after.append(scale)
-    return max(before) + max(after) <= _MOST_DIGITS
+    return max(before) + max(after) <= _MAX_DIGITS
 
 
 def _digits(literal: Literal) -> tuple[int, int]:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["plain_table", "to_text"]
 
-_MOST_PATHS = 10
+_MAX_PATHS = 10
 
 
 @singledispatch
@@ -70,7 +70,7 @@ def _(result: Explained) -> RenderableType:
     if found.uncovered:
         facts.append(("uncovered", f"{units.plural(found.uncovered, 'file')} no index has seen"))
     reasons = [Text.assemble((str(r.code), "bold"), "  ", r.detail) for r in found.reasons]
-    paths = [Text(path, style="dim", overflow="fold") for path in found.paths[:_MOST_PATHS]]
+    paths = [Text(path, style="dim", overflow="fold") for path in found.paths[:_MAX_PATHS]]
     more = len(found.paths) - len(paths)
     if more:
         paths.append(Text(f"... and {more} more: lakesieve files", style="dim"))

@@ -38,7 +38,7 @@ _SIGN = np.uint64(1 << 63)
 _ESCAPED = b"\x00\xff"
 _END = b"\x00\x00"
 _BEGIN = pa.scalar(VALUES[0], pa.binary())
-_MOST_DIGITS = 38
+_MAX_DIGITS = 38
 _WIDTHS = {"string": 0, "binary": 0, "decimal": 16}
 """Bytes of every value's code, 0 where they differ, 8 for the kinds not named."""
 
@@ -106,7 +106,7 @@ def component_code(kind: str, code: int | bytes | None) -> bytes:
 
 def _components(key_type: KeyType, values: pa.Array | pa.ChunkedArray) -> pa.Array:
     is_decimal = key_type.kind == "decimal"
-    wide = replace(key_type, precision=_MOST_DIGITS) if is_decimal else key_type
+    wide = replace(key_type, precision=_MAX_DIGITS) if is_decimal else key_type
     codes = encode_keys(wide, values)
     if codes.type == pa.int64():
         return _marked_words(codes)

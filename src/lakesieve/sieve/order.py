@@ -8,7 +8,7 @@ __all__ = ["ascending_order"]
 
 _WORD = 64
 # where more are alike in their high bits, these are not worth sorting by
-_MOST_ALIKE = 1 / 8
+_MAX_ALIKE = 1 / 8
 _PART = 1 << 15
 
 
@@ -40,7 +40,7 @@ def ascending_order(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         packed[start:end] |= np.arange(start, end, dtype=np.uint64)
     packed.sort()
     alike = _alike(packed, places) if dropped else np.zeros(0, np.int64)
-    if len(alike) > _MOST_ALIKE * count:
+    if len(alike) > _MAX_ALIKE * count:
         order = np.argsort(values, kind="stable")
         return order, values[order]
     packed &= np.uint64((1 << places) - 1)

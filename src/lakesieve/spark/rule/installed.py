@@ -77,7 +77,7 @@ _ADAPTERS = {
 }
 _JOINS = (*_ADAPTERS["iceberg"][1], "deletes/DeleteMemory", "spark/rule/DeleteJoins")
 # rules of sessions that do not skip files, which are kept for what they may still report
-_MOST_IDLE = 64
+_MAX_IDLE = 64
 # by application and session
 _RULES: dict[tuple[str, str], InstalledRule] = {}
 _LOCK = threading.Lock()
@@ -252,7 +252,7 @@ def installed_rule(spark: SparkSession) -> InstalledRule:
         key = (application, str(spark._jsparkSession.sessionUUID()))
         if key not in _RULES:
             # sessions that came and went without a trace
-            for idle in [key for key, rule in _RULES.items() if rule.is_idle][:-_MOST_IDLE]:
+            for idle in [key for key, rule in _RULES.items() if rule.is_idle][:-_MAX_IDLE]:
                 del _RULES[idle]
             _RULES[key] = _made(spark)
         return _RULES[key]
