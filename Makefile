@@ -36,8 +36,9 @@ demo: java .venv/.complete ## TPC-H on Iceberg, skipping off and on (ARGS="--sca
 test: lint ## lint, then every test (ARGS="-m 'not spark'" for the fast ones)
 	@$(if $(ARGS),$(BIN)/pytest $(ARGS) && echo "ARGS leave out Spark 3.5: make test-3.5 test-hudi.",tools/test.sh)
 
+# a thousand examples take longer than the five minutes that a test has otherwise
 soak: lint ## the same tests in depth: thousands of drawn cases, kills at random (hours)
-	@LAKESIEVE_DEPTH=soak tools/test.sh
+	@LAKESIEVE_DEPTH=soak PYTEST_TIMEOUT=3600 tools/test.sh
 
 test-3.5: setup ## what differs between the versions of Spark, on Spark 3.5
 	$(BIN_3_5)/pytest $(TESTS_3_5) -k "not TestColumnIds"
