@@ -13,7 +13,7 @@ import lakesieve as ls
 from bench.commands.suite import run
 from bench.commands.table import KINDS, Facts
 from bench.measure import finish, scratch_folder
-from lakesieve.tables.spark_versions import spark_version_of
+from lakesieve.spark.versions.spark_versions import spark_version_of
 
 if TYPE_CHECKING:
     from bench.measure import Measured

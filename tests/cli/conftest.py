@@ -9,7 +9,6 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from lakesieve.cli import build_app, by_key, commands, deletes, session
-from lakesieve.deletes.result import Conversion, ConversionProgress, DeleteStatus, FieldSet
 from lakesieve.errors import ErrorKind, NotFoundError
 from lakesieve.index.reasons import Reason, ReasonCode
 from lakesieve.index.result import (
@@ -25,6 +24,7 @@ from lakesieve.index.result import (
     TradeOffInfo,
     VerifiedRows,
 )
+from lakesieve.spark.deletes.result import Conversion, ConversionProgress, DeleteStatus, FieldSet
 from lakesieve.store import Damage, Repaired, Vacuumed, Verified
 
 if TYPE_CHECKING:
@@ -324,6 +324,7 @@ class FakeApi:
             files=40,
             marked_files=12,
             delete_files=0,
+            form="row-level deletes",
             share=0.3,
             threshold=threshold,
             suggestions=("OPTIMIZE lake.db.t",) if threshold < 0.3 else (),

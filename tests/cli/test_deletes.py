@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.cli.conftest import FakeApi
     from typer.testing import Result
 
-    from lakesieve.deletes.result import Conversion
+    from lakesieve.spark.deletes.result import Conversion
 
 
 def test_status(api: FakeApi, lakesieve: Callable[..., Result]) -> None:

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.index.test_planner import ARROW, FILES, KINDS, Row, stored
 
-from lakesieve.deletes.guide import holders
 from lakesieve.sieve import KeyType
+from lakesieve.spark.deletes.guide import holders
 
 ROWS = st.tuples(
     st.none() | st.integers(-3, 6),

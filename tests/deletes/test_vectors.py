@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyroaring import BitMap64
 
-from lakesieve.deletes.vectors import PuffinFile, encode_vector
+from lakesieve.spark.deletes.vectors import PuffinFile, encode_vector
 
 SHAPES = {
     "one": [7],

@@ -11,8 +11,9 @@ import pytest
 from tests.spark.settings import BY_DEFAULT, SETTINGS, with_quick_files
 
 import lakesieve as ls
-from lakesieve.tables.parquet import ParquetTable
-from lakesieve.tables.spark_versions import spark_version_of
+from lakesieve.spark.tables.hudi.spec import HUDI
+from lakesieve.spark.tables.parquet.table import ParquetTable
+from lakesieve.spark.versions.spark_versions import spark_version_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 # they have a session of their own: make test-hudi runs them
-collect_ignore = [] if "hudi" in spark_version_of(pyspark.__version__).formats else ["hudi"]
+collect_ignore = [] if HUDI.runs_on(spark_version_of(pyspark.__version__).name) else ["hudi"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

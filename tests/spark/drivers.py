@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lakesieve.tables import open_table
+from lakesieve.spark.tables import open_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lakesieve.tables.janino import JavaSources
+from lakesieve.spark.versions.janino import JavaSources
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

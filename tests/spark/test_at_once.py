@@ -15,9 +15,9 @@ from lakesieve.errors import (
     NotFoundError,
 )
 from lakesieve.spark.build import indexing, segments, stages
+from lakesieve.spark.tables.iceberg.table import IcebergTable
+from lakesieve.spark.tables.parquet.table import ParquetTable
 from lakesieve.store import IndexStore
-from lakesieve.tables.iceberg import IcebergTable
-from lakesieve.tables.parquet import ParquetTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

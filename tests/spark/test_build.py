@@ -17,8 +17,8 @@ from lakesieve.errors import (
     UnsupportedError,
 )
 from lakesieve.spark.build import segments, stages
+from lakesieve.spark.tables.iceberg.table import IcebergTable
 from lakesieve.storage import local_path
-from lakesieve.tables.iceberg import IcebergTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -104,7 +104,7 @@ def test_deletes_that_would_hide_rows_fail_the_build(
     """If raw reading ever stopped working, the build would fail instead of missing rows."""
     _fill(spark, table, f"'format-version'='2',{MERGE_ON_READ}")
     spark.sql(f"DELETE FROM {table} WHERE v % 100 = 7")
-    monkeypatch.setattr("lakesieve.tables.iceberg.RAW_READ", "no-such-option")
+    monkeypatch.setattr("lakesieve.spark.tables.iceberg.table.RAW_READ", "no-such-option")
 
     with pytest.raises(LakesieveError) as caught:
         ls.create_index(table, ["k"], spark=spark)

@@ -11,7 +11,7 @@ from tests.depth import depth
 from tests.spark.layouts import LAYOUTS, Layout, written
 
 import lakesieve as ls
-from lakesieve.tables.spark_versions import SPARK_VERSIONS, spark_version_of
+from lakesieve.spark.versions.spark_versions import SPARK_VERSIONS, spark_version_of
 from lakesieve.testing.alike import check_parts, views_of
 from lakesieve.testing.generated import COLUMNS, FILES, predicate, rows_of
 

@@ -7,6 +7,7 @@ import hashlib
 import json
 import random
 import re
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -16,32 +17,33 @@ import pytest
 from pyspark.java_gateway import launch_gateway
 
 import lakesieve
-from lakesieve.deletes import plan
-from lakesieve.spark.rule import installed
+from lakesieve.spark.rule.sources import DELETE_JOINS, RULE, extension_of, scans_of
 from lakesieve.spark.session import local
-from lakesieve.tables import delta, hudi, iceberg, janino, parquet
-from lakesieve.tables.janino import JavaSources
-from lakesieve.tables.spark_versions import SPARK_VERSIONS, spark_version_of
+from lakesieve.spark.tables.registry import FORMATS as ALL_FORMATS
+from lakesieve.spark.versions import janino
+from lakesieve.spark.versions.janino import JavaSources
+from lakesieve.spark.versions.spark_versions import SPARK_VERSIONS, spark_version_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 VERSION = spark_version_of(pyspark.__version__)
-FORMATS = sorted({*VERSION.packages, *VERSION.builtin})
+FORMATS = [spec for spec in ALL_FORMATS.values() if spec.runs_on(VERSION.name)]
 ROOT = Path(lakesieve.__file__).parent
 SECRET = bytes(range(32))
 TREES = 60
 # the last class of each list that is tested here
-KEEP_SET = JavaSources(*installed._BASE[: installed._BASE.index("spark/rule/KeepSet") + 1])
+KEEP_SET = JavaSources(*RULE[: RULE.index("spark/rule/KeepSet") + 1])
 IDENTITIES = JavaSources("spark/rule/IdentitySet")
-ORDINALS = JavaSources(*installed._RULE[: installed._RULE.index("spark/rule/FileOrdinals") + 1])
-PATHS = JavaSources("tables/PathSet")
+ORDINALS = JavaSources(*RULE[: RULE.index("spark/rule/FileOrdinals") + 1])
+PATHS = JavaSources("spark/tables/PathSet")
 
 
 @pytest.fixture(scope="module")
 def jvm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """What the sources need of a session, before a JVM with the jars of all formats."""
-    settings = local._defaults(str(tmp_path_factory.mktemp("warehouse")), FORMATS, VERSION)
+    names = [spec.name for spec in FORMATS]
+    settings = local._defaults(str(tmp_path_factory.mktemp("warehouse")), names, VERSION)
     conf = SimpleNamespace(getAll=lambda: list(settings.items()))
     gateway: Any = launch_gateway(conf=conf)  # type: ignore[no-untyped-call]
     context = SimpleNamespace(applicationId="none", _gateway=gateway)
@@ -54,19 +56,19 @@ def jvm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     gateway.proc.wait()
 
 
+def sources_in(modules: Iterable[str]) -> list[JavaSources]:
+    """The lists of sources that stand in modules."""
+    values = [value for name in modules for value in vars(import_module(name)).values()]
+    return [value for value in values if isinstance(value, JavaSources)]
+
+
 def compiled_lists() -> list[JavaSources]:
     """All lists of sources that this version of Spark compiles."""
-    adapters = {name: sources for name, (_, sources) in installed._ADAPTERS.items()}
-    modules = {"iceberg": iceberg, "delta": delta, "hudi": hudi, "parquet": parquet}
-    lists = [JavaSources(*installed._RULE)]
-    lists += [JavaSources(*adapters[name]) for name in FORMATS]
-    for name in FORMATS:
-        lists += [value for value in vars(modules[name]).values() if isinstance(value, JavaSources)]
-    if "delta" in FORMATS:
-        lists.append(JavaSources(*adapters["delta"], "spark/rule/DeltaListing"))
+    lists = [JavaSources(*RULE), *map(scans_of, FORMATS)]
+    lists += [sources for sources in map(extension_of, FORMATS) if sources is not None]
+    lists += sources_in(f"lakesieve.spark.tables.{spec.name}.table" for spec in FORMATS)
     if SPARK_VERSIONS[0] == VERSION:
-        lists.append(JavaSources(*installed._JOINS))
-        lists += [value for value in vars(plan).values() if isinstance(value, JavaSources)]
+        lists += [JavaSources(*DELETE_JOINS), *sources_in(["lakesieve.spark.deletes.plan"])]
     return lists
 
 

@@ -8,8 +8,9 @@ from tests.depth import depth
 
 from bench import memory
 from lakesieve.spark.rule import installed
+from lakesieve.spark.rule.sources import RULE
+from lakesieve.spark.versions.janino import JavaSources
 from lakesieve.store import shared_cache
-from lakesieve.tables.janino import JavaSources
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
 
 PATHS = depth("PATHS", test=50_000, soak=1_000_000)
 REFRESHES = depth("REFRESHES", test=3, soak=50)
-_LAST = installed._RULE.index("spark/rule/FileOrdinals") + 1
-_HELD = JavaSources(*installed._RULE[:_LAST])
+_HELD = JavaSources(*RULE[: RULE.index("spark/rule/FileOrdinals") + 1])
 
 
 def _held(spark: SparkSession) -> int:

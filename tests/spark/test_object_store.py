@@ -9,8 +9,8 @@ from tests.storage.s3_servers import BUCKET, SERVERS, hadoop_settings
 
 import lakesieve as ls
 from lakesieve.errors import NotFoundError, UnsupportedError
+from lakesieve.spark.tables.hadoop import storage_options
 from lakesieve.storage import open_storage
-from lakesieve.tables.hadoop import storage_options
 
 if TYPE_CHECKING:
     from pathlib import Path

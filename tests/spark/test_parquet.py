@@ -14,7 +14,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 import lakesieve as ls
 from lakesieve.errors import ErrorKind, LakesieveError, NotFoundError, UnsupportedError
 from lakesieve.spark.rule.installed import installed_rule
-from lakesieve.tables.parquet import ParquetTable
+from lakesieve.spark.tables.parquet.table import ParquetTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from tests.tables.spellings import SPELLINGS
 
 import lakesieve as ls
-from lakesieve.tables.janino import JavaSources
+from lakesieve.spark.versions.janino import JavaSources
 from lakesieve.tables.paths import normal_paths, table_root
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-_PATHS = JavaSources("tables/FilePaths")
+_PATHS = JavaSources("spark/tables/FilePaths")
 _LETTERS = "aAsS3:/. %#é"
 
 

@@ -10,8 +10,14 @@ from tests.spark.deletes.kit import EqualityDeletes
 
 import lakesieve as ls
 from lakesieve.errors import ErrorKind, UnsupportedError
-from lakesieve.tables import spark_versions
-from lakesieve.tables.spark_versions import SPARK_VERSIONS, by_number, frame_of, spark_version_of
+from lakesieve.spark.tables import FORMATS
+from lakesieve.spark.versions import spark_versions
+from lakesieve.spark.versions.spark_versions import (
+    SPARK_VERSIONS,
+    by_number,
+    frame_of,
+    spark_version_of,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,8 +35,9 @@ def test_other_versions_are_refused(version: str) -> None:
 def test_formats_without_a_runtime_are_refused(spark: SparkSession, tmp_path: Path) -> None:
     """A format that has no runtime for this version is refused by name, wherever it is named."""
     line = spark_version_of(pyspark.__version__)
-    for name in {"iceberg", "delta", "hudi", "parquet"} - line.formats:
-        other = next(other.name for other in SPARK_VERSIONS if name in other.formats)
+    for name in (name for name, spec in FORMATS.items() if not spec.runs_on(line.name)):
+        others = (other.name for other in SPARK_VERSIONS)
+        other = next(other for other in others if FORMATS[name].runs_on(other))
         with pytest.raises(UnsupportedError, match=f"Use Spark {other}"):
             ls.local_session(tmp_path, formats=[name])
         with pytest.raises(UnsupportedError, match=f"Use Spark {other}"):
@@ -48,10 +55,10 @@ def test_equality_deletes_are_left_to_iceberg(spark: SparkSession, table: str) -
             ask(table, spark=spark)
         assert caught.value.kind is ErrorKind.UNSUPPORTED_SESSION
     ls.create_index(table, ["k"], spark=spark)
-    spark.conf.set("spark.lakesieve.deletes.memory", "1b")
+    spark.conf.set("spark.lakesieve.spark.deletes.memory", "1b")
     ls.enable(spark)
     rows = spark.sql(f"SELECT * FROM {table} WHERE k < 5").collect()
-    spark.conf.unset("spark.lakesieve.deletes.memory")
+    spark.conf.unset("spark.lakesieve.spark.deletes.memory")
 
     assert [row.k for row in rows] == [2]
     assert "internal-error" not in {str(r.code) for p in ls.last_pruning(spark) for r in p.reasons}

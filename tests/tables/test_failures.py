@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lakesieve.errors import ErrorKind, NotFoundError, SetupError, StorageError
-from lakesieve.tables.failures import explained, unlisted
+from lakesieve.spark.tables.failures import explained, unlisted
 
 TRACE = """Job aborted due to stage failure: Task 0 in stage 3.0 failed 4 times (TID 7):
 org.apache.spark.api.python.PythonException: Traceback (most recent call last):

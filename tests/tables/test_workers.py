@@ -11,7 +11,7 @@ from zipimport import zipimporter
 import pyarrow as pa
 import pytest
 
-from lakesieve.tables.workers import forget_archives, gathered
+from lakesieve.spark.tables.workers import forget_archives, gathered
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,6 @@ import lakesieve as ls
 from lakesieve.cli.command import ON_TABLES, Run, command
 from lakesieve.cli.commands import TableName, Version
 from lakesieve.cli.watch import every, seconds_of
-from lakesieve.deletes.result import Conversion, DeleteStatus
 from lakesieve.errors import (
     CommitConflictError,
     ErrorKind,
@@ -19,12 +18,13 @@ from lakesieve.errors import (
     StorageError,
 )
 from lakesieve.report import units
+from lakesieve.spark.deletes.result import Conversion, DeleteStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lakesieve.cli.session import Session
-    from lakesieve.deletes.result import ConversionProgress
+    from lakesieve.spark.deletes.result import ConversionProgress
 
 __all__ = ["DELETES"]
 

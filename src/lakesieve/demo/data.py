@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, LakesieveError, SetupError
-from lakesieve.tables.spark_versions import by_number
+from lakesieve.spark.versions.spark_versions import by_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable

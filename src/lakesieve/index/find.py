@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lakesieve.index.opened import OpenedIndex
-    from lakesieve.tables import Table
+    from lakesieve.tables import TableReader
 
 __all__ = ["find"]
 
 
 def find(
-    table: Table,
+    table: TableReader,
     indexes: Sequence[OpenedIndex],
     reasons: Sequence[Reason],
     predicate: str,

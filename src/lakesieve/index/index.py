@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from lakesieve.storage import Storage
     from lakesieve.store import Snapshot, Vacuumed, Verified
-    from lakesieve.tables import Table
+    from lakesieve.tables import TableReader
 
 __all__ = ["Index", "describe"]
 
@@ -44,7 +44,7 @@ class Index:
 
     def __init__(
         self,
-        table: Table,
+        table: TableReader,
         storage: Storage,
         *,
         timezone: Callable[[], str] = lambda: "UTC",

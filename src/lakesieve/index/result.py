@@ -327,6 +327,7 @@ class TableStatus:
         marked_files: Those with position deletes, a deletion vector or log files, which every read
             of them applies.
         delete_files: Position delete files of Iceberg format version 2.
+        form: What holds the deletes, in the words of the format.
         share: ``marked_files`` of ``files``, 0 to 1.
         threshold: The share above which upkeep is suggested.
         suggestions: Commands that remove them, best first; none below the threshold.
@@ -338,6 +339,7 @@ class TableStatus:
     files: int
     marked_files: int
     delete_files: int
+    form: str
     share: float
     threshold: float
     suggestions: tuple[str, ...]

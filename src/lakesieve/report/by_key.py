@@ -52,12 +52,11 @@ def change_facts(result: RowChange) -> list[tuple[str, str]]:
 def table_status_facts(result: TableStatus) -> list[tuple[str, str]]:
     """Tell how much of a table carries row-level deletes, and what to do about it."""
     share = percent(result.marked_files, result.files) if result.files else "0 %"
-    what = "log files" if result.format == "hudi" else "row-level deletes"
     marked = f"{count(result.marked_files)} of {plural(result.files, 'data file')}, {share}"
     facts = [
         ("table", f"{result.table} ({result.format})"),
         ("version", result.version or "none yet: the table is empty"),
-        (f"with {what}", marked),
+        (f"with {result.form}", marked),
     ]
     if result.delete_files:
         facts.append(("kept in", plural(result.delete_files, "position delete file")))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from lakesieve.report.units import count, duration, plural, size
 
 if TYPE_CHECKING:
-    from lakesieve.deletes.result import Conversion, DeleteStatus, FieldSet
+    from lakesieve.spark.deletes.result import Conversion, DeleteStatus, FieldSet
 
 __all__ = ["conversion_facts", "status_facts"]
 

@@ -10,7 +10,6 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from lakesieve.deletes.result import Conversion, DeleteStatus
 from lakesieve.demo.result import DemoResult
 from lakesieve.index.result import (
     Cloned,
@@ -28,6 +27,7 @@ from lakesieve.report.by_key import change_facts, table_status_facts
 from lakesieve.report.deletes import conversion_facts, status_facts
 from lakesieve.report.demo import demo_text
 from lakesieve.report.result import Checked, Dropped, Explained
+from lakesieve.spark.deletes.result import Conversion, DeleteStatus
 from lakesieve.store import Repaired, Vacuumed
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lakesieve.errors import ErrorKind, UnsupportedError
 from lakesieve.index import (
     Cloned,
     Found,
@@ -26,9 +27,10 @@ from lakesieve.spark.index import SparkIndex, session_timezone
 from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.rule.planning import pruning_rows
 from lakesieve.spark.session.locations import index_stores, no_index, table_roots
+from lakesieve.spark.tables import FORMATS, open_table
+from lakesieve.spark.tables.contract import CopyableTable
+from lakesieve.spark.tables.hadoop import storage_options
 from lakesieve.store import IndexStore, Repaired, repair
-from lakesieve.tables import open_table
-from lakesieve.tables.hadoop import storage_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -195,7 +197,15 @@ def clone_table(
         UnsupportedError: The table has no catalog, or one that cannot register tables.
     """
     opened = open_table(spark, table)
-    opened.copy_to(target, opened.version(version))
+    copied = opened.version(version)
+    if not isinstance(opened, CopyableTable):
+        copying = FORMATS[opened.format].copying
+        raise UnsupportedError(
+            f"{table} is a {opened.format} table, whose files cannot be shared by a copy of it.",
+            kind=ErrorKind.UNSUPPORTED_TABLE,
+            hint=copying.format(table=table, copy=target, version=copied.id),
+        )
+    opened.copy_to(target, copied)
     roots = table_roots(spark, opened, location)
     places = [root.child(name) for root in roots for name in sorted(root.folders(""))]
     return [

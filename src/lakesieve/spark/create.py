@@ -14,8 +14,8 @@ from lakesieve.spark.build.source import Source, Target, read_for
 from lakesieve.spark.index import SparkIndex
 from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.session.locations import new_place
+from lakesieve.spark.tables import open_table
 from lakesieve.store import COMPACTION, IndexStore
-from lakesieve.tables import open_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakesieve.index import BuildProgress
+    from lakesieve.spark.tables import IndexableTable
     from lakesieve.store import Changes
-    from lakesieve.tables import Table, TableVersion
+    from lakesieve.tables import TableVersion
 
 __all__ = ["create_index", "create_indexes"]
 
@@ -141,7 +142,7 @@ def create_indexes(
 
 def _build(
     spark: SparkSession,
-    table: Table,
+    table: IndexableTable,
     version: TableVersion,
     targets: Sequence[Target],
     watch: Watch,

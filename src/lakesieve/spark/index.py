@@ -27,8 +27,8 @@ from lakesieve.spark.build.verify import check_rows
 from lakesieve.spark.commands.locate import Located, locate_keys
 from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.session.locations import table_roots
+from lakesieve.spark.tables import open_table
 from lakesieve.store import IndexReader, clone
-from lakesieve.tables import open_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,8 +36,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from lakesieve.index import BuildProgress
+    from lakesieve.spark.tables import IndexableTable
     from lakesieve.storage import Storage
-    from lakesieve.tables import Column, Table, TableVersion
+    from lakesieve.tables import Column, TableVersion
 
 __all__ = ["SparkIndex", "session_timezone"]
 
@@ -59,7 +60,9 @@ class SparkIndex(Index):
         NotFoundError: There is no index.
     """
 
-    def __init__(self, spark: SparkSession, table: Table, storage: Storage) -> None:
+    _table: IndexableTable
+
+    def __init__(self, spark: SparkSession, table: IndexableTable, storage: Storage) -> None:
         super().__init__(table, storage, timezone=partial(session_timezone, spark))
         self._spark = spark
         self._upkeep = Upkeep(table=table, store=self._store)

@@ -1,4 +1,4 @@
-"""What lakesieve needs of a table format: the contract that every adapter fulfils."""
+"""What reading a table takes: the contract that every reader of a table format fulfils."""
 
 from __future__ import annotations
 
@@ -9,14 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import pyarrow as pa
-    from pyspark.sql import DataFrame
 
-__all__ = ["RAW_READ", "Column", "Table", "TableVersion"]
-
-RAW_READ = "lakesieve-raw-read"
-"""Read option, obeyed by the optimizer rule: rows as written, row-level deletes ignored.
-
-Its value is n, to read every n-th data file, and the name of a selection of files, if any."""
+__all__ = ["Column", "TableReader", "TableVersion"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +51,8 @@ class TableVersion:
     timestamp_ms: int | None = None
 
 
-class Table(Protocol):
-    """One table of a lakehouse format, seen through a Spark session."""
+class TableReader(Protocol):
+    """One table of a lakehouse format: its identity, versions, columns and data files."""
 
     @property
     def name(self) -> str:
@@ -107,54 +101,8 @@ class Table(Protocol):
         path alone. What is not ``indexable``, where there is such a column, is read by every query.
         """
 
-    def copy_to(self, name: str, version: TableVersion) -> None:
-        """Make another table that begins as a version of this one, sharing its data files.
-
-        Deleting files of that version from the other table is switched off for good.
-
-        Args:
-            name: ``catalog.database.table`` of the new table.
-            version: The version that it begins as.
-
-        Raises:
-            InvalidInputError: The name is taken, or cannot be one.
-            UnsupportedError: The format or the catalog cannot do that.
-        """
-
-    @property
-    def merges_on_read(self) -> bool:
-        """Whether row-level commands write deletes, instead of data files anew."""
-
     def retained_files(self) -> pa.ChunkedArray:
         """Paths of the data files of all versions that the table still keeps, as ``live_files``."""
 
     def references(self) -> Sequence[str]:
         """Names of the branches and tags, the current version's own left out."""
-
-    def raw_rows(
-        self,
-        version: TableVersion,
-        columns: Sequence[Column],
-        *,
-        split_bytes: int,
-        stride: int = 1,
-        selection: str = "",
-    ) -> DataFrame:
-        """Rows as written, row-level deletes ignored.
-
-        Only valid inside the rule's ``raw_reads`` context.
-
-        Args:
-            version: The version whose files are read.
-            columns: Whose values are read.
-            split_bytes: About how many bytes of files a task reads.
-            stride: Read only one in so many files.
-            selection: As ``raw_reads`` names it.
-
-        Returns:
-            ``key_0``, ``key_1`` and so on, and ``file``, the data file as the engine names it:
-            ``scanned`` of its live files.
-
-        Raises:
-            UnsupportedError: The engine cannot read the table.
-        """

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import lakesieve as ls
 from lakesieve.errors import LakesieveError
-from lakesieve.tables import open_table
+from lakesieve.spark.tables import open_table
 from lakesieve.testing.alike import check_parts, views_of
 from lakesieve.testing.generated import FILES, KEYS, ROWS, predicate, rows_of
 

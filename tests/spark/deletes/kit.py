@@ -7,7 +7,7 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lakesieve.tables.janino import JavaSources
+from lakesieve.spark.versions.janino import JavaSources
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

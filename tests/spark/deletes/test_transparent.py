@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-LIMIT = "spark.lakesieve.deletes.memory"
+LIMIT = "spark.lakesieve.spark.deletes.memory"
 # a query, and how many of its scans read by joins
 QUERIES = [
     ("SELECT * FROM {t}", 1),

@@ -14,12 +14,15 @@ from lakesieve.store import CompactionPolicy
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from lakesieve.tables import Column, Table, TableVersion
+    from lakesieve.spark.tables import IndexableTable
+    from lakesieve.tables import Column, TableVersion
 
 __all__ = ["define", "indexed_columns", "key_columns"]
 
 
-def key_columns(table: Table, version: TableVersion, columns: Sequence[str]) -> tuple[Column, ...]:
+def key_columns(
+    table: IndexableTable, version: TableVersion, columns: Sequence[str]
+) -> tuple[Column, ...]:
     """Find the columns of a table by name.
 
     Args:
@@ -52,7 +55,9 @@ def key_columns(table: Table, version: TableVersion, columns: Sequence[str]) -> 
     return keys
 
 
-def _key_column(table: Table, known: Mapping[tuple[str, ...], Column], wanted_name: str) -> Column:
+def _key_column(
+    table: IndexableTable, known: Mapping[tuple[str, ...], Column], wanted_name: str
+) -> Column:
     by_name = {".".join(path): column for path, column in known.items()}
     column = by_name.get(wanted_name)
     if column is None:
@@ -88,7 +93,7 @@ def _not_indexable(what: str, column: Column) -> UnsupportedError:
 
 
 def define(
-    table: Table,
+    table: IndexableTable,
     columns: Sequence[Column],
     name: str,
     *,
@@ -141,7 +146,7 @@ def define(
 
 
 def indexed_columns(
-    definition: IndexDefinition, table: Table, version: TableVersion, *, strict: bool
+    definition: IndexDefinition, table: IndexableTable, version: TableVersion, *, strict: bool
 ) -> tuple[Column, ...] | None:
     """The key columns of an index as a version of a table has them, by field id.
 

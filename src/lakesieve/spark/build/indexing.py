@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, LakesieveError
 from lakesieve.spark.build.segments import build_segments, staged
-from lakesieve.tables.failures import explained
+from lakesieve.spark.tables.failures import explained
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

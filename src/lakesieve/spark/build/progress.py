@@ -8,7 +8,7 @@ import uuid
 from typing import TYPE_CHECKING
 
 from lakesieve.index.result import BuildProgress
-from lakesieve.tables.jobs import own_jobs
+from lakesieve.spark.tables.jobs import own_jobs
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,8 +16,8 @@ from lakesieve.spark.build.progress import Watch
 from lakesieve.spark.build.source import Source, Target, indexable, read_for
 from lakesieve.spark.build.upkeep import ATTEMPTS, Upkeep
 from lakesieve.spark.rule.installed import installed_rule
+from lakesieve.spark.tables.jobs import own_jobs
 from lakesieve.store import FilesUncovered
-from lakesieve.tables.jobs import own_jobs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakesieve.index import BuildProgress
+    from lakesieve.spark.tables import IndexableTable
     from lakesieve.store import Changes, IndexStore, Snapshot
-    from lakesieve.tables import Column, Table, TableVersion
+    from lakesieve.tables import Column, TableVersion
 
 __all__ = ["refresh_each"]
 
@@ -79,14 +80,14 @@ class _Refresh:
     """What all passes of one call share."""
 
     spark: SparkSession
-    table: Table
+    table: IndexableTable
     dry_run: bool
     progress: Callable[[BuildProgress], None] | None
 
 
 def refresh_each(
     spark: SparkSession,
-    table: Table,
+    table: IndexableTable,
     stores: Mapping[str, IndexStore],
     *,
     all_refs: bool = False,
@@ -183,7 +184,7 @@ def _refresh_version(
 
 
 def _looked(
-    index: _Stale, table: Table, version: TableVersion, live: pa.Table, *, strict: bool
+    index: _Stale, table: IndexableTable, version: TableVersion, live: pa.Table, *, strict: bool
 ) -> _Pass | None:
     """What an index lacks of a version; nothing where its columns are not that version's."""
     try:

@@ -29,9 +29,9 @@ from lakesieve.spark.build.stages import (
     cut,
     scatter,
 )
+from lakesieve.spark.tables.workers import in_workers
+from lakesieve.spark.versions.spark_versions import arrow_of, by_number, frame_of
 from lakesieve.store import Changes, stage_catalogue
-from lakesieve.tables.spark_versions import arrow_of, by_number, frame_of
-from lakesieve.tables.workers import in_workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

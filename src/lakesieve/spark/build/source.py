@@ -9,15 +9,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakesieve.sieve import KeyType
-from lakesieve.tables.spark_versions import arrow_of
+from lakesieve.spark.versions.spark_versions import arrow_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from lakesieve.format import IndexDefinition
     from lakesieve.spark.rule.installed import InstalledRule
+    from lakesieve.spark.tables import IndexableTable
     from lakesieve.storage import Storage
-    from lakesieve.tables import Column, Table, TableVersion
+    from lakesieve.tables import Column, TableVersion
 
 __all__ = ["SMALLEST_SPLIT", "Source", "Target", "indexable", "key_types", "read_for"]
 
@@ -70,14 +71,16 @@ class Source:
         is_partial: Whether the version has more.
     """
 
-    table: Table
+    table: IndexableTable
     version: TableVersion
     columns: tuple[Column, ...]
     files: pa.Table
     is_partial: bool = False
 
     @classmethod
-    def whole(cls, table: Table, version: TableVersion, columns: tuple[Column, ...]) -> Source:
+    def whole(
+        cls, table: IndexableTable, version: TableVersion, columns: tuple[Column, ...]
+    ) -> Source:
         """All that a version has to be indexed.
 
         Args:

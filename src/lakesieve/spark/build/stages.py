@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from lakesieve.sieve import Blocks, KeyType
+    from lakesieve.spark.tables.workers import Stage
     from lakesieve.storage import Storage
-    from lakesieve.tables.workers import Stage
 
 __all__ = [
     "CUT_SCHEMA",

@@ -12,8 +12,8 @@ from lakesieve.errors import CommitConflictError, ErrorKind, InvalidInputError
 from lakesieve.store import CompactionPolicy, compaction_changes, wants_compaction
 
 if TYPE_CHECKING:
+    from lakesieve.spark.tables import IndexableTable
     from lakesieve.store import IndexStore, Snapshot
-    from lakesieve.tables import Table
 
 __all__ = ["ATTEMPTS", "Upkeep"]
 
@@ -30,7 +30,7 @@ class Upkeep:
         store: The index.
     """
 
-    table: Table
+    table: IndexableTable
     store: IndexStore
 
     def covered(self, state: Snapshot) -> pa.ChunkedArray:

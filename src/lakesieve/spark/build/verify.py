@@ -10,8 +10,8 @@ import pyarrow as pa
 from lakesieve.index import OpenedIndex
 from lakesieve.sieve import encode_rows, sort_pairs
 from lakesieve.spark.build.segments import file_hashes, hashed_rows
+from lakesieve.spark.tables.workers import gathered, in_workers
 from lakesieve.store import IndexReader, IndexStore, shared_cache
-from lakesieve.tables.workers import gathered, in_workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from lakesieve.spark.build.progress import Watch
     from lakesieve.spark.build.source import Source
     from lakesieve.spark.rule.installed import InstalledRule
+    from lakesieve.spark.tables.workers import Stage
     from lakesieve.store import Snapshot
-    from lakesieve.tables.workers import Stage
 
 __all__ = ["check_rows"]
 

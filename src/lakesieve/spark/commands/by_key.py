@@ -14,20 +14,22 @@ from lakesieve.index import Reason, ReasonCode, Refreshed, RowChange
 from lakesieve.spark.build.definition import key_columns
 from lakesieve.spark.build.refresh import refresh_each
 from lakesieve.spark.commands.keys import given_keys, given_rows, rows_in
-from lakesieve.spark.commands.targets import NOTHING, ChangeOutcome, target_of
 from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.session.locations import index_stores
-from lakesieve.tables import open_table
-from lakesieve.tables.hadoop import storage_options
-from lakesieve.tables.reading import quoted
-from lakesieve.tables.spark_versions import cached_of
+from lakesieve.spark.tables import FORMATS, open_table
+from lakesieve.spark.tables.changes import NOTHING, ChangeOutcome
+from lakesieve.spark.tables.contract import ChangeableTable
+from lakesieve.spark.tables.hadoop import storage_options
+from lakesieve.spark.tables.reading import quoted
+from lakesieve.spark.versions.spark_versions import cached_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from lakesieve.spark.commands.targets import Target
+    from lakesieve.spark.tables import IndexableTable
+    from lakesieve.spark.tables.changes import TableChanges
 
 __all__ = ["delete", "upsert"]
 
@@ -135,14 +137,14 @@ def _change(
             hint=f"Give {AFTER_WRITE!r}, or 'never'.",
         )
     opened = open_table(spark, request.table)
-    target = target_of(spark, opened, request.table)
+    changes = _changes_of(opened, request.table)
     columns = key_columns(opened, opened.version(), request.on)
     on = [_top_level(column.path) for column in columns]
-    target.check(on, request.txn)
-    given = rows_in(source, spark, target.frame()) if isinstance(source, str) else source
+    changes.check(on, request.txn)
+    given = rows_in(source, spark, changes.frame()) if isinstance(source, str) else source
     # types of keys first: their error says more
     given_keys(given, columns, request.table)
-    rows = given_rows(given, target.frame(), on if operation == "delete" else None, request.table)
+    rows = given_rows(given, changes.frame(), on if operation == "delete" else None, request.table)
     if operation == "delete":
         rows = rows.distinct()
     rule = installed_rule(spark)
@@ -153,10 +155,10 @@ def _change(
         if count == 0:
             done = NOTHING
         elif dry_run:
-            done, files_read = _touched(target, rows, on, operation, count)
+            done, files_read = _touched(changes, rows, on, operation, count)
         else:
             rule.forget()
-            done = target.change(operation, rows, on, request.txn)
+            done = changes.change(operation, rows, on, request.txn)
             read_counts = [row["files_read"] for row in rule.report() if row.get("files_total")]
             files_read = max(read_counts, default=None) if not done.known else None
     wanted = request.refresh == AFTER_WRITE and not dry_run
@@ -178,6 +180,16 @@ def _change(
         reasons=tuple(reasons),
         seconds=time.perf_counter() - started,
         dry_run=dry_run,
+    )
+
+
+def _changes_of(table: IndexableTable, name: str) -> TableChanges:
+    if isinstance(table, ChangeableTable):
+        return table.changes()
+    raise UnsupportedError(
+        f"{name} is a directory of {table.format} files, which no commit can change.",
+        kind=ErrorKind.UNSUPPORTED_TABLE,
+        hint=FORMATS[table.format].changing,
     )
 
 
@@ -231,13 +243,13 @@ def _checked(rows: DataFrame, on: Sequence[str]) -> int:
 
 
 def _touched(
-    target: Target, rows: DataFrame, on: Sequence[str], operation: str, count: int
+    changes: TableChanges, rows: DataFrame, on: Sequence[str], operation: str, count: int
 ) -> tuple[ChangeOutcome, int]:
     """Rows that would be changed, and the data files that hold them."""
     from pyspark.sql import functions as F
 
     file = "lakesieve file"
-    held = target.frame().select(*(quoted(name) for name in on), F.input_file_name().alias(file))
+    held = changes.frame().select(*(quoted(name) for name in on), F.input_file_name().alias(file))
     keys = rows.select(*(quoted(name) for name in on))
     found = held.join(keys, list(on), "left_semi")
     counts = found.agg(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError, UnsupportedError
 from lakesieve.sieve import KeyType
-from lakesieve.tables.reading import quoted
+from lakesieve.spark.tables.reading import quoted
 from lakesieve.tables.struct_schema import SPARK_KINDS
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from lakesieve.errors import ErrorKind, InvalidInputError
 from lakesieve.index import OpenedIndex
 from lakesieve.sieve import encode_composite, encode_rows
 from lakesieve.spark.commands.keys import given_keys
+from lakesieve.spark.tables.reading import quoted
+from lakesieve.spark.tables.workers import gathered, in_workers
+from lakesieve.spark.versions.spark_versions import frame_of
 from lakesieve.store import IN_ORDER_BYTES, BlockCache, IndexReader, IndexStore
-from lakesieve.tables.reading import quoted
-from lakesieve.tables.spark_versions import frame_of
-from lakesieve.tables.workers import gathered, in_workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 
     from lakesieve.sieve import KeyType
     from lakesieve.spark.commands.keys import GivenKey
+    from lakesieve.spark.tables import IndexableTable
+    from lakesieve.spark.tables.workers import Stage
     from lakesieve.storage import Storage
-    from lakesieve.tables import Column, Table, TableVersion
-    from lakesieve.tables.workers import Stage
+    from lakesieve.tables import Column, TableVersion
 
 __all__ = ["FILE", "LocatePlan", "Located", "locate_keys", "located"]
 
@@ -91,7 +92,7 @@ def locate_keys(
     keys: DataFrame,
     index: OpenedIndex,
     *,
-    table: Table,
+    table: IndexableTable,
     version: TableVersion,
     columns: Sequence[Column],
 ) -> Located:

@@ -9,12 +9,13 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from lakesieve.deletes.memory import ROOM, executor
-from lakesieve.deletes.scan import join_scan
+from lakesieve.spark.deletes.memory import ROOM, executor
+from lakesieve.spark.deletes.scan import join_scan, joins_deletes
 from lakesieve.spark.rule.planning import Pruner
+from lakesieve.spark.rule.sources import DELETE_JOINS, RULE, extension_of, scans_of
 from lakesieve.spark.session.local import check_session
-from lakesieve.tables.janino import JavaSources, has_format
-from lakesieve.tables.spark_versions import SPARK_VERSIONS, spark_version_of
+from lakesieve.spark.tables.registry import formats_in
+from lakesieve.spark.versions.janino import JavaSources
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -26,56 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["InstalledRule", "installed_rule"]
 
-_BASE = (
-    "tables/FilePaths",
-    "tables/PathSet",
-    "tables/FileScans",
-    *(
-        f"spark/rule/{n}"
-        for n in (
-            "CatalogueFiles",
-            "KeepSet",
-            "IdentitySet",
-            "ScanAdapter",
-            "FoundScan",
-            "ScanJoins",
-        )
-    ),
-)
-# one class a compilation unit, each may use those before it
-_RULE = (
-    *_BASE,
-    *(
-        f"spark/rule/{n}"
-        for n in (
-            *("CatalystJson", "Replacement", "KeyValues", "ReachedScan", "PlanNodes"),
-            *("JoinSide", "JoinKeys", "FileOrdinals", "PlanningTime", "JobNotes", "ScanReport"),
-            *("ScanSearch", "PythonPlanner", "PruningRule"),
-        )
-    ),
-)
 # paths that are sent to the rule at once
 _SELECTED = 10_000
-_FILES = (*_RULE, "spark/rule/FileRelations", "spark/rule/KeptFileIndex")
-_ADAPTERS = {
-    "iceberg": (
-        "IcebergScans",
-        (
-            *_BASE,
-            "spark/rule/CatalystJson",
-            "tables/IcebergFields",
-            "tables/IcebergAccess",
-            "spark/rule/IcebergScans",
-        ),
-    ),
-    "delta": (
-        "DeltaScans",
-        (*_FILES, "tables/DeltaFiles", "spark/rule/KeptDeltaFiles", "spark/rule/DeltaScans"),
-    ),
-    "hudi": ("HudiScans", (*_FILES, "tables/HudiFiles", "spark/rule/HudiScans")),
-    "parquet": ("ParquetScans", (*_FILES, "spark/rule/ParquetScans")),
-}
-_JOINS = (*_ADAPTERS["iceberg"][1], "deletes/DeleteMemory", "spark/rule/DeleteJoins")
 # rules of sessions that do not skip files, which are kept for what they may still report
 _MAX_IDLE = 64
 # by application and session
@@ -278,25 +231,22 @@ def _joined(spark: SparkSession, scan: Any) -> Any:
 
 def _instantiate(spark: SparkSession, answer: _Callback, join: _Callback) -> Any:
     jvm: Any = spark._jvm
-    adapters = {
-        table_format: JavaSources(*sources).new(spark, f"lakesieve.{name}")
-        for table_format, (name, sources) in _ADAPTERS.items()
-        if has_format(spark, table_format)
-    }
+    formats = formats_in(spark)
+    adapters = [scans_of(spec).new(spark, f"lakesieve.{spec.scans}") for spec in formats]
     joins = None
-    # equality deletes are planned on the newest version alone
-    if has_format(spark, "iceberg") and spark_version_of(spark.version) == SPARK_VERSIONS[0]:
+    if joins_deletes(spark):
         tasks, heap = executor(spark)
         limit = int(ROOM * heap)
         given = (spark._jsparkSession, join, tasks, limit)
-        joins = JavaSources(*_JOINS).new(spark, "lakesieve.DeleteJoins", *given)
-    rule = JavaSources(*_RULE)
+        joins = JavaSources(*DELETE_JOINS).new(spark, "lakesieve.DeleteJoins", *given)
+    rule = JavaSources(*RULE)
     interface = rule.type(spark, "lakesieve.ScanAdapter")
     listed = jvm.java.lang.reflect.Array.newInstance(interface, len(adapters))
-    for number, adapter in enumerate(adapters.values()):
+    for number, adapter in enumerate(adapters):
         listed[number] = adapter
     installed = rule.new(spark, "lakesieve.PruningRule", answer, listed, joins)
-    if "delta" in adapters:
-        listing = JavaSources(*_ADAPTERS["delta"][1], "spark/rule/DeltaListing")
-        listing.call(spark, "install", spark._jsparkSession, installed, adapters["delta"])
+    for spec, adapter in zip(formats, adapters, strict=True):
+        extension = extension_of(spec)
+        if extension is not None:
+            extension.call(spark, "install", spark._jsparkSession, installed, adapter)
     return installed

@@ -27,9 +27,9 @@ from lakesieve.index import (
 )
 from lakesieve.predicate import ColumnType, all_of, bind, from_catalyst, rows_where
 from lakesieve.predicate import to_text as filter_text
+from lakesieve.spark.tables.registry import FORMATS
 from lakesieve.storage import Background
 from lakesieve.store import DIGEST_BYTES, shared_cache
-from lakesieve.tables.schemas import columns_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -178,7 +178,7 @@ class Pruner:
             missing = Reason(code=ReasonCode.NO_INDEX, detail="")
             return _untouched(scan["id"], reasons or [missing])
         try:
-            columns = columns_of(scan["format"], scan["schema"])
+            columns = FORMATS[scan["format"]].columns(scan["schema"])
         except UnsupportedError as error:
             unknown = Reason(code=ReasonCode.SCAN_UNSUPPORTED, detail=error.message)
             return _untouched(scan["id"], [unknown])

@@ -12,42 +12,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, InvalidInputError, SetupError, UnsupportedError
-from lakesieve.tables.spark_versions import check_formats, spark_version_of
+from lakesieve.spark.tables.registry import FORMATS, check_formats
+from lakesieve.spark.versions.spark_versions import spark_version_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyspark.sql import SparkSession
 
-    from lakesieve.tables.spark_versions import SparkVersion
+    from lakesieve.spark.versions.spark_versions import SparkVersion
 
 __all__ = ["check_java", "check_session", "local_session"]
 
 MINIMUM_JAVA = 17
-CATALOG = "lake"
 _WAREHOUSE = "spark.lakesieve.warehouse"
 _SET_UP = "spark.lakesieve.formats"
 _EXTENSIONS = "spark.sql.extensions"
-_SPARK_CATALOG = "spark.sql.catalog.spark_catalog"
-_FORMATS = {
-    "delta": {
-        _EXTENSIONS: "io.delta.sql.DeltaSparkSessionExtension",
-        _SPARK_CATALOG: "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        # by default 50 tasks for each reading of a table's log
-        "spark.databricks.delta.snapshotPartitions": "2",
-    },
-    "hudi": {
-        _EXTENSIONS: "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
-        _SPARK_CATALOG: "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
-        "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
-        "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
-    },
-    # after Delta: on Spark 3.5 its extensions stumble over an UPDATE of others
-    "iceberg": {
-        _EXTENSIONS: ("org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"),
-    },
-    "parquet": {},
-}
 
 
 def local_session(
@@ -73,12 +53,12 @@ def local_session(
         InvalidInputError: An unknown format, or a session with another warehouse or without one of
             the formats is already running in this process.
     """
-    unknown = sorted(set(formats) - set(_FORMATS))
+    unknown = sorted(set(formats) - set(FORMATS))
     if unknown or isinstance(formats, str):
         raise InvalidInputError(
             f"{unknown or formats!r} are no table formats.",
             kind=ErrorKind.INVALID_ARGUMENT,
-            hint=f"Give a list of some of {', '.join(_FORMATS)}.",
+            hint=f"Give a list of some of {', '.join(FORMATS)}.",
         )
     check_java()
     try:
@@ -144,18 +124,15 @@ def _defaults(warehouse: str, formats: Sequence[str], version: SparkVersion) -> 
     }
     # all are listed in one order, whatever the caller's, but the first one takes what is single
     for name in reversed(formats):
-        settings |= _FORMATS[name]
-    wanted = [name for name in _FORMATS if name in formats]
-    extensions = [_FORMATS[name][_EXTENSIONS] for name in wanted if _EXTENSIONS in _FORMATS[name]]
-    packages = [version.packages[name] for name in wanted if name in version.packages]
+        settings |= FORMATS[name].settings
+    specs = [spec for name, spec in FORMATS.items() if name in formats]
+    extensions = [spec.settings[_EXTENSIONS] for spec in specs if _EXTENSIONS in spec.settings]
+    packages = [spec.packages[version.name] for spec in specs if spec.packages is not None]
     for key, values in ((_EXTENSIONS, extensions), ("spark.jars.packages", packages)):
         if values:
             settings[key] = ",".join(values)
-    if "iceberg" in formats:
-        catalog = f"spark.sql.catalog.{CATALOG}"
-        settings[catalog] = "org.apache.iceberg.spark.SparkCatalog"
-        settings[f"{catalog}.type"] = "hadoop"
-        settings[f"{catalog}.warehouse"] = warehouse
+    for spec in specs:
+        settings |= spec.catalog_settings(warehouse)
     return settings
 
 

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError
 from lakesieve.index import index_storage, roots_of
+from lakesieve.spark.tables.hadoop import storage_options
 from lakesieve.store import IndexStore
-from lakesieve.tables.hadoop import storage_options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from lakesieve.spark.tables import IndexableTable
     from lakesieve.storage import Storage
-    from lakesieve.tables import Table
 
 __all__ = ["index_stores", "new_place", "no_index", "table_roots"]
 
 
-def table_roots(spark: SparkSession, table: Table, location: str | None) -> list[Storage]:
+def table_roots(spark: SparkSession, table: IndexableTable, location: str | None) -> list[Storage]:
     """The roots that hold indexes of a table: further ones first, its own folder last.
 
     Args:
@@ -31,7 +31,9 @@ def table_roots(spark: SparkSession, table: Table, location: str | None) -> list
     return roots_of(table.location, table.uuid, locations, options)
 
 
-def index_stores(spark: SparkSession, table: Table, location: str | None) -> dict[str, IndexStore]:
+def index_stores(
+    spark: SparkSession, table: IndexableTable, location: str | None
+) -> dict[str, IndexStore]:
     """All indexes of a table that can be opened, by name; the first of a name counts.
 
     Args:
@@ -48,7 +50,9 @@ def index_stores(spark: SparkSession, table: Table, location: str | None) -> dic
     return found
 
 
-def new_place(spark: SparkSession, table: Table, name: str, location: str | None) -> Storage:
+def new_place(
+    spark: SparkSession, table: IndexableTable, name: str, location: str | None
+) -> Storage:
     """The root of an index that is to be made.
 
     Args:

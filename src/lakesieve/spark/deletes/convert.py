@@ -1,0 +1,249 @@
+"""Converting equality deletes away, to position delete files or deletion vectors."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from lakesieve.errors import CommitConflictError, ErrorKind, UnsupportedError
+from lakesieve.spark.deletes.files import WRITTEN_SCHEMA, WritePlan, write_deletes
+from lakesieve.spark.deletes.guide import narrow
+from lakesieve.spark.deletes.plan import ALL, DeletePlan, plan_deletes
+from lakesieve.spark.deletes.positions import deleted_positions
+from lakesieve.spark.deletes.result import Conversion, ConversionProgress
+from lakesieve.spark.tables.hadoop import storage_options
+from lakesieve.spark.tables.iceberg.table import file_io_of
+from lakesieve.spark.tables.jobs import own_jobs
+from lakesieve.spark.tables.workers import in_workers
+from lakesieve.storage import open_storage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import Row, SparkSession
+
+    from lakesieve.index import Reason
+    from lakesieve.storage import Storage
+
+__all__ = ["convert"]
+
+_VECTORS_SINCE = 3
+_COMMITTED = ("file", "data_file", "offset", "length", "positions", "size", "first", "last")
+
+
+def convert(
+    table: str,
+    *,
+    spark: SparkSession,
+    branch: str | None = None,
+    location: str | None = None,
+    dry_run: bool = False,
+    partial_progress: bool = False,
+    attempts: int = 5,
+    progress: Callable[[ConversionProgress], None] | None = None,
+) -> Conversion:
+    """Replace a table's equality deletes by position delete files (v2) or deletion vectors (v3).
+
+    The table's rows stay as they are. Nothing is visible before the commit, which is refused and
+    done again from fresh metadata if another writer removed a data file, a delete file, or gave a
+    data file a deletion vector of its own.
+
+    Args:
+        table: ``catalog.database.table`` or ``iceberg:PATH``.
+        spark: A classic (not Connect) session.
+        branch: The branch to convert; ``None`` is the main one.
+        location: A further root to search for indexes. With one on equality columns only the data
+            files are searched that hold a deleted key.
+        dry_run: Only plan, without indexes, and tell what there is to do.
+        partial_progress: Commit each part of the table that shares no delete file with the rest,
+            a partition for example, as soon as it is done. A conversion that was broken off goes
+            on from there.
+        attempts: How often a part is tried.
+        progress: Called with each :class:`ConversionProgress`.
+
+    Raises:
+        NotFoundError: There is no such table or branch.
+        UnsupportedError: The table is encrypted, not Iceberg's, or out of reach of Python.
+        CommitConflictError: Others were faster each time, or it is unknown whether a commit landed.
+    """
+    locations = () if location is None else (location,)
+    run = _Run(table=table, spark=spark, branch=branch, locations=locations, progress=progress)
+    with own_jobs(spark, f"lakesieve: convert the equality deletes of {table}"):
+        plan = run.plan()
+        if dry_run:
+            return run.planned(plan, partial_progress=partial_progress)
+        failures = 0
+        run.narrow(plan)
+        while int(plan.summary["pairs"]) or int(plan.summary["dangling"]):
+            refused = run.convert(plan, partial_progress=partial_progress)
+            if refused is None:
+                break
+            failures += 1
+            if failures >= attempts:
+                raise CommitConflictError(
+                    f"Another writer changed {table} in each of {attempts} attempts: {refused}",
+                    kind=ErrorKind.CONFLICT,
+                    hint="The table is as the others left it; convert again when it is quieter, or "
+                    "with partial_progress.",
+                )
+            run.conflicts += 1
+            plan = run.plan()
+            run.narrow(plan)
+        run.tell("done", 1, 1)
+        return run.done(plan)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Run:
+    """One conversion: its options, and what it did so far."""
+
+    table: str
+    spark: SparkSession
+    branch: str | None
+    locations: tuple[str, ...]
+    progress: Callable[[ConversionProgress], None] | None
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    start: float = field(default_factory=time.monotonic)
+    removed_files: int = 0
+    removed_records: int = 0
+    scanned_files: int = 0
+    scanned_rows: int = 0
+    marked: list[Row] = field(default_factory=list)
+    reasons: list[Reason] = field(default_factory=list)
+    commits: int = 0
+    conflicts: int = 0
+
+    def plan(self) -> DeletePlan:
+        self.tell("plan", 0, 1)
+        plan = plan_deletes(self.spark, self.table, self.branch)
+        encryption = str(plan.table.encryption().getClass().getSimpleName())
+        if encryption != "PlaintextEncryptionManager":
+            raise UnsupportedError(
+                f"The table {self.table} is encrypted.",
+                kind=ErrorKind.UNSUPPORTED_TABLE,
+                hint="Delete files cannot be written for it; deletes.read works.",
+            )
+        return plan
+
+    def narrow(self, plan: DeletePlan) -> None:
+        """Take data files out of a plan that indexes know to hold no deleted key."""
+        if plan.reached_files:
+            self.reasons = narrow(self.spark, plan, self.locations)
+
+    def convert(self, plan: DeletePlan, *, partial_progress: bool) -> str | None:
+        """Convert what a plan names; returns why a commit was refused, or ``None``."""
+        units = list(range(plan.units)) if partial_progress and plan.units else [ALL]
+        for number, unit in enumerate(units):
+            self.tell("write", number, len(units))
+            # those that reach nothing go with the first commit
+            refused = self._unit(plan, unit, dangling=number == 0)
+            if refused is not None:
+                return refused
+        return None
+
+    def _unit(self, plan: DeletePlan, unit: int, *, dangling: bool) -> str | None:
+        folder = f"lakesieve-{self.id}-{uuid.uuid4().hex[:8]}"
+        location = f"{_data_folder(plan)}/{folder}"
+        options = storage_options(self.spark, partial(file_io_of, self.spark, plan.table))
+        storage = open_storage(location, options(location), renew=options.renewed)
+        # from the moment the commit is tried, only a refusal proves that its files are not in use
+        keep: set[str] = set()
+        try:
+            rows = self._write(plan, unit, storage, location)
+            self.tell("commit", 0, 1)
+            keep = {row.file.rpartition("/")[2] for row in rows}
+            outcome, _, why = self._commit(plan, unit, rows, dangling=dangling).partition("\0")
+            if outcome == "rejected":
+                keep = set()
+                return why
+        finally:
+            # what failed and repeated tasks left behind goes as well
+            _delete_others(storage, keep)
+        if outcome == "unknown":
+            raise CommitConflictError(
+                f"It is unknown whether the commit to {self.table} landed: {why}",
+                kind=ErrorKind.COMMIT_UNKNOWN,
+                hint="Look at the table's history; convert again, which does nothing if it did.",
+            )
+        self._count(plan, unit, rows, dangling=dangling)
+        return None
+
+    def _write(self, plan: DeletePlan, unit: int, storage: Storage, location: str) -> list[Row]:
+        if not plan.read_files(unit):
+            return []
+        vectors = int(plan.summary["format_version"]) >= _VECTORS_SINCE
+        stage = WritePlan(storage=storage, location=location, vectors=vectors)
+        positions = deleted_positions(plan, unit, with_old=vectors)
+        return in_workers(positions, write_deletes(stage), WRITTEN_SCHEMA).collect()
+
+    def _commit(self, plan: DeletePlan, unit: int, rows: list[Row], *, dangling: bool) -> str:
+        written = json.dumps([[str(row[name]) for name in _COMMITTED] for row in rows])
+        mark = f"{self.id}-{uuid.uuid4().hex[:8]}"
+        return str(plan.commit().commit(plan.table, self.branch, unit, dangling, written, mark))
+
+    def _count(self, plan: DeletePlan, unit: int, rows: list[Row], *, dangling: bool) -> None:
+        removed, records, files, scanned = (int(n) for n in plan.java.extent(unit, dangling))
+        self.removed_files += removed
+        self.removed_records += records
+        self.scanned_files += files
+        self.scanned_rows += scanned
+        self.marked += rows
+        self.commits += 1
+
+    def tell(self, phase: str, done: int, total: int) -> None:
+        if self.progress is None:
+            return
+        self.progress(
+            ConversionProgress(
+                phase=phase,
+                units_done=done,
+                units_total=total,
+                positions=sum(row.new for row in self.marked),
+                seconds=time.monotonic() - self.start,
+            )
+        )
+
+    def planned(self, plan: DeletePlan, *, partial_progress: bool) -> Conversion:
+        """What is to be done, before any of it."""
+        removed, records, files, rows = (int(n) for n in plan.java.extent(ALL, True))
+        self.removed_files, self.removed_records = removed, records
+        self.scanned_files, self.scanned_rows = files, rows
+        if removed:
+            self.commits = max(1, plan.units) if partial_progress else 1
+        return self.done(plan, dry_run=True)
+
+    def done(self, plan: DeletePlan, *, dry_run: bool = False) -> Conversion:
+        sizes = {row.file: row.size for row in self.marked}
+        return Conversion(
+            table=self.table,
+            branch=self.branch,
+            dry_run=dry_run,
+            format_version=int(plan.summary["format_version"]),
+            removed_files=self.removed_files,
+            removed_records=self.removed_records,
+            scanned_files=self.scanned_files,
+            scanned_rows=self.scanned_rows,
+            positions=sum(row.new for row in self.marked),
+            marked_files=len({row.data_file for row in self.marked}),
+            written_files=len(sizes),
+            written_bytes=sum(sizes.values()),
+            commits=self.commits,
+            conflicts=self.conflicts,
+            reasons=tuple(self.reasons),
+            seconds=time.monotonic() - self.start,
+        )
+
+
+def _data_folder(plan: DeletePlan) -> str:
+    given = plan.table.properties().get("write.data.path")
+    return str(given).rstrip("/") if given else str(plan.table.location()).rstrip("/") + "/data"
+
+
+def _delete_others(storage: Storage, keep: set[str]) -> None:
+    for info in storage.objects(""):
+        if info.path not in keep:
+            storage.delete(info.path)

@@ -1,0 +1,177 @@
+"""Indexes on the equality columns tell which data files hold a deleted key."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakesieve.errors import LakesieveError
+from lakesieve.index import (
+    IndexRegistry,
+    OpenedIndex,
+    Reason,
+    ReasonCode,
+    UsableIndex,
+    broken_index,
+    usable_indexes,
+)
+from lakesieve.sieve import KeyType, encode_rows, sort_pairs
+from lakesieve.spark.deletes.read import column
+from lakesieve.spark.tables.hadoop import storage_options
+from lakesieve.spark.tables.iceberg.table import file_io_of
+from lakesieve.spark.tables.reading import lines_of
+from lakesieve.spark.tables.workers import gathered, in_workers
+from lakesieve.store import IN_ORDER_BYTES, BlockCache, IndexReader, IndexStore
+from lakesieve.tables.iceberg_schema import NAME_MAPPING, columns_of_schema
+from lakesieve.tables.paths import normal_paths
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from pyspark.sql import SparkSession
+
+    from lakesieve.spark.deletes.plan import DeletePlan, Kind
+    from lakesieve.spark.tables.workers import Stage
+    from lakesieve.storage import Storage
+    from lakesieve.store import Snapshot
+
+__all__ = ["holders", "narrow"]
+
+_BATCH_ROWS = 500_000
+_FIRST_ROWS = 20_000
+_HELD = "held binary"
+# so many keys are worth a task of their own
+_TASK_ROWS = 50_000
+
+
+def narrow(spark: SparkSession, plan: DeletePlan, locations: Iterable[str] = ()) -> list[Reason]:
+    """Take data files out of a plan that hold no deleted key, by indexes on the equality columns.
+
+    What no index knows of stays in, and so does everything if an index cannot be read.
+
+    Args:
+        spark: The session.
+        plan: The plan.
+        locations: Further roots to search for indexes.
+
+    Returns:
+        What each index did, coded.
+    """
+    if plan.table.properties().get(NAME_MAPPING) is not None:
+        # the fields of a plan are known by their ids alone
+        detail = "data files may be read by the name mapping of the table"
+        return [Reason(code=ReasonCode.SCAN_UNSUPPORTED, detail=detail)]
+    place, uuid = str(plan.table.location()), str(plan.table.uuid())
+    registry = IndexRegistry(locations, storage_options(spark))
+    indexes, reasons = registry.indexes(place, uuid, file_io=file_io_of(spark, plan.table))
+    types = {
+        c.field_id: KeyType(kind=c.kind, scale=c.scale, precision=c.precision)
+        for c in columns_of_schema(plan.java.schemaJson()).values()
+        if c.kind != "other"
+    }
+    kinds = {field: (key.kind, key.scale) for field, key in types.items()}
+    usable, unfit = usable_indexes(indexes, kinds, uuid)
+    reasons += unfit
+    for kind in plan.kinds_of():
+        found = _best(kind, usable)
+        if found is None:
+            continue
+        try:
+            reasons.append(_narrow(spark, plan, kind, found, types))
+        except Exception as error:  # noqa: BLE001 - without the index all data files are read
+            # an error of a worker brings the worker's whole stack
+            short = error if isinstance(error, LakesieveError) else OSError(_first_line(error))
+            reasons.append(broken_index(found.definition.name, short))
+    return reasons
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0] or type(error).__name__
+
+
+def _best(kind: Kind, usable: Sequence[UsableIndex]) -> OpenedIndex | None:
+    """The index on the most of a kind's columns, and on no others."""
+    compared = {column.field_id for column in kind.columns}
+    fitting = [
+        one.index
+        for one in usable
+        if len(one.columns) == len(one.index.definition.columns)
+        and {column.field_id for column in one.columns} <= compared
+    ]
+    return max(fitting, key=lambda index: len(index.definition.columns), default=None)
+
+
+def _narrow(
+    spark: SparkSession,
+    plan: DeletePlan,
+    kind: Kind,
+    index: OpenedIndex,
+    types: dict[int, KeyType],
+) -> Reason:
+    definition = index.definition
+    paths = index.paths().combine_chunks()
+    files = plan.java.reachedBy(kind.number)
+    reached = lines_of(iter(files.paths, ""))
+    places = pc.index_in(normal_paths(reached), value_set=paths)
+    known = places.drop_null().to_numpy()
+    wanted = np.zeros(len(paths), bool)
+    wanted[known] = True
+    by_id = {c.field_id: c.path for c in kind.columns}
+    keys = [column(by_id[c.field_id]).alias(f"key_{n}") for n, c in enumerate(definition.columns)]
+    stage = holders(
+        index.storage,
+        index.snapshot,
+        tuple(types[c.field_id] for c in definition.columns),
+        wanted,
+    )
+    names = [f"key_{n}" for n in range(len(keys))]
+    deleted = plan.deletes(kind).select(*keys)
+    # neighbours go to one task in order, which so reads every row group once. The number is given,
+    # or Spark would join the small partitions to one
+    most = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+    tasks = max(1, min(most, kind.records // _TASK_ROWS))
+    in_order = deleted.repartitionByRange(tasks, *names).sortWithinPartitions(*names)
+    masks = in_workers(in_order, stage, _HELD).collect()
+    held = np.zeros(len(paths), bool)
+    for row in masks:
+        held |= np.unpackbits(np.frombuffer(row.held, np.uint8), count=len(paths)).astype(bool)
+    free = np.array(pc.is_valid(places))
+    free[free] = ~held[known]
+    files.narrow(np.packbits(free, bitorder="little").tobytes())
+    detail = f"{definition.name}: {np.count_nonzero(held[known])} of {len(reached)} data files"
+    return Reason(code=ReasonCode.INDEX_USED, detail=f"{detail} hold a deleted key")
+
+
+def holders(
+    storage: Storage, state: Snapshot, types: tuple[KeyType, ...], wanted: np.ndarray
+) -> Stage:
+    """Make the stage: batches of deleted keys to one bitmap of the covered files that hold one.
+
+    Args:
+        storage: The index's root.
+        state: Its state.
+        types: Types of the key columns, in the index's order.
+        wanted: The covered files to search; keys found in all of them end the search.
+    """
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        reader = IndexReader(IndexStore(storage), state, BlockCache(IN_ORDER_BYTES))
+        index = OpenedIndex(state, reader)
+        held = np.zeros(len(wanted), bool)
+        for rows in gathered(batches, _BATCH_ROWS, first=_FIRST_ROWS):
+            # deletes that are everywhere need not be looked up to the end
+            if np.all(held[wanted]):
+                continue
+            codes = encode_rows(types, [c.combine_chunks() for c in rows.columns])
+            if codes.null_count:
+                held |= index.flagged("has_null")
+                codes = codes.drop_null()
+            if len(codes):
+                distinct, _ = sort_pairs(codes, np.zeros(len(codes), np.int32))
+                held[index.points(distinct)[1]] = True
+        yield pa.record_batch([pa.array([np.packbits(held).tobytes()])], names=["held"])
+
+    return run

@@ -1,0 +1,133 @@
+"""Names of tables in the session's catalogs, and what the catalogs say of them."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from lakesieve.errors import (
+    ErrorKind,
+    InvalidInputError,
+    LakesieveError,
+    NotFoundError,
+    UnsupportedError,
+)
+from lakesieve.spark.versions.spark_versions import error_class
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+__all__ = ["FORMS", "catalog_table", "forget_table", "named_errors"]
+
+FORMS = "catalog.database.table, iceberg:PATH, delta:PATH, hudi:PATH or parquet:PATH"
+"""How tables are named."""
+
+
+def catalog_table(spark: SparkSession, name: str) -> Any:
+    """What the catalog has under an identifier: a ``Table`` of Spark's connector API.
+
+    Args:
+        spark: The session.
+        name: ``catalog.database.table``.
+
+    Raises:
+        NotFoundError: There is no such table.
+        InvalidInputError: The text names no table.
+    """
+    with named_errors(name):
+        catalog, identifier = _resolved(spark, name)
+        return catalog.loadTable(identifier)
+
+
+def forget_table(spark: SparkSession, name: str) -> None:
+    """Have the catalog load a table anew where it keeps those that it loaded before.
+
+    Args:
+        spark: The session.
+        name: ``catalog.database.table``.
+
+    Raises:
+        InvalidInputError: The text names no table.
+    """
+    with named_errors(name):
+        catalog, identifier = _resolved(spark, name)
+        catalog.invalidateTable(identifier)
+
+
+def _resolved(spark: SparkSession, name: str) -> tuple[Any, Any]:
+    """The catalog that an identifier leads to, and the identifier in it."""
+    jvm: Any = spark._jvm
+    gateway: Any = spark.sparkContext._gateway
+    state = spark._jsparkSession.sessionState()
+    manager = state.catalogManager()
+    parsed = state.sqlParser().parseMultipartIdentifier(name)
+    parts = [str(parsed.apply(at)) for at in range(parsed.size())]
+    catalog = manager.currentCatalog()
+    if len(parts) > 1 and manager.isCatalogRegistered(parts[0]):
+        catalog = manager.catalog(parts.pop(0))
+    elif len(parts) == 1:
+        parts = [*manager.currentNamespace(), *parts]
+    namespace = gateway.new_array(jvm.java.lang.String, len(parts) - 1)
+    for at, part in enumerate(parts[:-1]):
+        namespace[at] = part
+    identifier = jvm.org.apache.spark.sql.connector.catalog.Identifier.of(namespace, parts[-1])
+    return catalog, identifier
+
+
+@contextmanager
+def named_errors(name: str) -> Iterator[None]:
+    """What the catalog says of a name, as one of lakesieve's errors."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except Py4JJavaError as error:
+        java = error.java_exception
+        kind = str(java.getClass().getSimpleName())
+        raise _named_error(kind, str(java.getMessage() or kind), name) from error
+    except PySparkException as error:
+        raise _named_error(error_class(error), str(error), name) from error
+
+
+_NO_TABLE = frozenset(
+    {
+        "NoSuchTableException",
+        "NoSuchNamespaceException",
+        "NoSuchIcebergTableException",
+        "TABLE_OR_VIEW_NOT_FOUND",
+        "SCHEMA_NOT_FOUND",
+    }
+)
+_NO_NAME = frozenset(
+    {"ParseException", "PARSE_SYNTAX_ERROR", "CATALOG_NOT_FOUND", "IllegalArgumentException"}
+)
+
+
+def _named_error(kind: str, message: str, name: str) -> LakesieveError:
+    first = message.splitlines()[0]
+    if kind in _NO_TABLE:
+        return NotFoundError(
+            f"There is no table {name}.",
+            kind=ErrorKind.TABLE_NOT_FOUND,
+            hint=f"Name it {FORMS}; SHOW TABLES IN a database lists what is there.",
+        )
+    if kind == "ClassCastException" or "is not an iceberg table" in first.lower():
+        return UnsupportedError(
+            f"{name} is not an Iceberg table.",
+            kind=ErrorKind.UNSUPPORTED_TABLE,
+            hint="This version indexes Iceberg tables.",
+        )
+    if kind in _NO_NAME:
+        return InvalidInputError(
+            f"{name!r} does not name a table: {first}",
+            kind=ErrorKind.NOT_A_TABLE,
+            hint=f"Name it {FORMS}.",
+        )
+    return NotFoundError(
+        f"The table {name} cannot be loaded: {first}",
+        kind=ErrorKind.TABLE_NOT_FOUND,
+        hint="Check the name and the catalog's settings (--spark-conf).",
+    )

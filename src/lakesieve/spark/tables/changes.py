@@ -1,0 +1,130 @@
+"""Changes of rows by key: one commit of the format's own, and what it says of it."""
+
+from __future__ import annotations
+
+import uuid
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from lakesieve.spark.tables.reading import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["NOTHING", "ChangeOutcome", "TableChanges", "merge", "session_settings"]
+
+_CLAUSES = {
+    "upsert": "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
+    "delete": "WHEN MATCHED THEN DELETE",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeOutcome:
+    """What a table says of one change.
+
+    Args:
+        version: The version that the change made; ``None`` if it made none.
+        inserted: Rows inserted; ``None`` here and below if the table does not tell.
+        updated: Rows updated.
+        deleted: Rows deleted.
+        files_added: Data and delete files that were written.
+        files_removed: Data and delete files that the version does not have any more.
+        known: The transaction had been committed before, so nothing was done.
+    """
+
+    version: str | None = None
+    inserted: int | None = None
+    updated: int | None = None
+    deleted: int | None = None
+    files_added: int | None = None
+    files_removed: int | None = None
+    known: bool = False
+
+
+NOTHING = ChangeOutcome(inserted=0, updated=0, deleted=0, files_added=0, files_removed=0)
+"""No row had to be changed."""
+
+
+class TableChanges(Protocol):
+    """How the rows of one table are changed by key."""
+
+    def frame(self) -> DataFrame:
+        """The rows as they are now, without columns of the format's own."""
+
+    def check(self, on: Sequence[str], txn: tuple[str, int] | None) -> None:
+        """Refuse what the format cannot do.
+
+        Args:
+            on: Names of the key columns.
+            txn: Name and number of a transaction, if any.
+
+        Raises:
+            UnsupportedError: It cannot.
+        """
+
+    def change(
+        self, operation: str, rows: DataFrame, on: Sequence[str], txn: tuple[str, int] | None
+    ) -> ChangeOutcome:
+        """Make one commit.
+
+        Args:
+            operation: ``upsert`` updates the rows with some keys and inserts those that are not
+                there, ``delete`` deletes them.
+            rows: Whole rows, or of a delete the keys.
+            on: The key columns.
+            txn: Name and number of the transaction.
+        """
+
+
+@contextmanager
+def session_settings(spark: SparkSession, settings: Mapping[str, str | None]) -> Iterator[None]:
+    """Session settings for a while.
+
+    Args:
+        spark: The session.
+        settings: By name; ``None`` takes one away.
+    """
+    before = {name: spark.conf.get(name, None) for name in settings}
+    try:
+        _set(spark, settings)
+        yield
+    finally:
+        _set(spark, before)
+
+
+def _set(spark: SparkSession, settings: Mapping[str, str | None]) -> None:
+    for name, value in settings.items():
+        if value is None:
+            spark.conf.unset(name)
+        else:
+            spark.conf.set(name, value)
+
+
+def merge(
+    spark: SparkSession, relation: str, rows: DataFrame, on: Sequence[str], operation: str
+) -> DataFrame:
+    """Run one MERGE.
+
+    Args:
+        spark: The session.
+        relation: How SQL names the table.
+        rows: Whole rows, or of a delete the keys.
+        on: The key columns.
+        operation: ``upsert`` or ``delete``.
+
+    Returns:
+        What the command gives.
+    """
+    view = f"lakesieve_{uuid.uuid4().hex}"
+    same = " AND ".join(f"t.{quoted(name)} = s.{quoted(name)}" for name in on)
+    rows.createOrReplaceTempView(view)
+    try:
+        return spark.sql(
+            f"MERGE INTO {relation} AS t USING {view} AS s ON {same} {_CLAUSES[operation]}"
+        )
+    finally:
+        spark.catalog.dropTempView(view)

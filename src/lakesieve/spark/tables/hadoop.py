@@ -1,0 +1,43 @@
+"""With which settings a session reaches a location, as settings of a storage."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from lakesieve.spark.versions.janino import as_python
+from lakesieve.storage import TRUSTED_ROOTS, StorageOptions, trusted_folders
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pyspark.sql import SparkSession
+
+__all__ = ["storage_options"]
+
+
+def storage_options(
+    spark: SparkSession, file_io: Callable[[], Mapping[str, str]] | None = None
+) -> StorageOptions:
+    """Tells with which settings a location is reached: those that Spark's Hadoop has for it.
+
+    Args:
+        spark: The session; its settings are read here, and again where a store refuses them.
+        file_io: Tells the properties of a table's own file IO, now and again.
+
+    Raises:
+        InvalidInputError: The list of trusted places has something else in it.
+    """
+    return StorageOptions(
+        conf=_hadoop_settings(spark),
+        trusted=",".join(trusted_folders(str(spark.conf.get(f"spark.{TRUSTED_ROOTS}", "")))),
+        file_io=file_io() if file_io else {},
+        lent=file_io,
+        source=partial(_hadoop_settings, spark),
+    )
+
+
+def _hadoop_settings(spark: SparkSession) -> dict[str, str]:
+    hadoop: Any = spark._jsparkSession.sessionState().newHadoopConf()
+    settings = as_python(spark, hadoop.getPropsWithPrefix("fs.s3a."))
+    return {f"fs.s3a.{name}": value for name, value in settings.items()}

@@ -1,0 +1,98 @@
+"""Changes of Hudi tables by key."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lakesieve.errors import ErrorKind, InvalidInputError, UnsupportedError
+from lakesieve.spark.tables.changes import NOTHING, ChangeOutcome
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from lakesieve.spark.tables.hudi.table import HudiTable
+
+__all__ = ["HudiChanges"]
+
+_META = "_hoodie_"
+
+
+class HudiChanges:
+    """A Hudi table, written to by its record keys."""
+
+    _KEYS = "hoodie.datasource.write.recordkey.field"
+
+    def __init__(self, spark: SparkSession, table: HudiTable) -> None:
+        self._spark = spark
+        self._table = table
+        config = table.client().getTableConfig().getProps()
+        self._settings = {
+            option: str(config.getProperty(name) or "")
+            for option, name in (
+                ("hoodie.table.name", "hoodie.table.name"),
+                ("hoodie.datasource.write.table.type", "hoodie.table.type"),
+                (self._KEYS, "hoodie.table.recordkey.fields"),
+                ("hoodie.datasource.write.partitionpath.field", "hoodie.table.partition.fields"),
+            )
+        }
+        self._keys = self._settings[self._KEYS]
+
+    def frame(self) -> DataFrame:
+        """The rows as they are now."""
+        rows = self._spark.read.format("hudi").load(self._table.location)
+        return rows.drop(*(name for name in rows.columns if name.startswith(_META)))
+
+    def check(self, on: Sequence[str], txn: tuple[str, int] | None) -> None:
+        """As for :meth:`TableChanges.check`."""
+        if set(self._keys.split(",")) != set(on):
+            raise UnsupportedError(
+                f"The record key of {self._table.name} is {self._keys or 'none'}, "
+                f"not {', '.join(on)}.",
+                kind=ErrorKind.UNSUPPORTED_TABLE,
+                hint="Hudi changes rows by their record key: give its columns.",
+            )
+        if txn is not None:
+            raise InvalidInputError(
+                "Hudi keeps no transactions of applications.",
+                kind=ErrorKind.INVALID_ARGUMENT,
+                hint="Leave txn out: the same change made twice is the same as once.",
+            )
+
+    def change(
+        self,
+        operation: str,
+        rows: DataFrame,
+        on: Sequence[str],
+        txn: tuple[str, int] | None,  # noqa: ARG002 - refused before
+    ) -> ChangeOutcome:
+        """As for :meth:`TableChanges.change`."""
+        if operation == "upsert":
+            return self._write(rows, operation)
+        # Hudi needs the partition of each row, and which value is newer
+        held = self.frame().join(rows, list(on), "left_semi").persist()
+        try:
+            return self._write(held, operation) if held.count() else NOTHING
+        finally:
+            held.unpersist()
+
+    def _write(self, rows: DataFrame, operation: str) -> ChangeOutcome:
+        before = self._table.version().id
+        options = {**self._settings, "hoodie.datasource.write.operation": operation}
+        rows.write.format("hudi").options(**options).mode("append").save(self._table.location)
+        if self._table.is_named:
+            # the session keeps the list of its files
+            self._spark.catalog.refreshTable(self._table.name)
+        version = self._table.version().id
+        if version == before:
+            return ChangeOutcome()
+        counts = self._table.commit_counts(str(version))
+        return ChangeOutcome(
+            version=version,
+            inserted=counts.get("inserted"),
+            updated=counts.get("updated"),
+            deleted=counts.get("deleted"),
+            files_added=counts.get("files_added"),
+            files_removed=0,
+        )

@@ -1,0 +1,96 @@
+"""Changes of Iceberg tables by key."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING
+
+from lakesieve.spark.tables.changes import ChangeOutcome, merge, session_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from lakesieve.spark.tables.iceberg.table import IcebergTable
+
+__all__ = ["IcebergChanges"]
+
+# snapshots that are looked through for the one of a write
+_ANCESTORS = 50
+
+
+class IcebergChanges:
+    """An Iceberg table by its identifier; its snapshots keep who made them."""
+
+    _PROPERTY = "spark.sql.iceberg.snapshot-property."
+    _WRITE, _APP, _NUMBER = "lakesieve.write-id", "lakesieve.txn-app-id", "lakesieve.txn-version"
+
+    def __init__(self, spark: SparkSession, table: IcebergTable) -> None:
+        self._spark = spark
+        self._table = table
+
+    def frame(self) -> DataFrame:
+        """The rows as they are now."""
+        return self._spark.table(self._table.name)
+
+    def check(self, on: Sequence[str], txn: tuple[str, int] | None) -> None:
+        """All is possible. As for :meth:`TableChanges.check`."""
+
+    def change(
+        self, operation: str, rows: DataFrame, on: Sequence[str], txn: tuple[str, int] | None
+    ) -> ChangeOutcome:
+        """As for :meth:`TableChanges.change`."""
+        if txn is not None and self._is_known(*txn):
+            return ChangeOutcome(known=True)
+        write = uuid.uuid4().hex
+        settings: dict[str, str | None] = {self._PROPERTY + self._WRITE: write}
+        if txn is not None:
+            settings[self._PROPERTY + self._APP] = txn[0]
+            settings[self._PROPERTY + self._NUMBER] = str(txn[1])
+        with session_settings(self._spark, settings):
+            merge(self._spark, self._table.name, rows, on, operation)
+        return self._outcome(write)
+
+    def _is_known(self, app: str, number: int) -> bool:
+        """Whether the current version descends from a snapshot of that transaction or a later."""
+        from pyspark.sql import functions as F
+
+        name = self._table.name
+        made = self._spark.table(f"{name}.snapshots").where(
+            (F.col("summary")[self._APP] == app)
+            & (F.col("summary")[self._NUMBER].cast("bigint") >= number)
+        )
+        past = self._spark.table(f"{name}.history").where("is_current_ancestor")
+        return bool(made.join(past, "snapshot_id", "left_semi").limit(1).count())
+
+    def _outcome(self, write: str) -> ChangeOutcome:
+        """What the snapshot says that this write made, also when others came after it."""
+        java = self._table.java
+        java.refresh()
+        snapshot = java.currentSnapshot()
+        for _ in range(_ANCESTORS):
+            if snapshot is None or snapshot.summary().get(self._WRITE) == write:
+                break
+            parent = snapshot.parentId()
+            snapshot = None if parent is None else java.snapshot(parent)
+        if snapshot is None:
+            return ChangeOutcome()
+        summary = snapshot.summary()
+
+        def metric(what: str) -> int | None:
+            # Spark 3.5 counts no rows
+            count = int(summary.get(f"spark.merge-into.num-target-rows-{what}") or -1)
+            return None if count < 0 else count
+
+        def total(*names: str) -> int:
+            return sum(int(summary.get(name) or 0) for name in names)
+
+        return ChangeOutcome(
+            version=str(snapshot.snapshotId()),
+            inserted=metric("inserted"),
+            updated=metric("updated"),
+            deleted=metric("deleted"),
+            files_added=total("added-data-files", "added-delete-files"),
+            files_removed=total("deleted-data-files", "removed-delete-files"),
+        )

@@ -1,0 +1,112 @@
+"""Zero-copy tables: new Iceberg metadata over the data files of a snapshot of another table."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any
+
+from lakesieve.errors import ErrorKind, InvalidInputError, UnsupportedError
+from lakesieve.spark.tables.reading import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["copy_table"]
+
+
+def copy_table(spark: SparkSession, java: Any, source: str, target: str, snapshot_id: int) -> None:
+    """Make a table that begins as a snapshot of another one.
+
+    Its metadata keeps schemas, partition specs and field ids, lists that one snapshot, and has
+    ``gc.enabled`` off, so that no expiry, purge or orphan removal of the copy ever deletes a data
+    file that is the original's.
+
+    Args:
+        spark: The session.
+        java: The source, an ``org.apache.iceberg.BaseTable``.
+        source: Its identifier.
+        target: Identifier of the copy, in the same catalog.
+        snapshot_id: The snapshot.
+
+    Raises:
+        InvalidInputError: The name is taken or in another catalog.
+        UnsupportedError: The catalog cannot register tables.
+    """
+    catalog, *path = target.split(".")
+    if source.split(".", maxsplit=1)[0] != catalog or len(path) < 2:
+        raise InvalidInputError(
+            f"{target} is not a name in the catalog of {source}.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            hint=f"Name it {source.split('.', maxsplit=1)[0]}.database.table.",
+        )
+    if spark.catalog.tableExists(target):
+        raise InvalidInputError(
+            f"There is a table {target} already.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            hint="Choose another name.",
+        )
+    place = _location(str(java.location()), source.split(".")[1:], path)
+    metadata = _metadata(spark, java, place, snapshot_id)
+    file = f"{place}/metadata/00000-{uuid.uuid4()}.metadata.json"
+    jvm: Any = spark._jvm
+    jvm.org.apache.iceberg.TableMetadataParser.write(metadata, java.io().newOutputFile(file))
+    namespace, name = ".".join(path[:-1]), path[-1]
+    spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {quoted(catalog, *path[:-1])}")
+    _register(spark, catalog, f"{namespace}.{name}", file, java)
+
+
+def _register(spark: SparkSession, catalog: str, name: str, file: str, java: Any) -> None:
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    jvm: Any = spark._jvm
+    try:
+        # not by CALL, to which Delta's parser, where there is one, hands no arguments on
+        found = spark._jsparkSession.sessionState().catalogManager().catalog(catalog)
+        named = jvm.org.apache.iceberg.catalog.TableIdentifier.parse(name)
+        found.icebergCatalog().registerTable(named, file)
+    except (PySparkException, Py4JJavaError) as error:
+        java.io().deleteFile(file)
+        raise UnsupportedError(
+            f"The catalog {catalog} did not register {name}: {str(error).splitlines()[0]}",
+            kind=ErrorKind.UNSUPPORTED_TABLE,
+            hint="Copy the table by other means, then clone its indexes.",
+        ) from error
+
+
+def _metadata(spark: SparkSession, java: Any, place: str, snapshot_id: int) -> Any:
+    """Metadata of the copy: one snapshot, which ``main`` points to, and nothing else."""
+    jvm: Any = spark._jvm
+    base = java.operations().current()
+    builder = jvm.org.apache.iceberg.TableMetadata.buildFrom(base)
+    builder = builder.assignUUID(str(uuid.uuid4())).setLocation(place)
+    for name in list(base.refs()):
+        builder = builder.removeRef(name)
+    others = jvm.java.util.ArrayList()
+    for snapshot in base.snapshots():
+        if snapshot.snapshotId() != snapshot_id:
+            others.add(snapshot)
+    main = jvm.org.apache.iceberg.SnapshotRef.branchBuilder(snapshot_id).build()
+    properties = jvm.java.util.HashMap()
+    properties.put("gc.enabled", "false")
+    # whatever the original says of places is not for the copy
+    gone = jvm.java.util.HashSet()
+    for name in ("write.data.path", "write.metadata.path", "write.object-storage.path"):
+        gone.add(name)
+    return (
+        builder.removeSnapshots(others)
+        .setRef("main", main)
+        .setProperties(properties)
+        .removeProperties(gone)
+        .discardChanges()
+        .build()
+    )
+
+
+def _location(original: str, source: list[str], target: list[str]) -> str:
+    """Beside the original where that lies as its name says, else in a folder next to it."""
+    usual = "/".join(source)
+    plain = original.rstrip("/")
+    if plain.endswith(f"/{usual}"):
+        return plain[: -len(usual)] + "/".join(target)
+    return f"{plain}-{target[-1]}"

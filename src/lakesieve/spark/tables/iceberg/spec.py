@@ -1,0 +1,50 @@
+"""Apache Iceberg tables on Spark: how they are described."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lakesieve.spark.tables.formats import FormatSpec
+from lakesieve.spark.tables.iceberg.table import IcebergTable
+from lakesieve.tables.iceberg_schema import columns_of_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["ICEBERG"]
+
+CATALOG = "lake"
+"""Name of the catalog of ``ls.local_session``."""
+
+
+def _catalog(warehouse: str) -> Mapping[str, str]:
+    catalog = f"spark.sql.catalog.{CATALOG}"
+    return {
+        catalog: "org.apache.iceberg.spark.SparkCatalog",
+        f"{catalog}.type": "hadoop",
+        f"{catalog}.warehouse": warehouse,
+    }
+
+
+ICEBERG = FormatSpec(
+    name="iceberg",
+    at=lambda spark, path: IcebergTable(spark, path, path=True),
+    named=lambda spark, name, _: IcebergTable(spark, name),
+    columns=columns_of_schema,
+    runtime="org.apache.iceberg.spark.SparkCatalog",
+    packages={
+        "4.1": "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
+        "3.5": "org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.11.0",
+    },
+    settings={
+        "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+    },
+    catalog_settings=_catalog,
+    catalog_class="org.apache.iceberg.spark.source.SparkTable",
+    scans="IcebergScans",
+    scan_sources=(
+        "spark/tables/iceberg/IcebergFields",
+        "spark/tables/iceberg/IcebergAccess",
+        "spark/rule/IcebergScans",
+    ),
+)

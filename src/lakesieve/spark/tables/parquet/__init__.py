@@ -1,0 +1,1 @@
+"""Directories of Parquet files through a Spark session."""

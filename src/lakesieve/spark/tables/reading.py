@@ -1,0 +1,96 @@
+"""What raw reads of different formats have in common."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from pyspark.sql import Column, DataFrame
+
+    from lakesieve.tables.contract import Column as KeyColumn
+
+__all__ = [
+    "FILE_SCANS",
+    "hadoop_path",
+    "in_larger_tasks",
+    "keys_of",
+    "lines_of",
+    "parts_of",
+    "quoted",
+    "raw_read",
+]
+
+FILE_SCANS = ("spark/tables/FilePaths", "spark/tables/PathSet", "spark/tables/FileScans")
+"""The Java sources for relations over files."""
+
+
+def parts_of(call: Callable[..., Any], method: str, *arguments: Any) -> Iterator[str]:
+    """What a Java method tells in parts, one a call, until it has nothing more to tell.
+
+    Args:
+        call: Calls a Java method by its name.
+        method: The method, which gives the empty string at the end.
+        *arguments: Of the method.
+    """
+    return iter(lambda: str(call(method, *arguments)), "")
+
+
+def lines_of(parts: Iterable[str]) -> pa.ChunkedArray:
+    """The lines of texts, each a chunk."""
+    chunks = [pa.array(part.split("\n"), pa.string()) for part in parts]
+    return pa.chunked_array(chunks, pa.string())
+
+
+def hadoop_path(encoded: Column) -> Column:
+    """A path as Hadoop's ``Path`` prints it, of one that is percent-encoded.
+
+    Args:
+        encoded: A relative path, or a URL.
+    """
+    from pyspark.sql import functions as F
+
+    # a plus sign stands for itself in a path
+    decoded = F.url_decode(F.replace(encoded, F.lit("+"), F.lit("%2B")))
+    return F.regexp_replace(decoded, r"^([A-Za-z][A-Za-z0-9+.\-]*):///", "$1:/")
+
+
+def quoted(*parts: str) -> str:
+    """The name of a column, of a field of a struct or of a table for Spark, whatever is in it.
+
+    Args:
+        parts: The names that lead to it, one after the other.
+    """
+    return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
+
+
+def raw_read(stride: int, selection: str) -> str:
+    """What a raw read says to the rule, as the value of ``RAW_READ``.
+
+    Args:
+        stride: One in so many files is read.
+        selection: Name of the rule's selection of files, or nothing for all.
+    """
+    return f"{stride} {selection}".strip()
+
+
+def keys_of(columns: Sequence[KeyColumn]) -> list[Column]:
+    """The columns of raw rows that hold the keys: ``key_0``, ``key_1`` and so on."""
+    from pyspark.sql import functions as F
+
+    return [F.col(quoted(*column.path)).alias(f"key_{at}") for at, column in enumerate(columns)]
+
+
+def in_larger_tasks(rows: DataFrame, *, total_bytes: float, split_bytes: int) -> DataFrame:
+    """Read more files in a task than Spark would, which sizes tasks for reads of whole rows.
+
+    Args:
+        rows: A few columns of data files.
+        total_bytes: Size of all those files.
+        split_bytes: Size of the files that a task should read.
+    """
+    return rows.coalesce(max(1, math.ceil(total_bytes / split_bytes)))

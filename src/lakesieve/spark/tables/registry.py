@@ -1,0 +1,122 @@
+"""The table formats that are known, and tables opened by their names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lakesieve.errors import ErrorKind, InvalidInputError, SetupError, UnsupportedError
+from lakesieve.spark.tables.catalogs import FORMS, catalog_table
+from lakesieve.spark.tables.delta.spec import DELTA
+from lakesieve.spark.tables.hudi.spec import HUDI
+from lakesieve.spark.tables.iceberg.spec import ICEBERG
+from lakesieve.spark.tables.parquet.spec import PARQUET
+from lakesieve.spark.versions.janino import has_class
+from lakesieve.spark.versions.spark_versions import SPARK_VERSIONS, spark_version_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pyspark.sql import SparkSession
+
+    from lakesieve.spark.tables.contract import IndexableTable
+    from lakesieve.spark.tables.formats import FormatSpec
+    from lakesieve.spark.versions.spark_versions import SparkVersion
+
+__all__ = ["FORMATS", "check_formats", "formats_in", "open_table"]
+
+# Iceberg's extensions behind Delta's: on Spark 3.5 those stumble over an UPDATE of others
+FORMATS = {spec.name: spec for spec in (DELTA, HUDI, ICEBERG, PARQUET)}
+"""All formats by name, in the order in which sessions list their extensions."""
+
+
+def open_table(spark: SparkSession, name: str) -> IndexableTable:
+    """Open a table by its catalog identifier, or by its format and path.
+
+    Args:
+        spark: The session whose catalogs are searched.
+        name: ``catalog.database.table``; ``iceberg:PATH``, ``delta:PATH``, ``hudi:PATH`` or
+            ``parquet:PATH``; or a bare path of an Iceberg table.
+
+    Raises:
+        NotFoundError: There is no such table.
+        UnsupportedError: It is a table of a format that this version does not index.
+        InvalidInputError: The text names no table.
+        SetupError: The format's runtime is missing from the session.
+    """
+    text = name.strip()
+    if not text:
+        raise InvalidInputError(
+            "The table's name is empty.", kind=ErrorKind.NOT_A_TABLE, hint=f"Name it {FORMS}."
+        )
+    scheme, _, path = text.partition(":")
+    if scheme in FORMATS and path:
+        return _open_path(spark, FORMATS[scheme], path)
+    if text.startswith("/") or ":/" in text:
+        return _open_path(spark, ICEBERG, text)
+    entry = catalog_table(spark, text)
+    table_format = format_of(entry)
+    if table_format not in FORMATS:
+        raise UnsupportedError(
+            f"{text} is a table of the format {table_format}, which is not supported.",
+            kind=ErrorKind.UNSUPPORTED_TABLE,
+            hint="This version indexes Iceberg, Delta and Hudi tables and Parquet directories.",
+        )
+    return FORMATS[table_format].named(spark, text, entry)
+
+
+def _open_path(spark: SparkSession, spec: FormatSpec, path: str) -> IndexableTable:
+    check_formats(spark_version_of(spark.version), [spec.name])
+    if not has_class(spark, spec.runtime):
+        raise SetupError(
+            f"The runtime of {spec.name} tables is not on the class path of this session.",
+            kind=ErrorKind.DEPENDENCY_MISSING,
+            hint=f'Start it with ls.local_session(formats=["{spec.name}"]), a command with '
+            f"--format {spec.name}, or your own session with the spark.jars.packages that the "
+            "documentation of the format names.",
+        )
+    return spec.at(spark, path)
+
+
+def format_of(entry: Any) -> str:
+    """The table format of what a catalog gave, or a V1 table's provider.
+
+    Args:
+        entry: A ``Table`` of Spark's connector API.
+    """
+    java_class = str(entry.getClass().getName())
+    for spec in FORMATS.values():
+        if spec.catalog_class == java_class:
+            return spec.name
+    return str(entry.properties().get("provider") or "unknown").lower()
+
+
+def formats_in(spark: SparkSession) -> list[FormatSpec]:
+    """The formats whose runtime is on the class path of a session."""
+    return [spec for spec in FORMATS.values() if has_class(spark, spec.runtime)]
+
+
+def check_formats(version: SparkVersion, formats: Iterable[str]) -> None:
+    """Check that a version of Spark can read tables of some formats.
+
+    Args:
+        version: The version of Spark.
+        formats: Names of formats.
+
+    Raises:
+        UnsupportedError: One of them has no runtime for it.
+    """
+    wanted = [FORMATS[name] for name in sorted(set(formats))]
+    missing = [spec.name for spec in wanted if not spec.runs_on(version.name)]
+    if missing:
+        others = [
+            other.name
+            for other in SPARK_VERSIONS
+            if all(spec.runs_on(other.name) for spec in wanted)
+        ]
+        raise UnsupportedError(
+            f"There is no runtime of {', '.join(missing)} tables for Spark {version.name}.",
+            kind=ErrorKind.UNSUPPORTED_SESSION,
+            hint=f"Use Spark {' or '.join(others)}: pip install 'pyspark=={others[0]}.*'."
+            if others
+            else "",
+        )

@@ -1,0 +1,1 @@
+"""The versions of Spark that are supported, and Java compiled for the one that runs."""

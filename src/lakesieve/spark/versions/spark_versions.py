@@ -1,0 +1,183 @@
+"""The versions of Spark that are supported, and all that differs between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from lakesieve.errors import ErrorKind, UnsupportedError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.errors import PySparkException
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = [
+    "SPARK_VERSIONS",
+    "SparkVersion",
+    "arrow_of",
+    "by_number",
+    "cached_of",
+    "delta_commit_at",
+    "delta_snapshot_at",
+    "error_class",
+    "frame_of",
+    "spark_version_of",
+]
+
+# texts that stand in one literal
+_TEXTS = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkVersion:
+    """One version of Spark.
+
+    Args:
+        name: Major and minor version.
+        java: Words of the Java sources, which are written for the newest version, and what stands
+            for them in this one.
+    """
+
+    name: str
+    java: Mapping[str, str] = field(default_factory=dict)
+
+
+SPARK_VERSIONS = (
+    SparkVersion(
+        name="4.1",
+    ),
+    SparkVersion(
+        name="3.5",
+        java={
+            # in Scala 2.12, Seq is the one that may change
+            "scala.collection.immutable.Seq": "scala.collection.Seq",
+            "org.apache.spark.sql.classic.": "org.apache.spark.sql.",
+            # Iceberg's SparkScan
+            '"projection"': '"expectedSchema"',
+        },
+    ),
+)
+"""Newest first."""
+
+
+def spark_version_of(version: str) -> SparkVersion:
+    """The supported version that a full version number belongs to.
+
+    Raises:
+        UnsupportedError: It is none of those supported.
+    """
+    for supported in SPARK_VERSIONS:
+        if version.startswith(f"{supported.name}."):
+            return supported
+    raise UnsupportedError(
+        f"Spark {version} is not supported.",
+        kind=ErrorKind.UNSUPPORTED_SESSION,
+        hint=f"Use Spark {' or '.join(supported.name for supported in SPARK_VERSIONS)}.",
+    )
+
+
+def arrow_of(frame: DataFrame) -> pa.Table:
+    """All rows of a frame."""
+    if hasattr(frame, "toArrow"):
+        return frame.toArrow()
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    collected: Any = frame
+    return pa.Table.from_batches(collected._collect_as_arrow(), to_arrow_schema(frame.schema))
+
+
+def cached_of(frame: DataFrame) -> DataFrame:
+    """What is kept of a persisted frame, as a leaf: however it was made, it is deterministic."""
+    from pyspark.sql import DataFrame
+
+    spark = frame.sparkSession
+    jvm: Any = spark._jvm
+    sql = jvm.org.apache.spark.sql
+    plan = frame._jdf.queryExecution().withCachedData()
+    classes = sql if spark_version_of(spark.version).name == "3.5" else sql.classic
+    return DataFrame(classes.Dataset.ofRows(spark._jsparkSession, plan), spark)
+
+
+def frame_of(spark: SparkSession, texts: pa.Table) -> DataFrame:
+    """A frame of columns of texts, in their order, without a call for each.
+
+    Args:
+        spark: The session.
+        texts: Without nulls and U+0000, which no path has.
+    """
+    from pyspark.sql import DataFrame
+    from pyspark.sql import functions as F
+
+    if hasattr(DataFrame, "toArrow"):
+        return spark.createDataFrame(texts)
+    parts = [
+        F.arrays_zip(
+            *(
+                F.split(F.lit("\0".join(part.column(name).to_pylist())), "\0").alias(name)
+                for name in part.column_names
+            )
+        )
+        for part in (texts.slice(at, _TEXTS) for at in range(0, max(len(texts), 1), _TEXTS))
+    ]
+    rows = spark.range(1 if len(texts) else 0, numPartitions=1)
+    return rows.select(F.inline(F.flatten(F.array(*parts))))
+
+
+def by_number(frame: DataFrame, count: int, column: str) -> DataFrame:
+    """Rows of one number, below a count, in one partition, each number in its own.
+
+    Args:
+        frame: The rows.
+        count: One more than the largest number.
+        column: The column of int that holds it.
+    """
+    if hasattr(frame, "repartitionById"):
+        return frame.repartitionById(count, column)
+    from pyspark.sql import functions as F
+
+    # older versions hash: give each number a stand-in whose hash leads to a partition of its own
+    spark, stand_ins = frame.sparkSession, [0] * count
+    tried = spark.range(16 * count + 64).selectExpr("id", f"pmod(hash(id), {count}) AS place")
+    for row in tried.groupBy("place").min("id").collect():
+        stand_ins[row[0]] = row[1]
+    known = F.array(*(F.lit(stand_in).cast("long") for stand_in in stand_ins))
+    return frame.repartition(count, known[F.col(column)])
+
+
+def error_class(error: PySparkException) -> str:
+    """Spark's name of an error, such as ``TABLE_OR_VIEW_NOT_FOUND``."""
+    name: Any = error
+    return str(name.getCondition() if hasattr(name, "getCondition") else name.getErrorClass())
+
+
+def delta_snapshot_at(spark: SparkSession, log: Any, version: int, entry: Any) -> Any:
+    """A snapshot of a ``DeltaLog``, by its number.
+
+    Args:
+        spark: The session.
+        log: The ``DeltaLog``.
+        version: The number.
+        entry: The catalog's entry, as an ``Option``.
+    """
+    jvm: Any = spark._jvm
+    more = () if spark_version_of(spark.version).name == "3.5" else (False,)
+    return log.getSnapshotAt(version, jvm.scala.Option.empty(), entry, *more)
+
+
+def delta_commit_at(spark: SparkSession, log: Any, millis: int, entry: Any) -> int:
+    """Number of the newest commit of a ``DeltaLog`` that is not later than a time.
+
+    Args:
+        spark: The session.
+        log: The ``DeltaLog``.
+        millis: Milliseconds since the epoch.
+        entry: The catalog's entry, as an ``Option``.
+    """
+    jvm: Any = spark._jvm
+    moment = jvm.java.sql.Timestamp(millis)
+    more = () if spark_version_of(spark.version).name == "3.5" else (entry,)
+    return int(log.history().getActiveCommitAtTime(moment, *more, True, True, False).version())
