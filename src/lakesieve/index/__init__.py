@@ -6,7 +6,14 @@ from lakesieve.index.find import find
 from lakesieve.index.index import Index, describe
 from lakesieve.index.key_filters import UsableIndex, on_keys
 from lakesieve.index.opened import OpenedIndex
-from lakesieve.index.planner import Part, Parts, Plan, broken_index, plan_files, usable_indexes
+from lakesieve.index.planner import (
+    Part,
+    Parts,
+    Plan,
+    broken_index,
+    plan_files,
+)
+from lakesieve.index.read_plan import Planned, plan, usable_indexes
 from lakesieve.index.reasons import Reason, ReasonCode, uncovered_detail
 from lakesieve.index.registry import FOLDER, IndexRegistry, index_storage, roots_of
 from lakesieve.index.result import (
@@ -38,6 +45,7 @@ __all__ = [
     "Part",
     "Parts",
     "Plan",
+    "Planned",
     "Reason",
     "ReasonCode",
     "Refreshed",
@@ -52,6 +60,7 @@ __all__ = [
     "find",
     "index_storage",
     "on_keys",
+    "plan",
     "plan_files",
     "roots_of",
     "uncovered_detail",

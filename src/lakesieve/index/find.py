@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from lakesieve.index.planner import plan_files, usable_indexes
+from lakesieve.index.read_plan import plan
 from lakesieve.index.reasons import Reason, ReasonCode, uncovered_detail
 from lakesieve.index.result import Found
-from lakesieve.predicate import ColumnType, bind, parse_sql, rows_where
+from lakesieve.predicate import parse_sql
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,22 +44,17 @@ def find(
         NotFoundError: An unknown column or version.
     """
     resolved = table.version(version)
-    columns = table.columns(resolved)
-    types = {
-        path: ColumnType(field_id=c.field_id, kind=c.kind, scale=c.scale, precision=c.precision)
-        for path, c in columns.items()
-    }
-    bound = bind(parse_sql(predicate), types, timezone=timezone, strict=True)
+    expression = parse_sql(predicate)
+    planned = plan(
+        table.columns(resolved), expression, indexes, table.uuid, strict=True, timezone=timezone
+    )
     files = table.live_files(resolved)
     live = files.column("path")
     shown = files.column("location") if "location" in files.column_names else live
-    kinds = {c.field_id: (c.kind, c.scale) for c in columns.values()}
-    usable, unfit = usable_indexes(indexes, kinds, table.uuid)
-    plan = plan_files(rows_where(bound), usable)
-    all_reasons = [*reasons, *unfit, *plan.reasons]
-    keep, covered = plan.of(live)
+    all_reasons = [*reasons, *planned.reasons]
+    keep, covered = planned.plan.of(live)
     paths, uncovered = shown.filter(pa.array(keep)), int((~covered).sum())
-    if uncovered and plan.used:
+    if uncovered and planned.plan.used:
         all_reasons.append(
             Reason(code=ReasonCode.UNCOVERED_FILES, detail=uncovered_detail(uncovered))
         )
@@ -71,5 +66,5 @@ def find(
         version=resolved.id,
         table=table.name,
         predicate=predicate,
-        indexes=plan.used,
+        indexes=planned.plan.used,
     )

@@ -16,16 +16,28 @@ import pyarrow.compute as pc
 from lakesieve.errors import ErrorKind, LakesieveError
 from lakesieve.index.key_filters import UsableIndex, on_keys
 from lakesieve.index.reasons import Reason, ReasonCode
-from lakesieve.predicate import AllOf, AlwaysFalse, AlwaysTrue, AnyOf, ColumnRanges
+from lakesieve.predicate import (
+    AllOf,
+    AlwaysFalse,
+    AlwaysTrue,
+    AnyOf,
+    ColumnRanges,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from lakesieve.format import KeyColumn
     from lakesieve.index.opened import OpenedIndex
     from lakesieve.predicate import RowFilter
 
-__all__ = ["READ_FAILURES", "Part", "Parts", "Plan", "broken_index", "plan_files", "usable_indexes"]
+__all__ = [
+    "READ_FAILURES",
+    "Part",
+    "Parts",
+    "Plan",
+    "broken_index",
+    "plan_files",
+]
 
 
 READ_FAILURES = (
@@ -125,50 +137,6 @@ def _keeps_all(part: Part | Parts) -> bool:
         return bool(part.keep.all())
     answers = [_keeps_all(arg) for arg in part.args]
     return all(answers) if part.every else any(answers)
-
-
-def usable_indexes(
-    indexes: Sequence[OpenedIndex], columns: Mapping[int, tuple[str, int]], table_uuid: str
-) -> tuple[list[UsableIndex], list[Reason]]:
-    """Leave out the indexes that do not fit the table as it is read.
-
-    An index on several columns still answers for those before the first that does not fit.
-
-    Args:
-        indexes: The indexes found beside the table.
-        columns: By field id: key kind and scale under which the column is read now.
-        table_uuid: Identity of the table that is read.
-    """
-    usable: list[UsableIndex] = []
-    reasons: list[Reason] = []
-    for index in indexes:
-        definition = index.definition
-        if definition.table_uuid != table_uuid:
-            reasons.append(
-                Reason(
-                    code=ReasonCode.OTHER_TABLE,
-                    detail=f"{definition.name} was built for another table of this location",
-                )
-            )
-            continue
-        fitting: list[KeyColumn] = []
-        for column in definition.columns:
-            current = columns.get(column.field_id)
-            if current != (column.key_kind, column.scale):
-                if current is not None:
-                    reasons.append(_type_changed(definition.name, column, current[0]))
-                break
-            fitting.append(column)
-        if fitting:
-            usable.append(UsableIndex(index=index, columns=tuple(fitting)))
-    return usable, reasons
-
-
-def _type_changed(name: str, column: KeyColumn, current: str) -> Reason:
-    return Reason(
-        code=ReasonCode.TYPE_CHANGED,
-        detail=f"{name} was built on {column.name} of type {column.type}, read now as {current}",
-    )
 
 
 def plan_files(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lakesieve.predicate.bind import ColumnType, Condition, bind
 from lakesieve.predicate.catalyst import from_catalyst
+from lakesieve.predicate.expression import Expr
 from lakesieve.predicate.parse import parse_sql
 from lakesieve.predicate.ranges import Ranges
 from lakesieve.predicate.row_filter import (
@@ -27,6 +28,7 @@ __all__ = [
     "ColumnRanges",
     "ColumnType",
     "Condition",
+    "Expr",
     "Ranges",
     "RowFilter",
     "all_of",

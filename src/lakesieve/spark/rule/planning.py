@@ -21,11 +21,10 @@ from lakesieve.index import (
     Reason,
     ReasonCode,
     TablePruning,
-    plan_files,
+    plan,
     uncovered_detail,
-    usable_indexes,
 )
-from lakesieve.predicate import ColumnType, all_of, bind, from_catalyst, rows_where
+from lakesieve.predicate import from_catalyst
 from lakesieve.predicate import to_text as filter_text
 from lakesieve.spark.tables.registry import FORMATS
 from lakesieve.storage import Background
@@ -182,25 +181,25 @@ class Pruner:
         except UnsupportedError as error:
             unknown = Reason(code=ReasonCode.SCAN_UNSUPPORTED, detail=error.message)
             return _untouched(scan["id"], [unknown])
-        types = {
-            path: ColumnType(field_id=c.field_id, kind=c.kind, scale=c.scale)
-            for path, c in columns.items()
-        }
-        bound = bind(from_catalyst(scan["filter"]), types, strict=False)
-        keys = [bind(from_catalyst(one), types, strict=False) for one in scan.get("keys", ())]
-        kinds = {c.field_id: (c.kind, c.scale) for c in columns.values()}
-        usable, unfit = usable_indexes(indexes, kinds, scan["uuid"])
+        keys = scan.get("keys", ())
+        planned = plan(
+            columns,
+            from_catalyst(scan["filter"]),
+            indexes,
+            scan["uuid"],
+            strict=False,
+            keys=[from_catalyst(condition) for condition in keys],
+            visit=look.visit,
+        )
         names = {c.field_id: ".".join(path) for path, c in columns.items()}
-        true_rows = rows_where(bound)
-        plan = plan_files(all_of([true_rows, *map(rows_where, keys)]), usable, visit=look.visit)
-        of_joins = [_key_text(one) for one in scan.get("keys", ())]
+        of_joins = [_key_text(condition) for condition in keys]
         joined = [Reason(code=ReasonCode.JOIN_KEYS, detail=text) for text in of_joins]
-        answer = _untouched(scan["id"], [*reasons, *unfit, *plan.reasons, *joined])
-        answer["indexes"] = list(plan.used)
-        answer["predicate"] = _predicate_text(filter_text(true_rows, names), of_joins)
-        answer["leading"] = _leading(usable, columns)
-        if plan.skips:
-            _attach(answer, plan, known)
+        answer = _untouched(scan["id"], [*reasons, *planned.reasons, *joined])
+        answer["indexes"] = list(planned.plan.used)
+        answer["predicate"] = _predicate_text(filter_text(planned.row_filter, names), of_joins)
+        answer["leading"] = _leading(planned.usable, columns)
+        if planned.plan.skips:
+            _attach(answer, planned.plan, known)
         return answer
 
 

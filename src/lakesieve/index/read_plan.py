@@ -1,0 +1,129 @@
+"""One read of a table planned: the columns, a predicate and the indexes to the files to read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lakesieve.index.key_filters import UsableIndex
+from lakesieve.index.planner import plan_files
+from lakesieve.index.reasons import Reason, ReasonCode
+from lakesieve.predicate import ColumnType, all_of, bind, rows_where
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from lakesieve.format import KeyColumn
+    from lakesieve.index.opened import OpenedIndex
+    from lakesieve.index.planner import Plan
+    from lakesieve.predicate import Expr, RowFilter
+    from lakesieve.tables import Column
+
+__all__ = ["Planned", "plan", "usable_indexes"]
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Planned:
+    """What a predicate means for a table, by its indexes.
+
+    Args:
+        plan: Which files must be read.
+        row_filter: The rows for which the expression is true, fields by id; keys of joins left out.
+        usable: The indexes that fit the table.
+        reasons: Why others do not, and what became of these.
+    """
+
+    plan: Plan
+    row_filter: RowFilter
+    usable: tuple[UsableIndex, ...]
+    reasons: tuple[Reason, ...]
+
+
+def plan(
+    columns: Mapping[tuple[str, ...], Column],
+    expression: Expr,
+    indexes: Sequence[OpenedIndex],
+    table_uuid: str,
+    *,
+    strict: bool,
+    keys: Sequence[Expr] = (),
+    timezone: str = "UTC",
+    visit: Callable[[OpenedIndex | None], None] = lambda _: None,
+) -> Planned:
+    """Plan one read of a table: what every engine, function and command calls.
+
+    Args:
+        columns: The columns of the version that is read, by path.
+        expression: The predicate, from SQL text or from an engine.
+        indexes: The indexes found beside the table.
+        table_uuid: Identity of the table.
+        strict: Whether an unknown column is an error; else it means that every row may match.
+        keys: Conditions by the keys of joins, which are true of every row that is needed.
+        timezone: For timestamps written without one.
+        visit: As for :func:`plan_files`.
+
+    Raises:
+        InvalidInputError: The predicate cannot be understood, and ``strict`` is set.
+        NotFoundError: An unknown column, and ``strict`` is set.
+    """
+    types = {
+        path: ColumnType(field_id=c.field_id, kind=c.kind, scale=c.scale, precision=c.precision)
+        for path, c in columns.items()
+    }
+    row_filter, *of_keys = (
+        rows_where(bind(condition, types, timezone=timezone, strict=strict))
+        for condition in (expression, *keys)
+    )
+    kinds = {c.field_id: (c.kind, c.scale) for c in columns.values()}
+    usable, unfit = usable_indexes(indexes, kinds, table_uuid)
+    found = plan_files(all_of([row_filter, *of_keys]), usable, visit=visit)
+    return Planned(
+        plan=found,
+        row_filter=row_filter,
+        usable=tuple(usable),
+        reasons=(*unfit, *found.reasons),
+    )
+
+
+def usable_indexes(
+    indexes: Sequence[OpenedIndex], columns: Mapping[int, tuple[str, int]], table_uuid: str
+) -> tuple[list[UsableIndex], list[Reason]]:
+    """Leave out the indexes that do not fit the table as it is read.
+
+    An index on several columns still answers for those before the first that does not fit.
+
+    Args:
+        indexes: The indexes found beside the table.
+        columns: By field id: key kind and scale under which the column is read now.
+        table_uuid: Identity of the table that is read.
+    """
+    usable: list[UsableIndex] = []
+    reasons: list[Reason] = []
+    for index in indexes:
+        definition = index.definition
+        if definition.table_uuid != table_uuid:
+            reasons.append(
+                Reason(
+                    code=ReasonCode.OTHER_TABLE,
+                    detail=f"{definition.name} was built for another table of this location",
+                )
+            )
+            continue
+        fitting: list[KeyColumn] = []
+        for column in definition.columns:
+            current = columns.get(column.field_id)
+            if current != (column.key_kind, column.scale):
+                if current is not None:
+                    reasons.append(_type_changed(definition.name, column, current[0]))
+                break
+            fitting.append(column)
+        if fitting:
+            usable.append(UsableIndex(index=index, columns=tuple(fitting)))
+    return usable, reasons
+
+
+def _type_changed(name: str, column: KeyColumn, current: str) -> Reason:
+    return Reason(
+        code=ReasonCode.TYPE_CHANGED,
+        detail=f"{name} was built on {column.name} of type {column.type}, read now as {current}",
+    )
