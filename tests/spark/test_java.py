@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyspark
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.java_gateway import launch_gateway
 
 import lakesieve
@@ -21,7 +22,7 @@ from lakesieve.spark.rule.sources import DELETE_JOINS, RULE, extension_of, scans
 from lakesieve.spark.session import local
 from lakesieve.spark.tables.registry import FORMATS as ALL_FORMATS
 from lakesieve.spark.versions import janino
-from lakesieve.spark.versions.janino import JavaSources
+from lakesieve.spark.versions.janino import JavaSources, as_python
 from lakesieve.spark.versions.spark_versions import SPARK_VERSIONS, spark_version_of
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ KEEP_SET = JavaSources(*RULE[: RULE.index("spark/rule/KeepSet") + 1])
 IDENTITIES = JavaSources("spark/rule/IdentitySet")
 ORDINALS = JavaSources(*RULE[: RULE.index("spark/rule/FileOrdinals") + 1])
 PATHS = JavaSources("spark/tables/PathSet")
+CATALYST = JavaSources(*RULE[: RULE.index("spark/rule/CatalystJson") + 1])
+MEMBERS = JavaSources("spark/versions/PrivateMembers")
 
 
 @pytest.fixture(scope="module")
@@ -217,3 +220,94 @@ def test_catalogues_are_bounded_by_bytes(jvm: Any) -> None:
     assert remember("c3", limit=2 * size) & {"c3"} == {"c3"}
     assert ORDINALS.call(jvm, "bytes") == 2 * size
     assert set(before.keySet()) == {"c0", "c1", "c2"}
+
+
+def test_private_members_are_read_or_named(jvm: Any) -> None:
+    """A private field has its value; of a missing member, class and name are in the message."""
+    paths = PATHS.new(jvm, "lakesieve.PathSet")
+    paths.add("file:/t/0.parquet")
+    owner = PATHS.type(jvm, "lakesieve.PathSet")
+
+    assert MEMBERS.call(jvm, "field", paths, owner, "size") == 1
+    assert MEMBERS.call(jvm, "get", paths, "mark") == paths.mark()
+    with pytest.raises(Py4JJavaError, match=r"lakesieve\.PathSet has no accessible field nothing"):
+        MEMBERS.call(jvm, "field", paths, owner, "nothing")
+    with pytest.raises(Py4JJavaError, match=r"lakesieve\.PathSet has no accessible method nothing"):
+        MEMBERS.call(jvm, "get", paths, "nothing")
+
+
+def test_adapters_find_their_private_members(jvm: Any) -> None:
+    """The libraries of this version have all private members that the adapters use."""
+    for spec in FORMATS:
+        scans_of(spec).new(jvm, f"lakesieve.{spec.scans}").check()
+
+
+def test_an_adapter_that_misses_a_member_is_left_out(jvm: Any) -> None:
+    """The search goes on with the other adapters, and says which one is missing and why."""
+    sources = JavaSources(*RULE)
+    sources._files.append(Path(__file__).parent / "java" / "BrokenScans.java")
+    broken = sources.new(jvm, "lakesieve.BrokenScans")
+    adapters = jvm._jvm.java.lang.reflect.Array.newInstance(broken.getClass().getSuperclass(), 1)
+    adapters[0] = broken
+    search = JavaSources(*RULE).new(jvm, "lakesieve.ScanSearch", adapters)
+    plan = jvm._jvm.org.apache.spark.sql.catalyst.plans.logical.OneRowRelation()
+
+    assert search.scans(plan).size() == 0
+    (reason,) = search.unavailable()
+    assert reason.startswith("BrokenScans is not available")
+    assert "java.lang.String has no accessible field nothing" in reason
+
+
+def test_placeholders_are_filled_in(tmp_path: Path) -> None:
+    """Each version has a value for every placeholder; an unknown one is refused by name."""
+    file = tmp_path / "Broken.java"
+    file.write_text("import ${sql}.Dataset;")
+    assert len({frozenset(version.java) for version in SPARK_VERSIONS}) == 1
+    assert janino._source_of(file, VERSION) == f"import {VERSION.java['sql']}.Dataset;"
+
+    file.write_text("import ${other}.Dataset;")
+    with pytest.raises(TypeError, match=r"Broken\.java: no placeholder \$\{other\}"):
+        janino._source_of(file, VERSION)
+
+
+def test_conditions_become_json(jvm: Any) -> None:
+    """Columns of the leaf are compared with literals of their type; all else matches every row."""
+    catalyst = jvm._jvm.org.apache.spark.sql.catalyst.expressions
+    types = jvm._jvm.org.apache.spark.sql.types
+    to_seq = jvm._jvm.org.apache.spark.api.python.PythonUtils.toSeq
+
+    def column(name: str) -> Any:
+        ids, empty = catalyst.NamedExpression.newExprId(), to_seq(jvm._jvm.java.util.ArrayList())
+        kind, metadata = types.DataType.fromDDL("int"), types.Metadata.empty()
+        return catalyst.AttributeReference(name, kind, True, metadata, ids, empty.toSeq())
+
+    known, other = column("a"), column("b")
+    listed = jvm._jvm.java.util.ArrayList()
+    listed.add(known)
+    attributes = CATALYST.call(jvm, "attributes", to_seq(listed).iterator())
+    letter = jvm._jvm.org.apache.spark.unsafe.types.UTF8String.fromString("x")
+    five = catalyst.Literal(5, types.DataType.fromDDL("int"))
+    text = catalyst.Literal(letter, types.DataType.fromDDL("string"))
+    less = catalyst.LessThan(five, known)
+    conditions = {
+        "equal": catalyst.EqualTo(known, five),
+        "mirrored": less,
+        "not": catalyst.Not(catalyst.IsNull(known)),
+        "flat": catalyst.And(less, catalyst.And(less, less)),
+        "foreign": catalyst.EqualTo(other, five),
+        "type": catalyst.EqualTo(known, text),
+    }
+    made = {
+        name: as_python(jvm, CATALYST.call(jvm, "convert", condition, attributes))
+        for name, condition in conditions.items()
+    }
+
+    more = {"op": ">", "col": ["a"], "type": "int", "value": "5"}
+    assert made == {
+        "equal": more | {"op": "="},
+        "mirrored": more,
+        "not": {"op": "not", "arg": {"op": "isnull", "col": ["a"]}},
+        "flat": {"op": "and", "args": [more, more, more]},
+        "foreign": {"op": "unknown", "text": "EqualTo"},
+        "type": {"op": "unknown", "text": "EqualTo"},
+    }

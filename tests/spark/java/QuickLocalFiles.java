@@ -12,27 +12,34 @@ import org.apache.hadoop.fs.RawLocalFileSystem;
 import org.apache.hadoop.fs.permission.FsPermission;
 
 /**
- * Hadoop's local files, whose permissions are set by Java. Where Hadoop's native library is missing, it
- * starts the command chmod for each file, which takes a fifth of the time of all tests with Spark.
+ * Hadoop's local file system, which sets permissions in Java.
+ *
+ * <p>Without its native library, Hadoop starts the command chmod for each file, which takes a fifth
+ * of the time of all tests with Spark.
  */
 public final class QuickLocalFiles extends LocalFileSystem {
+  /** As Hadoop makes it. */
   public QuickLocalFiles() {
     super(new Raw());
   }
 
-  /** Take the place of Hadoop's own for all that ask from now on in this JVM. */
+  /** Make it the local file system that Hadoop returns from here on in this JVM. */
   public static void install(Configuration conf) throws IOException {
     URI local = URI.create("file:///");
-    // a file system is made once, and forgotten when it is closed
+    // Hadoop caches a file system until it is closed
     FileSystem.get(local, conf).close();
-    Configuration own = new Configuration(conf);
-    own.setClassLoader(QuickLocalFiles.class.getClassLoader());
-    own.setClass("fs.file.impl", QuickLocalFiles.class, FileSystem.class);
-    FileSystem made = FileSystem.get(local, own);
-    if (!(made instanceof QuickLocalFiles)) throw new IllegalStateException(made.toString());
+    Configuration changed = new Configuration(conf);
+    changed.setClassLoader(QuickLocalFiles.class.getClassLoader());
+    changed.setClass("fs.file.impl", QuickLocalFiles.class, FileSystem.class);
+    FileSystem installed = FileSystem.get(local, changed);
+    if (!(installed instanceof QuickLocalFiles)) {
+      throw new IllegalStateException(installed.toString());
+    }
   }
 
+  /** The file system below, without checksums. */
   public static final class Raw extends RawLocalFileSystem {
+    @Override
     public void setPermission(Path path, FsPermission permission) throws IOException {
       String text =
           permission.getUserAction().SYMBOL

@@ -43,10 +43,11 @@ SEQUENCE = "__lakesieve_sequence"
 DELETE_SEQUENCE = "__lakesieve_delete_sequence"
 
 _SOURCES = JavaSources(
+    "spark/versions/PrivateMembers",
     *(
         f"spark/deletes/{name}"
         for name in (
-            *("DeleteMemory", "FileUnits", "EqualityFiles", "KeySchemas", "ReachedFile"),
+            *("DeleteMemory", "FileUnits", "EqualityFiles", "KeySchemas", "AffectedFile"),
             *("KindFiles", "FileConstants", "ScanView", "TableView", "DeletePlan", "DeleteCommit"),
         )
     ),

@@ -12,12 +12,13 @@ if TYPE_CHECKING:
 __all__ = ["ADAPTERS", "DELETE_JOINS", "RULE", "extension_of", "scans_of"]
 
 RULE = (
+    "spark/versions/PrivateMembers",
     *(f"spark/tables/{name}" for name in ("FilePaths", "PathSet", "FileScans")),
     *(
         f"spark/rule/{name}"
         for name in (
             *("CatalogueFiles", "KeepSet", "IdentitySet", "ScanAdapter", "FoundScan", "ScanJoins"),
-            *("CatalystJson", "Replacement", "KeyValues", "ReachedScan", "PlanNodes"),
+            *("CatalystJson", "Replacement", "KeyValues", "JoinedScan", "PlanNodes"),
             *("JoinSide", "JoinKeys", "FileOrdinals", "PlanningTime", "JobNotes", "ScanReport"),
             *("ScanSearch", "PythonPlanner", "PruningRule"),
         )

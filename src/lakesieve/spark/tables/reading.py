@@ -25,12 +25,15 @@ __all__ = [
     "raw_read",
 ]
 
-FILE_SCANS = ("spark/tables/FilePaths", "spark/tables/PathSet", "spark/tables/FileScans")
+FILE_SCANS = (
+    "spark/versions/PrivateMembers",
+    *(f"spark/tables/{name}" for name in ("FilePaths", "PathSet", "FileScans")),
+)
 """The Java sources for relations over files."""
 
 
 def parts_of(call: Callable[..., Any], method: str, *arguments: Any) -> Iterator[str]:
-    """What a Java method tells in parts, one a call, until it has nothing more to tell.
+    """The texts that a Java method returns, one for each call, until it returns an empty one.
 
     Args:
         call: Calls a Java method by its name.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -14,10 +15,13 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from lakesieve.spark.versions.spark_versions import SparkVersion
+
 __all__ = ["JavaSources", "as_python", "has_class"]
 
 _LOADERS: dict[tuple[str, ...], Any] = {}
 _LOCK = threading.RLock()
+_PLACEHOLDER = re.compile(r"\$\{([^}]*)\}")
 
 
 class JavaSources:
@@ -31,8 +35,8 @@ class JavaSources:
 
     def __init__(self, *names: str, root: Traversable | None = None) -> None:
         folder = root or resources.files("lakesieve")
-        parts = (name.rpartition("/") for name in names)
-        self._files = [folder / layer / "java" / f"{name}.java" for layer, _, name in parts]
+        names_split = (name.rpartition("/") for name in names)
+        self._files = [folder / layer / "java" / f"{name}.java" for layer, _, name in names_split]
         self._last = f"lakesieve.{names[-1].rpartition('/')[2]}"
 
     def new(self, spark: SparkSession, name: str, *arguments: Any) -> Any:
@@ -94,11 +98,21 @@ def _compiled(spark: SparkSession, parent: Any, file: Traversable) -> Any:
     compiler = compiler_class.getDeclaredConstructor(types).newInstance(_objects(spark, ()))
     compiler.setTargetVersion(8)  # static methods of interfaces
     compiler.setParentClassLoader(parent)
-    source = file.read_text(encoding="utf-8")
-    for word, other in spark_version_of(spark.version).java.items():
-        source = source.replace(word, other)
-    compiler.cook(source)
+    compiler.cook(_source_of(file, spark_version_of(spark.version)))
     return compiler.getClassLoader()
+
+
+def _source_of(file: Traversable, version: SparkVersion) -> str:
+    """The text of a source for one version of Spark, with its placeholders filled in."""
+
+    def value(found: re.Match[str]) -> str:
+        try:
+            return version.java[found[1]]
+        except KeyError:
+            known = ", ".join(sorted(version.java))
+            raise TypeError(f"{file}: no placeholder {found[0]}, only {known}") from None
+
+    return _PLACEHOLDER.sub(value, file.read_text(encoding="utf-8"))
 
 
 def _objects(spark: SparkSession, arguments: tuple[Any, ...]) -> Any:

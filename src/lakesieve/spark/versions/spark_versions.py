@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -38,26 +38,32 @@ class SparkVersion:
 
     Args:
         name: Major and minor version.
-        java: Words of the Java sources, which are written for the newest version, and what stands
-            for them in this one.
+        java: The placeholders of the Java sources, ``${name}`` there, and what stands for each in
+            this version; every version has all of them.
     """
 
     name: str
-    java: Mapping[str, str] = field(default_factory=dict)
+    java: Mapping[str, str]
 
 
 SPARK_VERSIONS = (
     SparkVersion(
         name="4.1",
+        java={
+            # the package of the sessions that run on Spark itself
+            "sql": "org.apache.spark.sql.classic",
+            # in Scala 2.12, Seq is the one that may change
+            "Seq": "scala.collection.immutable.Seq",
+            # the method of Iceberg's SparkScan that returns the columns it reads
+            "projection": "projection",
+        },
     ),
     SparkVersion(
         name="3.5",
         java={
-            # in Scala 2.12, Seq is the one that may change
-            "scala.collection.immutable.Seq": "scala.collection.Seq",
-            "org.apache.spark.sql.classic.": "org.apache.spark.sql.",
-            # Iceberg's SparkScan
-            '"projection"': '"expectedSchema"',
+            "sql": "org.apache.spark.sql",
+            "Seq": "scala.collection.Seq",
+            "projection": "expectedSchema",
         },
     ),
 )
@@ -141,8 +147,8 @@ def by_number(frame: DataFrame, count: int, column: str) -> DataFrame:
 
     # older versions hash: give each number a stand-in whose hash leads to a partition of its own
     spark, stand_ins = frame.sparkSession, [0] * count
-    tried = spark.range(16 * count + 64).selectExpr("id", f"pmod(hash(id), {count}) AS place")
-    for row in tried.groupBy("place").min("id").collect():
+    tried = spark.range(16 * count + 64).selectExpr("id", f"pmod(hash(id), {count}) AS partition")
+    for row in tried.groupBy("partition").min("id").collect():
         stand_ins[row[0]] = row[1]
     known = F.array(*(F.lit(stand_in).cast("long") for stand_in in stand_ins))
     return frame.repartition(count, known[F.col(column)])

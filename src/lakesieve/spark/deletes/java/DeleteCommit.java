@@ -4,8 +4,8 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.HashSet;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -22,79 +22,81 @@ import org.apache.iceberg.types.Conversions;
 import org.apache.iceberg.types.Types;
 
 /**
- * The commit of a conversion: equality delete files out, position deletes in.
+ * Commits a conversion: removes equality delete files and adds position deletes.
  *
- * <p>A row delta and not a rewrite: it checks that the data files are still there, that the removed
- * delete files are, and that nobody else gave a data file a deletion vector.
+ * <p>It is a row delta, not a rewrite, because a row delta checks that the data files and the removed
+ * delete files still exist, and that no other commit added a deletion vector to a data file.
  */
 public final class DeleteCommit {
   private static final String MARK = "lakesieve-conversion";
 
   private final DeletePlan plan;
 
+  /** For the work of one plan. */
   public DeleteCommit(DeletePlan plan) {
     this.plan = plan;
   }
 
   /**
-   * Commit a unit, against whatever the table has become since it was planned.
+   * Commit a unit, whatever has changed in the table since it was planned.
    *
-   * @param written JSON, one list of texts an output: file, data file, offset, length, positions,
-   *     file size, first and last position
-   * @return "committed", "rejected" and why, or "unknown" and why
+   * @param written JSON, a list of texts for each new file: file, data file, offset, length,
+   *     positions, file size, first and last position
+   * @param id identifies this commit in the summary of its snapshot
+   * @return "committed", "rejected" with the reason, or "unknown" with the reason
    */
   public String commit(
-      Table live, String branch, int unit, boolean dangling, String written, String id)
+      Table table, String branch, int unit, boolean dangling, String written, String id)
       throws Exception {
-    List removed = plan.finished(unit, dangling);
-    Set references = new HashSet();
-    List added = new ArrayList();
-    List outputs = (List) new ObjectMapper().readValue(written, List.class);
-    for (Iterator it = outputs.iterator(); it.hasNext(); ) {
-      String[] output = (String[]) ((List) it.next()).toArray(new String[0]);
-      DeleteFile file = file(output);
-      added.add(file);
-      references.add(output[1]);
-      if (plan.formatVersion() >= 3) removed.addAll(plan.replaced(output[1]));
+    List<DeleteFile> removed = plan.removableDeletes(unit, dangling);
+    Set<CharSequence> dataFiles = new HashSet<>();
+    List<DeleteFile> added = new ArrayList<>();
+    for (String[] output : (String[][]) new ObjectMapper().readValue(written, String[][].class)) {
+      added.add(file(output));
+      dataFiles.add(output[1]);
+      if (plan.formatVersion() >= 3) removed.addAll(plan.replacedDeletes(output[1]));
     }
     try {
-      RowDelta delta = live.newRowDelta();
+      RowDelta delta = table.newRowDelta();
       if (branch != null) delta = (RowDelta) delta.toBranch(branch);
       delta.validateFromSnapshot(plan.snapshot().snapshotId());
-      delta.validateDataFilesExist(references);
+      delta.validateDataFilesExist(dataFiles);
       delta.validateDeletedFiles();
-      for (int i = 0; i < removed.size(); i++) delta.removeDeletes((DeleteFile) removed.get(i));
-      for (int i = 0; i < added.size(); i++) delta.addDeletes((DeleteFile) added.get(i));
+      for (DeleteFile file : removed) delta.removeDeletes(file);
+      for (DeleteFile file : added) delta.addDeletes(file);
       delta.set(MARK, id);
       delta.commit();
       return "committed";
-    } catch (RuntimeException e) {
-      return outcome(live, id, e);
+    } catch (RuntimeException failure) {
+      return outcome(table, id, failure);
     }
   }
 
-  /** What a failed commit came to: read back by its mark. */
-  private static String outcome(Table live, String id, RuntimeException failure) {
-    String why = failure.getClass().getSimpleName() + ": " + failure.getMessage();
+  /** The result of a failed commit: looks for its mark in the table's snapshots. */
+  private static String outcome(Table table, String id, RuntimeException failure) {
+    String kind = failure.getClass().getSimpleName();
+    String reason = kind + ": " + failure.getMessage();
     try {
-      live.refresh();
-      for (Iterator it = live.snapshots().iterator(); it.hasNext(); ) {
-        if (id.equals(((Snapshot) it.next()).summary().get(MARK))) return "committed";
+      table.refresh();
+      for (Snapshot snapshot : table.snapshots()) {
+        if (id.equals(snapshot.summary().get(MARK))) return "committed";
       }
     } catch (RuntimeException e) {
-      return "unknown\0" + why;
+      return "unknown\0" + reason;
     }
-    String kind = failure.getClass().getSimpleName();
-    // what Iceberg throws before it tries, or when the catalog has refused
-    boolean refused =
-        kind.equals("ValidationException")
-            || kind.equals("CommitFailedException")
-            || kind.equals("IllegalArgumentException");
-    return (refused ? "rejected\0" : "unknown\0") + why;
+    switch (kind) {
+      // thrown before the commit is tried, or when the catalog has refused it
+      case "ValidationException":
+      case "CommitFailedException":
+      case "IllegalArgumentException":
+        return "rejected\0" + reason;
+      default:
+        return "unknown\0" + reason;
+    }
   }
 
   private DeleteFile file(String[] output) {
-    DataFile data = plan.reachedFile(output[1]);
+    DataFile data = plan.affectedFile(output[1]);
     PartitionSpec spec = plan.spec(data.specId());
     long count = Long.parseLong(output[4]);
     FileMetadata.Builder builder =
@@ -117,18 +119,18 @@ public final class DeleteCommit {
     return builder.build();
   }
 
-  /** Bounds by which readers older than the reference to the data file find it. */
+  /** Bounds, by which readers that ignore the referenced data file find the one they belong to. */
   private static Metrics metrics(String[] output, long count) {
-    Integer path = Integer.valueOf(MetadataColumns.DELETE_FILE_PATH.fieldId());
-    Integer pos = Integer.valueOf(MetadataColumns.DELETE_FILE_POS.fieldId());
-    Map lower = new java.util.HashMap();
-    Map upper = new java.util.HashMap();
-    ByteBuffer bound = Conversions.toByteBuffer(Types.StringType.get(), output[1]);
-    lower.put(path, bound);
-    upper.put(path, bound);
-    lower.put(pos, Conversions.toByteBuffer(Types.LongType.get(), Long.valueOf(output[6])));
-    upper.put(pos, Conversions.toByteBuffer(Types.LongType.get(), Long.valueOf(output[7])));
-    Map none = Collections.emptyMap();
-    return new Metrics(Long.valueOf(count), null, none, none, none, lower, upper);
+    int path = MetadataColumns.DELETE_FILE_PATH.fieldId();
+    int position = MetadataColumns.DELETE_FILE_POS.fieldId();
+    Map<Integer, ByteBuffer> lower = new HashMap<>();
+    Map<Integer, ByteBuffer> upper = new HashMap<>();
+    ByteBuffer pathBound = Conversions.toByteBuffer(Types.StringType.get(), output[1]);
+    lower.put(path, pathBound);
+    upper.put(path, pathBound);
+    lower.put(position, Conversions.toByteBuffer(Types.LongType.get(), Long.valueOf(output[6])));
+    upper.put(position, Conversions.toByteBuffer(Types.LongType.get(), Long.valueOf(output[7])));
+    Map<Integer, Long> none = Collections.emptyMap();
+    return new Metrics(count, null, none, none, none, lower, upper);
   }
 }

@@ -1,48 +1,46 @@
 package lakesieve.deletes;
 
 import java.util.HashMap;
-import java.util.List;
 import java.util.Map;
 import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.types.Type;
 
-/** How much heap the equality deletes of a file take as Iceberg's reader holds them, as measured. */
+/** How much heap Iceberg's reader needs to hold the equality deletes of a file, as measured. */
 public final class DeleteMemory {
-  // with its place in the set, without its values
-  private static final long RECORD = 170;
-  // what any value may take: a text or bytes of 36
-  private static final long VALUE = 80;
-  private static final Map VALUES = new HashMap();
+  // a record with its entry in the set, without its values
+  private static final long RECORD_BYTES = 170;
+  // a value of any other type: a string or binary of 36 bytes
+  private static final long OTHER_VALUE_BYTES = 80;
+  private static final Map<String, Long> VALUE_BYTES = new HashMap<>();
 
   static {
-    VALUES.put("BOOLEAN", Long.valueOf(0));
-    VALUES.put("INTEGER", Long.valueOf(16));
-    VALUES.put("FLOAT", Long.valueOf(16));
-    VALUES.put("LONG", Long.valueOf(24));
-    VALUES.put("DOUBLE", Long.valueOf(24));
-    VALUES.put("DATE", Long.valueOf(24));
-    VALUES.put("TIME", Long.valueOf(24));
-    VALUES.put("UUID", Long.valueOf(32));
-    VALUES.put("TIMESTAMP", Long.valueOf(72));
-    VALUES.put("TIMESTAMP_NANO", Long.valueOf(72));
-    VALUES.put("DECIMAL", Long.valueOf(104));
+    VALUE_BYTES.put("BOOLEAN", 0L);
+    VALUE_BYTES.put("INTEGER", 16L);
+    VALUE_BYTES.put("FLOAT", 16L);
+    VALUE_BYTES.put("LONG", 24L);
+    VALUE_BYTES.put("DOUBLE", 24L);
+    VALUE_BYTES.put("DATE", 24L);
+    VALUE_BYTES.put("TIME", 24L);
+    VALUE_BYTES.put("UUID", 32L);
+    VALUE_BYTES.put("TIMESTAMP", 72L);
+    VALUE_BYTES.put("TIMESTAMP_NANO", 72L);
+    VALUE_BYTES.put("DECIMAL", 104L);
   }
 
   private DeleteMemory() {}
 
   /**
-   * Bytes of all records of a file.
+   * Bytes of all records of a delete file.
    *
-   * @param schema tells the types of its keys
+   * @param schema has the types of the equality columns
    */
   public static long of(DeleteFile file, Schema schema) {
-    long record = RECORD;
-    List ids = file.equalityFieldIds();
-    for (int i = 0; i < ids.size(); i++) {
-      Type type = schema.findType(((Integer) ids.get(i)).intValue());
-      Long value = type == null ? null : (Long) VALUES.get(type.typeId().name());
-      record += value == null ? VALUE : value.longValue();
+    long record = RECORD_BYTES;
+    for (Integer id : file.equalityFieldIds()) {
+      Type type = schema.findType(id);
+      Long value = type == null ? null : (Long) VALUE_BYTES.get(type.typeId().name());
+      record += value == null ? OTHER_VALUE_BYTES : value;
     }
     return record * file.recordCount();
   }

@@ -2,7 +2,6 @@ package lakesieve.deletes;
 
 import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
@@ -10,13 +9,13 @@ import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.FileContent;
 import org.apache.iceberg.ManifestFile;
 import org.apache.iceberg.ManifestFiles;
+import org.apache.iceberg.ManifestReader;
 import org.apache.iceberg.PartitionSpec;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.io.CloseableIterable;
 import org.apache.iceberg.util.ContentFileUtil;
 
-/** The equality delete files of a version, by kind: those of one kind can be applied by one join. */
+/** The equality delete files of a version, by kind: one join can apply all deletes of a kind. */
 public final class EqualityFiles {
   private static final int EVERYWHERE = -1;
 
@@ -24,42 +23,42 @@ public final class EqualityFiles {
   public static final class Entry {
     public DeleteFile file;
     public int kind;
-    public int group; // the node of its partition, EVERYWHERE for all of them
+    public int group; // the node of its partition, EVERYWHERE if it applies to all of them
     public int node;
-    public boolean reaches; // some data file
+    public boolean reaches; // at least one data file
   }
 
-  /** Delete files with the same equality columns, in partitions or not. */
+  /** Delete files with the same equality columns, either all partitioned or all not. */
   public static final class Kind {
-    public TreeSet ids; // of the equality columns
+    public TreeSet<Integer> ids; // of the equality columns
     public boolean everywhere;
     public long files = 0;
     public long records = 0;
-    public long reaching = 0; // delete files that reach some data file
+    public long reaching = 0; // delete files that reach at least one data file
   }
 
-  public final List<Entry> entries = new ArrayList<Entry>();
-  public final List<Kind> kinds = new ArrayList<Kind>();
+  public final List<Entry> entries = new ArrayList<>();
+  public final List<Kind> kinds = new ArrayList<>();
   public long positionFiles = 0;
   public long vectors = 0;
 
   private final Table table;
   private final FileUnits units;
-  private final Map byLocation = new HashMap();
+  private final Map<String, Entry> byLocation = new HashMap<>();
 
+  /** Without any delete files. */
   public EqualityFiles(Table table, FileUnits units) {
     this.table = table;
     this.units = units;
   }
 
-  /** Add all delete files of a snapshot; others than equality deletes are counted. */
+  /** Add the equality delete files of a snapshot, and count its other delete files. */
   public void list(Snapshot snapshot) throws Exception {
-    for (Iterator m = snapshot.deleteManifests(table.io()).iterator(); m.hasNext(); ) {
-      CloseableIterable files =
-          ManifestFiles.readDeleteManifest((ManifestFile) m.next(), table.io(), table.specs());
+    for (ManifestFile manifest : snapshot.deleteManifests(table.io())) {
+      ManifestReader<DeleteFile> reader =
+          ManifestFiles.readDeleteManifest(manifest, table.io(), table.specs());
       try {
-        for (Iterator it = files.iterator(); it.hasNext(); ) {
-          DeleteFile file = (DeleteFile) it.next();
+        for (DeleteFile file : reader) {
           if (file.content() == FileContent.EQUALITY_DELETES) {
             if (!byLocation.containsKey(file.location())) add((DeleteFile) file.copyWithoutStats());
           } else if (ContentFileUtil.isDV(file)) {
@@ -69,45 +68,46 @@ public final class EqualityFiles {
           }
         }
       } finally {
-        files.close();
+        reader.close();
       }
     }
   }
 
-  /** Note that a delete file reaches a data file. */
+  /** The entry of a delete file, marked as one that reaches a data file. */
   public Entry reaching(DeleteFile file) {
-    Entry e = (Entry) byLocation.get(file.location());
-    if (e == null) e = add(file);
-    if (!e.reaches) ((Kind) kinds.get(e.kind)).reaching++;
-    e.reaches = true;
-    return e;
+    Entry entry = (Entry) byLocation.get(file.location());
+    if (entry == null) entry = add(file);
+    if (!entry.reaches) ((Kind) kinds.get(entry.kind)).reaching++;
+    entry.reaches = true;
+    return entry;
   }
 
   private Entry add(DeleteFile file) {
-    PartitionSpec spec = (PartitionSpec) table.specs().get(Integer.valueOf(file.specId()));
-    boolean everywhere = spec.isUnpartitioned();
-    Entry e = new Entry();
-    e.file = file;
-    e.group = everywhere ? EVERYWHERE : units.group(file);
-    e.node = units.newNode();
-    e.kind = kind(new TreeSet(file.equalityFieldIds()), everywhere);
-    Kind kind = (Kind) kinds.get(e.kind);
+    boolean everywhere = ((PartitionSpec) table.specs().get(file.specId())).isUnpartitioned();
+    Entry entry = new Entry();
+    entry.file = file;
+    entry.group = everywhere ? EVERYWHERE : units.group(file);
+    entry.node = units.newNode();
+    entry.kind = kind(new TreeSet<>(file.equalityFieldIds()), everywhere);
+    Kind kind = (Kind) kinds.get(entry.kind);
     kind.files++;
     kind.records += file.recordCount();
-    entries.add(e);
-    byLocation.put(file.location(), e);
-    return e;
+    entries.add(entry);
+    byLocation.put(file.location(), entry);
+    return entry;
   }
 
-  private int kind(TreeSet ids, boolean everywhere) {
-    for (int i = 0; i < kinds.size(); i++) {
-      Kind k = (Kind) kinds.get(i);
-      if (k.everywhere == everywhere && k.ids.equals(ids)) return i;
+  /** The number of the kind with these equality columns. */
+  private int kind(TreeSet<Integer> ids, boolean everywhere) {
+    int number = 0;
+    for (Kind known : kinds) {
+      if (known.everywhere == everywhere && known.ids.equals(ids)) return number;
+      number++;
     }
-    Kind k = new Kind();
-    k.ids = ids;
-    k.everywhere = everywhere;
-    kinds.add(k);
-    return kinds.size() - 1;
+    Kind added = new Kind();
+    added.ids = ids;
+    added.everywhere = everywhere;
+    kinds.add(added);
+    return number;
   }
 }

@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import lakesieve.PrivateMembers;
 import org.apache.iceberg.BaseFileScanTask;
 import org.apache.iceberg.ContentFile;
 import org.apache.iceberg.DataFile;
@@ -26,10 +27,11 @@ import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.Types;
 
 /**
- * Makes scan tasks whose rows bear what is known of their file: number, group, sequence number.
+ * Makes scan tasks whose rows have the number, group and sequence number of their file as columns.
  *
- * <p>They are read as Iceberg's readers read identity partitions, which need not be stored in the
- * file: one value for all of its rows, without a join of each row with a list of files by path.
+ * <p>Iceberg's readers take them for identity partition columns, which need not be stored in the
+ * file: each has one value for all rows, without a join of the rows with a list of files by path.
+ * Private names used: BaseFile.setDataSequenceNumber.
  */
 public final class FileConstants {
   private static final String[] NAMES = {
@@ -41,20 +43,20 @@ public final class FileConstants {
   // above any column of a table, below Iceberg's own metadata columns
   private static final int FIRST_ID = 2147480000;
 
-  private final Map specs = new HashMap(); // of the table, by id, with the constants
-  private final Map specJsons = new HashMap(); // the same as text
+  private final Map<Integer, PartitionSpec> specs = new HashMap<>(); // with constants, by spec id
+  private final Map<Integer, String> specJsons = new HashMap<>(); // the same as JSON
   private Schema schema = null;
   private String schemaJson = null;
-  private Method sequence = null;
+  private Method setSequence = null;
 
-  /** What the rows of a file bear. */
-  public static Object[] of(int number, int group, ContentFile file) {
-    return new Object[] {Integer.valueOf(number), Integer.valueOf(group), file.dataSequenceNumber()};
+  /** The values of the constants for a file. */
+  public static Object[] of(int number, int group, ContentFile<?> file) {
+    return new Object[] {number, group, file.dataSequenceNumber()};
   }
 
-  /** A schema and the columns of the constants; never null, or Spark would filter by them. */
+  /** A schema with the constants as columns, which are required, or Spark would filter out nulls. */
   public static Schema with(Schema schema) {
-    List columns = new ArrayList(schema.columns());
+    List<Types.NestedField> columns = new ArrayList<>(schema.columns());
     for (int i = 0; i < NAMES.length; i++) {
       columns.add(Types.NestedField.required(FIRST_ID + i, NAMES[i], TYPES[i]));
     }
@@ -62,63 +64,61 @@ public final class FileConstants {
   }
 
   /**
-   * A task with some of its deletes.
+   * A task with constants and without its equality deletes.
    *
-   * @param deletes those of it that are no equality deletes
+   * @param positionDeletes the other deletes of the task
    */
   public FileScanTask task(
-      FileScanTask task, DeleteFile[] deletes, ResidualEvaluator residual, Object[] constants)
+      FileScanTask task, DeleteFile[] positionDeletes, ResidualEvaluator residual, Object[] constants)
       throws Exception {
     DataFile file = (DataFile) task.file();
     PartitionSpec spec = spec(task.schema(), task.spec());
     DataFiles.Builder builder = builder(spec, file, constants).withFirstRowId(file.firstRowId());
-    if (file.sortOrderId() != null) builder.withSortOrderId(file.sortOrderId().intValue());
-    DataFile marked = builder.build();
-    // the lineage of rows is read from it
-    if (sequence == null) {
-      sequence = marked.getClass().getMethod("setDataSequenceNumber", new Class[] {Long.class});
-      sequence.setAccessible(true);
+    if (file.sortOrderId() != null) builder.withSortOrderId(file.sortOrderId());
+    DataFile copy = builder.build();
+    // readers return it as the last updated sequence number of rows
+    if (setSequence == null) {
+      Class<?> baseFile = copy.getClass().getSuperclass();
+      setSequence = PrivateMembers.requireMethod(baseFile, "setDataSequenceNumber", Long.class);
     }
-    sequence.invoke(marked, new Object[] {file.dataSequenceNumber()});
-    return task(marked, deletes, spec, residual);
+    setSequence.invoke(copy, file.dataSequenceNumber());
+    return task(copy, positionDeletes, spec, residual);
   }
 
-  /** A task without its equality deletes. */
+  /** The same with the task's own residual filter. */
   public FileScanTask task(FileScanTask task, Object[] constants) throws Exception {
-    ResidualEvaluator own = ResidualEvaluator.unpartitioned(task.residual());
-    return task(task, withoutEquality(task.deletes()), own, constants);
+    ResidualEvaluator residual = ResidualEvaluator.unpartitioned(task.residual());
+    return task(task, withoutEquality(task.deletes()), residual, constants);
   }
 
-  /** A task that reads a delete file of keys as data. */
+  /** A task that reads an equality delete file as data, with constants. */
   public FileScanTask task(DeleteFile file, Schema keys, Object[] constants) throws Exception {
     PartitionSpec spec = spec(keys, PartitionSpec.unpartitioned());
-    ResidualEvaluator all = ResidualEvaluator.unpartitioned(Expressions.alwaysTrue());
-    return task(builder(spec, file, constants).build(), new DeleteFile[0], spec, all);
+    ResidualEvaluator noFilter = ResidualEvaluator.unpartitioned(Expressions.alwaysTrue());
+    return task(builder(spec, file, constants).build(), new DeleteFile[0], spec, noFilter);
   }
 
   /** The position deletes and deletion vectors among delete files. */
-  public static DeleteFile[] withoutEquality(List deletes) {
-    List others = new ArrayList();
-    for (int i = 0; i < deletes.size(); i++) {
-      if (((DeleteFile) deletes.get(i)).content() != FileContent.EQUALITY_DELETES) {
-        others.add(deletes.get(i));
-      }
+  public static DeleteFile[] withoutEquality(List<DeleteFile> deletes) {
+    List<DeleteFile> others = new ArrayList<>();
+    for (DeleteFile file : deletes) {
+      if (file.content() != FileContent.EQUALITY_DELETES) others.add(file);
     }
     return (DeleteFile[]) others.toArray(new DeleteFile[0]);
   }
 
   private FileScanTask task(
       DataFile file, DeleteFile[] deletes, PartitionSpec spec, ResidualEvaluator residual) {
-    String json = (String) specJsons.get(Integer.valueOf(spec.specId()));
-    return new BaseFileScanTask(file, deletes, schemaJson, json, residual);
+    String specJson = (String) specJsons.get(spec.specId());
+    return new BaseFileScanTask(file, deletes, schemaJson, specJson, residual);
   }
 
   private static DataFiles.Builder builder(
-      PartitionSpec spec, ContentFile file, Object[] constants) {
+      PartitionSpec spec, ContentFile<?> file, Object[] constants) {
     PartitionData partition = new PartitionData(spec.partitionType());
-    int own = partition.size() - constants.length;
-    for (int i = 0; i < own; i++) partition.set(i, file.partition().get(i, Object.class));
-    for (int i = 0; i < constants.length; i++) partition.set(own + i, constants[i]);
+    int fields = partition.size() - constants.length;
+    for (int i = 0; i < fields; i++) partition.set(i, file.partition().get(i, Object.class));
+    for (int i = 0; i < constants.length; i++) partition.set(fields + i, constants[i]);
     return DataFiles.builder(spec)
         .withPath(file.location())
         .withFormat(file.format())
@@ -129,14 +129,13 @@ public final class FileConstants {
         .withEncryptionKeyMetadata(file.keyMetadata());
   }
 
-  /** A spec with the constants as identity partitions behind its own fields. */
+  /** A spec with the constants as identity partitions after its other fields. */
   private PartitionSpec spec(Schema read, PartitionSpec spec) throws Exception {
     if (schema == null) {
       schema = with(read);
       schemaJson = SchemaParser.toJson(schema);
     }
-    Integer id = Integer.valueOf(spec.specId());
-    if (!specs.containsKey(id)) {
+    if (!specs.containsKey(spec.specId())) {
       ObjectMapper mapper = new ObjectMapper();
       ObjectNode document = (ObjectNode) mapper.readTree(PartitionSpecParser.toJson(spec));
       ArrayNode fields = (ArrayNode) document.get("fields");
@@ -149,9 +148,9 @@ public final class FileConstants {
             .put("field-id", FIRST_ID + i);
       }
       String json = mapper.writeValueAsString(document);
-      specs.put(id, PartitionSpecParser.fromJson(schema, json));
-      specJsons.put(id, json);
+      specs.put(spec.specId(), PartitionSpecParser.fromJson(schema, json));
+      specJsons.put(spec.specId(), json);
     }
-    return (PartitionSpec) specs.get(id);
+    return (PartitionSpec) specs.get(spec.specId());
   }
 }

@@ -1,53 +1,53 @@
 package lakesieve.deletes;
 
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import org.apache.iceberg.ContentFile;
+import org.apache.iceberg.PartitionSpec;
 import org.apache.iceberg.util.PartitionMap;
 
 /**
- * Units of files that deletes link with each other: what one of them needs is in no other.
+ * Units of files that are linked by deletes: no delete file of one unit reaches a file of another.
  *
- * <p>Data files of one partition are one node, each equality delete file is another; linked nodes are
- * one unit (union and find). A unit has a number once a data file of it is to be read.
+ * <p>All data files of a partition are one node, each equality delete file is another. Linked nodes
+ * form a unit (a disjoint-set forest). A unit gets a number when a data file of it is to be read.
  */
 public final class FileUnits {
-  private final PartitionMap groups;
-  private final Map<Integer, Integer> numbers = new LinkedHashMap<Integer, Integer>(); // by root
-  private int[] links = new int[1024];
+  private final PartitionMap<Integer> groups;
+  private final Map<Integer, Integer> numbers = new LinkedHashMap<>(); // by the root of the unit
+  private int[] parents = new int[1024];
   private int nodes = 0;
 
-  public FileUnits(Map specs) {
+  /** Without any files; the specs are those of the table, by id. */
+  public FileUnits(Map<Integer, PartitionSpec> specs) {
     this.groups = PartitionMap.create(specs);
   }
 
-  /** The node of all data files of a file's partition. */
-  public int group(ContentFile file) {
+  /** The node of all data files in the partition of a file. */
+  public int group(ContentFile<?> file) {
     Integer known = (Integer) groups.get(file.specId(), file.partition());
-    if (known != null) return known.intValue();
+    if (known != null) return known;
     int node = newNode();
-    groups.put(file.specId(), file.partition(), Integer.valueOf(node));
+    groups.put(file.specId(), file.partition(), node);
     return node;
   }
 
+  /** A new node, in a unit of its own. */
   public int newNode() {
-    if (nodes == links.length) {
-      int[] more = new int[2 * nodes];
-      System.arraycopy(links, 0, more, 0, nodes);
-      links = more;
-    }
-    links[nodes] = nodes;
+    if (nodes == parents.length) parents = Arrays.copyOf(parents, 2 * nodes);
+    parents[nodes] = nodes;
     return nodes++;
   }
 
-  public void link(int a, int b) {
-    links[root(a)] = root(b);
+  /** Join the units of two nodes. */
+  public void link(int first, int second) {
+    parents[root(first)] = root(second);
   }
 
   /** Give the unit of a node a number, unless it has one. */
   public void number(int node) {
-    Integer root = Integer.valueOf(root(node));
-    if (!numbers.containsKey(root)) numbers.put(root, Integer.valueOf(numbers.size()));
+    numbers.putIfAbsent(root(node), numbers.size());
   }
 
   /** How many units have a number. */
@@ -55,16 +55,16 @@ public final class FileUnits {
     return numbers.size();
   }
 
-  /** The number of a node's unit, -1 without one. */
+  /** The number of a node's unit, -1 if it has none. */
   public int unit(int node) {
-    Integer number = (Integer) numbers.get(Integer.valueOf(root(node)));
-    return number == null ? -1 : number.intValue();
+    Integer number = (Integer) numbers.get(root(node));
+    return number == null ? -1 : number;
   }
 
   private int root(int node) {
-    while (links[node] != node) {
-      links[node] = links[links[node]];
-      node = links[node];
+    while (parents[node] != node) {
+      parents[node] = parents[parents[node]];
+      node = parents[node];
     }
     return node;
   }

@@ -1,8 +1,8 @@
 package lakesieve.deletes;
 
 import java.util.ArrayList;
-import java.util.HashSet;
-import java.util.Iterator;
+import java.util.LinkedHashSet;
+import java.util.LinkedList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -12,31 +12,28 @@ import org.apache.iceberg.Table;
 import org.apache.iceberg.types.TypeUtil;
 import org.apache.iceberg.types.Types;
 
-/** Schemas that have the equality columns of all deletes, whatever the version or a query has. */
+/** Schemas with the equality columns of all deletes, also those that a version or query lacks. */
 public final class KeySchemas {
   private static final String HIDDEN = "__lakesieve_column_";
 
   private KeySchemas() {}
 
-  /** A schema, with the equality columns that its version has no more. */
+  /** A schema, with the equality columns that were dropped from it. */
   public static Schema withDropped(Table table, Schema schema, EqualityFiles deletes) {
-    List columns = new ArrayList(schema.columns());
-    for (Iterator it = ids(deletes).iterator(); it.hasNext(); ) {
-      int id = ((Integer) it.next()).intValue();
+    List<Types.NestedField> columns = new ArrayList<>(schema.columns());
+    for (Integer id : ids(deletes)) {
       if (schema.findField(id) == null) columns.add(dropped(table, id));
     }
     return new Schema(schema.schemaId(), columns);
   }
 
-  /** The data columns of a projection, with the equality columns that the version has beside. */
+  /** The data columns of a projection, with the equality columns of the schema that it lacks. */
   public static Schema withKeys(Schema projection, Schema schema, EqualityFiles deletes) {
-    List columns = new ArrayList();
-    for (int i = 0; i < projection.columns().size(); i++) {
-      Types.NestedField field = (Types.NestedField) projection.columns().get(i);
+    List<Types.NestedField> columns = new ArrayList<>();
+    for (Types.NestedField field : projection.columns()) {
       if (!MetadataColumns.isMetadataColumn(field.fieldId())) columns.add(field);
     }
-    for (Iterator it = ids(deletes).iterator(); it.hasNext(); ) {
-      int id = ((Integer) it.next()).intValue();
+    for (Integer id : ids(deletes)) {
       if (projection.findField(id) != null) continue;
       Types.NestedField field = schema.asStruct().field(id);
       if (field != null) {
@@ -48,28 +45,22 @@ public final class KeySchemas {
     return new Schema(schema.schemaId(), columns);
   }
 
-  /** Ids of all equality columns, each once, in the order of the kinds. */
-  private static List ids(EqualityFiles deletes) {
-    List ids = new ArrayList();
-    Set seen = new HashSet();
-    for (EqualityFiles.Kind kind : deletes.kinds) {
-      for (Iterator it = kind.ids.iterator(); it.hasNext(); ) {
-        Object id = it.next();
-        if (seen.add(id)) ids.add(id);
-      }
-    }
+  /** Ids of all equality columns, in the order of the kinds. */
+  private static Set<Integer> ids(EqualityFiles deletes) {
+    Set<Integer> ids = new LinkedHashSet<>();
+    for (EqualityFiles.Kind kind : deletes.kinds) ids.addAll(kind.ids);
     return ids;
   }
 
+  /** An optional field like the one that the newest schema with this id has. */
   private static Types.NestedField dropped(Table table, int id) {
     Types.NestedField newest = null;
     int newestSchema = -1;
-    for (Iterator it = table.schemas().values().iterator(); it.hasNext(); ) {
-      Schema past = (Schema) it.next();
-      Types.NestedField field = past.asStruct().field(id);
-      if (field != null && past.schemaId() > newestSchema) {
+    for (Schema schema : table.schemas().values()) {
+      Types.NestedField field = schema.asStruct().field(id);
+      if (field != null && schema.schemaId() > newestSchema) {
         newest = field;
-        newestSchema = past.schemaId();
+        newestSchema = schema.schemaId();
       }
     }
     if (newest == null) throw new UnsupportedOperationException("field " + id);
@@ -77,21 +68,19 @@ public final class KeySchemas {
   }
 
   /** Names from the top-level column down to a field. */
-  public static List path(Schema schema, int id) {
-    Map above = TypeUtil.indexParents(schema.asStruct());
-    List names = new ArrayList();
-    for (Integer at = Integer.valueOf(id); at != null; at = (Integer) above.get(at)) {
-      names.add(0, schema.findField(at.intValue()).name());
+  public static List<String> path(Schema schema, int id) {
+    Map<Integer, Integer> parents = TypeUtil.indexParents(schema.asStruct());
+    LinkedList<String> names = new LinkedList<>();
+    for (Integer field = id; field != null; field = (Integer) parents.get(field)) {
+      names.addFirst(schema.findField(field).name());
     }
     return names;
   }
 
   /** Names of the top-level columns. */
-  public static List names(Schema schema) {
-    List names = new ArrayList();
-    for (int i = 0; i < schema.columns().size(); i++) {
-      names.add(((Types.NestedField) schema.columns().get(i)).name());
-    }
+  public static List<String> names(Schema schema) {
+    List<String> names = new ArrayList<>();
+    for (Types.NestedField field : schema.columns()) names.add(field.name());
     return names;
   }
 }

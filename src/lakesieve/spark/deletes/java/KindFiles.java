@@ -3,41 +3,44 @@ package lakesieve.deletes;
 import java.util.BitSet;
 import java.util.List;
 
-/** The data files that the deletes of one kind may reach, as Python goes through them. */
+/** The data files that the deletes of one kind may reach, listed for Python in parts. */
 public final class KindFiles {
-  private static final int LINES = 10000; // for Python at once
+  private static final int PATHS_PER_CALL = 10000;
 
   private final int kind;
-  private final List files; // ReachedFile
+  private final List<AffectedFile> files;
   private int next = 0;
 
-  public KindFiles(int kind, List files) {
+  /** The data files of one kind, in the order in which {@link #paths} lists them. */
+  public KindFiles(int kind, List<AffectedFile> files) {
     this.kind = kind;
     this.files = files;
   }
 
-  /** Paths of the next data files, one a line; nothing behind the last. */
+  /** Paths of the next data files, one a line; the empty string after the last. */
   public String paths() {
     StringBuilder lines = new StringBuilder();
-    int end = Math.min(files.size(), next + LINES);
-    for (; next < end; next++) {
-      String path = ((ReachedFile) files.get(next)).file.location();
+    int end = Math.min(files.size(), next + PATHS_PER_CALL);
+    for (AffectedFile affected : files.subList(next, end)) {
+      String path = affected.file.location();
       if (path.indexOf('\n') >= 0) throw new IllegalArgumentException("line break in " + path);
       if (lines.length() > 0) lines.append('\n');
       lines.append(path);
     }
+    next = end;
     return lines.toString();
   }
 
   /**
-   * Take data files that hold no key of these deletes out of their reach.
+   * Exclude data files that hold no key of these deletes.
    *
-   * @param free a bit for each of them, in the order of the paths
+   * @param unaffected a bit for each file, in the order of the paths
    */
-  public void narrow(byte[] free) {
-    BitSet out = BitSet.valueOf(free);
-    for (int i = 0; i < files.size(); i++) {
-      if (out.get(i)) ((ReachedFile) files.get(i)).kinds.clear(kind);
+  public void narrow(byte[] unaffected) {
+    BitSet excluded = BitSet.valueOf(unaffected);
+    int position = 0;
+    for (AffectedFile affected : files) {
+      if (excluded.get(position++)) affected.kinds.clear(kind);
     }
   }
 }

@@ -6,112 +6,122 @@ import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import org.apache.iceberg.BatchScan;
-import org.apache.iceberg.ContentFile;
+import org.apache.iceberg.DataFile;
 import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.ScanTask;
 import org.apache.iceberg.expressions.Evaluator;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.expressions.Projections;
 import org.apache.iceberg.io.CloseableIterable;
 
 /**
- * A scan whose tasks are some of the scan's own, without their equality deletes, or given tasks.
+ * A scan with other tasks: a subset of those it plans, without their equality deletes, or a fixed list.
  *
- * <p>All else, filters and projection among it, is the scan's own.
+ * <p>Everything else, such as filters and projection, is that of the underlying scan.
  */
 public final class ScanView implements InvocationHandler {
   private final BatchScan scan;
-  private final Map files;
-  private final boolean inside;
-  private final List given;
+  private final Map<String, Object[]> constants;
+  private final boolean listed;
+  private final List<FileScanTask> tasks;
 
-  private ScanView(BatchScan scan, Map files, boolean inside, List given) {
+  private ScanView(
+      BatchScan scan, Map<String, Object[]> constants, boolean listed, List<FileScanTask> tasks) {
     this.scan = scan;
-    this.files = files;
-    this.inside = inside;
-    this.given = given;
+    this.constants = constants;
+    this.listed = listed;
+    this.tasks = tasks;
   }
 
   /**
-   * The data files that are, or are not, some.
+   * A scan of the listed data files, or of all others.
    *
-   * @param files path to what the rows of a file inside bear, see {@link FileConstants}
+   * @param constants the paths of the listed files, each with its values, see {@link FileConstants}
+   * @param listed true for the listed files, whose rows get the constants
    */
-  public static BatchScan ofFiles(BatchScan scan, Map files, boolean inside) {
-    return view(scan, files, inside, null);
+  public static BatchScan ofFiles(
+      BatchScan scan, Map<String, Object[]> constants, boolean listed) {
+    return view(scan, constants, listed, null);
   }
 
-  /** The given tasks; a filter takes out those whose partition it excludes. */
-  public static BatchScan ofTasks(BatchScan scan, List tasks) {
+  /** A scan of these tasks; its filters exclude those of partitions where no row can match. */
+  public static BatchScan ofTasks(BatchScan scan, List<FileScanTask> tasks) {
     return view(scan, null, false, tasks);
   }
 
-  private static BatchScan view(BatchScan scan, Map files, boolean inside, List given) {
+  private static BatchScan view(
+      BatchScan scan, Map<String, Object[]> constants, boolean listed, List<FileScanTask> tasks) {
     return (BatchScan)
         Proxy.newProxyInstance(
             BatchScan.class.getClassLoader(),
-            new Class[] {BatchScan.class},
-            new ScanView(scan, files, inside, given));
+            new Class<?>[] {BatchScan.class},
+            new ScanView(scan, constants, listed, tasks));
   }
 
+  /** Answer a call of the scan's method. */
+  @Override
   public Object invoke(Object proxy, Method method, Object[] args) throws Throwable {
     String name = method.getName();
-    if (name.equals("equals")) return Boolean.valueOf(proxy == args[0]);
-    if (name.equals("hashCode")) return Integer.valueOf(System.identityHashCode(proxy));
-    if (name.equals("planTasks")) throw new UnsupportedOperationException("planTasks");
-    if (name.equals("planFiles")) {
-      return CloseableIterable.withNoopClose(given == null ? planned() : given);
+    switch (name) {
+      case "equals":
+        return proxy == args[0];
+      case "hashCode":
+        return System.identityHashCode(proxy);
+      case "planTasks":
+        throw new UnsupportedOperationException(name);
+      case "planFiles":
+        return CloseableIterable.withNoopClose(tasks == null ? planned() : tasks);
+      default:
+        break;
     }
     try {
       Object result = method.invoke(scan, args);
       if (!(result instanceof BatchScan)) return result;
-      boolean filtered = given != null && name.equals("filter") && args != null;
-      List kept = filtered ? within((Expression) args[0]) : given;
-      return view((BatchScan) result, files, inside, kept);
+      boolean filtered = tasks != null && name.equals("filter") && args != null;
+      List<FileScanTask> kept = filtered ? matching((Expression) args[0]) : tasks;
+      return view((BatchScan) result, constants, listed, kept);
     } catch (InvocationTargetException e) {
       throw e.getCause();
     }
   }
 
   /**
-   * The given tasks in partitions where a filter may hold.
+   * The tasks of partitions where a filter may match.
    *
-   * <p>Spark does not apply a filter again that selects whole partitions; of such a one this is all.
+   * <p>Spark does not evaluate a filter again that selects whole partitions, so it must be done here.
    */
-  private List within(Expression filter) {
-    List kept = new ArrayList();
-    Map evaluators = new HashMap();
-    for (int i = 0; i < given.size(); i++) {
-      FileScanTask task = (FileScanTask) given.get(i);
-      Integer id = Integer.valueOf(task.spec().specId());
-      Evaluator evaluator = (Evaluator) evaluators.get(id);
+  private List<FileScanTask> matching(Expression filter) {
+    List<FileScanTask> kept = new ArrayList<>();
+    Map<Integer, Evaluator> evaluators = new HashMap<>(); // by spec id
+    for (FileScanTask task : tasks) {
+      Evaluator evaluator = (Evaluator) evaluators.get(task.spec().specId());
       if (evaluator == null) {
         Expression partitions =
             Projections.inclusive(task.spec(), scan.isCaseSensitive()).project(filter);
         evaluator = new Evaluator(task.spec().partitionType(), partitions, scan.isCaseSensitive());
-        evaluators.put(id, evaluator);
+        evaluators.put(task.spec().specId(), evaluator);
       }
-      if (evaluator.eval(((ContentFile) task.file()).partition())) kept.add(task);
+      if (evaluator.eval(((DataFile) task.file()).partition())) kept.add(task);
     }
     return kept;
   }
 
-  private List planned() throws Exception {
-    List kept = new ArrayList();
-    FileConstants constants = new FileConstants();
-    CloseableIterable tasks = scan.planFiles();
+  private List<FileScanTask> planned() throws Exception {
+    List<FileScanTask> kept = new ArrayList<>();
+    FileConstants fileConstants = new FileConstants();
+    CloseableIterable<ScanTask> planned = scan.planFiles();
     try {
-      for (Iterator it = tasks.iterator(); it.hasNext(); ) {
-        FileScanTask task = (FileScanTask) it.next();
-        Object[] known = (Object[]) files.get(task.file().location());
-        if ((known != null) != inside) continue;
-        kept.add(inside ? constants.task(task, known) : task);
+      for (ScanTask scanTask : planned) {
+        FileScanTask task = scanTask.asFileScanTask();
+        Object[] values = (Object[]) constants.get(((DataFile) task.file()).location());
+        if ((values != null) != listed) continue;
+        kept.add(listed ? fileConstants.task(task, values) : task);
       }
     } finally {
-      tasks.close();
+      planned.close();
     }
     return kept;
   }

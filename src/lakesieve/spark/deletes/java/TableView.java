@@ -12,15 +12,16 @@ import org.apache.iceberg.Schema;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.spark.source.SparkTable;
-import org.apache.spark.sql.classic.Dataset;
-import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.Row;
+import ${sql}.Dataset;
+import ${sql}.SparkSession;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 
 /**
  * A frozen table read through a {@link ScanView}, as an ordinary relation of Iceberg's Spark source.
  *
- * <p>Column pruning, filters and runtime filters are pushed to it as to the table itself. Its name is
- * its own: Spark reuses exchanges between scans of equal names, snapshots and columns.
+ * <p>Column pruning, filters and runtime filters are pushed down as for the table itself. It needs a
+ * unique name: Spark reuses exchanges between scans of equal names, snapshots and columns.
  */
 public final class TableView implements InvocationHandler {
   private final Table table;
@@ -41,11 +42,11 @@ public final class TableView implements InvocationHandler {
   }
 
   /**
-   * Make the relation.
+   * The relation of a scan.
    *
-   * @param spec the only partitioning it shows, or null for the table's own
+   * @param spec the only partition spec that it has, or null for those of the table
    */
-  public static Dataset relation(
+  public static Dataset<Row> relation(
       SparkSession spark,
       Table table,
       String name,
@@ -57,7 +58,7 @@ public final class TableView implements InvocationHandler {
         (Table)
             Proxy.newProxyInstance(
                 Table.class.getClassLoader(),
-                new Class[] {Table.class, HasTableOperations.class},
+                new Class<?>[] {Table.class, HasTableOperations.class},
                 new TableView(table, name, schema, snapshot, scan, spec));
     return Dataset.ofRows(
         spark,
@@ -65,19 +66,34 @@ public final class TableView implements InvocationHandler {
             new SparkTable(view), scala.Option.empty(), scala.Option.empty()));
   }
 
+  /** Answer a call of the table's method. */
+  @Override
   public Object invoke(Object proxy, Method method, Object[] args) throws Throwable {
     String called = method.getName();
-    if (called.equals("equals")) return Boolean.valueOf(proxy == args[0]);
-    if (called.equals("hashCode")) return Integer.valueOf(System.identityHashCode(proxy));
-    if (called.equals("name") || called.equals("toString")) return name;
-    if (called.equals("schema")) return schema;
-    if (called.equals("currentSnapshot")) return snapshot;
-    if (called.equals("newBatchScan")) return scan;
-    if (called.equals("spec") && spec != null) return spec;
-    if (called.equals("specs") && spec != null) {
-      return Collections.singletonMap(Integer.valueOf(spec.specId()), spec);
+    switch (called) {
+      case "equals":
+        return proxy == args[0];
+      case "hashCode":
+        return System.identityHashCode(proxy);
+      case "name":
+      case "toString":
+        return name;
+      case "schema":
+        return schema;
+      case "currentSnapshot":
+        return snapshot;
+      case "newBatchScan":
+        return scan;
+      case "spec":
+        if (spec != null) return spec;
+        break;
+      case "specs":
+        if (spec != null) return Collections.singletonMap(spec.specId(), spec);
+        break;
+      default:
+        break;
     }
-    // nothing but the scan above may be read, and nothing written
+    // only the scan above may be read, and nothing may be written
     if (called.startsWith("new") || called.equals("refresh")) {
       throw new UnsupportedOperationException(called + " of " + name);
     }

@@ -9,6 +9,7 @@ public final class CatalogueFiles {
   private final int[] table; // open addressing: ordinal + 1, 0 is free
   private int known = 0;
 
+  /** Make it for a number of files, which are added later. */
   public CatalogueFiles(int files) {
     this.digests = new long[2 * files];
     int size = 8;
@@ -16,20 +17,22 @@ public final class CatalogueFiles {
     this.table = new int[size];
   }
 
+  /** Number of files in the catalogue. */
   public int files() {
     return this.digests.length / 2;
   }
 
+  /** Bytes of memory that it takes. */
   public long bytes() {
     return 8L * this.digests.length + 4L * this.table.length + 200L;
   }
 
-  /** How many of the files are there so far. */
+  /** Number of files that were added so far. */
   public int known() {
     return this.known;
   }
 
-  /** The next files, in order of their ordinals. */
+  /** Add the digests of the next files, in order of their ordinals. */
   public void add(byte[] data) {
     if (data.length % 16 != 0 || this.known + data.length / 16 > files()) {
       throw new IllegalArgumentException("more files than the catalogue has");
@@ -40,19 +43,19 @@ public final class CatalogueFiles {
       this.digests[2 * this.known] = a;
       this.digests[2 * this.known + 1] = b;
       this.known++;
-      int place = (int) a & this.table.length - 1;
-      while (this.table[place] != 0) place = place + 1 & this.table.length - 1;
-      this.table[place] = this.known;
+      int slot = (int) a & this.table.length - 1;
+      while (this.table[slot] != 0) slot = slot + 1 & this.table.length - 1;
+      this.table[slot] = this.known;
     }
   }
 
-  /** The ordinal of a file, -1 when it is not there. */
+  /** The ordinal of a file by the two words of its digest, or -1. */
   public int ordinal(long a, long b) {
-    int place = (int) a & this.table.length - 1;
-    while (this.table[place] != 0) {
-      int at = this.table[place] - 1;
+    int slot = (int) a & this.table.length - 1;
+    while (this.table[slot] != 0) {
+      int at = this.table[slot] - 1;
       if (this.digests[2 * at] == a && this.digests[2 * at + 1] == b) return at;
-      place = place + 1 & this.table.length - 1;
+      slot = slot + 1 & this.table.length - 1;
     }
     return -1;
   }

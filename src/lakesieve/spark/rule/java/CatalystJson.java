@@ -1,6 +1,6 @@
 package lakesieve;
 
-import java.math.BigInteger;
+import java.math.BigDecimal;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.HashMap;
@@ -13,6 +13,7 @@ import org.apache.spark.sql.catalyst.expressions.BinaryComparison;
 import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.expressions.EqualNullSafe;
 import org.apache.spark.sql.catalyst.expressions.EqualTo;
+import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GetStructField;
 import org.apache.spark.sql.catalyst.expressions.GreaterThan;
@@ -30,21 +31,22 @@ import org.apache.spark.sql.catalyst.expressions.StartsWith;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Conditions of the optimized plan as plain maps, with Catalyst's own internal literal values.
+ * Conditions of the optimized plan as plain maps, with the internal values of Catalyst's literals.
  *
  * <p>Internal values (days, microseconds, unscaled decimals, UTF-8 bytes) pass no calendar and no
  * time zone on their way, which java.sql values do. Columns are bound by expression id: a reference
- * counts only if it is one of the leaf's own attributes under the leaf's own name. Whatever is not
+ * counts only if it is one of the leaf's attributes, under its name there. Whatever is not
  * listed here becomes "unknown", which matches every row.
  */
 public final class CatalystJson {
   private CatalystJson() {}
 
   /** Expression id to column name, for the attributes a leaf puts out. */
-  public static Map attributes(scala.collection.Iterator output) {
-    Map byId = new HashMap();
+  public static Map<ExprId, String> attributes(scala.collection.Iterator output) {
+    Map<ExprId, String> byId = new HashMap<>();
     while (output.hasNext()) {
       AttributeReference a = (AttributeReference) output.next();
       byId.put(a.exprId(), a.name());
@@ -52,7 +54,8 @@ public final class CatalystJson {
     return byId;
   }
 
-  public static Map convert(Expression e, Map attributes) {
+  /** Convert a condition; what has no counterpart becomes "unknown". */
+  public static Map<String, Object> convert(Expression e, Map<ExprId, String> attributes) {
     if (e instanceof And) {
       return tree("and", ((And) e).left(), ((And) e).right(), attributes);
     }
@@ -60,11 +63,11 @@ public final class CatalystJson {
       return tree("or", ((Or) e).left(), ((Or) e).right(), attributes);
     }
     if (e instanceof Not) {
-      Map m = node("not");
+      Map<String, Object> m = node("not");
       m.put("arg", convert((Expression) ((Not) e).child(), attributes));
       return m;
     }
-    Map m = null;
+    Map<String, Object> m = null;
     if (e instanceof BinaryComparison) m = comparison((BinaryComparison) e, attributes);
     else if (e instanceof In) m = in((In) e, attributes);
     else if (e instanceof InSet) m = inSet((InSet) e, attributes);
@@ -77,22 +80,23 @@ public final class CatalystJson {
       m.put("value", ((Literal) e).value());
     } else if (e.dataType() != null && "boolean".equals(e.dataType().simpleString())) {
       // a boolean column standing alone is "column = true"
-      m = comparisonMap("=", e, "boolean", Boolean.TRUE, attributes);
+      m = comparisonMap("=", e, "boolean", true, attributes);
     }
     return m == null ? unknown(e.getClass().getSimpleName()) : m;
   }
 
-  private static Map tree(String op, Expression left, Expression right, Map attributes) {
-    List args = new ArrayList();
+  private static Map<String, Object> tree(
+      String op, Expression left, Expression right, Map<ExprId, String> attributes) {
+    List<Object> args = new ArrayList<>();
     flatten(op, left, attributes, args);
     flatten(op, right, attributes, args);
-    Map m = node(op);
+    Map<String, Object> m = node(op);
     m.put("args", args);
     return m;
   }
 
   // AND and OR chains are flattened so that depth follows nesting, not length
-  private static void flatten(String op, Expression e, Map attributes, List out) {
+  private static void flatten(String op, Expression e, Map attributes, List<Object> out) {
     boolean same = "and".equals(op) ? e instanceof And : e instanceof Or;
     if (!same) {
       out.add(convert(e, attributes));
@@ -102,7 +106,7 @@ public final class CatalystJson {
     flatten(op, (Expression) e.children().apply(1), attributes, out);
   }
 
-  private static Map comparison(BinaryComparison e, Map attributes) {
+  private static Map<String, Object> comparison(BinaryComparison e, Map<ExprId, String> attributes) {
     Expression left = (Expression) e.children().apply(0);
     Expression right = (Expression) e.children().apply(1);
     String op = operator(e);
@@ -115,20 +119,22 @@ public final class CatalystJson {
     }
     if (!(right instanceof Literal)) return null;
     if (!sameType(left, right)) return null;
-    return comparisonMap(op, left, left.dataType().simpleString(), ((Literal) right).value(), attributes);
+    String type = left.dataType().simpleString();
+    return comparisonMap(op, left, type, ((Literal) right).value(), attributes);
   }
 
-  private static Map comparisonMap(String op, Expression column, String type, Object value, Map attributes) {
-    List path = path(column, attributes);
+  private static Map<String, Object> comparisonMap(
+      String op, Expression column, String type, Object value, Map<ExprId, String> attributes) {
+    List<String> path = path(column, attributes);
     if (path == null) return null;
     if (value == null && !"<=>".equals(op)) {
-      Map never = node("const");
+      Map<String, Object> never = node("const");
       never.put("value", null);
       return never;
     }
     Object json = value == null ? null : value(value);
     if (value != null && json == null) return null;
-    Map m = node(op);
+    Map<String, Object> m = node(op);
     m.put("col", path);
     m.put("type", type);
     m.put("value", json);
@@ -146,17 +152,24 @@ public final class CatalystJson {
   }
 
   private static String mirrored(String op) {
-    if ("<".equals(op)) return ">";
-    if ("<=".equals(op)) return ">=";
-    if (">".equals(op)) return "<";
-    if (">=".equals(op)) return "<=";
-    return op;
+    switch (op) {
+      case "<":
+        return ">";
+      case "<=":
+        return ">=";
+      case ">":
+        return "<";
+      case ">=":
+        return "<=";
+      default:
+        return op;
+    }
   }
 
-  private static Map in(In e, Map attributes) {
-    List path = path(e.value(), attributes);
+  private static Map<String, Object> in(In e, Map<ExprId, String> attributes) {
+    List<String> path = path(e.value(), attributes);
     if (path == null) return null;
-    List values = new ArrayList();
+    List<Object> values = new ArrayList<>();
     boolean hasNull = false;
     scala.collection.Iterator it = e.list().iterator();
     while (it.hasNext()) {
@@ -174,11 +187,11 @@ public final class CatalystJson {
     return inMap(path, e.value().dataType(), values, hasNull);
   }
 
-  private static Map inSet(InSet e, Map attributes) {
+  private static Map<String, Object> inSet(InSet e, Map<ExprId, String> attributes) {
     Expression child = (Expression) e.child();
-    List path = path(child, attributes);
+    List<String> path = path(child, attributes);
     if (path == null) return null;
-    List values = new ArrayList();
+    List<Object> values = new ArrayList<>();
     boolean hasNull = false;
     scala.collection.Iterator it = e.hset().iterator();
     while (it.hasNext()) {
@@ -194,48 +207,50 @@ public final class CatalystJson {
     return inMap(path, child.dataType(), values, hasNull);
   }
 
-  private static Map inMap(List path, DataType type, List values, boolean hasNull) {
-    Map m = node("in");
+  private static Map<String, Object> inMap(
+      List<String> path, DataType type, List<Object> values, boolean hasNull) {
+    Map<String, Object> m = node("in");
     m.put("col", path);
     m.put("type", type.simpleString());
     m.put("values", values);
-    m.put("null", Boolean.valueOf(hasNull));
+    m.put("null", hasNull);
     return m;
   }
 
-  private static Map unary(String op, Expression column, Map attributes) {
-    List path = path(column, attributes);
+  private static Map<String, Object> unary(
+      String op, Expression column, Map<ExprId, String> attributes) {
+    List<String> path = path(column, attributes);
     if (path == null) return null;
-    Map m = node(op);
+    Map<String, Object> m = node(op);
     m.put("col", path);
     return m;
   }
 
-  private static Map startsWith(StartsWith e, Map attributes) {
-    List path = path(e.left(), attributes);
+  private static Map<String, Object> startsWith(StartsWith e, Map<ExprId, String> attributes) {
+    List<String> path = path(e.left(), attributes);
     if (path == null || !(e.right() instanceof Literal) || !sameType(e.left(), e.right())) return null;
     Object prefix = ((Literal) e.right()).value();
     if (prefix == null || !"string".equals(e.left().dataType().simpleString())) return null;
-    Map m = node("startswith");
+    Map<String, Object> m = node("startswith");
     m.put("col", path);
     m.put("value", value(prefix));
     return m;
   }
 
   /** Names from the leaf's column down to the field, or null when it is not a plain column. */
-  public static List path(Expression e, Map attributes) {
+  public static List<String> path(Expression e, Map<ExprId, String> attributes) {
     if (e instanceof AttributeReference) {
       AttributeReference a = (AttributeReference) e;
-      Object name = attributes.get(a.exprId());
+      String name = (String) attributes.get(a.exprId());
       if (name == null || !name.equals(a.name())) return null;
-      List path = new ArrayList();
+      List<String> path = new ArrayList<>();
       path.add(name);
       return path;
     }
     if (e instanceof GetStructField) {
       GetStructField g = (GetStructField) e;
       Expression child = (Expression) g.child();
-      List path = path(child, attributes);
+      List<String> path = path(child, attributes);
       if (path == null || !(child.dataType() instanceof StructType)) return null;
       path.add(((StructType) child.dataType()).fields()[g.ordinal()].name());
       return path;
@@ -254,11 +269,18 @@ public final class CatalystJson {
   }
 
   private static int integerBits(DataType type) {
-    String name = type.simpleString();
-    if ("tinyint".equals(name)) return 8;
-    if ("smallint".equals(name)) return 16;
-    if ("int".equals(name)) return 32;
-    return "bigint".equals(name) ? 64 : 0;
+    switch (type.simpleString()) {
+      case "tinyint":
+        return 8;
+      case "smallint":
+        return 16;
+      case "int":
+        return 32;
+      case "bigint":
+        return 64;
+      default:
+        return 0;
+    }
   }
 
   private static boolean sameType(Expression a, Expression b) {
@@ -278,25 +300,23 @@ public final class CatalystJson {
       return Long.toString(Double.doubleToLongBits(((Number) v).doubleValue()));
     }
     if (v instanceof Decimal) {
-      BigInteger unscaled = ((Decimal) v).toJavaBigDecimal().unscaledValue();
-      return ((Decimal) v).toJavaBigDecimal().scale() == ((Decimal) v).scale() ? unscaled.toString() : null;
+      BigDecimal decimal = ((Decimal) v).toJavaBigDecimal();
+      return decimal.scale() == ((Decimal) v).scale() ? decimal.unscaledValue().toString() : null;
     }
-    if (v instanceof org.apache.spark.unsafe.types.UTF8String) {
-      return Base64.getEncoder().encodeToString(((org.apache.spark.unsafe.types.UTF8String) v).getBytes());
-    }
+    if (v instanceof UTF8String) return Base64.getEncoder().encodeToString(((UTF8String) v).getBytes());
     if (v instanceof byte[]) return Base64.getEncoder().encodeToString((byte[]) v);
     return null;
   }
 
-  /** What matches every row. */
-  public static Map unknown(String text) {
-    Map m = node("unknown");
+  /** The condition that matches every row. */
+  public static Map<String, Object> unknown(String text) {
+    Map<String, Object> m = node("unknown");
     m.put("text", text);
     return m;
   }
 
-  private static Map node(String op) {
-    Map m = new LinkedHashMap();
+  private static Map<String, Object> node(String op) {
+    Map<String, Object> m = new LinkedHashMap<>();
     m.put("op", op);
     return m;
   }

@@ -23,8 +23,8 @@ import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.trees.TreePattern$;
-import org.apache.spark.sql.classic.Dataset;
-import org.apache.spark.sql.classic.SparkSession;
+import ${sql}.Dataset;
+import ${sql}.SparkSession;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import org.apache.spark.sql.internal.SQLConf$;
 import org.apache.spark.sql.types.DataType$;
@@ -33,16 +33,16 @@ import org.apache.spark.sql.types.DataType$;
  * Replaces scans whose equality deletes need too much memory by joins with the deletes.
  *
  * <p>The tasks are those that Iceberg planned for the query, so that versions, filters and indexes
- * count already; the joins are made in Python and optimized here, on their own, with the conditions
- * that stand above the scan.
+ * count already; the joins are made in Python and optimized here, separately, with the conditions
+ * above the scan.
  */
 public final class DeleteJoins implements ScanJoins {
   private static final String LIMIT = "spark.lakesieve.deletes.memory";
 
   private final SparkSession spark;
-  private final Function python;
+  private final Function<Map<String, Object>, Object> python;
   private final int slots;
-  private final long ownLimit;
+  private final long defaultLimit;
 
   /**
    * Make it for a session.
@@ -51,21 +51,26 @@ public final class DeleteJoins implements ScanJoins {
    * @param slots tasks that an executor runs at once
    * @param limit bytes that their delete records may take together, unless the setting says another
    */
-  public DeleteJoins(SparkSession spark, Function python, Number slots, Number limit) {
+  public DeleteJoins(
+      SparkSession spark,
+      Function<Map<String, Object>, Object> python,
+      Number slots,
+      Number limit) {
     this.spark = spark;
     this.python = python;
     this.slots = slots.intValue();
-    this.ownLimit = limit.longValue();
+    this.defaultLimit = limit.longValue();
   }
 
-  public LogicalPlan apply(LogicalPlan plan, List scans, Map outcomes, IdentitySet known) {
-    IdentityHashMap large = new IdentityHashMap();
+  @Override
+  public LogicalPlan apply(
+      LogicalPlan plan, List<FoundScan> scans, Map<Object, String> outcomes, IdentitySet known) {
+    Map<Object, String> large = new IdentityHashMap<>();
     long limit = limit();
-    for (int i = 0; i < scans.size(); i++) {
-      FoundScan f = (FoundScan) scans.get(i);
+    for (FoundScan f : scans) {
       if (!f.scan.getClass().getName().endsWith(".SparkBatchQueryScan")) continue;
       try {
-        long needed = needed((List) IcebergScans.call(f.scan, "tasks"));
+        long needed = needed((List<Object>) PrivateMembers.get(f.scan, "tasks"));
         if (needed <= limit) continue;
         String sizes = bytes(needed) + " of delete records at once, more than " + bytes(limit);
         large.put(f.scan, sizes);
@@ -80,53 +85,61 @@ public final class DeleteJoins implements ScanJoins {
 
   private long limit() {
     String set = SQLConf$.MODULE$.get().getConfString(LIMIT, null);
-    if (set == null) return this.ownLimit;
-    return set.trim().equalsIgnoreCase("off") ? Long.MAX_VALUE : JavaUtils.byteStringAsBytes(set.trim());
+    if (set == null) return this.defaultLimit;
+    if (set.trim().equalsIgnoreCase("off")) return Long.MAX_VALUE;
+    return JavaUtils.byteStringAsBytes(set.trim());
   }
 
   /** Heap for the delete records of the tasks that run at once, of the largest kind. */
-  private long needed(List tasks) {
+  private long needed(List<Object> tasks) {
     long largest = 0;
-    int reached = 0;
-    for (int i = 0; i < tasks.size(); i++) {
-      if (!(tasks.get(i) instanceof FileScanTask)) continue;
-      FileScanTask task = (FileScanTask) tasks.get(i);
-      List deletes = task.deletes();
+    int affected = 0;
+    for (Object each : tasks) {
+      if (!(each instanceof FileScanTask)) continue;
+      FileScanTask task = (FileScanTask) each;
       long bytes = 0;
-      for (int d = 0; d < deletes.size(); d++) {
-        DeleteFile file = (DeleteFile) deletes.get(d);
+      for (DeleteFile file : task.deletes()) {
         if (file.content() != FileContent.EQUALITY_DELETES) continue;
         bytes += DeleteMemory.of(file, task.schema());
       }
-      if (bytes > 0) reached++;
+      if (bytes > 0) affected++;
       largest = Math.max(largest, bytes);
     }
-    return largest * Math.min(reached, this.slots);
+    return largest * Math.min(affected, this.slots);
   }
 
   private static String bytes(long n) {
     return n >= 1 << 20 ? (n >> 20) + " MiB" : n + " bytes";
   }
 
-  /** The function over the nodes of the plan. */
+  /** Replaces scans in a plan, and the filters right above them. */
   public static final class Rewrite extends scala.runtime.AbstractPartialFunction {
     private final DeleteJoins joins;
-    private final IdentityHashMap large;
-    private final Map outcomes;
+    private final Map<Object, String> large;
+    private final Map<Object, String> outcomes;
     private final IdentitySet known;
-    private final IdentityHashMap made = new IdentityHashMap(); // scan to Dataset
+    private final Map<Object, Dataset> made = new IdentityHashMap<>(); // by scan
 
-    public Rewrite(DeleteJoins joins, IdentityHashMap large, Map outcomes, IdentitySet known) {
+    /** Make it of the scans that are too large, each with a sentence about sizes. */
+    public Rewrite(
+        DeleteJoins joins,
+        Map<Object, String> large,
+        Map<Object, String> outcomes,
+        IdentitySet known) {
       this.joins = joins;
       this.large = large;
       this.outcomes = outcomes;
       this.known = known;
     }
 
+    /** True for a scan that is too large, and for a filter right above it. */
+    @Override
     public boolean isDefinedAt(Object node) {
       return scan(node) != null || (node instanceof Filter && scan(((Filter) node).child()) != null);
     }
 
+    /** The join that replaces a node; the node itself where none can. */
+    @Override
     public Object applyOrElse(Object node, scala.Function1 otherwise) {
       if (!isDefinedAt(node)) return otherwise.apply(node);
       LogicalPlan leaf = (LogicalPlan) (node instanceof Filter ? ((Filter) node).child() : node);
@@ -160,12 +173,12 @@ public final class DeleteJoins implements ScanJoins {
   }
 
   private static String refusal(DataSourceV2ScanRelation leaf) {
-    // merge-on-read commands ask the scan itself later what it has read
+    // merge-on-read commands look later at what the scan itself has read
     if (!(leaf.relation().table() instanceof SparkTable)) return "the scan of a command";
     scala.collection.Iterator it = leaf.output().iterator();
     while (it.hasNext()) {
       String name = ((Attribute) it.next()).name();
-      // the one asks for the rows that are deleted, the other's type follows the columns read
+      // the one selects the rows that are deleted, the other's type follows the columns read
       if (name.equals(MetadataColumns.IS_DELETED.name())
           || name.equals(MetadataColumns.PARTITION_COLUMN_NAME)) {
         return "the column " + name;
@@ -175,7 +188,10 @@ public final class DeleteJoins implements ScanJoins {
   }
 
   private LogicalPlan joined(
-      DataSourceV2ScanRelation leaf, Expression condition, IdentityHashMap made, IdentitySet known)
+      DataSourceV2ScanRelation leaf,
+      Expression condition,
+      Map<Object, Dataset> made,
+      IdentitySet known)
       throws Exception {
     Dataset rows = (Dataset) made.get(leaf.scan());
     if (rows == null) {
@@ -193,17 +209,17 @@ public final class DeleteJoins implements ScanJoins {
     return named(best, leaf);
   }
 
-  private static Map describe(DataSourceV2ScanRelation leaf) throws Exception {
-    Map m = new HashMap();
-    Table table = (Table) IcebergScans.call(leaf.scan(), "table");
+  private static Map<String, Object> describe(DataSourceV2ScanRelation leaf) throws Exception {
+    Map<String, Object> m = new HashMap<>();
+    Table table = (Table) PrivateMembers.get(leaf.scan(), "table");
     m.put("name", table.name());
     m.put("table", table);
-    m.put("schema", IcebergScans.call(leaf.scan(), "schema"));
-    m.put("projection", IcebergScans.call(leaf.scan(), "projection"));
-    m.put("snapshot", IcebergScans.call(leaf.scan(), "snapshotId"));
-    m.put("tasks", IcebergScans.call(leaf.scan(), "tasks"));
-    List output = new ArrayList();
-    List metadata = new ArrayList();
+    m.put("schema", PrivateMembers.get(leaf.scan(), "schema"));
+    m.put("projection", PrivateMembers.get(leaf.scan(), "${projection}"));
+    m.put("snapshot", PrivateMembers.get(leaf.scan(), "snapshotId"));
+    m.put("tasks", PrivateMembers.get(leaf.scan(), "tasks"));
+    List<String> output = new ArrayList<>();
+    List<String> metadata = new ArrayList<>();
     scala.collection.Iterator it = leaf.output().iterator();
     while (it.hasNext()) {
       String name = ((Attribute) it.next()).name();
@@ -215,10 +231,10 @@ public final class DeleteJoins implements ScanJoins {
     return m;
   }
 
-  /** A plan with a leaf's columns: their names and ids. */
+  /** A plan with the names and ids of a leaf's columns. */
   private static LogicalPlan named(LogicalPlan plan, LogicalPlan leaf) {
     if (plan.output().size() != leaf.output().size()) throw new IllegalStateException("columns");
-    List columns = new ArrayList();
+    List<Object> columns = new ArrayList<>();
     boolean same = true;
     for (int i = 0; i < plan.output().size(); i++) {
       Attribute from = (Attribute) plan.output().apply(i);
@@ -238,12 +254,12 @@ public final class DeleteJoins implements ScanJoins {
               to.exprId(),
               to.qualifier(),
               scala.Option.apply(to.metadata()),
-              sequence(new ArrayList())));
+              sequence(new ArrayList<>())));
     }
     return same ? plan : new Project(sequence(columns), plan);
   }
 
-  private static scala.collection.immutable.Seq sequence(List items) {
+  private static ${Seq} sequence(List<Object> items) {
     return scala.jdk.javaapi.CollectionConverters.asScala(items).toSeq();
   }
 
@@ -263,7 +279,7 @@ public final class DeleteJoins implements ScanJoins {
     return may ? e : null;
   }
 
-  /** A condition without what only Iceberg's own scan could use: the keys of a join's other side. */
+  /** A condition without what only Iceberg's scan could use: the keys of a join's other side. */
   private static Expression withoutPruning(Expression e) {
     if (e instanceof DynamicPruningSubquery) return null;
     if (!(e instanceof And)) return e;
@@ -273,8 +289,11 @@ public final class DeleteJoins implements ScanJoins {
     return new And(left, right);
   }
 
+  /** Add the scans of a plan to those that are known. */
   private static void mark(LogicalPlan plan, IdentitySet known) {
-    if (plan instanceof DataSourceV2ScanRelation) known.add(((DataSourceV2ScanRelation) plan).scan());
+    if (plan instanceof DataSourceV2ScanRelation) {
+      known.add(((DataSourceV2ScanRelation) plan).scan());
+    }
     scala.collection.Iterator children = plan.children().iterator();
     while (children.hasNext()) mark((LogicalPlan) children.next(), known);
   }

@@ -1,14 +1,11 @@
 package lakesieve;
 
-import java.lang.reflect.Field;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.IdentityHashMap;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.WeakHashMap;
-import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -17,6 +14,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Subquery;
 import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
+import ${sql}.SparkSession;
 import org.apache.spark.sql.delta.DeltaLog;
 import org.apache.spark.sql.delta.OptimisticTransaction$;
 import org.apache.spark.sql.delta.Snapshot;
@@ -28,14 +26,16 @@ import scala.runtime.AbstractFunction1;
 /**
  * Lists the files of Delta scans from memory, before Delta runs a query over its log for each.
  *
- * <p>Only for tables whose indexes have left few files before, and outside of transactions, which
- * note what they read. The scan then has all files of the snapshot, from which the pruning rule takes
- * its choice; where that is no small one, Delta's own rule is run after all. Runs right before that
- * rule, where the optimizer's extensions can be reached; without it all is as slow as before.
+ * <p>Only for tables of which indexes kept few files before, and outside of transactions, which note
+ * what they read. The scan then has all files of the snapshot, from which the pruning rule takes its
+ * choice; where that is not small, Delta's rule is run after all. Runs right before Delta's rule, where
+ * the optimizer's extensions can be reached; without it all is as slow as before.
  */
 public final class DeltaListing extends Rule {
-  private static final WeakHashMap SESSIONS = new WeakHashMap();
-  private static final WeakHashMap EXTENDED = new WeakHashMap();
+  private static final Map<Object, DeltaListing> SESSIONS = new WeakHashMap<>();
+  private static final Map<SparkSessionExtensions, Boolean> EXTENDED = new WeakHashMap<>();
+  // private field of SparkSessionExtensions
+  private static final String RULES = "preCBORules";
 
   private final PruningRule rule;
   private final DeltaScans scans;
@@ -51,12 +51,9 @@ public final class DeltaListing extends Rule {
       try {
         SparkSessionExtensions extensions = spark.extensions();
         if (!EXTENDED.containsKey(extensions)) {
-          Field field = SparkSessionExtensions.class.getDeclaredField("preCBORules");
-          field.setAccessible(true);
-          scala.collection.mutable.Buffer rules =
-              (scala.collection.mutable.Buffer) field.get(extensions);
-          rules.$plus$eq$colon(new Builder());
-          EXTENDED.put(extensions, Boolean.TRUE);
+          Object rules = PrivateMembers.field(extensions, SparkSessionExtensions.class, RULES);
+          ((scala.collection.mutable.Buffer) rules).$plus$eq$colon(new Builder());
+          EXTENDED.put(extensions, true);
         }
         SESSIONS.put(spark, new DeltaListing(rule, scans));
         return true;
@@ -68,6 +65,8 @@ public final class DeltaListing extends Rule {
 
   /** Makes the rule of a session for each of its queries. */
   public static final class Builder extends AbstractFunction1 {
+    /** The rule of a session, which does nothing where none was installed. */
+    @Override
     public Object apply(Object session) {
       synchronized (SESSIONS) {
         Object found = SESSIONS.get(session);
@@ -76,29 +75,32 @@ public final class DeltaListing extends Rule {
     }
   }
 
+  /** List the files of the scans of a plan from memory. */
+  @Override
   public TreeNode apply(TreeNode plan) {
     if (this.rule == null || !this.rule.prunes() || !this.scans.hasListed()) return plan;
-    // those are planned again, or met again in an outer plan
+    // those are planned again, or visited again in an outer plan
     if (plan instanceof Subquery || plan instanceof V2WriteCommand) return plan;
     if (OptimisticTransaction$.MODULE$.getActive().isDefined()) return plan;
     try {
-      Map leaves = new IdentityHashMap();
+      Map<LogicalPlan, Boolean> leaves = new IdentityHashMap<>();
       collect((LogicalPlan) plan, false, leaves, 0);
-      Map replaced = replaced(leaves);
+      Map<LogicalPlan, LogicalPlan> replaced = replaced(leaves);
       if (replaced.isEmpty()) return plan;
       return ((LogicalPlan) plan).transformDownWithSubqueries(new Replacement(replaced));
     } catch (Exception e) {
-      return plan; // Delta says what is wrong, if anything is
+      return plan; // Delta reports what is wrong, if anything is
     }
   }
 
-  /** Leaves of Delta's log, and whether some condition stands right above each of them. */
-  private static void collect(LogicalPlan n, boolean filtered, Map leaves, int depth) {
+  /** Collect leaves of Delta's log, and whether there is a condition right above each of them. */
+  private static void collect(
+      LogicalPlan n, boolean filtered, Map<LogicalPlan, Boolean> leaves, int depth) {
     if (depth > ScanSearch.DEEPEST_PLAN) throw new IllegalStateException("plan too deep");
     HadoopFsRelation relation = FileScans.relation(n);
     if (relation != null && relation.location() instanceof TahoeLogFileIndex) {
       boolean before = !Boolean.FALSE.equals(leaves.get(n));
-      leaves.put(n, before && filtered ? Boolean.TRUE : Boolean.FALSE);
+      leaves.put(n, before && filtered);
       return;
     }
     scala.collection.Iterator subqueries = n.subqueries().iterator();
@@ -112,31 +114,30 @@ public final class DeltaListing extends Rule {
     }
   }
 
-  private Map replaced(Map leaves) {
+  private Map<LogicalPlan, LogicalPlan> replaced(Map<LogicalPlan, Boolean> leaves) {
     // all scans of a table read one snapshot, so all or none of them are listed here
-    Map byTable = new HashMap();
-    for (Iterator it = leaves.entrySet().iterator(); it.hasNext(); ) {
-      Map.Entry e = (Map.Entry) it.next();
+    Map<String, List<LogicalPlan>> byTable = new HashMap<>();
+    for (Map.Entry<LogicalPlan, Boolean> e : leaves.entrySet()) {
       TahoeLogFileIndex index = index((LogicalPlan) e.getKey());
-      Object table = index.deltaLog().dataPath().toString();
-      List some = (List) byTable.get(table);
-      if (some == null && !byTable.containsKey(table)) some = new ArrayList();
+      String table = index.deltaLog().dataPath().toString();
+      List<LogicalPlan> ofTable = (List<LogicalPlan>) byTable.get(table);
+      if (ofTable == null && !byTable.containsKey(table)) ofTable = new ArrayList<>();
       boolean fit =
-          e.getValue() == Boolean.TRUE
+          (Boolean) e.getValue()
               && index.getClass() == TahoeLogFileIndex.class
               && index.partitionFilters().isEmpty()
               && this.scans.isListed(index.deltaLog());
-      if (some != null && fit) some.add(e.getKey());
-      byTable.put(table, fit ? some : null);
+      if (ofTable != null && fit) ofTable.add((LogicalPlan) e.getKey());
+      byTable.put(table, fit ? ofTable : null);
     }
-    Map replaced = new IdentityHashMap();
-    for (Iterator it = byTable.values().iterator(); it.hasNext(); ) {
-      List some = (List) it.next();
+    Map<LogicalPlan, LogicalPlan> replaced = new IdentityHashMap<>();
+    for (List<LogicalPlan> ofTable : byTable.values()) {
+      if (ofTable == null) continue;
       Snapshot current = null;
-      for (int i = 0; some != null && i < some.size(); i++) {
-        LogicalPlan leaf = (LogicalPlan) some.get(i);
+      for (LogicalPlan leaf : ofTable) {
         TahoeLogFileIndex index = index(leaf);
-        Snapshot snapshot = index.isTimeTravelQuery() || current == null ? index.getSnapshot() : current;
+        boolean separate = index.isTimeTravelQuery() || current == null;
+        Snapshot snapshot = separate ? index.getSnapshot() : current;
         if (!index.isTimeTravelQuery()) current = snapshot;
         replaced.put(leaf, this.scans.listed(leaf, snapshot));
       }

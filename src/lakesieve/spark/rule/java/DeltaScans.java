@@ -1,10 +1,10 @@
 package lakesieve;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.IdentityHashMap;
-import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -25,24 +25,27 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 
 /**
- * Delta scans: the files that Delta's own skipping left are filtered, and stand in a new file index.
+ * Delta scans: the files that Delta has not skipped are filtered, and given to a new file index.
  *
- * <p>Reads have a PreparedDeltaFileIndex. DELETE, UPDATE and MERGE run queries of their own over a
+ * <p>Reads have a PreparedDeltaFileIndex. DELETE, UPDATE and MERGE run queries themselves over a
  * TahoeBatchFileIndex, whose action type names the command: one for the files that hold a match,
  * another over these alone. What the command has read, for its conflict checks, is noted before. A
  * raw read is such an index too, whose action type names it so.
  */
-public final class DeltaScans implements ScanAdapter {
+public final class DeltaScans extends ScanAdapter {
   private static final String PRUNED = "lakesieve-pruned";
   private static final String LISTED = "lakesieve-listed";
-  // of larger tables Delta lists what its own skipping leaves
+  private static final List<String> COMMANDS = Arrays.asList("delete", "update", "batch");
+  // of larger tables Delta lists what it has not skipped
   private static final int MAX_LISTED = 20000;
   private static final int MAX_SNAPSHOTS = 16;
 
-  private final Set fewKept = new HashSet(); // tables of which few files were kept
-  private final Set tooLarge = new HashSet(); // ... and those with too many to be listed
-  private final WeakHashMap files = new WeakHashMap(); // by snapshot
+  // by the location of a table: few files were kept, or there are too many to be listed
+  private final Set<String> fewKept = new HashSet<>();
+  private final Set<String> tooLarge = new HashSet<>();
+  private final Map<Snapshot, ${Seq}> files = new WeakHashMap<>();
 
+  @Override
   public Object scan(LogicalPlan leaf) {
     HadoopFsRelation relation = FileScans.relation(leaf);
     if (relation == null) return null;
@@ -51,24 +54,13 @@ public final class DeltaScans implements ScanAdapter {
     return isDeferred(leaf) || rawRead(index) != null ? leaf : null;
   }
 
-  public boolean inPlace() {
-    return false;
-  }
-
-  public String refusal(LogicalPlan leaf) {
-    return null;
-  }
-
-  public Map changedRows(LogicalPlan plan, LogicalPlan leaf) {
-    return null;
-  }
-
-  public Map describe(LogicalPlan leaf) throws Exception {
+  @Override
+  public Map<String, Object> describe(LogicalPlan leaf) throws Exception {
     TahoeFileIndex index = (TahoeFileIndex) index(leaf);
     SnapshotDescriptor snapshot = snapshot(index);
     scala.Option table = ((LogicalRelation) leaf).catalogTable();
     String location = index.deltaLog().dataPath().toString();
-    Map m = new LinkedHashMap();
+    Map<String, Object> m = new LinkedHashMap<>();
     m.put("format", "delta");
     m.put("table", table.isDefined() ? FileScans.name(table.get()) : location);
     m.put("location", location);
@@ -78,14 +70,17 @@ public final class DeltaScans implements ScanAdapter {
     return m;
   }
 
+  @Override
   public int fileCount(LogicalPlan leaf) {
     return files(index(leaf)).size();
   }
 
-  public int prune(LogicalPlan leaf, KeepSet keep, Map replaced) throws Exception {
+  @Override
+  public int prune(LogicalPlan leaf, KeepSet keep, Map<LogicalPlan, LogicalPlan> replaced)
+      throws Exception {
     TahoeFileIndex index = (TahoeFileIndex) index(leaf);
     String root = index.path().toString();
-    List kept = new ArrayList();
+    List<AddFile> kept = new ArrayList<>();
     int uncovered = 0;
     scala.collection.Iterator it = files(index).iterator();
     while (it.hasNext()) {
@@ -103,15 +98,16 @@ public final class DeltaScans implements ScanAdapter {
     return uncovered;
   }
 
+  @Override
   public boolean isDeferred(LogicalPlan leaf) {
     FileIndex index = index(leaf);
     return index instanceof KeptDeltaFiles && ((KeptDeltaFiles) index).original != null;
   }
 
-  public LogicalPlan restored(LogicalPlan plan, List leaves) {
-    Map originals = new IdentityHashMap();
-    for (Iterator it = leaves.iterator(); it.hasNext(); ) {
-      LogicalPlan leaf = (LogicalPlan) it.next();
+  @Override
+  public LogicalPlan restored(LogicalPlan plan, List<LogicalPlan> leaves) {
+    Map<LogicalPlan, LogicalPlan> originals = new IdentityHashMap<>();
+    for (LogicalPlan leaf : leaves) {
       originals.put(leaf, ((KeptDeltaFiles) index(leaf)).original);
     }
     SparkSession spark = FileScans.relation((LogicalPlan) leaves.get(0)).sparkSession();
@@ -127,6 +123,7 @@ public final class DeltaScans implements ScanAdapter {
     }
   }
 
+  /** Whether the files of a table are listed ahead: few of them were kept before. */
   public boolean isListed(DeltaLog log) {
     synchronized (this.fewKept) {
       return this.fewKept.contains(log.dataPath().toString());
@@ -150,12 +147,12 @@ public final class DeltaScans implements ScanAdapter {
 
   /** The leaf with all files of a snapshot, which are listed once. */
   public LogicalPlan listed(LogicalPlan leaf, Snapshot snapshot) {
-    scala.collection.immutable.Seq all;
+    ${Seq} all;
     synchronized (this.files) {
-      all = (scala.collection.immutable.Seq) this.files.get(snapshot);
+      all = (${Seq}) this.files.get(snapshot);
     }
     if (all == null) {
-      all = snapshot.filesForScan(FileRelations.seq(new ArrayList()), false).files();
+      all = snapshot.filesForScan(FileRelations.seq(new ArrayList<>()), false).files();
       if (all.size() > MAX_LISTED) {
         refuse(snapshot.deltaLog());
         throw new IllegalStateException("too many files");
@@ -168,13 +165,17 @@ public final class DeltaScans implements ScanAdapter {
     return with(leaf, all, snapshot, leaf);
   }
 
+  @Override
   public String option(LogicalPlan leaf, String name) {
     return PruningRule.RAW_READ.equals(name) ? rawRead(index(leaf)) : null;
   }
 
-  public void readRaw(LogicalPlan leaf, int stride, PathSet files, Map replaced) throws Exception {
+  @Override
+  public void readRaw(
+      LogicalPlan leaf, int stride, PathSet files, Map<LogicalPlan, LogicalPlan> replaced)
+      throws Exception {
     TahoeBatchFileIndex index = (TahoeBatchFileIndex) index(leaf);
-    List raw = new ArrayList();
+    List<AddFile> raw = new ArrayList<>();
     int selected = 0;
     String root = index.path().toString();
     scala.collection.Iterator it = index.addFiles().iterator();
@@ -187,7 +188,7 @@ public final class DeltaScans implements ScanAdapter {
     replaced.put(leaf, FileRelations.strict(with(leaf, raw, index.snapshot())));
   }
 
-  /** What a raw read asks for: the action type of its index, after the word that marks it. */
+  /** What a raw read is to read: the action type of its index, after the word that marks it. */
   private static String rawRead(FileIndex index) {
     if (!(index instanceof TahoeBatchFileIndex)) return null;
     String action = ((TahoeBatchFileIndex) index).actionType();
@@ -195,12 +196,12 @@ public final class DeltaScans implements ScanAdapter {
     return action.startsWith(mark) ? action.substring(mark.length()) : null;
   }
 
+  /** True for the index of a query that a command runs over the files of its table. */
   private static boolean isOfCommand(FileIndex index) {
     // not a subclass, which reads the files in another way
     if (index.getClass() != TahoeBatchFileIndex.class) return false;
-    String action = ((TahoeBatchFileIndex) index).actionType();
-    // those of MERGE call themselves batch, as do other queries of Delta's own over some files
-    return "delete".equals(action) || "update".equals(action) || "batch".equals(action);
+    // those of MERGE are called batch, as are other queries that Delta runs over some files
+    return COMMANDS.contains(((TahoeBatchFileIndex) index).actionType());
   }
 
   private static scala.collection.Seq files(FileIndex index) {
@@ -217,15 +218,13 @@ public final class DeltaScans implements ScanAdapter {
     return FileScans.relation(leaf).location();
   }
 
-  private static LogicalPlan with(LogicalPlan leaf, List files, SnapshotDescriptor snapshot) {
+  private static LogicalPlan with(
+      LogicalPlan leaf, List<AddFile> files, SnapshotDescriptor snapshot) {
     return with(leaf, FileRelations.seq(files), snapshot, null);
   }
 
   private static LogicalPlan with(
-      LogicalPlan leaf,
-      scala.collection.immutable.Seq files,
-      SnapshotDescriptor snapshot,
-      LogicalPlan original) {
+      LogicalPlan leaf, ${Seq} files, SnapshotDescriptor snapshot, LogicalPlan original) {
     TahoeFileIndex old = (TahoeFileIndex) index(leaf);
     return FileRelations.with(
         leaf,

@@ -2,7 +2,6 @@ package lakesieve;
 
 import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -12,29 +11,30 @@ import java.util.Map;
  * used go when together they take more bytes than they may.
  */
 public final class FileOrdinals {
-  private static final LinkedHashMap CATALOGUES = new LinkedHashMap(16, 0.75f, true);
+  private static final LinkedHashMap<String, CatalogueFiles> CATALOGUES =
+      new LinkedHashMap<>(16, 0.75f, true);
   private static long held = 0;
 
-  /** Those that are there, by their names. */
-  public static synchronized Map known() {
-    return new HashMap(CATALOGUES);
+  /** A copy of the catalogues that are kept, by their names. */
+  public static synchronized Map<String, CatalogueFiles> known() {
+    return new HashMap<>(CATALOGUES);
   }
 
-  /** Bytes that they take. */
+  /** Bytes that the catalogues take. */
   public static synchronized long bytes() {
     return held;
   }
 
-  /** Keep one that is complete, and note which were used now. */
-  public static synchronized void remember(Map used, long limit) {
-    for (Iterator it = used.entrySet().iterator(); it.hasNext(); ) {
-      Map.Entry e = (Map.Entry) it.next();
+  /** Keep complete catalogues, as the latest used, and drop the oldest beyond a limit in bytes. */
+  public static synchronized void remember(Map<String, CatalogueFiles> used, long limit) {
+    for (Map.Entry<String, CatalogueFiles> e : used.entrySet()) {
       CatalogueFiles files = (CatalogueFiles) e.getValue();
-      if (CATALOGUES.put(e.getKey(), files) == null) held += files.bytes();
+      if (CATALOGUES.put((String) e.getKey(), files) == null) held += files.bytes();
     }
-    List oldest = new ArrayList(CATALOGUES.keySet());
-    for (int i = 0; i < oldest.size() && held > limit; i++) {
-      held -= ((CatalogueFiles) CATALOGUES.remove(oldest.get(i))).bytes();
+    List<String> oldestFirst = new ArrayList<>(CATALOGUES.keySet());
+    for (String name : oldestFirst) {
+      if (held <= limit) return;
+      held -= ((CatalogueFiles) CATALOGUES.remove(name)).bytes();
     }
   }
 }

@@ -7,18 +7,18 @@ import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 
-/** Leaves that read files, with another list of files; what differs between Spark versions. */
+/** Copies of leaves that read other files; hides what differs between versions of Spark. */
 public final class FileRelations {
   private FileRelations() {}
 
-  /** A copy of the leaf that reads the files of another index. */
+  /** Copy a leaf so that it reads the files of another index. */
   public static LogicalPlan with(LogicalPlan leaf, FileIndex index) {
     return with(leaf, index, FileScans.relation(leaf).options());
   }
 
   /**
-   * The leaf for raw reads, which fail where a file cannot be read, whatever the session ignores: an
-   * index would say of it that it holds nothing.
+   * Copy a leaf for raw reads, which fail where a file cannot be read, whatever the session ignores:
+   * an index would say of such a file that it holds nothing.
    */
   public static LogicalPlan strict(LogicalPlan leaf) {
     HadoopFsRelation relation = FileScans.relation(leaf);
@@ -49,8 +49,8 @@ public final class FileRelations {
     return (LogicalPlan) leaf.makeCopy(arguments);
   }
 
-  public static scala.collection.immutable.Seq seq(List list) {
+  /** Convert a list to Scala. */
+  public static ${Seq} seq(List<? extends Object> list) {
     return PythonUtils.toSeq(list).toSeq();
   }
-
 }

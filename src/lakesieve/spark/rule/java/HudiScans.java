@@ -1,10 +1,8 @@
 package lakesieve;
 
-import java.lang.reflect.Field;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
-import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -16,26 +14,42 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import scala.Tuple2;
 
 /**
- * Reads of one version of a Hudi table: the file slices are filtered, and stand in a file index of
- * their own. Slices with log files always stay.
+ * Reads of one version of a Hudi table: the file slices are filtered, and given to another
+ * file index. Slices with log files always stay.
  *
- * <p>Private names used: BaseHoodieTableFileIndex.cachedAllInputFileSlices, cachedAllPartitionPaths.
+ * <p>An index has its slices in private fields; {@link #check} lists them.
  */
-public final class HudiScans implements ScanAdapter {
+public final class HudiScans extends ScanAdapter {
   private static final String FROM_PATH = "hoodie.datasource.read.extract.partition.values.from.path";
   private static final String KEPT = "lakesieve-kept";
   private static final String SKIPPING = "hoodie.enable.data.skipping";
   private static final int FEW = 64;
 
+  // private members of the index and of the file format; HudiFiles uses the last two
+  private static final String SLICES = "cachedAllInputFileSlices";
+  private static final String PARTITIONS = "cachedAllPartitionPaths";
+  private static final String ALL_SLICES = "getAllInputFileSlices";
+  private static final String FILE_FORMAT =
+      "org.apache.spark.sql.execution.datasources.parquet.HoodieFileGroupReaderBasedFileFormat";
+  private static final String TABLE_SCHEMA = "tableSchema";
+
+  @Override
+  public void check() throws Exception {
+    Class<?> index = BaseHoodieTableFileIndex.class;
+    PrivateMembers.requireField(index, SLICES);
+    PrivateMembers.requireField(index, PARTITIONS);
+    PrivateMembers.requireMethod(index, ALL_SLICES);
+    Class<?> format = Class.forName(FILE_FORMAT, false, index.getClassLoader());
+    PrivateMembers.requireField(format, TABLE_SCHEMA);
+  }
+
+  @Override
   public Object scan(LogicalPlan leaf) {
     HoodieFileIndex index = HudiFiles.index(leaf);
     return index == null || index.options().contains(KEPT) ? null : leaf;
   }
 
-  public boolean inPlace() {
-    return false;
-  }
-
+  @Override
   public String refusal(LogicalPlan leaf) {
     scala.collection.Iterator options = FileScans.relation(leaf).options().keysIterator();
     while (options.hasNext()) {
@@ -49,14 +63,11 @@ public final class HudiScans implements ScanAdapter {
     return reads ? null : query + " query";
   }
 
-  public Map changedRows(LogicalPlan plan, LogicalPlan leaf) {
-    return null;
-  }
-
-  public Map describe(LogicalPlan leaf) throws Exception {
+  @Override
+  public Map<String, Object> describe(LogicalPlan leaf) throws Exception {
     String location = HudiFiles.location(leaf);
     scala.Option table = ((LogicalRelation) leaf).catalogTable();
-    Map m = new LinkedHashMap();
+    Map<String, Object> m = new LinkedHashMap<>();
     m.put("format", "hudi");
     m.put("table", table.isDefined() ? FileScans.name(table.get()) : location);
     m.put("location", location);
@@ -66,37 +77,36 @@ public final class HudiScans implements ScanAdapter {
     return m;
   }
 
+  @Override
   public int fileCount(LogicalPlan leaf) throws Exception {
     return count(HudiFiles.slices(HudiFiles.index(leaf)));
   }
 
-  private static int count(Map slices) {
+  private static int count(Map<Object, List<FileSlice>> slices) {
     int count = 0;
-    for (Iterator it = slices.values().iterator(); it.hasNext(); ) count += ((List) it.next()).size();
+    for (List<FileSlice> ofPartition : slices.values()) count += ofPartition.size();
     return count;
   }
 
-  /** True when the table has no index of Hudi's but statistics, which Parquet footers have too. */
+  /** True when the table has no Hudi index but statistics, which Parquet footers have too. */
   private static boolean footersTell(HoodieFileIndex index) {
-    Iterator it = index.metaClient().getTableConfig().getMetadataPartitions().iterator();
-    while (it.hasNext()) {
-      String name = (String) it.next();
+    for (String name : index.metaClient().getTableConfig().getMetadataPartitions()) {
       if (!name.equals("files") && !name.endsWith("_stats")) return false;
     }
     return true;
   }
 
-  public int prune(LogicalPlan leaf, KeepSet keep, Map replaced) throws Exception {
+  @Override
+  public int prune(LogicalPlan leaf, KeepSet keep, Map<LogicalPlan, LogicalPlan> replaced)
+      throws Exception {
     HoodieFileIndex index = HudiFiles.index(leaf);
-    Map all = HudiFiles.slices(index);
-    Map kept = new HashMap();
+    Map<Object, List<FileSlice>> all = HudiFiles.slices(index);
+    Map<Object, List<FileSlice>> kept = new HashMap<>();
     PathSet skipped = new PathSet();
     int uncovered = 0;
-    for (Iterator it = all.entrySet().iterator(); it.hasNext(); ) {
-      Map.Entry partition = (Map.Entry) it.next();
-      List slices = new ArrayList();
-      for (Iterator in = ((List) partition.getValue()).iterator(); in.hasNext(); ) {
-        FileSlice slice = (FileSlice) in.next();
+    for (Map.Entry<Object, List<FileSlice>> partition : all.entrySet()) {
+      List<FileSlice> slices = new ArrayList<>();
+      for (FileSlice slice : (List<FileSlice>) partition.getValue()) {
         String identity = FilePaths.normal(HudiFiles.identity(index, slice));
         if (identity != null && !keep.keeps(identity)) {
           skipped.add(identity);
@@ -111,29 +121,17 @@ public final class HudiScans implements ScanAdapter {
     return uncovered;
   }
 
-  public boolean isDeferred(LogicalPlan leaf) {
-    return false;
-  }
-
-  public LogicalPlan restored(LogicalPlan plan, List leaves) {
-    return plan;
-  }
-
-  public String option(LogicalPlan leaf, String name) {
-    scala.Option found = FileScans.relation(leaf).options().get(name);
-    return found.isDefined() ? (String) found.get() : null;
-  }
-
-  public void readRaw(LogicalPlan leaf, int stride, PathSet files, Map replaced) throws Exception {
-    Map raw = new HashMap();
+  @Override
+  public void readRaw(
+      LogicalPlan leaf, int stride, PathSet files, Map<LogicalPlan, LogicalPlan> replaced)
+      throws Exception {
+    Map<Object, List<FileSlice>> raw = new HashMap<>();
     int selected = 0;
     HoodieFileIndex index = HudiFiles.index(leaf);
-    Iterator it = HudiFiles.slices(index).entrySet().iterator();
-    while (it.hasNext()) {
-      Map.Entry partition = (Map.Entry) it.next();
-      List slices = new ArrayList();
-      for (Iterator in = ((List) partition.getValue()).iterator(); in.hasNext(); ) {
-        FileSlice slice = (FileSlice) in.next();
+    Map<Object, List<FileSlice>> all = HudiFiles.slices(index);
+    for (Map.Entry<Object, List<FileSlice>> partition : all.entrySet()) {
+      List<FileSlice> slices = new ArrayList<>();
+      for (FileSlice slice : (List<FileSlice>) partition.getValue()) {
         String identity = FilePaths.normal(HudiFiles.identity(index, slice));
         if (identity == null || (files != null && !files.contains(identity))) continue;
         if (selected++ % stride == 0) slices.add(slice);
@@ -146,10 +144,11 @@ public final class HudiScans implements ScanAdapter {
   /**
    * The leaf with some of its slices.
    *
-   * @param mark tells other choices apart: Spark runs scans of equal relations once, and two indexes
+   * @param mark distinguishes other choices: Spark runs scans of equal relations once, and two indexes
    *     of one table with the same options are equal
    */
-  private static LogicalPlan with(LogicalPlan leaf, Map slices, String mark) throws Exception {
+  private static LogicalPlan with(
+      LogicalPlan leaf, Map<Object, List<FileSlice>> slices, String mark) {
     HoodieFileIndex old = HudiFiles.index(leaf);
     scala.collection.immutable.Map options = old.options().$plus(new Tuple2(KEPT, mark));
     // looking some files up in the statistics of all takes longer than reading their footers
@@ -165,15 +164,10 @@ public final class HudiScans implements ScanAdapter {
             old.fileStatusCache(),
             old.includeLogFiles(),
             old.shouldEmbedFileSlices());
-    set(index, "cachedAllInputFileSlices", Collections.synchronizedMap(slices));
+    Class<?> owner = BaseHoodieTableFileIndex.class;
+    PrivateMembers.set(index, owner, SLICES, Collections.synchronizedMap(slices));
     // or it would ask the metadata table for them once more
-    set(index, "cachedAllPartitionPaths", new ArrayList(slices.keySet()));
+    PrivateMembers.set(index, owner, PARTITIONS, new ArrayList<>(slices.keySet()));
     return FileRelations.with(leaf, index);
-  }
-
-  private static void set(HoodieFileIndex index, String name, Object value) throws Exception {
-    Field field = BaseHoodieTableFileIndex.class.getDeclaredField(name);
-    field.setAccessible(true);
-    field.set(index, value);
   }
 }

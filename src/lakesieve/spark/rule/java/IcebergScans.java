@@ -1,11 +1,9 @@
 package lakesieve;
 
 import java.lang.reflect.Field;
-import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
-import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -22,6 +20,7 @@ import org.apache.iceberg.SchemaParser;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expressions;
 import org.apache.iceberg.expressions.ResidualEvaluator;
+import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.ReplaceData;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
@@ -30,47 +29,74 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 /**
  * Iceberg batch scans: their planned tasks are filtered by data file and handed back.
  *
- * <p>Private names used: SparkPartitioningAwareScan.tasks, resetTasks; SparkScan.table, projection;
- * SparkBatchQueryScan.snapshotId, runtimeFilters (of its parent; runtimeFilterExpressions in 1.11).
+ * <p>The scans' classes and most of their methods are private to Iceberg; {@link #check} lists them.
  */
-public final class IcebergScans implements ScanAdapter {
+public final class IcebergScans extends ScanAdapter {
   private static final String PACKAGE = "org.apache.iceberg.spark.source.";
   private static final String COPY_ON_WRITE = PACKAGE + "SparkCopyOnWriteScan";
-  // what was appended since a snapshot has a class of its own since 1.12
+  // reads of what was appended since a snapshot, from Iceberg 1.12 on
   private static final String APPENDED = PACKAGE + "SparkIncrementalAppendScan";
-  private static final List BATCH =
-      Arrays.asList(new Object[] {PACKAGE + "SparkBatchQueryScan", COPY_ON_WRITE, APPENDED});
+  private static final String BATCH = PACKAGE + "SparkBatchQueryScan";
+  private static final List<String> SCANS = Arrays.asList(BATCH, COPY_ON_WRITE, APPENDED);
 
+  // private members of the scans
+  private static final String TABLE = "table";
+  private static final String TASKS = "tasks";
+  private static final String RESET_TASKS = "resetTasks";
+  private static final String PROJECTION = "${projection}";
+  private static final String SNAPSHOT = "snapshotId";
+  // runtimeFilters until 1.10, runtimeFilterExpressions since
+  private static final String RUNTIME_FILTERS = "runtimeFilter";
+
+  @Override
+  public void check() throws Exception {
+    for (String name : SCANS) {
+      Class<?> type;
+      try {
+        type = Class.forName(name, false, Table.class.getClassLoader());
+      } catch (ClassNotFoundException e) {
+        if (name.equals(APPENDED)) continue;
+        throw e;
+      }
+      for (String method : Arrays.asList(TABLE, TASKS, PROJECTION)) {
+        PrivateMembers.requireMethod(type, method);
+      }
+      PrivateMembers.requireMethod(type, RESET_TASKS, List.class);
+      if (!name.equals(APPENDED)) PrivateMembers.requireMethod(type, SNAPSHOT);
+      if (!name.equals(COPY_ON_WRITE)) PrivateMembers.requireFieldLike(type, RUNTIME_FILTERS);
+    }
+  }
+
+  @Override
   public Object scan(LogicalPlan leaf) {
     if (!(leaf instanceof DataSourceV2ScanRelation)) return null;
     Object scan = ((DataSourceV2ScanRelation) leaf).scan();
     String name = scan.getClass().getName();
-    if (!BATCH.contains(name)) return null;
+    if (!SCANS.contains(name)) return null;
     try {
-      return call(scan, "table") instanceof BaseMetadataTable ? null : scan;
+      return PrivateMembers.get(scan, TABLE) instanceof BaseMetadataTable ? null : scan;
     } catch (Exception e) {
       return null;
     }
   }
 
+  @Override
   public boolean inPlace() {
     return true;
   }
 
-  public String refusal(LogicalPlan leaf) {
-    return null;
-  }
-
   /**
-   * Those of the command's own condition when the leaf is a copy-on-write scan, which stands below
-   * filters that pick the rows to keep. The write replaces the files that the scan has when it
-   * commits, and every row of these is read.
+   * Those of the command's condition when the leaf is a copy-on-write scan, which stands below filters
+   * that pick the rows to keep. The write replaces the files that the scan has when it commits, and
+   * every row of these is read.
    */
-  public Map changedRows(LogicalPlan plan, LogicalPlan leaf) {
+  @Override
+  public Map<String, Object> changedRows(LogicalPlan plan, LogicalPlan leaf) {
     if (!isCopyOnWrite(((DataSourceV2ScanRelation) leaf).scan())) return null;
     ReplaceData command = command(plan, ((DataSourceV2ScanRelation) leaf).relation().table());
     if (command == null) return CatalystJson.unknown("copy-on-write scan without its command");
-    Map attributes = CatalystJson.attributes(((LogicalPlan) command.table()).output().iterator());
+    LogicalPlan target = (LogicalPlan) command.table();
+    Map<ExprId, String> attributes = CatalystJson.attributes(target.output().iterator());
     return CatalystJson.convert(command.condition(), attributes);
   }
 
@@ -88,32 +114,36 @@ public final class IcebergScans implements ScanAdapter {
     return null;
   }
 
-  public Map describe(LogicalPlan leaf) throws Exception {
+  @Override
+  public Map<String, Object> describe(LogicalPlan leaf) throws Exception {
     Object scan = scan(leaf);
-    Table table = (Table) call(scan, "table");
-    Map m = new LinkedHashMap();
+    Table table = (Table) PrivateMembers.get(scan, TABLE);
+    Map<String, Object> m = new LinkedHashMap<>();
     m.put("format", "iceberg");
     m.put("table", table.name());
     m.put("location", table.location());
     m.put("uuid", String.valueOf(table.uuid()));
     boolean appended = scan.getClass().getName().equals(APPENDED);
-    m.put("snapshot", appended ? null : String.valueOf(call(scan, "snapshotId")));
+    m.put("snapshot", appended ? null : String.valueOf(PrivateMembers.get(scan, SNAPSHOT)));
     m.put("file_io", IcebergAccess.fileIo(table));
-    m.put("schema", IcebergFields.document(table, (Schema) call(scan, "projection")));
+    Schema projection = (Schema) PrivateMembers.get(scan, PROJECTION);
+    m.put("schema", IcebergFields.document(table, projection));
     return m;
   }
 
+  @Override
   public int fileCount(LogicalPlan leaf) throws Exception {
-    return ((List) call(scan(leaf), "tasks")).size();
+    return tasks(scan(leaf)).size();
   }
 
-  public int prune(LogicalPlan leaf, KeepSet keep, Map replaced) throws Exception {
+  @Override
+  public int prune(LogicalPlan leaf, KeepSet keep, Map<LogicalPlan, LogicalPlan> replaced)
+      throws Exception {
     Object scan = scan(leaf);
-    List tasks = (List) call(scan, "tasks");
-    List kept = new ArrayList();
+    List<Object> tasks = tasks(scan);
+    List<Object> kept = new ArrayList<>();
     int uncovered = 0;
-    for (Iterator it = tasks.iterator(); it.hasNext(); ) {
-      Object task = it.next();
+    for (Object task : tasks) {
       String path = FilePaths.normal(file(task).location());
       if (!keep.keeps(path)) continue;
       if (!keep.covers(path)) uncovered++;
@@ -125,28 +155,24 @@ public final class IcebergScans implements ScanAdapter {
     return uncovered;
   }
 
-  public boolean isDeferred(LogicalPlan leaf) {
-    return false;
-  }
-
-  public LogicalPlan restored(LogicalPlan plan, List leaves) {
-    return plan;
-  }
-
+  @Override
   public String option(LogicalPlan leaf, String name) {
     return ((DataSourceV2ScanRelation) leaf).relation().options().get(name);
   }
 
-  public void readRaw(LogicalPlan leaf, int stride, PathSet files, Map replaced) throws Exception {
+  @Override
+  public void readRaw(
+      LogicalPlan leaf, int stride, PathSet files, Map<LogicalPlan, LogicalPlan> replaced)
+      throws Exception {
     Object scan = scan(leaf);
-    List tasks = (List) call(scan, "tasks");
+    List<Object> tasks = tasks(scan);
     ResidualEvaluator all = ResidualEvaluator.unpartitioned(Expressions.alwaysTrue());
-    Map specs = new HashMap();
+    Map<Integer, String> specs = new HashMap<>();
     String schema = null;
-    List raw = new ArrayList();
+    List<Object> raw = new ArrayList<>();
     int selected = 0;
-    for (int i = 0; i < tasks.size(); i++) {
-      FileScanTask task = (FileScanTask) tasks.get(i);
+    for (Object each : tasks) {
+      FileScanTask task = (FileScanTask) each;
       if (files != null && !files.contains(FilePaths.normal(file(task).location()))) continue;
       if (selected++ % stride != 0) continue;
       if (task.deletes().isEmpty()) {
@@ -154,7 +180,7 @@ public final class IcebergScans implements ScanAdapter {
         continue;
       }
       if (schema == null) schema = SchemaParser.toJson(task.schema());
-      Integer id = Integer.valueOf(task.spec().specId());
+      int id = task.spec().specId();
       if (!specs.containsKey(id)) specs.put(id, PartitionSpecParser.toJson(task.spec()));
       raw.add(
           new BaseFileScanTask(
@@ -167,8 +193,12 @@ public final class IcebergScans implements ScanAdapter {
     return (ContentFile) ((ContentScanTask) task).file();
   }
 
-  private static void reset(Object scan, List tasks) throws Exception {
-    find(scan.getClass(), "resetTasks", 1).invoke(scan, new Object[] {tasks});
+  private static List<Object> tasks(Object scan) throws Exception {
+    return (List<Object>) PrivateMembers.get(scan, TASKS);
+  }
+
+  private static void reset(Object scan, List<Object> tasks) throws Exception {
+    PrivateMembers.call(scan, scan.getClass(), RESET_TASKS, new Class<?>[] {List.class}, tasks);
   }
 
   private static boolean isCopyOnWrite(Object scan) {
@@ -177,34 +207,7 @@ public final class IcebergScans implements ScanAdapter {
 
   /** Make a scan unequal to those without the mark: filters that it was given at run time count. */
   private static void mark(Object scan, String mark) throws Exception {
-    for (Class c = scan.getClass(); c != null; c = c.getSuperclass()) {
-      Field[] fields = c.getDeclaredFields();
-      for (int i = 0; i < fields.length; i++) {
-        if (!fields[i].getName().startsWith("runtimeFilter")) continue;
-        fields[i].setAccessible(true);
-        ((List) fields[i].get(scan)).add(Expressions.equal("lakesieve", mark));
-        return;
-      }
-    }
-    throw new NoSuchFieldException("runtime filters of " + scan.getClass().getName());
-  }
-
-  /** The result of a method without arguments, whatever its access. */
-  public static Object call(Object target, String name) throws Exception {
-    return find(target.getClass(), name, 0).invoke(target, new Object[0]);
-  }
-
-  private static Method find(Class type, String name, int parameters) throws NoSuchMethodException {
-    for (Class c = type; c != null; c = c.getSuperclass()) {
-      Method[] methods = c.getDeclaredMethods();
-      for (int i = 0; i < methods.length; i++) {
-        Method m = methods[i];
-        if (m.getName().equals(name) && m.getParameterCount() == parameters && !m.isBridge()) {
-          m.setAccessible(true);
-          return m;
-        }
-      }
-    }
-    throw new NoSuchMethodException(type.getName() + "." + name);
+    Field filters = PrivateMembers.requireFieldLike(scan.getClass(), RUNTIME_FILTERS);
+    ((List<Object>) filters.get(scan)).add(Expressions.equal("lakesieve", mark));
   }
 }

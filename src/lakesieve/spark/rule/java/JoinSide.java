@@ -17,8 +17,8 @@ import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Statistics;
-import org.apache.spark.sql.classic.SparkSession;
-import org.apache.spark.sql.classic.SparkSession$;
+import ${sql}.SparkSession;
+import ${sql}.SparkSession$;
 import org.apache.spark.sql.connector.write.RowLevelOperationTable;
 import org.apache.spark.sql.execution.LogicalRDD;
 import org.apache.spark.sql.execution.QueryExecution$;
@@ -32,10 +32,11 @@ import scala.runtime.AbstractFunction0;
 /**
  * Runs the small side of a join while the query is planned, within limits of rows, bytes and time.
  *
- * <p>Its rows then stand in the plan, so that it runs once, and the keys are those of the rows that
- * are joined, whatever it reads.
+ * <p>Its rows then replace it in the plan, so that it runs once, and the keys are those of the rows
+ * that are joined, whatever it reads.
  */
 public final class JoinSide {
+  /** The settings for the bytes, rows and seconds that a side may take. */
   public static final String BYTES = "spark.lakesieve.join.bytes";
   public static final String ROWS = "spark.lakesieve.join.rows";
   public static final String SECONDS = "spark.lakesieve.join.seconds";
@@ -55,11 +56,12 @@ public final class JoinSide {
     this.millis = (long) (1000 * Double.parseDouble(conf.getConfString(SECONDS, "20").trim()));
   }
 
+  /** True when the settings leave no room for any side. */
   public boolean isOff() {
     return this.bytes <= 0 || this.rows <= 0 || this.millis <= 0;
   }
 
-  /** Estimated bytes of a plan as it is now. */
+  /** Estimated bytes of a plan in its current form. */
   public static BigInt size(LogicalPlan plan) {
     plan.invalidateStatsCache();
     return plan.stats().sizeInBytes();
@@ -73,7 +75,8 @@ public final class JoinSide {
     plan.invalidateStatsCache();
     Statistics stats = plan.stats();
     if (stats.sizeInBytes().$greater(BigInt.apply(this.bytes))) {
-      return "the other side is estimated at " + stats.sizeInBytes() + " bytes, more than " + this.bytes;
+      String size = stats.sizeInBytes() + " bytes";
+      return "the other side is estimated at " + size + ", more than " + this.bytes;
     }
     if (stats.rowCount().isDefined()
         && ((BigInt) stats.rowCount().get()).$greater(BigInt.apply((long) this.rows))) {
@@ -82,14 +85,16 @@ public final class JoinSide {
     return null;
   }
 
-  /** Commands look at what their own scans have read. */
+  /** True for a scan of a command, which looks at it later to learn what it has read. */
   private static boolean isOfCommand(LogicalPlan leaf) {
     if (!(leaf instanceof DataSourceV2ScanRelation)) return false;
     return ((DataSourceV2ScanRelation) leaf).relation().table() instanceof RowLevelOperationTable;
   }
 
+  /** True for a plan that other parts of the query share, or that must stay where it is. */
   private static boolean refersOut(LogicalPlan plan) {
-    if (plan.nodeName().startsWith("CTERelation") || plan.nodeName().startsWith("UnionLoop")) return true;
+    String name = plan.nodeName();
+    if (name.startsWith("CTERelation") || name.startsWith("UnionLoop")) return true;
     if (isOfCommand(plan)) return true;
     scala.collection.Iterator children = plan.children().iterator();
     while (children.hasNext()) {
@@ -110,16 +115,10 @@ public final class JoinSide {
     return plan instanceof LogicalRDD;
   }
 
-  /** All rows of a plan. */
+  /** Run a plan and return all of its rows. */
   public InternalRow[] run(LogicalPlan plan) throws Exception {
+    if (plan instanceof LocalRelation) return localRows((LocalRelation) plan);
     InternalRow[] found;
-    if (plan instanceof LocalRelation) {
-      scala.collection.Seq data = ((LocalRelation) plan).data();
-      if (data.size() > this.rows) throw new TooLargeException(tooMany());
-      found = new InternalRow[data.size()];
-      for (int i = 0; i < found.length; i++) found[i] = (InternalRow) data.apply(i);
-      return found;
-    }
     SparkSession session = SparkSession$.MODULE$.active();
     SparkContext context = session.sparkContext();
     String tag = "lakesieve-join-" + UUID.randomUUID();
@@ -129,16 +128,18 @@ public final class JoinSide {
     context.addJobTag(tag);
     String described = context.getLocalProperty(DESCRIPTION);
     context.setLocalProperty(DESCRIPTION, "lakesieve: small side of a join");
-    SQLConf few = SQLConf$.MODULE$.get().clone();
-    int partitions = Math.max(FEWEST_SHUFFLE_PARTITIONS, context.defaultParallelism());
-    few.setConfString(
-        "spark.sql.shuffle.partitions", String.valueOf(Math.min(partitions, few.numShufflePartitions())));
+    SQLConf conf = fewShufflePartitions(context);
     try {
-      found = (InternalRow[]) SQLConf$.MODULE$.withExistingConf(few, new Run(session, plan, this.rows));
+      Run run = new Run(session, plan, this.rows);
+      found = (InternalRow[]) SQLConf$.MODULE$.withExistingConf(conf, run);
     } catch (Throwable t) {
-      if (cancel.fired) throw new TooLargeException("the other side took more than " + this.millis + " ms");
-      // the user's word counts for the query, which this is a part of
-      if (String.valueOf(t.getMessage()).contains("SPARK_JOB_CANCELLED")) throw new CancelledException(t);
+      if (cancel.fired) {
+        throw new TooLargeException("the other side took more than " + this.millis + " ms");
+      }
+      // a user who cancels this cancels the query, which it is a part of
+      if (String.valueOf(t.getMessage()).contains("SPARK_JOB_CANCELLED")) {
+        throw new CancelledException(t);
+      }
       throw new IllegalStateException(String.valueOf(t), t);
     } finally {
       context.setLocalProperty(DESCRIPTION, described);
@@ -147,8 +148,8 @@ public final class JoinSide {
     }
     if (found.length > this.rows) throw new TooLargeException(tooMany());
     long size = 0;
-    for (int i = 0; i < found.length; i++) {
-      if (found[i] instanceof UnsafeRow) size += ((UnsafeRow) found[i]).getSizeInBytes();
+    for (InternalRow row : found) {
+      if (row instanceof UnsafeRow) size += ((UnsafeRow) row).getSizeInBytes();
     }
     if (size > this.bytes) {
       throw new TooLargeException("the other side has " + size + " bytes, more than " + this.bytes);
@@ -156,26 +157,42 @@ public final class JoinSide {
     return found;
   }
 
+  private InternalRow[] localRows(LocalRelation plan) throws TooLargeException {
+    scala.collection.Seq data = plan.data();
+    if (data.size() > this.rows) throw new TooLargeException(tooMany());
+    InternalRow[] found = new InternalRow[data.size()];
+    for (int i = 0; i < found.length; i++) found[i] = (InternalRow) data.apply(i);
+    return found;
+  }
+
+  private static SQLConf fewShufflePartitions(SparkContext context) {
+    SQLConf conf = SQLConf$.MODULE$.get().clone();
+    int most = Math.max(FEWEST_SHUFFLE_PARTITIONS, context.defaultParallelism());
+    int partitions = Math.min(most, conf.numShufflePartitions());
+    conf.setConfString("spark.sql.shuffle.partitions", String.valueOf(partitions));
+    return conf;
+  }
+
   private String tooMany() {
     return "the other side has more than " + this.rows + " rows";
   }
 
-  /** Rows as a leaf with the columns of a plan. */
+  /** Make a leaf of rows, with the columns of a plan. */
   public static LogicalPlan relation(LogicalPlan plan, InternalRow[] rows) throws Exception {
-    scala.collection.immutable.Seq data =
-        PythonUtils.toSeq(Arrays.asList((Object[]) rows)).toSeq();
+    ${Seq} data = PythonUtils.toSeq(Arrays.asList(rows)).toSeq();
     // the number of arguments differs between versions, the first three do not
-    Constructor constructor = LocalRelation.class.getConstructors()[0];
+    Constructor<?> constructor = LocalRelation.class.getConstructors()[0];
     Object[] arguments = new Object[constructor.getParameterCount()];
     arguments[0] = plan.output();
     arguments[1] = data;
-    arguments[2] = Boolean.FALSE;
+    arguments[2] = false;
     for (int i = 3; i < arguments.length; i++) arguments[i] = scala.Option.empty();
     return (LogicalPlan) constructor.newInstance(arguments);
   }
 
   /** The other side is not as small as it seemed. */
   public static final class TooLargeException extends Exception {
+    /** Make it with a sentence for the report. */
     public TooLargeException(String message) {
       super(message);
     }
@@ -183,6 +200,7 @@ public final class JoinSide {
 
   /** The jobs of the query were cancelled from outside. */
   public static final class CancelledException extends RuntimeException {
+    /** Make it of what Spark threw. */
     public CancelledException(Throwable cause) {
       super(cause);
     }
@@ -194,17 +212,20 @@ public final class JoinSide {
     private final LogicalPlan plan;
     private final int rows;
 
+    /** Make it of a plan and the number of rows that it may have. */
     public Run(SparkSession session, LogicalPlan plan, int rows) {
       this.session = session;
       this.plan = plan;
       this.rows = rows;
     }
 
+    /** Run the plan; returns one row more than allowed where it has more. */
+    @Override
     public Object apply() {
       boolean stepwise = isRowByRow(this.plan);
       int most = this.rows == Integer.MAX_VALUE ? this.rows : this.rows + 1;
-      LogicalPlan limited =
-          stepwise ? this.plan : new LocalLimit(Literal$.MODULE$.apply(Integer.valueOf(most)), this.plan);
+      LogicalPlan limited = this.plan;
+      if (!stepwise) limited = new LocalLimit(Literal$.MODULE$.apply(most), this.plan);
       SparkPlan physical = QueryExecution$.MODULE$.prepareExecutedPlan(this.session, limited);
       return stepwise ? physical.executeTake(most) : physical.executeCollect();
     }
@@ -216,11 +237,14 @@ public final class JoinSide {
     private final SparkContext context;
     private final String tag;
 
+    /** Make it of the tag of the jobs. */
     public Cancel(SparkContext context, String tag) {
       this.context = context;
       this.tag = tag;
     }
 
+    /** Cancel the jobs. */
+    @Override
     public void run() {
       this.fired = true;
       this.context.cancelJobsWithTag(this.tag);

@@ -2,14 +2,13 @@ package lakesieve;
 
 import java.util.ArrayList;
 import java.util.Base64;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 
 /**
- * Which files to keep: those that no index covers, and those of the answers of the indexes.
+ * Which files to keep: those that no index covers, and those that the indexes' answers name.
  *
- * <p>The answers stand in a tree: {"op": "and" or "or", "args"}, {"op": "none"}, or {"index", "keep"},
+ * <p>The answers form a tree: {"op": "and" or "or", "args"}, {"op": "none"}, or {"index", "keep"},
  * a little-endian bitmap in base64 over the catalogues of that index, one after another. A file that an
  * index does not cover matches every condition.
  */
@@ -20,7 +19,8 @@ public final class KeepSet {
   private final Object tree;
   private final byte[] secret;
   private final String mark;
-  private String path; // the latest looked up, and its digest
+  // the latest path looked up, and its digest
+  private String path;
   private long first;
   private long second;
 
@@ -33,54 +33,53 @@ public final class KeepSet {
    * @param mark names the choice among others for the same table and conditions, null when it follows
    *     from those alone
    */
-  public KeepSet(CatalogueFiles[][] indexes, Map tree, byte[] secret, String mark) {
+  public KeepSet(CatalogueFiles[][] indexes, Map<String, Object> tree, byte[] secret, String mark) {
     this.indexes = indexes;
     this.secret = secret;
     this.mark = mark;
     this.tree = read(tree);
   }
 
-  private Object read(Map node) {
+  private Object read(Map<String, Object> node) {
     if (node.get("index") == null) {
-      List args = new ArrayList();
+      List<Object> args = new ArrayList<>();
       args.add(node.get("op"));
       if (node.get("args") == null) return args;
-      for (Iterator it = ((List) node.get("args")).iterator(); it.hasNext(); ) {
-        args.add(read((Map) it.next()));
-      }
+      for (Map<String, Object> arg : (List<Map<String, Object>>) node.get("args")) args.add(read(arg));
       return args;
     }
-    Object[] leaf = new Object[2];
-    leaf[0] = this.indexes[((Number) node.get("index")).intValue()];
+    CatalogueFiles[] catalogues = this.indexes[((Number) node.get("index")).intValue()];
     byte[] bits = Base64.getDecoder().decode((String) node.get("keep"));
-    leaf[1] = bits;
-    CatalogueFiles[] catalogues = (CatalogueFiles[]) leaf[0];
     long files = 0;
-    for (int i = 0; i < catalogues.length; i++) files += catalogues[i].files();
-    if (bits.length * 8L < files) throw new IllegalArgumentException("bitmap shorter than the catalogues");
-    return leaf;
+    for (CatalogueFiles catalogue : catalogues) files += catalogue.files();
+    if (bits.length * 8L < files) {
+      throw new IllegalArgumentException("bitmap shorter than the catalogues");
+    }
+    return new Object[] {catalogues, bits};
   }
 
-  /** Null, or what must tell the scan from those that keep other files: equal scans run once. */
+  /** Null, or what distinguishes the scan from those that keep other files: equal scans run once. */
   public String mark() {
     return this.mark;
   }
 
-  /** Few of a scan's files: what a format knows of each would hardly take out more. */
+  /** True for few of a scan's files: what a format knows of each would hardly skip more. */
   public static boolean isFew(int kept, int total) {
     return kept <= 1 || kept * FEW <= total;
   }
 
+  /** True when some index covers a file. */
   public synchronized boolean covers(String path) {
     find(path);
-    for (int i = 0; i < this.indexes.length; i++) {
-      for (int j = 0; j < this.indexes[i].length; j++) {
-        if (this.indexes[i][j].ordinal(this.first, this.second) >= 0) return true;
+    for (CatalogueFiles[] catalogues : this.indexes) {
+      for (CatalogueFiles catalogue : catalogues) {
+        if (catalogue.ordinal(this.first, this.second) >= 0) return true;
       }
     }
     return false;
   }
 
+  /** True for a file that is to be read. */
   public synchronized boolean keeps(String path) {
     return !covers(path) || keeps(this.tree);
   }
@@ -98,7 +97,7 @@ public final class KeepSet {
       Object[] leaf = (Object[]) node;
       return keeps((CatalogueFiles[]) leaf[0], (byte[]) leaf[1]);
     }
-    List args = (List) node;
+    List<Object> args = (List<Object>) node;
     if ("none".equals(args.get(0))) return false;
     boolean isOr = "or".equals(args.get(0));
     for (int i = 1; i < args.size(); i++) {
@@ -110,14 +109,14 @@ public final class KeepSet {
   private boolean keeps(CatalogueFiles[] catalogues, byte[] bits) {
     boolean covered = false;
     int start = 0;
-    for (int j = 0; j < catalogues.length; j++) {
-      int at = catalogues[j].ordinal(this.first, this.second);
+    for (CatalogueFiles catalogue : catalogues) {
+      int at = catalogue.ordinal(this.first, this.second);
       if (at >= 0) {
         int i = start + at;
         if ((bits[i >> 3] >> (i & 7) & 1) == 1) return true;
         covered = true;
       }
-      start += catalogues[j].files();
+      start += catalogue.files();
     }
     return !covered;
   }

@@ -12,10 +12,11 @@ public final class KeptDeltaFiles extends TahoeBatchFileIndex {
   /** The leaf whose files these all are, before Delta has skipped any; null once some are taken out. */
   public final LogicalPlan original;
 
+  /** Make it of some files of a snapshot. */
   public KeptDeltaFiles(
       SparkSession spark,
       String action,
-      scala.collection.immutable.Seq files,
+      ${Seq} files,
       DeltaLog log,
       Path path,
       SnapshotDescriptor snapshot,
@@ -24,8 +25,9 @@ public final class KeptDeltaFiles extends TahoeBatchFileIndex {
     this.original = original;
   }
 
-  public scala.collection.immutable.Seq matchingFiles(
-      scala.collection.immutable.Seq partitionFilters, scala.collection.immutable.Seq dataFilters) {
+  /** The files, of which only those of some partitions are selected by Delta. */
+  @Override
+  public ${Seq} matchingFiles(${Seq} partitionFilters, ${Seq} dataFilters) {
     if (partitionFilters.isEmpty()) return addFiles();
     return super.matchingFiles(partitionFilters, dataFilters);
   }

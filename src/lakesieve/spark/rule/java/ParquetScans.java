@@ -1,7 +1,6 @@
 package lakesieve;
 
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -9,19 +8,16 @@ import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 
 /**
- * Reads of Parquet directories, by path or as catalog tables: their file index is put behind one
- * that leaves files out. A file is known by its path, size and modification time.
+ * Reads of Parquet directories, by path or as catalog tables: their file index is wrapped by one that
+ * leaves files out. A file is known by its path, size and modification time.
  */
-public final class ParquetScans implements ScanAdapter {
-
+public final class ParquetScans extends ScanAdapter {
+  @Override
   public Object scan(LogicalPlan leaf) {
     return FileScans.isParquet(leaf) ? leaf : null;
   }
 
-  public boolean inPlace() {
-    return false;
-  }
-
+  @Override
   public String refusal(LogicalPlan leaf) {
     if (FileScans.location(leaf) == null) return "several paths in one read";
     scala.collection.Iterator options = FileScans.relation(leaf).options().keysIterator();
@@ -30,20 +26,17 @@ public final class ParquetScans implements ScanAdapter {
       if (option.toLowerCase().endsWith("rebasemode")) return "read with the option " + option;
     }
     // such columns are bound by the ids in the files, others by name
-    if (FileScans.relation(leaf).schema().json().indexOf("parquet.field.id") >= 0) {
+    if (FileScans.relation(leaf).schema().json().contains("parquet.field.id")) {
       return "schema with field ids";
     }
     return null;
   }
 
-  public Map changedRows(LogicalPlan plan, LogicalPlan leaf) {
-    return null;
-  }
-
-  public Map describe(LogicalPlan leaf) throws Exception {
+  @Override
+  public Map<String, Object> describe(LogicalPlan leaf) throws Exception {
     String location = FileScans.location(leaf);
     scala.Option table = ((LogicalRelation) leaf).catalogTable();
-    Map m = new LinkedHashMap();
+    Map<String, Object> m = new LinkedHashMap<>();
     m.put("format", "parquet");
     m.put("table", table.isDefined() ? FileScans.name(table.get()) : String.valueOf(location));
     m.put("location", location);
@@ -53,6 +46,7 @@ public final class ParquetScans implements ScanAdapter {
     return m;
   }
 
+  @Override
   public int fileCount(LogicalPlan leaf) {
     FileIndex index = index(leaf);
     if (index instanceof KeptFileIndex) return ((KeptFileIndex) index).kept();
@@ -61,9 +55,10 @@ public final class ParquetScans implements ScanAdapter {
     return count;
   }
 
-  public int prune(LogicalPlan leaf, KeepSet keep, Map replaced) {
+  @Override
+  public int prune(LogicalPlan leaf, KeepSet keep, Map<LogicalPlan, LogicalPlan> replaced) {
     PathSet skipped = new PathSet();
-    PathSet now = null;
+    PathSet current = null;
     int kept = 0;
     int uncovered = 0;
     scala.collection.Iterator it = FileScans.files(index(leaf));
@@ -72,8 +67,8 @@ public final class ParquetScans implements ScanAdapter {
       String path = FilePaths.normal(identity);
       if (!keep.keeps(path)) {
         // a list made some time ago may name a file that was rewritten since
-        if (now == null) now = FileScans.identitiesNow(FileScans.relation(leaf));
-        if (now.contains(identity)) {
+        if (current == null) current = FileScans.currentIdentities(FileScans.relation(leaf));
+        if (current.contains(identity)) {
           skipped.add(identity);
           continue;
         }
@@ -87,20 +82,9 @@ public final class ParquetScans implements ScanAdapter {
     return uncovered;
   }
 
-  public boolean isDeferred(LogicalPlan leaf) {
-    return false;
-  }
-
-  public LogicalPlan restored(LogicalPlan plan, List leaves) {
-    return plan;
-  }
-
-  public String option(LogicalPlan leaf, String name) {
-    scala.Option found = FileScans.relation(leaf).options().get(name);
-    return found.isDefined() ? (String) found.get() : null;
-  }
-
-  public void readRaw(LogicalPlan leaf, int stride, PathSet files, Map replaced) {
+  @Override
+  public void readRaw(
+      LogicalPlan leaf, int stride, PathSet files, Map<LogicalPlan, LogicalPlan> replaced) {
     PathSet skipped = new PathSet();
     int kept = 0;
     int selected = 0;
@@ -111,8 +95,8 @@ public final class ParquetScans implements ScanAdapter {
       if (wanted && selected++ % stride == 0) kept++;
       else skipped.add(identity);
     }
-    FileIndex some = new KeptFileIndex(index(leaf), skipped, kept);
-    replaced.put(leaf, FileRelations.strict(FileRelations.with(leaf, some)));
+    FileIndex subset = new KeptFileIndex(index(leaf), skipped, kept);
+    replaced.put(leaf, FileRelations.strict(FileRelations.with(leaf, subset)));
   }
 
   private static FileIndex index(LogicalPlan leaf) {

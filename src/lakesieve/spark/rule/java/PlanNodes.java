@@ -2,12 +2,12 @@ package lakesieve;
 
 import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.EqualTo;
+import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.InputFileName;
 import org.apache.spark.sql.catalyst.expressions.MonotonicallyIncreasingID;
@@ -15,12 +15,13 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.trees.TreePattern$;
 
-/** What nodes of a plan say by themselves: which rows they keep, name and make equal. */
+/** What single nodes of a plan do with rows: which they keep, number and compare. */
 public final class PlanNodes {
   private PlanNodes() {}
 
   /** Pairs of expressions, one of each side, that are equal in rows that match. */
-  public static void equalities(Expression e, LogicalPlan left, LogicalPlan right, List out) {
+  public static void equalities(
+      Expression e, LogicalPlan left, LogicalPlan right, List<Expression[]> out) {
     if (e instanceof And) {
       equalities(((And) e).left(), left, right, out);
       equalities(((And) e).right(), left, right, out);
@@ -47,7 +48,7 @@ public final class PlanNodes {
     return true;
   }
 
-  /** True for what MERGE adds to the rows of its target: their number and their file. */
+  /** True when a projection adds only what MERGE adds to its target: numbers and files of rows. */
   public static boolean namesRows(Project p) {
     scala.collection.Iterator it = p.projectList().iterator();
     while (it.hasNext()) {
@@ -64,7 +65,7 @@ public final class PlanNodes {
     return true;
   }
 
-  /** True when a node asks which file its rows come from: rows that stand in the plan come from none. */
+  /** True when a node names the file that its rows come from: literal rows of a plan come from none. */
   public static boolean namesFiles(LogicalPlan n) {
     scala.collection.Iterator it = n.expressions().iterator();
     while (it.hasNext()) {
@@ -83,21 +84,21 @@ public final class PlanNodes {
   }
 
   /** Pairs in the columns below a projection; those that it computes in another way are lost. */
-  public static List below(Project p, List pairs, boolean left) {
-    Map aliases = new HashMap();
+  public static List<Expression[]> below(Project p, List<Expression[]> pairs, boolean left) {
+    Map<ExprId, Expression> aliases = new HashMap<>();
     scala.collection.Iterator it = p.projectList().iterator();
     while (it.hasNext()) {
       Object e = it.next();
-      if (e instanceof Alias) aliases.put(((Alias) e).exprId(), ((Alias) e).child());
+      if (e instanceof Alias) aliases.put(((Alias) e).exprId(), (Expression) ((Alias) e).child());
     }
     if (aliases.isEmpty()) return pairs;
     KeyValues.Substitution others = new KeyValues.Substitution(aliases);
-    int mine = left ? 0 : 1;
-    List result = new ArrayList();
-    for (Iterator in = pairs.iterator(); in.hasNext(); ) {
-      Expression[] pair = (Expression[]) ((Expression[]) in.next()).clone();
-      pair[mine] = (Expression) pair[mine].transform(others);
-      if (pair[mine].deterministic()) result.add(pair);
+    int side = left ? 0 : 1;
+    List<Expression[]> result = new ArrayList<>();
+    for (Expression[] each : pairs) {
+      Expression[] pair = (Expression[]) each.clone();
+      pair[side] = (Expression) pair[side].transform(others);
+      if (pair[side].deterministic()) result.add(pair);
     }
     return result;
   }

@@ -3,7 +3,6 @@ package lakesieve;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.IdentityHashMap;
-import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -21,33 +20,40 @@ import org.apache.spark.sql.catalyst.trees.TreeNode;
  * match, and takes the others out of the scan. On any failure the scan stays as it was.
  */
 public final class PruningRule extends Rule implements JoinKeys.Scans {
+  /** The option of raw reads: a stride, and the name of a selection of files if there is one. */
   public static final String RAW_READ = "lakesieve-raw-read";
 
   private final PythonPlanner python;
   private final ScanSearch search;
   private final ScanJoins joins;
-  private final ThreadLocal inside = new ThreadLocal(); // a plan of this rule's own
-  private final IdentitySet done = new IdentitySet();
-  private final WeakHashMap runs = new WeakHashMap();
-  private final HashMap selections = new HashMap();
-  private volatile boolean active = false;
+  // set while plans that this rule makes are optimized: the scans of the plan that it prunes
+  private final ThreadLocal<List<FoundScan>> pruning = new ThreadLocal<>();
+  // scans that were visited, of adapters that change them in place
+  private final IdentitySet visited = new IdentitySet();
+  // leaves that were visited, by the run of the optimizer
+  private final Map<Object, IdentitySet> runs = new WeakHashMap<>();
+  private final Map<String, PathSet> selections = new HashMap<>();
   private final ScanReport report = new ScanReport();
+  private volatile boolean active = false;
 
   /**
    * Make the rule of a session.
    *
-   * @param joins what replaces scans beyond memory, or null
+   * @param python answers requests, both as JSON
+   * @param joins what replaces scans that need too much memory, or null
    */
-  public PruningRule(Function python, ScanAdapter[] adapters, ScanJoins joins) {
+  public PruningRule(Function<String, String> python, ScanAdapter[] adapters, ScanJoins joins) {
     this.python = new PythonPlanner(python);
     this.search = new ScanSearch(adapters);
     this.joins = joins;
   }
 
+  /** Have scans pruned from now on, or not. */
   public void setActive(boolean active) {
     this.active = active;
   }
 
+  /** True while scans are pruned. */
   public boolean isActive() {
     return this.active;
   }
@@ -62,160 +68,171 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
     this.report.clear();
   }
 
+  /** Prune the scans of a plan. */
+  @Override
   public TreeNode apply(TreeNode plan) {
-    // a subquery is optimized on its own first; its scans are met again, whole, in the outer plan
-    if (plan instanceof Subquery || this.inside.get() != null) return plan;
+    // a subquery is optimized alone first; its scans are visited again, whole, in the outer plan
+    if (plan instanceof Subquery || this.pruning.get() != null) return plan;
     if (this.active) this.report.begin((LogicalPlan) plan);
-    // only that of all rows is left; its relation is never read
+    // a DELETE remains in the plan only when it deletes all rows; its relation is never read
     if (plan instanceof DeleteFromTable) return plan;
-    List scans = new ArrayList();
-    Map replaced = new IdentityHashMap();
+    List<FoundScan> scans = new ArrayList<>();
+    Map<LogicalPlan, LogicalPlan> replaced = new IdentityHashMap<>();
     LogicalPlan pruned = (LogicalPlan) plan;
     try {
-      pruned = settled(pruned);
+      pruned = resolveDeferred(pruned);
       scans = this.search.scans(pruned);
-      List open = new ArrayList();
-      List met = new ArrayList();
-      for (Iterator it = scans.iterator(); it.hasNext(); ) {
-        FoundScan f = (FoundScan) it.next();
-        if (f.adapter.inPlace() ? !this.done.add(f.scan) : wasMet(f.leaf)) continue;
-        met.add(f);
+      List<FoundScan> open = new ArrayList<>();
+      List<FoundScan> fresh = new ArrayList<>();
+      for (FoundScan f : scans) {
+        if (f.adapter.inPlace() ? !this.visited.add(f.scan) : wasVisited(f.leaf)) continue;
+        fresh.add(f);
         String raw = f.adapter.option(f.leaf, RAW_READ);
         if (raw != null) readRaw(f, raw, replaced);
         else if (this.active) open.add(f);
       }
-      meet(met);
+      // all at once: a leaf may occur several times
+      for (FoundScan f : fresh) markVisited(f.leaf);
       if (!open.isEmpty()) {
         prune(pruned, open, replaced);
-        byKeys(pruned, scans, open, replaced);
+        pruneByKeys(pruned, scans, open, replaced);
       }
     } catch (JoinSide.CancelledException e) {
       throw e;
     } catch (Throwable t) {
-      fail(t);
+      reportFailure(t);
     }
-    // scans that lack files for the rows of a join must meet these rows: no failure is caught here
+    // scans that lack files for the rows of a join need these rows: no failure is caught here
     if (!replaced.isEmpty()) {
       pruned = (LogicalPlan) pruned.transformDownWithSubqueries(new Replacement(replaced));
     }
-    return this.active && this.joins != null ? join(pruned, scans) : pruned;
+    return this.active && this.joins != null ? joinDeletes(pruned, scans) : pruned;
   }
 
-  /** True where scans of a plan are pruned, not in plans of this rule's own. */
+  /** True where scans of a plan are pruned, false in plans that this rule makes. */
   public boolean prunes() {
-    return this.active && this.inside.get() == null;
+    return this.active && this.pruning.get() == null;
   }
 
-  /** The plan without deferred scans, unless an index leaves few files of each. */
-  private LogicalPlan settled(LogicalPlan plan) throws Exception {
-    List found = this.search.scans(plan);
-    List deferred = new ArrayList();
-    List leaves = new ArrayList();
-    for (Iterator it = found.iterator(); it.hasNext(); ) {
-      FoundScan f = (FoundScan) it.next();
-      if (!f.adapter.isDeferred(f.leaf) || wasMet(f.leaf)) continue;
+  /** The plan without deferred scans, unless the indexes keep few files of each. */
+  private LogicalPlan resolveDeferred(LogicalPlan plan) throws Exception {
+    List<FoundScan> deferred = new ArrayList<>();
+    List<LogicalPlan> leaves = new ArrayList<>();
+    for (FoundScan f : this.search.scans(plan)) {
+      if (!f.adapter.isDeferred(f.leaf) || wasVisited(f.leaf)) continue;
       deferred.add(f);
       leaves.add(f.leaf);
     }
     if (deferred.isEmpty()) return plan;
-    if (this.active) prune(plan, deferred, new IdentityHashMap());
-    for (Iterator it = deferred.iterator(); it.hasNext(); ) {
-      FoundScan f = (FoundScan) it.next();
+    if (this.active) prune(plan, deferred, new IdentityHashMap<>());
+    for (FoundScan f : deferred) {
       boolean few = f.row != null && KeepSet.isFew(f.files(), f.adapter.fileCount(f.leaf));
       if (!few) return f.adapter.restored(plan, leaves);
     }
     return plan;
   }
 
-  /** Take files out by the keys of joins, and tell what became of all scans. */
-  private void byKeys(LogicalPlan plan, List scans, List open, Map replaced) throws Exception {
-    this.inside.set(scans);
+  /** Skip files by the keys of joins, and report all scans. */
+  private void pruneByKeys(
+      LogicalPlan plan,
+      List<FoundScan> scans,
+      List<FoundScan> open,
+      Map<LogicalPlan, LogicalPlan> replaced) {
+    this.pruning.set(scans);
     try {
       new JoinKeys(this, open, replaced).apply(plan);
     } catch (JoinSide.CancelledException e) {
       throw e;
     } catch (Throwable t) {
-      for (Iterator it = open.iterator(); it.hasNext(); ) {
-        ((FoundScan) it.next()).left("internal-error", "keys of joins: " + t);
-      }
+      for (FoundScan f : open) f.skipped("internal-error", "keys of joins: " + t);
     } finally {
-      this.inside.remove();
+      this.pruning.remove();
     }
-    List rows = new ArrayList();
-    for (Iterator it = open.iterator(); it.hasNext(); ) rows.add(((FoundScan) it.next()).row);
-    this.report.tell(rows);
+    List<Map<String, Object>> rows = new ArrayList<>();
+    for (FoundScan f : open) rows.add(f.row);
+    this.report.report(rows);
   }
 
-  public void met(LogicalPlan leaf) {
-    seenInRun().add(leaf);
+  /** Leave a leaf as it is when this run of the optimizer visits it again. */
+  @Override
+  public void markVisited(LogicalPlan leaf) {
+    visitedInRun().add(leaf);
   }
 
+  /** A plan whose scans that need too much memory are replaced. */
+  @Override
   public LogicalPlan runnable(LogicalPlan plan) {
     if (this.joins == null) return plan;
-    return this.joins.apply(plan, (List) this.inside.get(), new IdentityHashMap(), this.done);
+    List<FoundScan> scans = (List<FoundScan>) this.pruning.get();
+    return this.joins.apply(plan, scans, new IdentityHashMap<>(), this.visited);
   }
 
+  /** Prune a scan by the keys that it has of joins; returns what replaces its topmost node. */
+  @Override
   public LogicalPlan prune(FoundScan f) throws Exception {
-    Map known = FileOrdinals.known();
-    Map scan = f.adapter.describe(f.leaf);
-    scan.put("id", Integer.valueOf(0));
+    Map<String, CatalogueFiles> known = FileOrdinals.known();
+    Map<String, Object> scan = f.adapter.describe(f.leaf);
+    scan.put("id", 0);
     scan.put("filter", f.filter);
     scan.put("keys", f.keys);
-    List requests = new ArrayList();
+    List<Map<String, Object>> requests = new ArrayList<>();
     requests.add(scan);
-    List scans = new ArrayList();
+    List<FoundScan> scans = new ArrayList<>();
     scans.add(f);
-    Map replaced = new IdentityHashMap();
-    answer(scans, this.python.ask(requests, known, true), known, replaced);
+    Map<LogicalPlan, LogicalPlan> replaced = new IdentityHashMap<>();
+    applyAnswer(scans, this.python.ask(requests, known, true), known, replaced);
     return (LogicalPlan) replaced.get(f.top);
   }
 
-  /** Take sets of deletes that need too much memory out of the plan. */
-  private LogicalPlan join(LogicalPlan plan, List scans) {
-    Map outcomes = new IdentityHashMap();
-    this.inside.set(Boolean.TRUE);
+  /** Replace scans whose deletes need too much memory. */
+  private LogicalPlan joinDeletes(LogicalPlan plan, List<FoundScan> scans) {
+    Map<Object, String> outcomes = new IdentityHashMap<>();
+    this.pruning.set(scans);
     try {
-      return this.joins.apply(plan, scans, outcomes, this.done);
+      return this.joins.apply(plan, scans, outcomes, this.visited);
     } catch (Throwable t) {
-      fail(t);
+      reportFailure(t);
       return plan;
     } finally {
-      this.inside.remove();
-      tell(scans, outcomes);
+      this.pruning.remove();
+      reportDeletes(scans, outcomes);
     }
   }
 
-  private void tell(List scans, Map outcomes) {
-    List report = new ArrayList();
-    boolean news = false;
-    for (Iterator it = scans.iterator(); it.hasNext(); ) {
-      FoundScan f = (FoundScan) it.next();
+  private void reportDeletes(List<FoundScan> scans, Map<Object, String> outcomes) {
+    List<Map<String, Object>> rows = new ArrayList<>();
+    boolean changed = false;
+    for (FoundScan f : scans) {
       if (f.row == null) continue;
-      report.add(f.row);
+      rows.add(f.row);
       if (!outcomes.containsKey(f.scan)) continue;
       f.row.put("deletes", outcomes.get(f.scan));
-      news = true;
+      changed = true;
     }
-    if (news) this.report.tell(report);
+    if (changed) this.report.report(rows);
   }
 
-  /** Name more files of a selection, U+0000 between two, for raw reads of them alone. */
+  /** Add files to a selection, U+0000 between two, for raw reads of these files alone. */
   public void select(String name, String joined) {
     synchronized (this.selections) {
       PathSet files = (PathSet) this.selections.get(name);
-      if (files == null) this.selections.put(name, files = new PathSet());
-      String[] paths = joined.split("\0", -1);
-      for (int i = 0; i < paths.length; i++) files.add(paths[i]);
+      if (files == null) {
+        files = new PathSet();
+        this.selections.put(name, files);
+      }
+      for (String path : joined.split("\0", -1)) files.add(path);
     }
   }
 
+  /** Forget a selection. */
   public void deselect(String name) {
     synchronized (this.selections) {
       this.selections.remove(name);
     }
   }
 
-  private void readRaw(FoundScan f, String raw, Map replaced) throws Exception {
+  private void readRaw(FoundScan f, String raw, Map<LogicalPlan, LogicalPlan> replaced)
+      throws Exception {
     String[] parts = raw.split(" ");
     PathSet files = null;
     if (parts.length > 1) {
@@ -224,113 +241,113 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
       }
       if (files == null) throw new IllegalStateException("no selection " + parts[1]);
     }
-    Map leaves = new IdentityHashMap();
+    Map<LogicalPlan, LogicalPlan> leaves = new IdentityHashMap<>();
     f.adapter.readRaw(f.leaf, Integer.parseInt(parts[0]), files, leaves);
     replace(f, leaves, replaced);
   }
 
-  /** The chain of filters above a leaf, with another leaf below it. */
-  private static LogicalPlan replace(FoundScan f, Map leaves, Map replaced) {
+  /** Replace the leaf below a chain of filters; returns what is then the leaf. */
+  private static LogicalPlan replace(
+      FoundScan f, Map<LogicalPlan, LogicalPlan> leaves, Map<LogicalPlan, LogicalPlan> replaced) {
     LogicalPlan other = (LogicalPlan) leaves.get(f.leaf);
     if (other == null) return f.leaf;
-    replaced.put(f.top, f.top == f.leaf ? other : f.top.transformDown(new Replacement(leaves)));
+    LogicalPlan top = other;
+    if (f.top != f.leaf) top = (LogicalPlan) f.top.transformDown(new Replacement(leaves));
+    replaced.put(f.top, top);
     return other;
   }
 
-  /** Leaves seen in this run of the optimizer, which applies rules until the plan stays the same. */
-  private IdentitySet seenInRun() {
+  /** Leaves visited in this run of the optimizer, which applies rules until the plan stays the same. */
+  private IdentitySet visitedInRun() {
     scala.Option run = QueryPlanningTracker.get();
     if (!run.isDefined()) return new IdentitySet();
     synchronized (this.runs) {
-      IdentitySet seen = (IdentitySet) this.runs.get(run.get());
-      if (seen == null) {
-        seen = new IdentitySet();
-        this.runs.put(run.get(), seen);
+      IdentitySet leaves = (IdentitySet) this.runs.get(run.get());
+      if (leaves == null) {
+        leaves = new IdentitySet();
+        this.runs.put(run.get(), leaves);
       }
-      return seen;
+      return leaves;
     }
   }
 
-  private boolean wasMet(LogicalPlan leaf) {
-    return seenInRun().contains(leaf);
+  private boolean wasVisited(LogicalPlan leaf) {
+    return visitedInRun().contains(leaf);
   }
 
-  // all at once: a leaf may stand in several places
-  private void meet(List found) {
-    IdentitySet seen = seenInRun();
-    for (Iterator it = found.iterator(); it.hasNext(); ) seen.add(((FoundScan) it.next()).leaf);
-  }
-
-  private void fail(Throwable t) {
-    Map row = new LinkedHashMap();
+  private void reportFailure(Throwable t) {
+    Map<String, Object> row = new LinkedHashMap<>();
     row.put("error", String.valueOf(t));
-    List rows = new ArrayList();
+    List<Map<String, Object>> rows = new ArrayList<>();
     rows.add(row);
-    this.report.tell(rows);
+    this.report.report(rows);
   }
 
-  private void prune(LogicalPlan plan, List scans, Map replaced) throws Exception {
-    List requests = new ArrayList();
-    List rows = new ArrayList();
+  /** Skip files by the conditions above each scan. */
+  private void prune(
+      LogicalPlan plan, List<FoundScan> scans, Map<LogicalPlan, LogicalPlan> replaced)
+      throws Exception {
+    List<Map<String, Object>> requests = new ArrayList<>();
     for (int i = 0; i < scans.size(); i++) {
       FoundScan f = (FoundScan) scans.get(i);
-      Map scan = f.adapter.describe(f.leaf);
-      Map row = new LinkedHashMap();
+      Map<String, Object> scan = f.adapter.describe(f.leaf);
+      Map<String, Object> row = new LinkedHashMap<>();
       row.put("table", scan.get("table"));
       int files = f.adapter.fileCount(f.leaf);
-      row.put("files_total", Integer.valueOf(files));
-      row.put("files_read", Integer.valueOf(files));
-      row.put("uncovered", Integer.valueOf(0));
-      rows.add(row);
+      row.put("files_total", files);
+      row.put("files_read", files);
+      row.put("uncovered", 0);
       f.row = row;
-      Map changed = f.adapter.changedRows(plan, f.leaf);
+      Map<String, Object> changed = f.adapter.changedRows(plan, f.leaf);
       f.rewrites = changed != null;
-      f.filter = f.rewrites ? changed : ScanSearch.node("or", f.places);
+      f.filter = f.rewrites ? changed : ScanSearch.node("or", f.conditions);
       String refusal = f.adapter.refusal(f.leaf);
       if (refusal != null) {
         row.put("refusal", refusal);
         continue;
       }
-      scan.put("id", Integer.valueOf(i));
+      scan.put("id", i);
       scan.put("filter", f.filter);
       requests.add(scan);
     }
     if (requests.isEmpty()) return;
     try {
-      // what is known now stays known for this request, whatever other queries push out
-      Map known = FileOrdinals.known();
-      answer(scans, this.python.ask(requests, known, false), known, replaced);
+      // catalogues that are known stay so for this request, whatever other queries push out
+      Map<String, CatalogueFiles> known = FileOrdinals.known();
+      applyAnswer(scans, this.python.ask(requests, known, false), known, replaced);
     } catch (Throwable t) {
-      for (Iterator it = rows.iterator(); it.hasNext(); ) {
-        ((Map) it.next()).put("error", String.valueOf(t));
-      }
+      for (FoundScan f : scans) f.row.put("error", String.valueOf(t));
     }
   }
 
-  private void answer(List scans, Map answer, Map known, Map replaced) throws Exception {
-    Map used = new LinkedHashMap();
-    for (Iterator it = ((List) answer.get("scans")).iterator(); it.hasNext(); ) {
-      Map a = (Map) it.next();
-      int id = ((Number) a.get("id")).intValue();
-      FoundScan f = (FoundScan) scans.get(id);
-      Map row = f.row;
+  /** Skip the files that an answer does not keep, and put what it says into the scans' rows. */
+  private void applyAnswer(
+      List<FoundScan> scans,
+      Map<String, Object> answer,
+      Map<String, CatalogueFiles> known,
+      Map<LogicalPlan, LogicalPlan> replaced)
+      throws Exception {
+    Map<String, CatalogueFiles> used = new LinkedHashMap<>();
+    for (Map<String, Object> a : (List<Map<String, Object>>) answer.get("scans")) {
+      FoundScan f = (FoundScan) scans.get(((Number) a.get("id")).intValue());
+      Map<String, Object> row = f.row;
       if (a.get("late") != null && !f.keys.isEmpty()) {
-        // what its filters left out stays out
-        Map reason = (Map) ((List) a.get("reasons")).get(0);
-        f.left((String) reason.get("code"), "keys of joins: " + reason.get("detail"));
+        // files that its filters skip stay skipped
+        Map<String, Object> reason = (Map<String, Object>) ((List) a.get("reasons")).get(0);
+        f.skipped((String) reason.get("code"), "keys of joins: " + reason.get("detail"));
         continue;
       }
-      f.leading = (List) a.get("leading");
+      f.leading = (List<List<String>>) a.get("leading");
       row.put("indexes", a.get("indexes"));
       row.put("reasons", a.get("reasons"));
       row.put("predicate", a.get("predicate"));
       if (a.get("keep") == null) continue;
       KeepSet keep = this.python.keepSet(answer, a, !f.keys.isEmpty(), known, used);
-      Map leaves = new IdentityHashMap();
+      Map<LogicalPlan, LogicalPlan> leaves = new IdentityHashMap<>();
       int uncovered = f.adapter.prune(f.leaf, keep, leaves);
-      LogicalPlan left = replace(f, leaves, replaced);
-      row.put("uncovered", Integer.valueOf(uncovered));
-      row.put("files_read", Integer.valueOf(f.adapter.fileCount(left)));
+      LogicalPlan leaf = replace(f, leaves, replaced);
+      row.put("uncovered", uncovered);
+      row.put("files_read", f.adapter.fileCount(leaf));
     }
     this.python.remember(used);
   }

@@ -1,51 +1,78 @@
 package lakesieve;
 
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
-/** What the pruning rule needs of one table format's scans. One implementation per format. */
-public interface ScanAdapter {
+/**
+ * What the pruning rule needs of one table format's scans: one subclass for each format. A method
+ * with a body has the answer of formats that have nothing particular there.
+ */
+public abstract class ScanAdapter {
+  /** Look up every private member that this adapter needs; throws when one of them is missing. */
+  public void check() throws Exception {}
+
   /** The scan behind a leaf of the optimized plan, or null when the leaf is not this format's. */
-  Object scan(LogicalPlan leaf);
+  public abstract Object scan(LogicalPlan leaf);
 
   /**
-   * True when scans are changed where they stand, and so are met only once; false when the leaf is
-   * replaced, which other plans may share.
+   * True when scans are changed where they stand, and so are visited only once; false when the leaf
+   * is replaced, which other plans may share.
    */
-  boolean inPlace();
+  public boolean inPlace() {
+    return false;
+  }
 
   /** Null when the scan may be pruned, else why it must stay as it is. */
-  String refusal(LogicalPlan leaf);
+  public String refusal(LogicalPlan leaf) {
+    return null;
+  }
 
   /**
    * The condition on the rows that a command changes, where the ones above the leaf pick others; null
    * where they are the same.
    */
-  Map changedRows(LogicalPlan plan, LogicalPlan leaf);
+  public Map<String, Object> changedRows(LogicalPlan plan, LogicalPlan leaf) {
+    return null;
+  }
 
   /** Table name, uuid, location, snapshot and schema, as plain maps, strings and numbers. */
-  Map describe(LogicalPlan leaf) throws Exception;
+  public abstract Map<String, Object> describe(LogicalPlan leaf) throws Exception;
 
-  /** Number of data files the scan would open now. */
-  int fileCount(LogicalPlan leaf) throws Exception;
+  /** Number of data files that the scan would open now. */
+  public abstract int fileCount(LogicalPlan leaf) throws Exception;
 
   /**
-   * Keep only the files of the set; returns how many files were not covered by it. A leaf to stand in
-   * place of this one goes into the map.
+   * Keep only the files of the set; returns how many files are not covered by it. A leaf that replaces
+   * this one goes into the map.
    */
-  int prune(LogicalPlan leaf, KeepSet keep, Map replaced) throws Exception;
+  public abstract int prune(LogicalPlan leaf, KeepSet keep, Map<LogicalPlan, LogicalPlan> replaced)
+      throws Exception;
 
-  /** True for a leaf with all files of its table, which the format has not looked at yet. */
-  boolean isDeferred(LogicalPlan leaf);
+  /** True for a leaf with all files of its table, of which the format has not skipped any yet. */
+  public boolean isDeferred(LogicalPlan leaf) {
+    return false;
+  }
 
   /** The plan as the format makes it, without some deferred leaves. */
-  LogicalPlan restored(LogicalPlan plan, List leaves);
+  public LogicalPlan restored(LogicalPlan plan, List<LogicalPlan> leaves) {
+    return plan;
+  }
 
-  /** Options given to this read by the caller. */
-  String option(LogicalPlan leaf, String name);
+  /** The value of an option that the caller gave to this read, or null. */
+  public String option(LogicalPlan leaf, String name) {
+    scala.Option found = FileScans.relation(leaf).options().get(name);
+    return found.isDefined() ? (String) found.get() : null;
+  }
 
-  /** Make the scan return every row as written, of each stride-th of the files in the map (null: all). */
-  void readRaw(LogicalPlan leaf, int stride, PathSet files, Map replaced) throws Exception;
+  /**
+   * Make the scan return every row as written.
+   *
+   * @param stride only every so many files are read
+   * @param files the files of which those are taken, null for all
+   * @param replaced gets a leaf that replaces this one
+   */
+  public abstract void readRaw(
+      LogicalPlan leaf, int stride, PathSet files, Map<LogicalPlan, LogicalPlan> replaced)
+      throws Exception;
 }

@@ -9,10 +9,11 @@ public interface ScanJoins {
   /**
    * Replace what is too large in a plan.
    *
-   * @param scans the {@link FoundScan}s in it
+   * @param scans those in it
    * @param outcomes scan to text: gets an entry for each scan that is too large, with the prefix
    *     "joined", "left" or "error" and a tab before the sentence
    * @param known gets the scans of the joins
    */
-  LogicalPlan apply(LogicalPlan plan, List scans, Map outcomes, IdentitySet known);
+  LogicalPlan apply(
+      LogicalPlan plan, List<FoundScan> scans, Map<Object, String> outcomes, IdentitySet known);
 }

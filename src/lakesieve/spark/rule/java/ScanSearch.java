@@ -2,98 +2,116 @@ package lakesieve;
 
 import java.util.ArrayList;
 import java.util.IdentityHashMap;
-import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.slf4j.LoggerFactory;
 
-/** Finds the scans of a plan, with the conditions that stand above each. */
+/** Finds the scans of a plan, with the conditions above each. */
 public final class ScanSearch {
-  /** Nodes on top of one another, in a plan that is gone through. */
+  /** Depth of the deepest plan that is searched, in nodes. */
   public static final int DEEPEST_PLAN = 500;
 
-  private final ScanAdapter[] adapters;
+  private final List<ScanAdapter> adapters = new ArrayList<>();
+  private final List<String> unavailable = new ArrayList<>();
 
+  /** Make it of the adapters, without those that miss something of their libraries. */
   public ScanSearch(ScanAdapter[] adapters) {
-    this.adapters = adapters;
+    for (ScanAdapter adapter : adapters) {
+      try {
+        adapter.check();
+        this.adapters.add(adapter);
+      } catch (Throwable t) {
+        String reason = adapter.getClass().getSimpleName() + " is not available: " + t;
+        this.unavailable.add(reason);
+        LoggerFactory.getLogger("lakesieve").warn(reason + "; its scans stay as they are");
+      }
+    }
   }
 
-  /** All {@link FoundScan}s of a plan and of its subqueries. */
-  public List scans(LogicalPlan plan) {
-    List found = new ArrayList();
-    collect(plan, new ArrayList(), null, new IdentityHashMap(), found, 0);
+  /** The reasons why adapters were left out: their scans stay as they are. */
+  public List<String> unavailable() {
+    return this.unavailable;
+  }
+
+  /** All scans of a plan and of its subqueries. */
+  public List<FoundScan> scans(LogicalPlan plan) {
+    List<FoundScan> found = new ArrayList<>();
+    collect(plan, new ArrayList<>(), null, new IdentityHashMap<>(), found, 0);
     return found;
   }
 
   private void collect(
-      LogicalPlan n, List conditions, LogicalPlan top, IdentityHashMap seen, List out, int depth) {
+      LogicalPlan n,
+      List<Expression> conditions,
+      LogicalPlan top,
+      Map<Object, FoundScan> seen,
+      List<FoundScan> out,
+      int depth) {
     if (depth > DEEPEST_PLAN) throw new IllegalStateException("plan deeper than " + DEEPEST_PLAN);
-    for (int i = 0; i < this.adapters.length; i++) {
-      Object scan = this.adapters[i].scan(n);
+    LogicalPlan chain = top == null ? n : top;
+    for (ScanAdapter adapter : this.adapters) {
+      Object scan = adapter.scan(n);
       if (scan == null) continue;
-      Object key = this.adapters[i].inPlace() ? scan : top == null ? n : top;
+      Object key = adapter.inPlace() ? scan : chain;
       FoundScan f = (FoundScan) seen.get(key);
-      if (f == null) {
+      boolean isNew = f == null;
+      if (isNew) {
         f = new FoundScan();
         f.scan = scan;
         f.leaf = n;
-        f.top = top == null ? n : top;
-        f.adapter = this.adapters[i];
+        f.top = chain;
+        f.adapter = adapter;
         seen.put(key, f);
         out.add(f);
-        f.places.add(place(n, conditions));
-      } else if (this.adapters[i].inPlace()) {
-        f.places.add(place(n, conditions));
       }
+      if (isNew || adapter.inPlace()) f.conditions.add(conjunction(n, conditions));
       f.times++;
       return;
     }
     scala.collection.Iterator subqueries = n.subqueries().iterator();
     while (subqueries.hasNext()) {
-      collect((LogicalPlan) subqueries.next(), new ArrayList(), null, seen, out, depth + 1);
+      collect((LogicalPlan) subqueries.next(), new ArrayList<>(), null, seen, out, depth + 1);
     }
-    List below = new ArrayList();
-    LogicalPlan chain = null;
-    // only rows of nodes that neither add nor reorder rows may be judged by what stands above
-    if (n instanceof Filter && ((Filter) n).condition().deterministic()) {
-      below.addAll(conditions);
-      below.add(((Filter) n).condition());
-      chain = top == null ? n : top;
-    } else if (n instanceof Project && deterministic((Project) n)) {
-      below.addAll(conditions);
-      chain = top == null ? n : top;
-    }
+    List<Expression> below = new ArrayList<>();
+    // conditions pass only through nodes that neither add nor reorder rows
+    boolean passes = isDeterministic(n);
+    if (passes) below.addAll(conditions);
+    if (passes && n instanceof Filter) below.add(((Filter) n).condition());
     scala.collection.Iterator children = n.children().iterator();
     while (children.hasNext()) {
-      collect((LogicalPlan) children.next(), below, chain, seen, out, depth + 1);
+      LogicalPlan child = (LogicalPlan) children.next();
+      collect(child, below, passes ? chain : null, seen, out, depth + 1);
     }
   }
 
-  private static boolean deterministic(Project p) {
-    scala.collection.Iterator it = p.projectList().iterator();
+  /** True for filters and projections that give the same each time. */
+  private static boolean isDeterministic(LogicalPlan n) {
+    if (n instanceof Filter) return ((Filter) n).condition().deterministic();
+    if (!(n instanceof Project)) return false;
+    scala.collection.Iterator it = ((Project) n).projectList().iterator();
     while (it.hasNext()) {
       if (!((Expression) it.next()).deterministic()) return false;
     }
     return true;
   }
 
-  /** AND of the conditions above one place; an empty AND is true. */
-  private static Map place(LogicalPlan leaf, List conditions) {
-    Map attributes = CatalystJson.attributes(leaf.output().iterator());
-    List args = new ArrayList();
-    for (Iterator it = conditions.iterator(); it.hasNext(); ) {
-      args.add(CatalystJson.convert((Expression) it.next(), attributes));
-    }
+  /** AND of the conditions above a leaf; an empty AND is true. */
+  private static Map<String, Object> conjunction(LogicalPlan leaf, List<Expression> conditions) {
+    Map<ExprId, String> attributes = CatalystJson.attributes(leaf.output().iterator());
+    List<Map<String, Object>> args = new ArrayList<>();
+    for (Expression condition : conditions) args.add(CatalystJson.convert(condition, attributes));
     return node("and", args);
   }
 
   /** A node of a condition, for JSON. */
-  public static Map node(String op, List args) {
-    Map m = new LinkedHashMap();
+  public static Map<String, Object> node(String op, List<Map<String, Object>> args) {
+    Map<String, Object> m = new LinkedHashMap<>();
     m.put("op", op);
     m.put("args", args);
     return m;

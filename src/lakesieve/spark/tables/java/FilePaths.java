@@ -11,9 +11,9 @@ import java.util.Map;
  * <p>Two files never share a spelling. A path that is spelled so already is given back as it is.
  */
 public final class FilePaths {
-  private static final Map ALIASES = new HashMap();
-  private static final List BY_HOST = Arrays.asList(new Object[] {"hdfs", "webhdfs", "abfs", "wasb"});
-  private static final List FOLDERS = Arrays.asList(new Object[] {"file", "hdfs", "webhdfs"});
+  private static final Map<String, String> ALIASES = new HashMap<>();
+  private static final List<String> BY_HOST = Arrays.asList("hdfs", "webhdfs", "abfs", "wasb");
+  private static final List<String> FOLDERS = Arrays.asList("file", "hdfs", "webhdfs");
 
   static {
     ALIASES.put("s3a", "s3");
@@ -24,7 +24,7 @@ public final class FilePaths {
 
   private FilePaths() {}
 
-  /** The one spelling of a path that is not percent-encoded. */
+  /** Get the one spelling of a path that is not percent-encoded. */
   public static String normal(String path) {
     if (path == null || path.startsWith("s3://")) return path;
     if (path.startsWith("file:/") && path.indexOf("//") < 0) return path;
@@ -45,12 +45,13 @@ public final class FilePaths {
     if (FOLDERS.contains(scheme)) rest = joined(rest);
     boolean isLocal =
         scheme.equals("file") && (authority.isEmpty() || lower(authority).equals("localhost"));
-    String spelled = isLocal ? scheme + ":" + rest : scheme + ":" + (hasAuthority ? "//" : "") + authority + rest;
-    // a million equal ones need not be kept beside the scan's own
+    String host = isLocal ? "" : (hasAuthority ? "//" : "") + authority;
+    String spelled = scheme + ":" + host + rest;
+    // a million equal texts need not be kept beside those of the scan
     return spelled.equals(path) ? path : spelled;
   }
 
-  /** The one spelling of a table's place: without a slash at its end. */
+  /** Get the one spelling of a table's location: without a slash at its end. */
   public static String root(String location) {
     String spelled = normal(location);
     if (!spelled.endsWith("/")) return spelled;

@@ -12,7 +12,7 @@ import org.apache.spark.sql.RuntimeConfig;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import org.apache.spark.sql.classic.Dataset;
+import ${sql}.Dataset;
 import org.apache.spark.sql.execution.datasources.CatalogFileIndex;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
@@ -21,7 +21,7 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.NoopCache$;
 import org.apache.spark.sql.execution.datasources.PartitioningAwareFileIndex;
 
-/** Relations over files, as Spark's own file sources make them: their files and their location. */
+/** Relations over files, as Spark's file sources make them: their files and their location. */
 public final class FileScans {
   private static final String PARQUET =
       "org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat";
@@ -50,7 +50,7 @@ public final class FileScans {
 
   /** The rows of a leaf alone: a catalog table may have more above it, such as padding of CHAR. */
   public static Dataset rows(SparkSession spark, LogicalPlan leaf) {
-    return Dataset.ofRows((org.apache.spark.sql.classic.SparkSession) spark, leaf);
+    return Dataset.ofRows((${sql}.SparkSession) spark, leaf);
   }
 
   /** True for a leaf that reads Parquet files listed by Spark itself. */
@@ -74,7 +74,7 @@ public final class FileScans {
     return index.rootPaths().size() == 1 ? index.rootPaths().apply(0).toString() : null;
   }
 
-  /** Identity of a directory: there is none but its place. */
+  /** Identity of a directory: there is none but its location. */
   public static String uuid(String location) {
     return digest(FilePaths.root(location));
   }
@@ -96,13 +96,14 @@ public final class FileScans {
         relation.sparkSession(),
         relation.schema().json(),
         relation.partitionSchema().fieldNames(),
-        new LinkedHashMap());
+        new LinkedHashMap<>());
   }
 
-  /** The same as one JSON document, with what a format adds to it. */
-  public static String document(SparkSession spark, String schema, String[] partitioning, Map more)
+  /** The same as one JSON document, with the entries that a format adds. */
+  public static String document(
+      SparkSession spark, String schema, String[] partitioning, Map<String, Object> more)
       throws Exception {
-    Map m = new LinkedHashMap(more);
+    Map<String, Object> m = new LinkedHashMap<>(more);
     RuntimeConfig conf = spark.conf();
     boolean shifted = "true".equals(conf.get("spark.sql.parquet.int96TimestampConversion"));
     m.put("case", conf.get("spark.sql.caseSensitive"));
@@ -115,7 +116,7 @@ public final class FileScans {
         "times",
         modes.replace("EXCEPTION", "CORRECTED")
             + (shifted ? " " + conf.get("spark.sql.session.timeZone") : ""));
-    m.put("partitioning", Arrays.asList((Object[]) partitioning));
+    m.put("partitioning", Arrays.asList(partitioning));
     m.put("schema", JSON.readValue(schema, Map.class));
     return JSON.writeValueAsString(m);
   }
@@ -126,9 +127,9 @@ public final class FileScans {
   }
 
   /** Identities of the files of a relation as they are now, whenever it listed them itself. */
-  public static PathSet identitiesNow(HadoopFsRelation relation) {
+  public static PathSet currentIdentities(HadoopFsRelation relation) {
     PartitioningAwareFileIndex listed = whole(relation.location());
-    InMemoryFileIndex now =
+    InMemoryFileIndex current =
         new InMemoryFileIndex(
             relation.sparkSession(),
             listed.rootPaths(),
@@ -138,7 +139,7 @@ public final class FileScans {
             scala.Option.apply(listed.partitionSpec()),
             scala.Option.empty());
     PathSet identities = new PathSet();
-    scala.collection.Iterator it = now.allFiles().iterator();
+    scala.collection.Iterator it = current.allFiles().iterator();
     while (it.hasNext()) identities.add(identity((FileStatus) it.next()));
     return identities;
   }
@@ -164,7 +165,7 @@ public final class FileScans {
     return lines.toString();
   }
 
-  /** Begin another line. */
+  /** Append a path as another line. */
   public static void append(StringBuilder lines, String path) {
     if (path.indexOf('\n') >= 0) throw new IllegalArgumentException("line break in " + path);
     if (lines.length() > 0) lines.append('\n');

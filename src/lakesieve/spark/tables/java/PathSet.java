@@ -21,10 +21,12 @@ public final class PathSet {
   private long[] table = new long[16]; // open addressing: two words a path, two zeros are free
   private int size = 0;
 
+  /** Number of paths in the set. */
   public int size() {
     return this.size;
   }
 
+  /** Add a path, if it is not in the set. */
   public void add(String path) {
     // room first: at most two thirds are taken
     if (3L * (this.size + 1) > this.table.length) grow();
@@ -32,11 +34,12 @@ public final class PathSet {
     put(word(digest, 0), word(digest, 8));
   }
 
+  /** True when a path is in the set. */
   public boolean contains(String path) {
     byte[] digest = digest(SECRET, path);
     long first = word(digest, 0);
     long second = word(digest, 8);
-    int at = place(first, second);
+    int at = slot(first, second);
     return this.table[at] == first && this.table[at + 1] == second;
   }
 
@@ -49,7 +52,7 @@ public final class PathSet {
     }
   }
 
-  /** The same for sets of the same paths in this process, and for no others. */
+  /** A text that is equal for sets of the same paths in this process, and for no others. */
   public String mark() {
     long first = 0;
     long second = 0;
@@ -61,15 +64,15 @@ public final class PathSet {
   }
 
   private void put(long first, long second) {
-    int at = place(first, second);
+    int at = slot(first, second);
     if (this.table[at] == first && this.table[at + 1] == second) return;
     this.table[at] = first;
     this.table[at + 1] = second;
     this.size++;
   }
 
-  /** Where a digest stands, or where it is to stand. */
-  private int place(long first, long second) {
+  /** The slot of a digest, or the free one that it would take. */
+  private int slot(long first, long second) {
     int at = 2 * (int) first & this.table.length - 2;
     while ((this.table[at] != 0 || this.table[at + 1] != 0)
         && (this.table[at] != first || this.table[at + 1] != second)) {
@@ -87,10 +90,14 @@ public final class PathSet {
     }
   }
 
+  /** True for a set of the same paths. */
+  @Override
   public boolean equals(Object other) {
     return other instanceof PathSet && mark().equals(((PathSet) other).mark());
   }
 
+  /** A hash of the paths, in any order. */
+  @Override
   public int hashCode() {
     return mark().hashCode();
   }

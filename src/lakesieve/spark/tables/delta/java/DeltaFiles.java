@@ -11,22 +11,22 @@ import org.apache.spark.sql.delta.SnapshotDescriptor;
 import org.apache.spark.sql.delta.actions.Metadata;
 import org.apache.spark.sql.delta.actions.Protocol;
 
-/** What a snapshot of a Delta table says of its schema, and where its files are. */
+/** The schema of a snapshot of a Delta table, and the paths of its files. */
 public final class DeltaFiles {
   private DeltaFiles() {}
 
-  /** How the snapshot is read: its schema, column mapping, and what a reader must understand. */
+  /** How the snapshot is read: schema, column mapping, and features that a reader must support. */
   public static String schema(SparkSession spark, SnapshotDescriptor snapshot) throws Exception {
     Metadata metadata = snapshot.metadata();
     Protocol protocol = snapshot.protocol();
-    List features = new ArrayList();
+    List<Object> features = new ArrayList<>();
     if (protocol.readerFeatures().isDefined()) {
-      scala.collection.Iterator it =
+      scala.collection.Iterator names =
           ((scala.collection.Iterable) protocol.readerFeatures().get()).iterator();
-      while (it.hasNext()) features.add(it.next());
+      while (names.hasNext()) features.add(names.next());
     }
-    Map more = new LinkedHashMap();
-    more.put("reader", Integer.valueOf(protocol.minReaderVersion()));
+    Map<String, Object> more = new LinkedHashMap<>();
+    more.put("reader", protocol.minReaderVersion());
     more.put("features", features);
     more.put("mapping", metadata.columnMappingMode().name());
     return FileScans.document(
@@ -34,28 +34,29 @@ public final class DeltaFiles {
   }
 
   /**
-   * Absolute path of a data file as the log writes it: relative or absolute, percent-encoded.
+   * Absolute path of a data file.
    *
-   * @param root the table's, as text
+   * @param root the root path of the table
+   * @param logged the path in the Delta log: relative or absolute, percent-encoded
    */
   public static String absolute(String root, String logged) throws Exception {
-    // as nearly all are, and a table may have many
+    // the fast way, for nearly all paths
     if (isPlain(logged)) return root.endsWith("/") ? root + logged : root + "/" + logged;
     Path path = new Path(new URI(logged));
     return path.isAbsolute() ? path.toString() : new Path(new Path(root), path).toString();
   }
 
-  /** True for a relative path that means itself: nothing to decode, nothing to leave out. */
+  /** True for a relative path without anything to decode or to normalise. */
   private static boolean isPlain(String logged) {
-    char before = '/';
+    char previous = '/';
     for (int i = 0; i < logged.length(); i++) {
       char c = logged.charAt(i);
       boolean word = c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9';
-      // what begins with a dot may be a step, an empty name is left out
-      boolean inside = before != '/' && (c == '/' || c == '.');
+      // a name that begins with a dot may be "." or "..", an empty name is dropped
+      boolean inside = previous != '/' && (c == '/' || c == '.');
       if (!word && !inside && c != '-' && c != '_' && c != '=') return false;
-      before = c;
+      previous = c;
     }
-    return before != '/';
+    return previous != '/';
   }
 }

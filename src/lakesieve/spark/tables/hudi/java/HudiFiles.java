@@ -1,7 +1,5 @@
 package lakesieve;
 
-import java.lang.reflect.Field;
-import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.Date;
 import java.util.Iterator;
@@ -31,27 +29,27 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.hudi.HoodieSqlCommonUtils;
 
 /**
- * What a read of a Hudi table says of its schema, and of its file slices.
+ * The schema and the file slices of a read of a Hudi table.
  *
- * <p>A slice without log files, none at the instant that is read, gives the rows of its base
- * file, which never changes; all others are read whatever an index says. Private names used: BaseHoodieTableFileIndex.getAllInputFileSlices;
- * HoodieFileGroupReaderBasedFileFormat.tableSchema.
+ * <p>The rows of a slice without log files, up to the instant that is read, are those of its base
+ * file, which never changes. All other slices are always read. Private names used:
+ * BaseHoodieTableFileIndex.getAllInputFileSlices; HoodieFileGroupReaderBasedFileFormat.tableSchema.
  */
 public final class HudiFiles {
-  private static final String FORMAT =
+  private static final String FILE_FORMAT =
       "org.apache.spark.sql.execution.datasources.parquet.HoodieFileGroupReaderBasedFileFormat";
-  private static final int NAMED_BY_COMMIT = 8;
-  private static final String INDEX = "org.apache.hudi.HoodieFileIndex";
+  private static final int LOGS_NAMED_BY_COMMIT = 8;
+  private static final String FILE_INDEX = "org.apache.hudi.HoodieFileIndex";
 
   private HudiFiles() {}
 
   /** The file index of a leaf that reads a version of a Hudi table, or null. */
   public static HoodieFileIndex index(LogicalPlan leaf) {
     HadoopFsRelation relation = FileScans.relation(leaf);
-    if (relation == null || !relation.fileFormat().getClass().getName().equals(FORMAT)) return null;
+    if (relation == null || !relation.fileFormat().getClass().getName().equals(FILE_FORMAT)) return null;
     FileIndex index = relation.location();
-    // those of incremental and change queries are subclasses
-    return index.getClass().getName().equals(INDEX) ? (HoodieFileIndex) index : null;
+    // subclasses are for incremental and change data queries
+    return index.getClass().getName().equals(FILE_INDEX) ? (HoodieFileIndex) index : null;
   }
 
   /** The only leaf of a plan if it reads a version of a Hudi table, or null. */
@@ -62,7 +60,7 @@ public final class HudiFiles {
     return index(leaf) == null ? null : leaf;
   }
 
-  /** Where the table is. */
+  /** The base path of the table. */
   public static String location(LogicalPlan leaf) {
     return index(leaf).metaClient().getBasePath().toString();
   }
@@ -72,7 +70,7 @@ public final class HudiFiles {
     return "MERGE_ON_READ".equals(config(leaf).getTableType().name());
   }
 
-  /** Time of the newest completed commit, not later than a time if one is given, or null. */
+  /** Time of the newest completed commit, not later than a given time if there is one, or null. */
   public static String instant(LogicalPlan leaf, String latest) {
     HoodieTimeline commits =
         index(leaf).metaClient().getCommitsTimeline().filterCompletedInstants();
@@ -81,17 +79,17 @@ public final class HudiFiles {
     return ((HoodieInstant) commits.lastInstant().get()).requestedTime();
   }
 
-  /** A moment as Hudi writes it in the names of commits, in the time zone of the table. */
+  /** A point in time as Hudi writes it in commit times, in the time zone of the table. */
   public static String moment(long millis) {
     return HoodieInstantTimeGenerator.formatDateBasedOnTimeZone(new Date(millis));
   }
 
-  /** How a leaf is read: its schema, and what a reader of the table must understand. */
+  /** How a leaf is read: its schema, and the features that a reader of the table must support. */
   public static String schema(LogicalPlan leaf) throws Exception {
     HadoopFsRelation relation = FileScans.relation(leaf);
-    Map more = new LinkedHashMap();
-    more.put("version", Integer.valueOf(version(index(leaf))));
-    List features = new ArrayList();
+    Map<String, Object> more = new LinkedHashMap<>();
+    more.put("version", version(index(leaf)));
+    List<String> features = new ArrayList<>();
     if (config(leaf).isMultipleBaseFileFormatsEnabled()) features.add("several base file formats");
     if (!"PARQUET".equals(config(leaf).getBaseFileFormat().name())) {
       features.add("base files of the format " + config(leaf).getBaseFileFormat().name());
@@ -106,28 +104,29 @@ public final class HudiFiles {
   }
 
   /** File slices by partition, those of the leaf's version. */
-  public static Map slices(HoodieFileIndex index) throws Exception {
-    Method all = BaseHoodieTableFileIndex.class.getDeclaredMethod("getAllInputFileSlices", new Class[0]);
-    all.setAccessible(true);
-    return (Map) all.invoke(index, new Object[0]);
+  public static Map<?, List<FileSlice>> slices(HoodieFileIndex index) throws Exception {
+    Class<?> owner = BaseHoodieTableFileIndex.class;
+    return (Map<?, List<FileSlice>>)
+        PrivateMembers.call(index, owner, "getAllInputFileSlices", new Class<?>[0]);
   }
 
-  /** Path of the base file whose rows are those of the slice, or null when there is no such file. */
+  /** Path of the base file that has exactly the rows of the slice, or null if there is none. */
   public static String identity(HoodieFileIndex index, FileSlice slice) {
     if (!slice.getBaseFile().isPresent() || merges(index, slice)) return null;
     HoodieBaseFile base = (HoodieBaseFile) slice.getBaseFile().get();
     return base.getBootstrapBaseFile().isPresent() ? null : base.getPath();
   }
 
-  /** True when a read of the slice may take rows from its log files. */
+  /** True if a read of the slice may merge rows of its log files. */
   private static boolean merges(HoodieFileIndex index, FileSlice slice) {
     if (!slice.hasLogFiles() || !index.includeLogFiles()) return false;
     scala.Option asOf = index.options().get("as.of.instant");
-    // before version 8, a log file is named by its slice and has blocks of several commits
-    if (asOf.isEmpty() || version(index) < NAMED_BY_COMMIT) return true;
+    // before version 8, a log file has the time of its slice and blocks of several commits
+    if (asOf.isEmpty() || version(index) < LOGS_NAMED_BY_COMMIT) return true;
     String instant = HoodieSqlCommonUtils.formatQueryInstant((String) asOf.get());
-    for (Iterator it = slice.getLogFiles().iterator(); it.hasNext(); ) {
-      String written = ((HoodieLogFile) it.next()).getDeltaCommitTime();
+    Iterator<HoodieLogFile> logFiles = slice.getLogFiles().iterator();
+    while (logFiles.hasNext()) {
+      String written = ((HoodieLogFile) logFiles.next()).getDeltaCommitTime();
       if (written.length() != instant.length() || written.compareTo(instant) <= 0) return true;
     }
     return false;
@@ -138,22 +137,21 @@ public final class HudiFiles {
   }
 
   /** All file slices of a leaf, for {@link #files}. */
-  public static Iterator listed(LogicalPlan leaf) throws Exception {
-    List slices = new ArrayList();
-    for (Iterator it = slices(index(leaf)).values().iterator(); it.hasNext(); ) {
-      for (Iterator inside = ((List) it.next()).iterator(); inside.hasNext(); ) {
-        FileSlice slice = (FileSlice) inside.next();
-        if (!slice.isEmpty()) slices.add(slice);
+  public static Iterator<FileSlice> listed(LogicalPlan leaf) throws Exception {
+    List<FileSlice> found = new ArrayList<>();
+    for (List<FileSlice> slices : slices(index(leaf)).values()) {
+      for (FileSlice slice : slices) {
+        if (!slice.isEmpty()) found.add(slice);
       }
     }
-    return slices.iterator();
+    return found.iterator();
   }
 
   /**
-   * One line for each of the next slices: path, size, and whether its rows are those of that file.
-   * Nothing behind the last.
+   * The next slices, one a line: path, size, and "1" if that file has exactly the rows of the slice.
+   * The empty string after the last.
    */
-  public static String files(LogicalPlan leaf, Iterator slices) {
+  public static String files(LogicalPlan leaf, Iterator<FileSlice> slices) {
     StringBuilder lines = new StringBuilder();
     HoodieFileIndex index = index(leaf);
     for (int i = 0; i < FileScans.LINES && slices.hasNext(); i++) {
@@ -167,8 +165,8 @@ public final class HudiFiles {
     return lines.toString();
   }
 
-  /** Paths of the next base files, one a line; nothing behind the last. */
-  public static String paths(Iterator bases) {
+  /** Paths of the next base files, one a line; the empty string after the last. */
+  public static String paths(Iterator<HoodieBaseFile> bases) {
     StringBuilder lines = new StringBuilder();
     for (int i = 0; i < FileScans.LINES && bases.hasNext(); i++) {
       FileScans.append(lines, ((HoodieBaseFile) bases.next()).getPath());
@@ -177,21 +175,21 @@ public final class HudiFiles {
   }
 
   /** All base files that the table still keeps, for {@link #paths}. */
-  public static Iterator retained(LogicalPlan leaf) throws Exception {
+  public static Iterator<HoodieBaseFile> retained(LogicalPlan leaf) throws Exception {
     HoodieTableMetaClient client = HoodieTableMetaClient.reload(index(leaf).metaClient());
     HoodieLocalEngineContext engine = new HoodieLocalEngineContext(client.getStorageConf());
     HoodieMetadataConfig config =
-        HoodieMetadataConfig.newBuilder().enable(client.getTableConfig().isMetadataTableAvailable()).build();
+        HoodieMetadataConfig.newBuilder()
+            .enable(client.getTableConfig().isMetadataTableAvailable())
+            .build();
     HoodieTableFileSystemView view =
         FileSystemViewManager.createInMemoryFileSystemView(engine, client, config);
-    List bases = new ArrayList();
+    List<HoodieBaseFile> bases = new ArrayList<>();
     try {
-      Iterator folders = FSUtils.getAllPartitionPaths(engine, client, config).iterator();
-      while (folders.hasNext()) {
-        String folder = (String) folders.next();
-        addBaseFiles(view.getAllFileGroups(folder).iterator(), bases);
-        // older versions still have those that clustering replaced
-        addBaseFiles(view.getAllReplacedFileGroups(folder).iterator(), bases);
+      for (String partition : FSUtils.getAllPartitionPaths(engine, client, config)) {
+        addBaseFiles(view.getAllFileGroups(partition).iterator(), bases);
+        // older versions still use the files that clustering replaced
+        addBaseFiles(view.getAllReplacedFileGroups(partition).iterator(), bases);
       }
     } finally {
       view.close();
@@ -199,10 +197,11 @@ public final class HudiFiles {
     return bases.iterator();
   }
 
-  private static void addBaseFiles(Iterator groups, List bases) {
+  private static void addBaseFiles(Iterator<HoodieFileGroup> groups, List<HoodieBaseFile> bases) {
     while (groups.hasNext()) {
-      Iterator files = ((HoodieFileGroup) groups.next()).getAllBaseFiles().iterator();
-      while (files.hasNext()) bases.add(files.next());
+      Iterator<HoodieBaseFile> files =
+          ((HoodieFileGroup) groups.next()).getAllBaseFiles().iterator();
+      while (files.hasNext()) bases.add((HoodieBaseFile) files.next());
     }
   }
 
@@ -215,9 +214,8 @@ public final class HudiFiles {
     return ((HoodieLogFile) slice.getLatestLogFile().get()).getPath().toString();
   }
 
-  private static boolean evolves(Object format) throws Exception {
-    Field schema = format.getClass().getDeclaredField("tableSchema");
-    schema.setAccessible(true);
-    return ((HoodieTableSchema) schema.get(format)).internalSchema().isDefined();
+  private static boolean evolves(Object format) {
+    Object schema = PrivateMembers.field(format, format.getClass(), "tableSchema");
+    return ((HoodieTableSchema) schema).internalSchema().isDefined();
   }
 }

@@ -1,52 +1,53 @@
 package lakesieve;
 
-import java.util.Iterator;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.io.StorageCredential;
 import org.apache.iceberg.io.SupportsStorageCredentials;
 
-/** How Iceberg reaches the files of a table. */
+/** How Iceberg accesses the files of a table. */
 public final class IcebergAccess {
   private IcebergAccess() {}
 
   /**
-   * Settings of the table's file IO for S3, with the credentials that the catalog lent for the table's
-   * own folder; empty where Hadoop's file systems are used.
+   * The S3 settings of the table's file IO, with the credentials that the catalog vended for the
+   * table's location; empty where Hadoop's file systems are used.
    */
-  public static Map fileIo(Table table) {
-    Map found = new TreeMap();
+  public static Map<String, String> fileIo(Table table) {
+    Map<String, String> settings = new TreeMap<>();
     try {
-      add(table.io().properties(), found);
+      addS3(table.io().properties(), settings);
       if (table.io() instanceof SupportsStorageCredentials) {
-        lent(((SupportsStorageCredentials) table.io()).credentials().iterator(), table.location(), found);
+        List<StorageCredential> vended = ((SupportsStorageCredentials) table.io()).credentials();
+        addVended(vended, table.location(), settings);
       }
     } catch (UnsupportedOperationException e) {
-      // a file IO need not tell
+      // a file IO may have no properties
     }
-    return found;
+    return settings;
   }
 
-  private static void lent(Iterator credentials, String location, Map found) {
+  private static void addVended(
+      List<StorageCredential> vended, String location, Map<String, String> settings) {
     String longest = null;
-    while (credentials.hasNext()) {
-      StorageCredential one = (StorageCredential) credentials.next();
-      boolean better = longest == null || one.prefix().length() > longest.length();
-      if (location.startsWith(one.prefix()) && better) {
-        longest = one.prefix();
-        add(one.config(), found);
+    for (StorageCredential credential : vended) {
+      String prefix = credential.prefix();
+      boolean better = longest == null || prefix.length() > longest.length();
+      if (location.startsWith(prefix) && better) {
+        longest = prefix;
+        addS3(credential.config(), settings);
       }
     }
   }
 
-  private static void add(Map properties, Map found) {
+  private static void addS3(Map<String, String> properties, Map<String, String> settings) {
     if (properties == null) return;
-    for (Iterator it = properties.entrySet().iterator(); it.hasNext(); ) {
-      Map.Entry entry = (Map.Entry) it.next();
-      String name = String.valueOf(entry.getKey());
+    for (Map.Entry<String, String> property : properties.entrySet()) {
+      String name = String.valueOf(property.getKey());
       if (name.startsWith("s3.") || name.equals("client.region")) {
-        found.put(name, String.valueOf(entry.getValue()));
+        settings.put(name, String.valueOf(property.getValue()));
       }
     }
   }

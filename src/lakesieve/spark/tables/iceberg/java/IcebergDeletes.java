@@ -14,13 +14,13 @@ import org.apache.iceberg.Table;
 import org.apache.iceberg.io.CloseableIterable;
 import org.apache.iceberg.util.ContentFileUtil;
 
-/** Counts the row-level deletes by position of one snapshot of an Iceberg table. */
+/** Counts the position deletes of one snapshot of an Iceberg table. */
 public final class IcebergDeletes {
   private IcebergDeletes() {}
 
   /**
-   * Data files, those of them that position deletes or deletion vectors reach by Iceberg's own
-   * planning, and position delete files.
+   * Counts of data files, of those with position deletes or a deletion vector by Iceberg's own
+   * planning, and of position delete files.
    *
    * @param id the snapshot's id, or null for a table without data
    */
@@ -29,12 +29,12 @@ public final class IcebergDeletes {
     if (id != null) {
       Snapshot snapshot = table.snapshot(Long.parseLong(id));
       counts.put("delete_files", positionFiles(table, snapshot));
-      reached(table, snapshot, counts);
+      countFiles(table, snapshot, counts);
     }
     return counts;
   }
 
-  private static void reached(Table table, Snapshot snapshot, Map<String, Object> counts)
+  private static void countFiles(Table table, Snapshot snapshot, Map<String, Object> counts)
       throws Exception {
     int files = 0;
     int marked = 0;
