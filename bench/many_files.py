@@ -34,19 +34,19 @@ def run(spark: SparkSession, _root: Path) -> Iterator[Measured]:
     rows.toDF("k", "v", "payload").writeTo(TABLE).append()
     index = ls.create_index(TABLE, ["k"], spark=spark)
     found = index.files(f"k = {KEY}")
-    where = f"k = {KEY}"
+    condition = f"k = {KEY}"
 
     def off() -> object:
         ls.disable(spark)
-        return spark.sql(f"SELECT * FROM {TABLE} WHERE {where}").collect()
+        return spark.sql(f"SELECT * FROM {TABLE} WHERE {condition}").collect()
 
     def on() -> object:
         ls.enable(spark)
-        return spark.sql(f"SELECT * FROM {TABLE} WHERE {where}").collect()
+        return spark.sql(f"SELECT * FROM {TABLE} WHERE {condition}").collect()
 
     def by_hand() -> object:
         ls.disable(spark)
-        return spark.read.parquet(*found.paths).where(where).collect()
+        return spark.read.parquet(*found.paths).where(condition).collect()
 
     if not off() == on() == by_hand():
         raise AssertionError("the three ways do not agree")

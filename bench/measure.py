@@ -108,7 +108,7 @@ def finish(results: Sequence[Measured], record: Path | None, **more: object) -> 
     """Tell which bounds hold.
 
     Args:
-        results: All that was measured.
+        results: All measurements.
         record: Where the figures are written as JSON, if at all.
         more: What else goes there.
 

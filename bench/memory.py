@@ -1,7 +1,8 @@
 """Memory and planning time with an index over a million data files, refreshed again and again.
 
 The table is real and small; its index says that it covers a million files more, of no data, so that
-all that planning holds of files is held: catalogues and segments in Python, digests in the JVM.
+everything that planning keeps of files is in memory: catalogues and segments in Python, digests in
+the JVM.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class _Held:
     jvm: float
 
     @classmethod
-    def now(cls, spark: SparkSession) -> _Held:
+    def current(cls, spark: SparkSession) -> _Held:
         """After what is garbage has gone."""
         gc.collect()
         pa.default_memory_pool().release_unused()
@@ -56,7 +57,7 @@ class _Held:
 
 
 def _heap(spark: SparkSession) -> float:
-    """Megabytes of the JVM's heap that are no garbage."""
+    """Megabytes of the JVM's heap that are not garbage."""
     memory: Any = spark._jvm.java.lang.management.ManagementFactory.getMemoryMXBean()  # type: ignore[union-attr]
     for _ in range(3):
         memory.gc()
@@ -92,7 +93,7 @@ def run(
     """
     store = _made(spark)
     _ask(spark, 0, 20)
-    before = _Held.now(spark)
+    before = _Held.current(spark)
     _add(store, 0, paths)
     gc.collect()
     pa.default_memory_pool().release_unused()
@@ -108,7 +109,7 @@ def run(
         if number % 10 == 0:
             heaps.append(_heap(spark))
     peak = _status("VmHWM")
-    after = _Held.now(spark)
+    after = _Held.current(spark)
     start = time.perf_counter()
     _ask(spark, result, 50)
     warm = (time.perf_counter() - start) / 50

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["run"]
 
-WAYS = ("native", "skipping")
+MODES = ("native", "skipping")
 # the format's own command on a table of just the files that are needed: no skipping brings more
 ALONE = "only those files"
 _UPSERT = "ON t.k = s.k WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
@@ -74,29 +74,29 @@ class _Suite:
         self._turn = 0
         self._expected: list[tuple[str, int]] = []
 
-    def _switch(self, way: str) -> None:
-        (ls.enable if way == "skipping" else ls.disable)(self.spark)
+    def _switch(self, mode: str) -> None:
+        (ls.enable if mode == "skipping" else ls.disable)(self.spark)
 
     def command(
         self,
         name: str,
         change: Callable[[str, Target], Callable[[], object]],
-        part: Target,
+        single_file: Target,
         bound: float,
     ) -> Measured:
         """Time a command in all ways in turn; indexes are refreshed in between, untimed."""
-        targets = {**dict.fromkeys(WAYS, self.whole), ALONE: part}
-        taken: dict[str, list[float]] = {way: [] for way in targets}
+        targets = {**dict.fromkeys(MODES, self.whole), ALONE: single_file}
+        taken: dict[str, list[float]] = {mode: [] for mode in targets}
         read: dict[str, int] = {}
         for number in range(self.facts.rounds + 1):
-            for way, target in targets.items():
-                action = change(way, target)
-                self._switch(way)
-                seconds = in_turn({way: action}, rounds=1, warm_up=False)[way]
+            for mode, target in targets.items():
+                action = change(mode, target)
+                self._switch(mode)
+                seconds = in_turn({mode: action}, rounds=1, warm_up=False)[mode]
                 if number:
-                    taken[way].append(seconds)
+                    taken[mode].append(seconds)
                 scans = [row.files_read for row in ls.last_pruning(self.spark) if row.files_total]
-                read[way] = max(scans, default=0)
+                read[mode] = max(scans, default=0)
                 ls.open_index(self.table, "k", spark=self.spark).refresh()
         native, skipping, alone = (sorted(times)[len(times) // 2] for times in taken.values())
         return Measured(
@@ -122,17 +122,17 @@ class _Suite:
         at = self._stretch(1, rows) | 1
         return int(self.spark.sql(f"SELECT {ROW[1]} FROM range({at}, {at + 1})").first()[0])
 
-    def _expect(self, target: Target, where: str, rows: int) -> None:
+    def _expect(self, target: Target, condition: str, rows: int) -> None:
         if target is self.whole:
-            self._expected.append((where, rows))
+            self._expected.append((condition, rows))
 
-    def delete_one(self, _way: str, target: Target) -> Callable[[], object]:
+    def delete_one(self, _mode: str, target: Target) -> Callable[[], object]:
         """A DELETE of a key of its own."""
         key = self._one(target.rows)
         self._expect(target, f"k = {key}", 0)
         return lambda: self.spark.sql(f"DELETE FROM {target.table} WHERE k = {key}")
 
-    def update_one(self, _way: str, target: Target) -> Callable[[], object]:
+    def update_one(self, _mode: str, target: Target) -> Callable[[], object]:
         """An UPDATE of a key of its own."""
         key = self._one(target.rows)
         self._expect(target, f"k = {key} AND v = -1", 1)
@@ -144,21 +144,21 @@ class _Suite:
         rows.createOrReplaceTempView("changed")
         return rows
 
-    def merge(self, _way: str, target: Target) -> Callable[[], object]:
+    def merge(self, _mode: str, target: Target) -> Callable[[], object]:
         """A MERGE of rows all over the table."""
         step = target.rows // 100
         self._turn += 1
         self._changed(self.spark.range(2 * self._turn, target.rows, step, 1).limit(100))
         return self._merged(target)
 
-    def upsert(self, way: str, target: Target) -> Callable[[], object]:
+    def upsert(self, mode: str, target: Target) -> Callable[[], object]:
         """An upsert of rows in few files, half of a percent of the table's rows at most."""
         size = max(1, self.facts.rows // 50)
         self._turn += 1
         first = (self._turn * size) % (target.rows - size)
         step = max(2, size // 10_000)
         rows = self._changed(self.spark.range(first, first + size, step, 1))
-        if way != "skipping":
+        if mode != "skipping":
             return self._merged(target)
         return lambda: ls.upsert(rows, target.table, on=["k"], spark=self.spark, refresh=None)
 
@@ -193,13 +193,14 @@ class _Suite:
         answers: dict[str, Any] = {}
         read: dict[str, int] = {}
 
-        def ask(way: str) -> None:
-            self._switch(way)
-            answers[way] = self.spark.sql(query).collect()
+        def ask(mode: str) -> None:
+            self._switch(mode)
+            answers[mode] = self.spark.sql(query).collect()
             scans = [row.files_read for row in ls.last_pruning(self.spark) if row.files_total]
-            read[way] = max(scans, default=0)
+            read[mode] = max(scans, default=0)
 
-        times = in_turn({way: lambda way=way: ask(way) for way in WAYS}, rounds=self.facts.rounds)
+        actions = {mode: lambda mode=mode: ask(mode) for mode in MODES}
+        times = in_turn(actions, rounds=self.facts.rounds)
         if answers["native"] != answers["skipping"]:
             raise AssertionError(f"the answers differ: {answers}")
         native, skipping = times["native"], times["skipping"]
@@ -219,10 +220,10 @@ class _Suite:
     def check(self) -> None:
         """All commands did what they say, looked at without skipping."""
         ls.disable(self.spark)
-        for where, rows in self._expected:
-            found = self.spark.sql(f"SELECT count(*) FROM {self.table} WHERE {where}").first()
+        for condition, rows in self._expected:
+            found = self.spark.sql(f"SELECT count(*) FROM {self.table} WHERE {condition}").first()
             if found[0] != rows:
-                raise AssertionError(f"{where}: {found[0]} rows instead of {rows}")
+                raise AssertionError(f"{condition}: {found[0]} rows instead of {rows}")
 
 
 def _located(root: Path, table: str, kind: Kind, facts: Facts) -> Measured:

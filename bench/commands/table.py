@@ -113,8 +113,8 @@ def _written(
     name = table_of(kind, called)
     spark.sql(f"CREATE DATABASE IF NOT EXISTS {name.rpartition('.')[0]}")
     spark.sql(f"DROP TABLE IF EXISTS {name}")
-    place = root / f"{kind.format}_{called}"
-    at = "" if kind.format == "iceberg" else f"LOCATION '{place}'"
+    location = root / f"{kind.format}_{called}"
+    at = "" if kind.format == "iceberg" else f"LOCATION '{location}'"
     spark.sql(
         f"CREATE TABLE {name} (id BIGINT, k BIGINT, v DOUBLE, payload STRING) USING {kind.format} "
         f"{at} TBLPROPERTIES ({kind.properties})"
@@ -128,10 +128,10 @@ def _written(
             "hoodie.bulkinsert.sort.mode": "NONE",
             "hoodie.parquet.small.file.limit": "0",
         }
-        rows.write.format("hudi").options(**options).mode("append").save(str(place))
+        rows.write.format("hudi").options(**options).mode("append").save(str(location))
         spark.catalog.refreshTable(name)
     elif kind.format == "delta":
-        rows.write.format("delta").mode("append").save(str(place))
+        rows.write.format("delta").mode("append").save(str(location))
     else:
         rows.writeTo(name).append()
     return Target(table=name, rows=count)

@@ -81,8 +81,8 @@ def _of_layout(layout: Layout, probes: Probes, scratch: Path) -> list[Figures]:
 
 
 def _table(figures: list[Figures], rows: int) -> str:
-    head = ("", "bits/row", "files", "best", "ranges", "absent", "M rows/s", "MiB")
-    lines = [head]
+    header = ("", "bits/row", "files", "best", "ranges", "absent", "M rows/s", "MiB")
+    lines = [header]
     for f in figures:
         ranges = (
             "all"
@@ -102,7 +102,7 @@ def _table(figures: list[Figures], rows: int) -> str:
                 f"{f.peak_mib:.0f}",
             )
         )
-    widths = [max(len(line[at]) for line in lines) for at in range(len(head))]
+    widths = [max(len(line[at]) for line in lines) for at in range(len(header))]
     return "\n".join(
         "  " + "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True))
         for line in lines

@@ -34,7 +34,7 @@ def comparable(keys: pa.Array, like: np.ndarray | None = None) -> np.ndarray:
 
     Args:
         keys: int64, text or bytes; bytes must not end with zeros unless all are equally long.
-        like: Keys whose type these shall have.
+        like: Keys whose type the result has.
     """
     if pa.types.is_integer(keys.type):
         integers: np.ndarray = keys.to_numpy()
@@ -47,9 +47,9 @@ def comparable(keys: pa.Array, like: np.ndarray | None = None) -> np.ndarray:
     padded = np.zeros((len(keys), width), np.uint8)
     data = np.frombuffer(keys.buffers()[2], np.uint8)
     if lengths.max(initial=0) > width:
-        where = offsets[:-1, None] + np.arange(width)
+        indices = offsets[:-1, None] + np.arange(width)
         inside = np.arange(width) < lengths[:, None]
-        padded[inside] = data[where[inside]]
+        padded[inside] = data[indices[inside]]
     else:
         padded[np.arange(width) < lengths[:, None]] = data[offsets[0] : offsets[-1]]
     return padded.reshape(-1).view(f"S{width}")

@@ -99,7 +99,7 @@ def _late(rows: int, _: Path) -> Layout:
 
 
 def _upserted(rows: int, _: Path) -> Layout:
-    """Sorted files, but a tenth of the keys were written anew, to the fifty files after them."""
+    """Sorted files, but a tenth of the keys were rewritten, to the fifty files after them."""
     random = np.random.default_rng(SEED)
     keys = np.arange(rows) // 4
     ordinals = _equal_files(rows, FILES - 50)

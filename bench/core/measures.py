@@ -147,7 +147,7 @@ def measured(
 def _measured(
     layout: Layout, probes: Probes, name: str, build: Callable[[], Any], *, slow: bool
 ) -> Figures:
-    # the peak is counted anew from here
+    # the peak is counted again from here
     Path("/proc/self/clear_refs").write_text("5")
     before = _status("VmRSS")
     start = time.perf_counter()

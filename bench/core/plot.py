@@ -44,21 +44,21 @@ def plot(figures: Sequence[Figures], rows: Mapping[str, int], path: Path) -> Non
     layouts = list(dict.fromkeys(f.layout for f in figures))
     lines = math.ceil(len(layouts) / COLUMNS)
     width, height = COLUMNS * WIDE, lines * HIGH + 40
-    parts = [
+    elements = [
         f'<svg xmlns="{NAMESPACE}" viewBox="0 0 {width} {height}" {FONT}>',
         f'<rect width="{width}" height="{height}" fill="white"/>',
     ]
     for number, layout in enumerate(layouts):
         x, y = number % COLUMNS * WIDE, number // COLUMNS * HIGH
-        some = [f for f in figures if f.layout == layout]
-        parts.append(f'<g transform="translate({x},{y})">')
-        parts += _panel(layout, some, rows[layout])
-        parts.append("</g>")
+        selected = [f for f in figures if f.layout == layout]
+        elements.append(f'<g transform="translate({x},{y})">')
+        elements += _panel(layout, selected, rows[layout])
+        elements.append("</g>")
     for number, (peer, colour) in enumerate(COLOURS.items()):
         x = 20 + number * width / len(COLOURS)
-        parts.append(f'<circle cx="{x}" cy="{height - 18}" r="4" fill="{colour}"/>')
-        parts.append(f'<text x="{x + 8}" y="{height - 14}">{peer}</text>')
-    path.write_text("\n".join([*parts, "</svg>\n"]), encoding="utf-8")
+        elements.append(f'<circle cx="{x}" cy="{height - 18}" r="4" fill="{colour}"/>')
+        elements.append(f'<text x="{x + 8}" y="{height - 14}">{peer}</text>')
+    path.write_text("\n".join([*elements, "</svg>\n"]), encoding="utf-8")
 
 
 def _panel(layout: str, figures: Sequence[Figures], rows: int) -> list[str]:
@@ -69,25 +69,25 @@ def _panel(layout: str, figures: Sequence[Figures], rows: int) -> list[str]:
         share = (math.log10(max(false, FLOOR)) + 2) / 6.5
         return HIGH - BELOW - share * (HIGH - BELOW - ABOVE)
 
-    parts = [
+    elements = [
         f'<text x="{LEFT}" y="14" font-weight="bold">{html.escape(layout)}</text>',
         f'<text x="{WIDE - 16}" y="{HIGH - 4}" text-anchor="end">bits a row</text>',
         f'<text transform="translate(10 {HIGH / 2}) rotate(-90)" {MIDDLE}>false files</text>',
     ]
     for power in range(-3, 4):
         x = across(10**power)
-        parts.append(f'<line x1="{x}" x2="{x}" y1="{ABOVE}" y2="{HIGH - BELOW}" stroke="#eee"/>')
-        parts.append(f'<text x="{x}" y="{HIGH - 18}" {MIDDLE}>{10.0**power:g}</text>')
+        elements.append(f'<line x1="{x}" x2="{x}" y1="{ABOVE}" y2="{HIGH - BELOW}" stroke="#eee"/>')
+        elements.append(f'<text x="{x}" y="{HIGH - 18}" {MIDDLE}>{10.0**power:g}</text>')
     for power in range(-2, 5):
         y = up(10**power)
         name = "0" if power == -2 else f"{10.0**power:g}"
-        parts.append(f'<line x1="{LEFT}" x2="{WIDE - 16}" y1="{y}" y2="{y}" stroke="#eee"/>')
-        parts.append(f'<text x="{LEFT - 4}" y="{y + 3}" text-anchor="end">{name}</text>')
+        elements.append(f'<line x1="{LEFT}" x2="{WIDE - 16}" y1="{y}" y2="{y}" stroke="#eee"/>')
+        elements.append(f'<text x="{LEFT - 4}" y="{y + 3}" text-anchor="end">{name}</text>')
     for figure in reversed(figures):  # ours on top
         x, y = across(8 * figure.size / rows), up(figure.point_files - figure.point_best)
         text = f"{figure.peer}: {8 * figure.size / rows:.2f} bits a row"
-        parts.append(
+        elements.append(
             f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="{COLOURS[figure.peer]}" '
             f'fill-opacity="0.85"><title>{html.escape(text)}</title></circle>'
         )
-    return parts
+    return elements

@@ -33,10 +33,10 @@ class Case:
         rows: Data rows.
         data_files: Data files.
         records: Delete records.
-        delete_files: Delete files; records of one and the same key may stand in several.
+        delete_files: Delete files; records of one key may be in several.
         key: ``bigint`` or ``string``.
         partitions: By the key modulo that many; 1 is an unpartitioned table.
-        touched: Share of the data files that the deleted keys stand in.
+        touched: Share of the data files that hold the deleted keys.
     """
 
     rows: int
@@ -71,11 +71,11 @@ def build(spark: SparkSession, case: Case) -> None:
     drawn = np.random.default_rng(7)
     ids = drawn.permutation(case.rows)
     append = table.newAppend()
-    for part, numbers in _spread(ids, case.data_files, case.partitions):
+    for partition, numbers in _spread(ids, case.data_files, case.partitions):
         path = folder / f"{uuid.uuid4().hex}.parquet"
-        pq.write_table(_data(case, numbers, part), path, compression="zstd")
+        pq.write_table(_data(case, numbers, partition), path, compression="zstd")
         file = jvm.org.apache.iceberg.DataFiles.builder(table.spec())
-        file = _placed(table, file, part, path).withRecordCount(len(numbers))
+        file = _placed(table, file, partition, path).withRecordCount(len(numbers))
         append.appendFile(file.build())
     append.commit()
     known = ids[: max(1, int(case.rows * case.touched))]
@@ -83,30 +83,30 @@ def build(spark: SparkSession, case: Case) -> None:
     files = list(_spread(gone, case.delete_files, case.partitions))
     for start in range(_COMMITS):
         delta = table.newRowDelta()
-        for part, numbers in files[start::_COMMITS]:
+        for partition, numbers in files[start::_COMMITS]:
             path = folder / f"{uuid.uuid4().hex}-eq.parquet"
             pq.write_table(pa.table({"k": _keys(case, numbers)}, schema=_schema(case, 1)), path)
             file = jvm.org.apache.iceberg.FileMetadata.deleteFileBuilder(table.spec())
-            file = file.ofEqualityDeletes(_one(spark))
-            file = _placed(table, file, part, path).withRecordCount(len(numbers))
+            file = file.ofEqualityDeletes(_int_one(spark))
+            file = _placed(table, file, partition, path).withRecordCount(len(numbers))
             delta.addDeletes(file.build())
         delta.commit()
 
 
 def _spread(ids: np.ndarray, files: int, partitions: int) -> Iterator[tuple[int, np.ndarray]]:
-    for part in range(partitions):
-        mine = ids[ids % partitions == part] if partitions > 1 else ids
-        for numbers in np.array_split(mine, max(1, files // partitions)):
-            yield part, numbers
+    for partition in range(partitions):
+        members = ids[ids % partitions == partition] if partitions > 1 else ids
+        for numbers in np.array_split(members, max(1, files // partitions)):
+            yield partition, numbers
 
 
-def _placed(table: Any, file: Any, part: int, path: Path) -> Any:
+def _placed(table: Any, file: Any, partition: int, path: Path) -> Any:
     file = file.withPath(f"{table.location()}/data/{path.name}").withFormat("parquet")
     file = file.withFileSizeInBytes(path.stat().st_size)
-    return file.withPartitionPath(f"p={part}") if table.spec().isPartitioned() else file
+    return file.withPartitionPath(f"p={partition}") if table.spec().isPartitioned() else file
 
 
-def _one(spark: SparkSession) -> Any:
+def _int_one(spark: SparkSession) -> Any:
     gateway: Any = spark.sparkContext._gateway
     ids = gateway.new_array(gateway.jvm.int, 1)
     ids[0] = 1
@@ -131,10 +131,10 @@ def _schema(case: Case, columns: int) -> pa.Schema:
     return pa.schema(fields[:columns])
 
 
-def _data(case: Case, numbers: np.ndarray, part: int) -> pa.Table:
+def _data(case: Case, numbers: np.ndarray, partition: int) -> pa.Table:
     values = pa.array(numbers.astype(np.int64))
     result = pc.binary_join_element_wise("row", values.cast(pa.string()), " ")
-    parts = pa.array(np.full(len(numbers), part, np.int32))
+    partition_values = pa.array(np.full(len(numbers), partition, np.int32))
     return pa.Table.from_arrays(
-        [_keys(case, numbers), parts, values, result], schema=_schema(case, 4)
+        [_keys(case, numbers), partition_values, values, result], schema=_schema(case, 4)
     )

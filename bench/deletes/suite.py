@@ -47,10 +47,10 @@ def run(spark: SparkSession, root: Path, *, full: bool = False) -> Iterator[Meas
     """
     if full:
         for case, heap in itertools.product(FULL, HEAPS):
-            for way in ("stock", "read", "enabled", "convert", "after"):
-                measured = _once(spark, root, case, heap, way)
-                yield _figure(case, heap, way, measured)
-                if way == "convert" and "failed" in measured:
+            for method in ("stock", "read", "enabled", "convert", "after"):
+                measured = _once(spark, root, case, heap, method)
+                yield _figure(case, heap, method, measured)
+                if method == "convert" and "failed" in measured:
                     break
     yield from _small(spark, root)
     yield from _large(spark, root)
@@ -60,13 +60,15 @@ def run(spark: SparkSession, root: Path, *, full: bool = False) -> Iterator[Meas
 
 def _small(spark: SparkSession, root: Path) -> Iterator[Measured]:
     measured = {
-        way: _once(spark, root, SMALL, "6g", way)
-        for way in ("stock", "read", "enabled", "convert", "after")
+        method: _once(spark, root, SMALL, "6g", method)
+        for method in ("stock", "read", "enabled", "convert", "after")
     }
-    for way, result in measured.items():
-        yield _figure(SMALL, "6g", way, result)
+    for method, result in measured.items():
+        yield _figure(SMALL, "6g", method, result)
     answers = {
-        (measured[way].get("n"), measured[way].get("v")) for way in measured if way != "convert"
+        (result.get("n"), result.get("v"))
+        for method, result in measured.items()
+        if method != "convert"
     }
     if len(answers) != 1:
         raise AssertionError(f"the answers differ: {measured}")
@@ -78,15 +80,15 @@ def _small(spark: SparkSession, root: Path) -> Iterator[Measured]:
 def _large(spark: SparkSession, root: Path) -> Iterator[Measured]:
     """What fails in a small heap, and how the others grow."""
     measured = {
-        (case, way): _once(spark, root, case, "1g", way)
+        (case, method): _once(spark, root, case, "1g", method)
         for case in (SMALL, LARGE)
-        for way in ("read", "convert")
+        for method in ("read", "convert")
     }
     stock = _once(spark, root, LARGE, "1g", "stock")
     yield _figure(LARGE, "1g", "stock", stock)
-    for (case, way), result in measured.items():
-        yield _figure(case, "1g", way, result)
-    finished = all("seconds" in measured[LARGE, way] for way in ("read", "convert"))
+    for (case, method), result in measured.items():
+        yield _figure(case, "1g", method, result)
+    finished = all("seconds" in measured[LARGE, method] for method in ("read", "convert"))
     yield Measured(
         name="20 M delete records at 1 GB of heap: read and convert finish",
         value=float(finished),
@@ -94,11 +96,11 @@ def _large(spark: SparkSession, root: Path) -> Iterator[Measured]:
         at_least=1,
         details={"stock": "finishes" if "seconds" in stock else "fails"},
     )
-    for way in ("read", "convert"):
-        if "seconds" in measured[LARGE, way]:
-            slower = measured[LARGE, way]["seconds"] / measured[SMALL, way]["seconds"]
+    for method in ("read", "convert"):
+        if "seconds" in measured[LARGE, method]:
+            slower = measured[LARGE, method]["seconds"] / measured[SMALL, method]["seconds"]
             yield Measured(
-                name=f"{way}: time for 4 times the delete records",
+                name=f"{method}: time for 4 times the delete records",
                 value=slower,
                 unit="x",
                 at_most=5,
@@ -108,12 +110,14 @@ def _large(spark: SparkSession, root: Path) -> Iterator[Measured]:
 def _few_files(spark: SparkSession, root: Path, case: Case) -> Iterator[Measured]:
     again = ("convert again", "convert with index again")
     measured = {
-        way: _once(spark, root, case, "2g", way)
-        for way in ("convert", again[0], "index", "convert with index", again[1])
+        method: _once(spark, root, case, "2g", method)
+        for method in ("convert", again[0], "index", "convert with index", again[1])
     }
-    measured |= {way: _once(spark, root, case, "2g", way) for way in ("after", "after index")}
-    for way, result in measured.items():
-        yield _figure(case, "2g", way, result)
+    measured |= {
+        method: _once(spark, root, case, "2g", method) for method in ("after", "after index")
+    }
+    for method, result in measured.items():
+        yield _figure(case, "2g", method, result)
     if measured["after"]["v"] != measured["after index"]["v"]:
         raise AssertionError(f"the answers differ: {measured}")
     touched = replace(
@@ -133,14 +137,14 @@ def _few_files(spark: SparkSession, root: Path, case: Case) -> Iterator[Measured
     yield _ratio(name, measured[again[0]], alone, "seconds", None)
 
 
-def _once(spark: SparkSession, root: Path, case: Case, heap: str, way: str) -> dict[str, Any]:
+def _once(spark: SparkSession, root: Path, case: Case, heap: str, method: str) -> dict[str, Any]:
     """One way in a process of its own; without ``seconds`` if it failed."""
     if not spark.catalog.tableExists(case.table):
         build(spark, case)
     command = [sys.executable, "-m", "bench.deletes.work", str(root / "warehouse")]
     try:
         done = subprocess.run(
-            [*command, heap, way, case.table],
+            [*command, heap, method, case.table],
             capture_output=True,
             text=True,
             check=False,
@@ -156,7 +160,7 @@ def _once(spark: SparkSession, root: Path, case: Case, heap: str, way: str) -> d
     return result
 
 
-def _figure(case: Case, heap: str, way: str, figures: dict[str, Any]) -> Measured:
+def _figure(case: Case, heap: str, method: str, figures: dict[str, Any]) -> Measured:
     name = case.table.removeprefix("lake.deletes.t_")
     details = {
         key: f"{value / (1 << 20):.0f} MB" if key in {"jvm", "python", "bytes"} else value
@@ -164,7 +168,7 @@ def _figure(case: Case, heap: str, way: str, figures: dict[str, Any]) -> Measure
         if key != "seconds"
     }
     return Measured(
-        name=f"{name}, heap {heap}: {way}",
+        name=f"{name}, heap {heap}: {method}",
         value=figures.get("seconds", float("nan")),
         unit="s",
         details=details,
@@ -172,8 +176,8 @@ def _figure(case: Case, heap: str, way: str, figures: dict[str, Any]) -> Measure
 
 
 def _ratio(
-    name: str, before: dict[str, Any], after: dict[str, Any], what: str, bound: float | None
+    name: str, before: dict[str, Any], after: dict[str, Any], note: str, bound: float | None
 ) -> Measured:
     # what fails before has no figure, and is worse than any
-    value = before[what] / after[what] if what in before else float("inf")
+    value = before[note] / after[note] if note in before else float("inf")
     return Measured(name=name, value=value, unit="x", at_least=bound)

@@ -61,46 +61,46 @@ def _descendants(pid: int) -> Iterator[int]:
             yield from _descendants(child)
 
 
-def rows_of(spark: SparkSession, way: str, table: str) -> DataFrame:
+def rows_of(spark: SparkSession, method: str, table: str) -> DataFrame:
     """The table as a way reads it."""
-    if way == "read":
+    if method == "read":
         return ls.deletes.read(table, spark=spark)
-    if way == "enabled":
+    if method == "enabled":
         ls.enable(spark)
-    branch = {"after": "converted", "after index": "converted_by_index"}.get(way)
+    branch = {"after": "converted", "after index": "converted_by_index"}.get(method)
     reader = spark.read.format("iceberg")
     return (reader.option("versionAsOf", branch) if branch else reader).load(table)
 
 
-def measure(spark: SparkSession, way: str, table: str) -> dict[str, Any]:
+def measure(spark: SparkSession, method: str, table: str) -> dict[str, Any]:
     """Do one thing once; seconds of it alone.
 
     A way that ends with *again* is done twice, on branches of its own, and the second time counts:
     that of a process which converts at intervals.
     """
     spark.range(1).count()
-    if way.endswith(AGAIN):
-        way = way.removesuffix(AGAIN)
-        measure(spark, way, table)
-    if way in BRANCHES:
-        spark.sql(f"ALTER TABLE {table} CREATE OR REPLACE BRANCH {BRANCHES[way]}")
+    if method.endswith(AGAIN):
+        method = method.removesuffix(AGAIN)
+        measure(spark, method, table)
+    if method in BRANCHES:
+        spark.sql(f"ALTER TABLE {table} CREATE OR REPLACE BRANCH {BRANCHES[method]}")
     start = time.perf_counter()
-    if way == "index":
+    if method == "index":
         expected: dict[str, Any] = {
             "bytes": ls.create_index(table, ["k"], spark=spark).info().bytes
         }
-    elif way in BRANCHES:
-        done = ls.deletes.convert(table, spark=spark, branch=BRANCHES[way])
+    elif method in BRANCHES:
+        done = ls.deletes.convert(table, spark=spark, branch=BRANCHES[method])
         expected = {"positions": done.positions, "scanned": done.scanned_files}
     else:
-        (row,) = rows_of(spark, way, table).selectExpr(*_ASK).collect()
+        (row,) = rows_of(spark, method, table).selectExpr(*_ASK).collect()
         expected = {"n": row.n, "v": row.v}
     return {"seconds": time.perf_counter() - start, **expected}
 
 
 def main() -> None:
     """Measure what the command line names."""
-    warehouse, heap, way, table = sys.argv[1:]
+    warehouse, heap, method, table = sys.argv[1:]
     conf = {
         "spark.master": "local[2]",
         "spark.driver.memory": heap,
@@ -109,7 +109,7 @@ def main() -> None:
     }
     spark = ls.local_session(warehouse, conf=conf)
     peaks = Peaks()
-    measured = measure(spark, way, table)
+    measured = measure(spark, method, table)
     print(json.dumps({**measured, "jvm": peaks.jvm, "python": peaks.python}))
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["bounds_of", "table_of"]
 
 MANY_FILES = 1000
-_HEAD = ("", "built", "bytes", *(f"{kind}{what}" for kind in KINDS for what in ("", " files")))
+_HEAD = ("", "built", "bytes", *(f"{kind}{suffix}" for kind in KINDS for suffix in ("", " files")))
 
 
 def bounds_of(figures: Mapping[str, Any]) -> Iterator[Measured]:
@@ -22,14 +22,14 @@ def bounds_of(figures: Mapping[str, Any]) -> Iterator[Measured]:
     Args:
         figures: What ``bench.formats.work`` printed.
     """
-    ways = {way["way"]: way for way in figures["ways"]}
+    variants = {variant["variant"]: variant for variant in figures["variants"]}
     name = f"{figures['format']}, Spark {figures['spark']}"
-    off, ours = ways["off"], ways["lakesieve"]
+    off, ours = variants["off"], variants["lakesieve"]
     # with few files there is little to skip
     at_least = 10 if figures["files"] >= MANY_FILES else None
     yield _ratio(f"{name}: point query without skipping over with", off, ours, at_least=at_least)
     if figures["format"] == "hudi":
-        record = ways["record-level index"]
+        record = variants["record-level index"]
         yield _ratio(f"{name}: point query over record-level index", ours, record, at_most=1.2)
         yield Measured(
             name=f"{name}: bytes over record-level index",
@@ -43,13 +43,14 @@ def bounds_of(figures: Mapping[str, Any]) -> Iterator[Measured]:
             value=ours["then"] / ours["files"]["point"],
             unit="x",
             at_most=1.0,
-            details={other: way["then"] for other, way in ways.items()},
+            details={other: variant["then"] for other, variant in variants.items()},
         )
     if figures["format"] == "delta":
         for order in ("Z-order (k, s)", "Z-order (k)"):
-            for kind in (kind for kind in KINDS if kind in ways[order]["seconds"]):
+            for kind in (kind for kind in KINDS if kind in variants[order]["seconds"]):
                 most = 1.0 if kind == "point" else None
-                yield _ratio(f"{name}: {kind} over {order}", ours, ways[order], kind, at_most=most)
+                ratio = f"{name}: {kind} over {order}"
+                yield _ratio(ratio, ours, variants[order], kind, at_most=most)
 
 
 def _ratio(
@@ -71,23 +72,23 @@ def _ratio(
 
 def table_of(figures: Mapping[str, Any]) -> str:
     """All ways of one format on one version of Spark, for a person."""
-    travels = "then" in figures["ways"][0]
+    travels = "then" in figures["variants"][0]
     lines = [(*_HEAD, *(("then files", "now files") if travels else ()))]
-    for way in figures["ways"]:
+    for variant in figures["variants"]:
         # lakesieve has an index a column
-        made = [fact for fact in (way, way.get("second", {})) if "built" in fact]
+        made = [fact for fact in (variant, variant.get("second", {})) if "built" in fact]
         cells = [
-            way["way"],
+            variant["variant"],
             " + ".join(f"{fact['built']:.1f} s" for fact in made),
             " + ".join(f"{fact['bytes']:,}" for fact in made if fact["bytes"]),
         ]
         for kind in KINDS:
-            known = kind in way["seconds"]
-            cells.append(f"{1e3 * way['seconds'][kind]:.0f} ms" if known else "")
-            cells.append(f"{way['files'][kind]:.1f}" if known else "")
-        lines.append((*cells, *((str(way["then"]), str(way["now"])) if travels else ())))
+            known = kind in variant["seconds"]
+            cells.append(f"{1e3 * variant['seconds'][kind]:.0f} ms" if known else "")
+            cells.append(f"{variant['files'][kind]:.1f}" if known else "")
+        lines.append((*cells, *((str(variant["then"]), str(variant["now"])) if travels else ())))
     widths = [max(len(line[at]) for line in lines) for at in range(len(lines[0]))]
-    head = (
+    header = (
         f"{figures['format']}, Spark {figures['spark']}: {figures['rows']:,} rows "
         f"in {figures['files']:,} files, written in {figures['written']:.0f} s"
     )
@@ -95,4 +96,4 @@ def table_of(figures: Mapping[str, Any]) -> str:
         "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True))
         for line in lines
     )
-    return "\n".join([head, *(f"  {row}" for row in rows)])
+    return "\n".join([header, *(f"  {row}" for row in rows)])

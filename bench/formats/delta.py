@@ -53,9 +53,9 @@ class Delta:
         """Add rows."""
         rows.write.format("delta").mode("append").save(str(self._folder))
 
-    def delete(self, where: str) -> None:
+    def delete(self, condition: str) -> None:
         """Delete rows."""
-        self._spark.sql(f"DELETE FROM delta.`{self._folder}` WHERE {where}")
+        self._spark.sql(f"DELETE FROM delta.`{self._folder}` WHERE {condition}")
 
     def peers(self, case: Case) -> Iterator[Peer]:
         """The format's own means, each on a copy of its own."""

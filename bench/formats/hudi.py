@@ -106,9 +106,9 @@ class Hudi:
         """Add rows."""
         self._write(rows, "bulk_insert")
 
-    def delete(self, where: str) -> None:
+    def delete(self, condition: str) -> None:
         """Delete rows."""
-        self._write(self.read().where(where), "delete")
+        self._write(self.read().where(condition), "delete")
 
     def _write(self, rows: DataFrame, operation: str) -> None:
         options = {

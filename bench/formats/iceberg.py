@@ -51,9 +51,9 @@ class Iceberg:
         """Add rows."""
         rows.writeTo(self.name).append()
 
-    def delete(self, where: str) -> None:
+    def delete(self, condition: str) -> None:
         """Delete rows."""
-        self._spark.sql(f"DELETE FROM {self.name} WHERE {where}")
+        self._spark.sql(f"DELETE FROM {self.name} WHERE {condition}")
 
     def peers(self, case: Case) -> Iterator[Peer]:
         """The format's own means, each on a copy of its own."""

@@ -52,16 +52,16 @@ class Parquet:
         """There are no versions to compare."""
         raise NotImplementedError
 
-    def delete(self, where: str) -> None:
+    def delete(self, condition: str) -> None:
         """There are no versions to compare."""
         raise NotImplementedError
 
     def peers(self, case: Case) -> Iterator[Peer]:
         """The format's own means, each on a copy of its own."""
         options = {
-            f"parquet.bloom.filter.{what}#{column}": value
+            f"parquet.bloom.filter.{name}#{column}": value
             for column in ("k", "s")
-            for what, value in (
+            for name, value in (
                 ("enabled", "true"),
                 ("expected.ndv", str(max(1, case.rows // case.files))),
             )

@@ -40,7 +40,7 @@ class FormatTable(Protocol):
     def append(self, rows: DataFrame) -> None:
         """Add rows."""
 
-    def delete(self, where: str) -> None:
+    def delete(self, condition: str) -> None:
         """Delete rows."""
 
     def peers(self, case: Case) -> Iterator[Peer]:

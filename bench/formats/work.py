@@ -42,7 +42,7 @@ TABLES: dict[str, Callable[[SparkSession, Path], FormatTable]] = {
 _COUNTED = ("numFiles", "resultDataFiles")
 
 
-class Way:
+class Variant:
     """One way to answer: a table, with lakesieve on or off.
 
     Args:
@@ -69,7 +69,7 @@ class Way:
         self.table = table
         self.skips = skips
         self.kinds = kinds
-        self.figures: dict[str, Any] = {"way": name, "seconds": {}, "files": {}} | (facts or {})
+        self.figures: dict[str, Any] = {"variant": name, "seconds": {}, "files": {}} | (facts or {})
 
     def _switch(self) -> None:
         rule = installed_rule(self._spark)
@@ -81,10 +81,10 @@ class Way:
             # with other options, which those of ls.enable always are, caches start empty
             rule.enable((), rule.pruner.options)
 
-    def ask(self, where: str, version: str | None = None) -> tuple[list[str], int]:
+    def ask(self, condition: str, version: str | None = None) -> tuple[list[str], int]:
         """Rows, and how many files were read for them."""
         self._switch()
-        frame = self.table.read(version).where(where).select("k", "s", "amount", "day", "note")
+        frame = self.table.read(version).where(condition).select("k", "s", "amount", "day", "note")
         rows = sorted(map(repr, frame.collect()))
         if self.skips:
             # Iceberg's metrics are of its own planning, before lakesieve's
@@ -114,29 +114,29 @@ def measure(spark: SparkSession, table: FormatTable, case: Case, rounds: int) ->
     """Write a table, index it and its copies, and ask every question in every way.
 
     Raises:
-        AssertionError: Two ways do not agree.
+        AssertionError: Two variants do not agree.
     """
     written = seconds_of(lambda: table.create(case))
     _say(f"written in {written:.0f} s")
     response = questions(spark, case, rounds + 1)
-    ways = [Way(spark, "off", table), _ours(spark, table)]
+    variants = [Variant(spark, "off", table), _ours(spark, table)]
     for peer in table.peers(case):
         _say(f"{peer.name}: made in {peer.seconds:.1f} s, {peer.size:,} bytes")
         facts = {"built": peer.seconds, "bytes": peer.size}
-        ways.append(Way(spark, peer.name, peer.table, kinds=peer.kinds, facts=facts))
-    asking = {kind: [way for way in ways if kind in way.kinds] for kind in KINDS}
+        variants.append(Variant(spark, peer.name, peer.table, kinds=peer.kinds, facts=facts))
+    by_kind = {kind: [variant for variant in variants if kind in variant.kinds] for kind in KINDS}
     # all of them before the first is timed, which would pay for what Java has not compiled
-    for kind, some in asking.items():
-        _check(kind, some, response[kind])
-    for kind, some in asking.items():
-        _time(kind, some, response[kind], rounds)
+    for kind, chosen in by_kind.items():
+        _check(kind, chosen, response[kind])
+    for kind, chosen in by_kind.items():
+        _time(kind, chosen, response[kind], rounds)
     if table.version() is not None:
-        _travel(spark, ways, case, response)
-    result = [way.figures for way in ways]
-    return {"written": written, "rows": case.rows, "files": case.files, "ways": result}
+        _travel(spark, variants, case, response)
+    result = [variant.figures for variant in variants]
+    return {"written": written, "rows": case.rows, "files": case.files, "variants": result}
 
 
-def _ours(spark: SparkSession, table: FormatTable) -> Way:
+def _ours(spark: SparkSession, table: FormatTable) -> Variant:
     facts = {}
     for column in ("k", "s"):
         start = time.perf_counter()
@@ -144,57 +144,59 @@ def _ours(spark: SparkSession, table: FormatTable) -> Way:
         facts[column] = {"built": time.perf_counter() - start, "bytes": index.info().bytes}
         _say(f"lakesieve {column}: {facts[column]}")
     more = facts["k"] | {"second": facts["s"]}
-    return Way(spark, "lakesieve", table, skips=True, facts=more)
+    return Variant(spark, "lakesieve", table, skips=True, facts=more)
 
 
-def _check(kind: str, ways: list[Way], conditions: Sequence[str]) -> None:
-    for where in conditions:
-        _agree({way.name: _count(way, kind, where) for way in ways}, where)
+def _check(kind: str, variants: list[Variant], conditions: Sequence[str]) -> None:
+    for condition in conditions:
+        _agree({variant.name: _count(variant, kind, condition) for variant in variants}, condition)
 
 
-def _time(kind: str, ways: list[Way], conditions: Sequence[str], rounds: int) -> None:
-    expected = {way.name: partial(way.run, cycle(conditions)) for way in ways}
+def _time(kind: str, variants: list[Variant], conditions: Sequence[str], rounds: int) -> None:
+    expected = {variant.name: partial(variant.run, cycle(conditions)) for variant in variants}
     for name, seconds in in_turn(expected, rounds=rounds).items():
-        way = next(way for way in ways if way.name == name)
-        way.figures["seconds"][kind] = seconds
-        files = way.figures["files"][kind] = sum(way.figures["files"][kind]) / len(conditions)
+        figures = next(variant.figures for variant in variants if variant.name == name)
+        figures["seconds"][kind] = seconds
+        files = figures["files"][kind] = sum(figures["files"][kind]) / len(conditions)
         _say(f"{kind}, {name}: {1e3 * seconds:.0f} ms, {files:.1f} files")
 
 
-def _count(way: Way, kind: str, where: str) -> list[str]:
-    rows, files = way.ask(where)
-    way.figures["files"].setdefault(kind, []).append(files)
+def _count(variant: Variant, kind: str, condition: str) -> list[str]:
+    rows, files = variant.ask(condition)
+    variant.figures["files"].setdefault(kind, []).append(files)
     return rows
 
 
-def _agree(answers: dict[str, list[str]], where: str) -> None:
+def _agree(answers: dict[str, list[str]], condition: str) -> None:
     first = next(iter(answers.values()))
     different = [name for name, rows in answers.items() if rows != first]
     if different:
-        raise AssertionError(f"{where}: {', '.join(different)} do not agree with the first")
+        raise AssertionError(f"{condition}: {', '.join(different)} do not agree with the first")
 
 
-def _travel(spark: SparkSession, ways: list[Way], case: Case, options: dict[str, Any]) -> None:
+def _travel(
+    spark: SparkSession, variants: list[Variant], case: Case, options: dict[str, Any]
+) -> None:
     """Add rows, delete the requested one, and query as of before and now."""
-    tables = {id(way.table): way.table for way in ways}
+    tables = {id(variant.table): variant.table for variant in variants}
     versions = {key: str(table.version()) for key, table in tables.items()}
-    where = options["point"][0]
+    point = options["point"][0]
     for number, table in enumerate(tables.values()):
         table.append(case.more(spark))
-        table.delete(where)
+        table.delete(point)
         _say(f"changed {number + 1} of {len(tables)}")
     for at in ("then", "now"):
         answers = {}
-        for way in ways:
-            version = versions[id(way.table)] if at == "then" else None
-            condition = options["second"][0] if way.kinds == ("second",) else where
-            answers[way.name, condition], files = way.ask(condition, version)
-            way.figures[at] = files
-            _say(f"{at}, {way.name}: {files} files")
+        for variant in variants:
+            version = versions[id(variant.table)] if at == "then" else None
+            condition = options["second"][0] if variant.kinds == ("second",) else point
+            answers[variant.name, condition], files = variant.ask(condition, version)
+            variant.figures[at] = files
+            _say(f"{at}, {variant.name}: {files} files")
         for condition in {condition for _, condition in answers}:
-            some = {name: rows for (name, c), rows in answers.items() if c == condition}
-            _agree(some, f"{at}: {condition}")
-        if bool(answers["off", where]) == (at == "now"):
+            by_variant = {name: rows for (name, c), rows in answers.items() if c == condition}
+            _agree(by_variant, f"{at}: {condition}")
+        if bool(answers["off", point]) == (at == "now"):
             raise AssertionError(f"{at}: the deleted row is {'' if at == 'now' else 'not '}there")
 
 

@@ -40,25 +40,25 @@ def sets_of(answer: tuple[np.ndarray, np.ndarray]) -> list[list[int]]:
     offsets, units = answer
     assert offsets.dtype == np.int64
     assert units.dtype == np.int32
-    return [part.tolist() for part in np.split(units, offsets[1:-1])] if len(offsets) > 1 else []
+    return [units.tolist() for units in np.split(units, offsets[1:-1])] if len(offsets) > 1 else []
 
 
 def probes_of(layout: Layout) -> list[Any]:
     """Some keys that are there, the least and the greatest, and some that are not there."""
     random = np.random.default_rng(1)
     present = sorted(set(layout.keys.to_pylist()))
-    some = random.choice(len(present), min(PROBES, len(present)), replace=False)
+    probes = random.choice(len(present), min(PROBES, len(present)), replace=False)
     absent = layout.absent(random, PROBES).to_pylist()
     around = [-5, present[-1] + 5] if isinstance(present[0], int) else []
-    return [*(present[i] for i in some), present[0], present[-1], *absent, *around]
+    return [*(present[i] for i in probes), present[0], present[-1], *absent, *around]
 
 
 def check(name: str, found: list[list[int]], truth: list[set[int]]) -> None:
-    assert all(part == sorted(set(part)) for part in found)
+    assert all(units == sorted(set(units)) for units in found)
     assert len(found) == len(truth)
     if name in EXACT:
-        assert [set(part) for part in found] == truth
-    assert all(set(part) >= expected for part, expected in zip(found, truth, strict=True))
+        assert [set(units) for units in found] == truth
+    assert all(set(units) >= expected for units, expected in zip(found, truth, strict=True))
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
@@ -81,7 +81,7 @@ def test_layouts_are_as_they_say(name: str, layout_of: Callable[[str], Layout]) 
 def test_layouts_are_the_same_each_time(
     name: str, layout_of: Callable[[str], Layout], tmp_path: Path
 ) -> None:
-    """A layout made anew has the same rows in the same files."""
+    """A layout made again has the same rows in the same files."""
     once, again = layout_of(name), LAYOUTS[name](ROWS, tmp_path)
 
     assert once.keys.equals(again.keys)

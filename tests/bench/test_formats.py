@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def way(name: str, milliseconds: float, **more: Any) -> dict[str, Any]:
+def variant(name: str, milliseconds: float, **more: Any) -> dict[str, Any]:
     kinds = ("point", "range", "second")
     seconds = dict.fromkeys(kinds, milliseconds / 1000)
     files = dict.fromkeys(kinds, 1000.0 if name == "off" else 1.0)
-    return {"way": name, "seconds": seconds, "files": files, "then": 1, "now": 2} | more
+    return {"variant": name, "seconds": seconds, "files": files, "then": 1, "now": 2} | more
 
 
-def figures(table_format: str, *ways: dict[str, Any], files: int = 1000) -> dict[str, Any]:
+def figures(table_format: str, *variants: dict[str, Any], files: int = 1000) -> dict[str, Any]:
     expected = {"format": table_format, "spark": "3.5.9", "rows": 10**6, "files": files}
-    return expected | {"written": 10.0, "ways": list(ways)}
+    return expected | {"written": 10.0, "variants": list(variants)}
 
 
 def missed(figures: dict[str, Any]) -> list[str]:
@@ -38,13 +38,13 @@ def test_hudi_runs_on_the_older_line_alone() -> None:
 
 def test_bounds_hold() -> None:
     """Figures within all bounds miss none."""
-    ours = way("lakesieve", 100, bytes=10, built=1.0)
-    record = way("record-level index", 90, bytes=100, built=1.0)
+    ours = variant("lakesieve", 100, bytes=10, built=1.0)
+    record = variant("record-level index", 90, bytes=100, built=1.0)
 
-    assert missed(figures("hudi", way("off", 1000), ours, record)) == []
-    orders = way("Z-order (k, s)", 101), way("Z-order (k)", 101)
-    assert missed(figures("delta", way("off", 1000), ours, *orders)) == []
-    assert missed(figures("parquet", way("off", 1000), ours)) == []
+    assert missed(figures("hudi", variant("off", 1000), ours, record)) == []
+    orders = variant("Z-order (k, s)", 101), variant("Z-order (k)", 101)
+    assert missed(figures("delta", variant("off", 1000), ours, *orders)) == []
+    assert missed(figures("parquet", variant("off", 1000), ours)) == []
 
 
 @pytest.mark.parametrize(
@@ -58,31 +58,33 @@ def test_bounds_hold() -> None:
 )
 def test_missed_bounds_are_reported(changed: dict[str, Any], name: str) -> None:
     """Each figure beyond its bound is reported, and no other."""
-    ours = way("lakesieve", 100, bytes=10) | changed
-    record = way("record-level index", 90, bytes=100)
+    ours = variant("lakesieve", 100, bytes=10) | changed
+    record = variant("record-level index", 90, bytes=100)
 
-    assert missed(figures("hudi", way("off", 1000), ours, record)) == [name]
+    assert missed(figures("hudi", variant("off", 1000), ours, record)) == [name]
 
 
 def test_each_order_is_a_bound() -> None:
     """A point query is to be faster than on a table in any order, that of the key among them."""
-    orders = way("Z-order (k, s)", 101), way("Z-order (k)", 99)
-    result = figures("delta", way("off", 1000), way("lakesieve", 100, bytes=10), *orders)
+    orders = variant("Z-order (k, s)", 101), variant("Z-order (k)", 99)
+    result = figures("delta", variant("off", 1000), variant("lakesieve", 100, bytes=10), *orders)
 
     assert missed(result) == ["point over Z-order (k)"]
 
 
 def test_few_files_have_no_bound_of_speed() -> None:
     """The speed-up is held to a bound only where there are many files to skip."""
-    result = figures("parquet", way("off", 100), way("lakesieve", 100, bytes=1), files=999)
+    result = figures("parquet", variant("off", 100), variant("lakesieve", 100, bytes=1), files=999)
 
     assert missed(result) == []
 
 
-def test_table_tells_every_way() -> None:
-    """A way has a line; what was not measured is left empty."""
-    result = figures("parquet", way("off", 1000), way("lakesieve", 50, bytes=1234, built=2.0))
-    result["ways"][1] |= {"seconds": {"point": 0.05}, "files": {"point": 1.5}}
+def test_table_has_every_variant() -> None:
+    """Each variant has a line; what was not measured is left empty."""
+    result = figures(
+        "parquet", variant("off", 1000), variant("lakesieve", 50, bytes=1234, built=2.0)
+    )
+    result["variants"][1] |= {"seconds": {"point": 0.05}, "files": {"point": 1.5}}
     lines = table_of(result).splitlines()
 
     assert len(lines) == 4

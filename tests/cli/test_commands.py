@@ -88,8 +88,8 @@ def test_explain_tells_why(lakesieve: Callable[..., Result]) -> None:
     done = lakesieve("explain", TABLE, "id = 5")
 
     assert done.exit_code == 0
-    for part in ("2 of 400 files, 398 skipped", "index-used", "id kept 1 file.", "a b.parquet"):
-        assert part in done.stdout
+    for text in ("2 of 400 files, 398 skipped", "index-used", "id kept 1 file.", "a b.parquet"):
+        assert text in done.stdout
 
 
 def test_create_builds_and_shows(lakesieve: Callable[..., Result], api: FakeApi) -> None:

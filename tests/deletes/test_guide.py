@@ -29,10 +29,10 @@ def test_holders(
 ) -> None:
     """No wanted file that holds a deleted key is left out, none is named for present keys alone."""
     index = stored(rows, names, range(FILES))
-    places = [list(KINDS).index(name) for name in names]
+    positions = [list(KINDS).index(name) for name in names]
     batches = [
         pa.record_batch(
-            [pa.array([row[place]], ARROW[KINDS[list(KINDS)[place]]]) for place in places],
+            [pa.array([row[at]], ARROW[KINDS[list(KINDS)[at]]]) for at in positions],
             names=list(names),
         )
         for row in deleted
@@ -42,8 +42,8 @@ def test_holders(
     (result,) = list(stage(batches))
     held = np.unpackbits(np.frombuffer(result.column(0)[0].as_py(), np.uint8), count=FILES) == 1
 
-    keys = {tuple(row[place] for place in places) for row in deleted}
-    found = {(tuple(row[place] for place in places), unit) for row, unit in rows}
+    keys = {tuple(row[position] for position in positions) for row in deleted}
+    found = {(tuple(row[position] for position in positions), unit) for row, unit in rows}
     truth = np.array([any((key, n) in found for key in keys) for n in range(FILES)])
     assert not (truth & wanted & ~held).any()
     if keys <= {key for key, _ in found}:

@@ -58,9 +58,9 @@ def test_catalogues_are_read_back(files: list[str]) -> None:
 def test_any_bit_that_flips_is_refused() -> None:
     """No byte of a catalogue can change and be read: a flag that is wrong would skip a file."""
     data, entry = encode_catalogue(_catalogue(["a", "b/c", "d"]))
-    for place in range(len(data)):
+    for index in range(len(data)):
         harmed = bytearray(data)
-        harmed[place] ^= 1
+        harmed[index] ^= 1
         with pytest.raises(CorruptIndexError):
             decode_catalogue(bytes(harmed), entry)
 
@@ -166,7 +166,7 @@ def test_a_path_that_repeats_without_end_is_refused(options: dict[str, Any]) -> 
 def _varint(number: int, length: int) -> bytes:
     """A number of Thrift's compact protocol in so many bytes."""
     number = 2 * number
-    parts = [number >> 7 * place & 127 for place in range(length)]
+    parts = [number >> 7 * index & 127 for index in range(length)]
     return bytes([*(part | 128 for part in parts[:-1]), parts[-1]])
 
 
@@ -210,10 +210,10 @@ def test_pages_are_found_as_arrow_finds_them(files: list[str], data: st.DataObje
     assert claimed <= sum(one.total_uncompressed_size for one in columns) + len(stored)
     assert claimed >= sum(8 for _ in files)
     harmed = bytearray(stored)
-    for place in data.draw(
+    for index in data.draw(
         st.lists(st.integers(4, result.row_group(0).column(4).data_page_offset))
     ):
-        harmed[place] ^= data.draw(st.integers(1, 255))
+        harmed[index] ^= data.draw(st.integers(1, 255))
     with contextlib.suppress(ValueError):
         assert claimed_bytes(bytes(harmed), result)
 

@@ -66,8 +66,8 @@ def _decode(data: bytes, entry: SegmentEntry) -> dict[Any, set[int]]:
     footer = decode_footer(data[max(len(data) - entry.footer_length, 0) :], entry)
     found: dict[Any, set[int]] = {}
     for number, group in enumerate(footer.groups):
-        part = data[group.start : group.start + group.length]
-        for key, units in block_sets(decode_row_group(footer, number, part)):
+        piece = data[group.start : group.start + group.length]
+        for key, units in block_sets(decode_row_group(footer, number, piece)):
             found[key] = set(units)
     return found
 
@@ -108,8 +108,8 @@ def test_built_blocks_are_read_back(physical: str, data: st.DataObject) -> None:
     footer = decode_footer(stored[len(stored) - entry.footer_length :], entry)
     found = []
     for number, group in enumerate(footer.groups):
-        part = stored[group.start : group.start + group.length]
-        blocks = decode_row_group(footer, number, part)
+        piece = stored[group.start : group.start + group.length]
+        blocks = decode_row_group(footer, number, piece)
         assert blocks.text == built.text
         found += block_sets(blocks)
 
@@ -122,8 +122,8 @@ def test_flipped_bytes_are_refused(blocks: Sets, flips: list[tuple[float, int]])
     """Wherever bytes flip, reading ends in a typed error or in the right blocks."""
     data, entry = _encode(blocks)
     harmed = bytearray(data)
-    for place, flip in flips:
-        harmed[int(place * len(harmed))] ^= flip
+    for position, flip in flips:
+        harmed[int(position * len(harmed))] ^= flip
 
     _unharmed_or_refused(bytes(harmed), entry, blocks)
 
@@ -132,21 +132,21 @@ def test_flipped_bytes_are_refused(blocks: Sets, flips: list[tuple[float, int]])
 def test_any_bit_that_flips_is_refused(keys: Iterable[Any]) -> None:
     """No byte of a segment behind its magic number can change and be read."""
     data, entry = _encode({key: {at, 20 + at} for at, key in enumerate(keys)})
-    for place in range(len(b"LSIEVE1\n"), len(data)):
+    for position in range(len(b"LSIEVE1\n"), len(data)):
         for bit in (1, 128):
             harmed = bytearray(data)
-            harmed[place] ^= bit
+            harmed[position] ^= bit
             with pytest.raises(LakesieveError):
                 _decode(bytes(harmed), entry)
 
 
 @given(st.dictionaries(texts, sets, min_size=1, max_size=12), st.floats(0, 1, exclude_max=True))
-def test_truncated_bytes_are_refused(blocks: Sets, place: float) -> None:
+def test_truncated_bytes_are_refused(blocks: Sets, cut: float) -> None:
     """Wherever a segment ends too early, reading ends in a typed error."""
     data, entry = _encode(blocks)
 
     with pytest.raises(LakesieveError):
-        _decode(data[: int(place * len(data))], entry)
+        _decode(data[: int(cut * len(data))], entry)
 
 
 @pytest.mark.parametrize("keys", [codes, texts], ids=["int64", "bytes"])
@@ -156,15 +156,15 @@ def test_bytes_that_lie_are_refused(keys: st.SearchStrategy[Any], data: st.DataO
     stored, entry = _encode(data.draw(st.dictionaries(keys, sets, min_size=1, max_size=12)), 50)
     footer = decode_footer(stored[len(stored) - entry.footer_length :], entry)
     group = footer.groups[0]
-    part = bytearray(stored[group.start : group.start + group.length])
-    for place, flip in data.draw(flips):
-        part[int(place * len(part))] ^= flip
-    part = part[: data.draw(st.integers(0, len(part)) | st.just(len(part)))]
-    result = dataclasses.replace(group, length=len(part), crc32=zlib.crc32(part))
+    piece = bytearray(stored[group.start : group.start + group.length])
+    for position, flip in data.draw(flips):
+        piece[int(position * len(piece))] ^= flip
+    piece = piece[: data.draw(st.integers(0, len(piece)) | st.just(len(piece)))]
+    result = dataclasses.replace(group, length=len(piece), crc32=zlib.crc32(piece))
     lying = dataclasses.replace(footer, groups=(result,))
 
     with contextlib.suppress(CorruptIndexError):
-        decode_row_group(lying, 0, bytes(part)).validate()
+        decode_row_group(lying, 0, bytes(piece)).validate()
 
 
 @pytest.mark.parametrize("keys", [codes, texts], ids=["int64", "bytes"])
@@ -176,14 +176,14 @@ def test_footers_that_lie_are_refused(keys: st.SearchStrategy[Any], data: st.Dat
     odd: st.SearchStrategy[Any] = st.sampled_from(
         [None, -1, 0, 1, 2**70, "x", [], {}, {"bytes": "!"}, True, 1.5]
     )
-    place = data.draw(st.sampled_from(["top", "group", "text", "heads"]))
-    if place == "text":
+    position = data.draw(st.sampled_from(["top", "group", "text", "heads"]))
+    if position == "text":
         document["text"] = {"prefix": "", "alphabets": [[0], [1, 0], [300]]}
-    elif place == "heads":
-        heads = {"delimiter": 47, "count": 1, "size": 2, "texts": "KLUv/SACEQAAYS8="}
-        heads[data.draw(st.sampled_from(sorted(heads)))] = data.draw(odd)
-        document["text"] = {"prefix": "", "alphabets": [[1, 2]], "heads": heads}
-    elif place == "top":
+    elif position == "heads":
+        prefixes = {"delimiter": 47, "count": 1, "size": 2, "texts": "KLUv/SACEQAAYS8="}
+        prefixes[data.draw(st.sampled_from(sorted(prefixes)))] = data.draw(odd)
+        document["text"] = {"prefix": "", "alphabets": [[1, 2]], "heads": prefixes}
+    elif position == "top":
         document[data.draw(st.sampled_from(sorted(document)))] = data.draw(odd)
     else:
         document["groups"][0][data.draw(st.integers(0, 4))] = data.draw(odd)
@@ -334,7 +334,7 @@ def test_keys_with_long_prefixes_are_read_back() -> None:
 
     found = []
     for number, group in enumerate(footer.groups):
-        part = decode_row_group(footer, number, data[group.start : group.start + group.length])
-        found += part.keys.to_pylist()
+        piece = decode_row_group(footer, number, data[group.start : group.start + group.length])
+        found += piece.keys.to_pylist()
     assert entry.row_groups > 4
     assert found == keys.to_pylist()

@@ -45,8 +45,8 @@ def test_harmed_streams_end_in_an_error(
 ) -> None:
     """Flipped or cut bytes give a stream error or as many integers as were expected."""
     data = bytearray(encode_stream(np.array(values, np.uint64)))
-    for place, flip in flips:
-        data[int(place * len(data))] ^= flip
+    for position, flip in flips:
+        data[int(position * len(data))] ^= flip
 
     with contextlib.suppress(StreamError):
         assert len(decode_stream(memoryview(data), 0, len(values))[0]) == len(values)

@@ -27,8 +27,8 @@ def name_of(path: Path) -> str:
 
 def module_of(path: Path) -> str:
     """The name by which a source file is imported."""
-    parts = path.relative_to(ROOT / "src").with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+    names = path.relative_to(ROOT / "src").with_suffix("").parts
+    return ".".join(names[:-1] if names[-1] == "__init__" else names)
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=name_of)
@@ -145,6 +145,7 @@ def _public_functions(tree: ast.Module | ast.ClassDef) -> Iterator[ast.FunctionD
 
 
 def _arguments(function: ast.FunctionDef) -> list[str]:
-    given = function.args
-    names = [one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+    arguments = function.args
+    every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+    names = [argument.arg for argument in every]
     return [name for name in names if name not in {"self", "cls"}]

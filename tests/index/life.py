@@ -62,7 +62,7 @@ class Prepared:
 
 
 @dataclass(slots=True, kw_only=True)
-class Place:
+class Copy:
     """A table with its index.
 
     Args:
@@ -119,16 +119,16 @@ class Life:
         table = ModelTable(random=self.random, counter=self._counter)
         table.start({})
         table.append(self.random.randint(0, 6))
-        self.places = [self._place("table", table)]
-        self.create(self.places[0])
-        plays: dict[Callable[[Place], str], int] = {
-            lambda place: place.table.append(self.random.randint(1, 4)): 20,
-            lambda place: place.table.delete(): 7,
-            lambda place: place.table.update(): 7,
-            lambda place: place.table.rewrite(): 7,
-            lambda place: place.table.branch(): 4,
-            lambda place: place.table.roll_back(): 3,
-            lambda place: place.table.expire(): 4,
+        self.copies = [self._copy("table", table)]
+        self.create(self.copies[0])
+        plays: dict[Callable[[Copy], str], int] = {
+            lambda copy: copy.table.append(self.random.randint(1, 4)): 20,
+            lambda copy: copy.table.delete(): 7,
+            lambda copy: copy.table.update(): 7,
+            lambda copy: copy.table.rewrite(): 7,
+            lambda copy: copy.table.branch(): 4,
+            lambda copy: copy.table.roll_back(): 3,
+            lambda copy: copy.table.expire(): 4,
             self.refresh: 10,
             self.prepare_refresh: 14,
             self.prepare_compaction: 12,
@@ -144,12 +144,12 @@ class Life:
     def step(self) -> None:
         """Do something somewhere."""
         (play,) = self.random.choices(self._plays, self._weights)
-        place = self.random.choice([self.places[0], *self.places])
+        copy = self.random.choice([self.copies[0], *self.copies])
         name = getattr(play, "__name__", "")
-        self.steps.append(f"{place.name}: {name if name != '<lambda>' else 'table'}")
-        self.steps[-1] += f" {play(place)}"
+        self.steps.append(f"{copy.name}: {name if name != '<lambda>' else 'table'}")
+        self.steps[-1] += f" {play(copy)}"
 
-    def create(self, place: Place) -> str:
+    def create(self, copy: Copy) -> str:
         """Index all files of the current version."""
         definition = IndexDefinition(
             name="life",
@@ -171,32 +171,32 @@ class Life:
             budget=self.shape.budget,
             compaction="2",
         )
-        files = list(place.table.head().files.values())
-        changes = self._builder.build(place.store, definition, files, "create")
-        place.store.create(definition, changes)
+        files = list(copy.table.head().files.values())
+        changes = self._builder.build(copy.store, definition, files, "create")
+        copy.store.create(definition, changes)
         return f"index of {len(files)} files"
 
-    def refresh(self, place: Place) -> str:
+    def refresh(self, copy: Copy) -> str:
         """Index what is new and merge deltas when due, as one writer does it undisturbed."""
         writer = self.random.randrange(WRITERS)
-        refreshed = [self.prepare_refresh(place, writer), self.commit(place, writer)]
-        state = place.stores[writer].snapshot()
+        refreshed = [self.prepare_refresh(copy, writer), self.commit(copy, writer)]
+        state = copy.stores[writer].snapshot()
         due = wants_compaction(state, CompactionPolicy(deltas=2))
         if due:
-            refreshed += [self.prepare_compaction(place, writer, due), self.commit(place, writer)]
+            refreshed += [self.prepare_compaction(copy, writer, due), self.commit(copy, writer)]
         return "; ".join(refreshed)
 
-    def prepare_refresh(self, place: Place, writer: int | None = None) -> str:
+    def prepare_refresh(self, copy: Copy, writer: int | None = None) -> str:
         """Stage the files of some branch that a state does not cover."""
         writer = self.random.randrange(WRITERS) if writer is None else writer
-        store = place.stores[writer]
+        store = copy.stores[writer]
         base = store.snapshot()
-        version = place.table.head(place.table.any_branch())
+        version = copy.table.head(copy.table.any_branch())
         known = covered(store, base, [entry.id for entry in base.catalogues])
         files = [file for path, file in version.files.items() if path not in known]
-        place.prepared.pop(writer, None)  # what is staged already is left lying
+        copy.prepared.pop(writer, None)  # what is staged already is left lying
         if files:
-            place.prepared[writer] = Prepared(
+            copy.prepared[writer] = Prepared(
                 base=base,
                 changes=self._builder.build(store, base.definition, files, "refresh"),
                 covers={file.path for file in files},
@@ -205,11 +205,11 @@ class Life:
         return f"writer {writer} on {base.number}: {[file.path for file in files]}"
 
     def prepare_compaction(
-        self, place: Place, writer: int | None = None, catalogues: Sequence[str] | None = None
+        self, copy: Copy, writer: int | None = None, catalogues: Sequence[str] | None = None
     ) -> str:
         """Stage the merge of all catalogues, or of some."""
         writer = self.random.randrange(WRITERS) if writer is None else writer
-        store = place.stores[writer]
+        store = copy.stores[writer]
         base = store.snapshot()
         if catalogues is None and self.random.random() < 0.4:
             catalogues = [entry.id for entry in base.catalogues if self.random.random() < 0.6]
@@ -217,95 +217,95 @@ class Life:
             store,
             base,
             catalogues=catalogues,
-            live=pa.array(sorted(place.table.retained()), pa.string()),
+            live=pa.array(sorted(copy.table.retained()), pa.string()),
             segment_ordinals=self.random.choice([10, 4_000_000]),
         )
-        place.prepared.pop(writer, None)
+        copy.prepared.pop(writer, None)
         if changes is not None:
-            kept = covered(store, base, changes.remove_catalogues) & place.table.retained().keys()
-            place.prepared[writer] = Prepared(base=base, changes=changes, covers=kept)
+            kept = covered(store, base, changes.remove_catalogues) & copy.table.retained().keys()
+            copy.prepared[writer] = Prepared(base=base, changes=changes, covers=kept)
         return f"writer {writer} on {base.number}, {catalogues or 'all'}: {changes is not None}"
 
-    def commit(self, place: Place, writer: int | None = None) -> str:
+    def commit(self, copy: Copy, writer: int | None = None) -> str:
         """Commit what a writer has staged, whatever has happened since."""
-        waiting = sorted(place.prepared) if writer is None else [writer]
-        if not waiting or waiting[0] not in place.prepared:
+        waiting = sorted(copy.prepared) if writer is None else [writer]
+        if not waiting or waiting[0] not in copy.prepared:
             return "nothing to commit"
         writer = self.random.choice(waiting)
-        work = place.prepared.pop(writer)
-        what = f"writer {writer}, {work.changes.operation} on {work.base.number}"
+        work = copy.prepared.pop(writer)
+        text = f"writer {writer}, {work.changes.operation} on {work.base.number}"
         try:
-            after = place.stores[writer].commit(work.base, work.changes, work.requires)
+            after = copy.stores[writer].commit(work.base, work.changes, work.requires)
         except CommitConflictError as error:
-            return f"{what}: {error.message}"
-        now = covered(place.store, after, [entry.id for entry in after.catalogues])
+            return f"{text}: {error.message}"
+        current = covered(copy.store, after, [entry.id for entry in after.catalogues])
         assert after.definition.index_uuid == work.base.definition.index_uuid
-        assert work.covers <= now, "files lost their index"
-        return f"{what}: {after.number}"
+        assert work.covers <= current, "files lost their index"
+        return f"{text}: {after.number}"
 
-    def roll_back(self, place: Place) -> str:
+    def roll_back(self, copy: Copy) -> str:
         """Make the index an earlier state of its own again."""
-        head = place.store.snapshot()
+        head = copy.store.snapshot()
         number = self.random.randint(head.retained_from, head.number)
-        after = self.random.choice(place.stores).rollback(number)
-        assert set(after.entries) == set(place.store.snapshot(number).entries)
+        after = self.random.choice(copy.stores).rollback(number)
+        assert set(after.entries) == set(copy.store.snapshot(number).entries)
         return f"to {number}: {after.number}"
 
-    def vacuum(self, place: Place) -> str:
+    def vacuum(self, copy: Copy) -> str:
         """Delete what no kept state needs; only without any safety age is that much."""
         keep = self.random.randint(1, 5)
         if self.random.random() < 0.3:
-            gone = vacuum(place.store, retain_commits=keep, dry_run=False)
+            gone = vacuum(copy.store, retain_commits=keep, dry_run=False)
             assert [path for path in gone.paths if not path.startswith("log/")] == []
             return f"keeping {keep} and all that is young"
         # the age must be longer than any build takes, so nobody builds now
-        for other in self.places:
+        for other in self.copies:
             other.prepared.clear()
-        gone = vacuum(place.store, retain_commits=keep, older_than=timedelta(0), dry_run=False)
+        gone = vacuum(copy.store, retain_commits=keep, older_than=timedelta(0), dry_run=False)
         if gone.retained_from:
             with pytest.raises(NotFoundError):
-                place.store.snapshot(gone.retained_from - 1)
+                copy.store.snapshot(gone.retained_from - 1)
         return f"keeping {keep}: {len(gone.paths)} objects, from {gone.retained_from}"
 
-    def pin(self, place: Place) -> str:
+    def pin(self, copy: Copy) -> str:
         """Begin a query that goes on for a while."""
-        place.pinned = [*place.pinned[-1:], place.opened()]
-        return f"{[index.snapshot.number for index in place.pinned]}"
+        copy.pinned = [*copy.pinned[-1:], copy.opened()]
+        return f"{[index.snapshot.number for index in copy.pinned]}"
 
-    def clone(self, place: Place) -> str:
+    def clone(self, copy: Copy) -> str:
         """Give a zero-copy copy of some version of the table a clone of some state of the index."""
-        if len(self.places) > CLONES:
+        if len(self.copies) > CLONES:
             return "enough of them"
-        version = self.random.choice(list(place.table.versions.values()))
+        version = self.random.choice(list(copy.table.versions.values()))
         table = ModelTable(random=self.random, counter=self._counter)
         table.start(version.files, version.marks)
-        new = self._place(f"clone{next(self._counter)}", table)
-        head = place.store.snapshot()
+        new = self._copy(f"clone{next(self._counter)}", table)
+        head = copy.store.snapshot()
         number = self.random.randint(head.retained_from, head.number)
-        clone(place.store, new.store.storage, number=number)
-        self.places.append(new)
+        clone(copy.store, new.store.storage, number=number)
+        self.copies.append(new)
         return f"of version {version.number} and commit {number}: {new.name}"
 
-    def drop(self, place: Place) -> str:
-        """Drop a clone; or an index, unless clones need it, to create it anew."""
+    def drop(self, copy: Copy) -> str:
+        """Drop a clone; or an index, unless clones need it, to create it again."""
         try:
-            place.store.drop()
+            copy.store.drop()
         except InvalidInputError as error:
             if error.kind is not ErrorKind.INDEX_BORROWED:
                 raise
             return error.message
-        assert place.store.storage.objects("") == []
-        if place is not self.places[0]:
-            self.places.remove(place)
+        assert copy.store.storage.objects("") == []
+        if copy is not self.copies[0]:
+            self.copies.remove(copy)
             return "the clone"
         # who has prepared something for the one that is gone will learn it
-        return f"and made anew: {self.create(place)}"
+        return f"and made again: {self.create(copy)}"
 
-    def _place(self, name: str, table: ModelTable) -> Place:
+    def _copy(self, name: str, table: ModelTable) -> Copy:
         location = f"{self._root}/{name}"
         storage = open_storage(f"{location}/{FOLDER}/life")
         stores = [IndexStore(storage, sleep=lambda _: None) for _ in range(WRITERS)]
-        return Place(name=name, location=location, table=table, stores=stores)
+        return Copy(name=name, location=location, table=table, stores=stores)
 
 
 def covered(store: IndexStore, state: Snapshot, catalogues: Collection[str]) -> set[str]:

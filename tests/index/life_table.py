@@ -129,7 +129,7 @@ class ModelTable:
         """Put the rows that are left of some files into one or two new files."""
         branch = self.any_branch()
         head = self.head(branch)
-        old = self._some(sorted(head.files), 4)
+        old = self._sample(sorted(head.files), 4)
         rows = [
             row
             for path in old
@@ -137,7 +137,7 @@ class ModelTable:
             if (path, at) not in head.marks
         ]
         half = len(rows) // 2 if self.random.random() < 0.4 else 0
-        new = [self._file(part) for part in (rows[:half], rows[half:]) if part]
+        new = [self._file(chunk) for chunk in (rows[:half], rows[half:]) if chunk]
         return self._changed(branch, added=new, removed=old)
 
     def branch(self) -> str:
@@ -191,18 +191,18 @@ class ModelTable:
             either: list[Expr] = [Not(arg=args[0]), And(args=args), Or(args=args)]
             return random.choice(either)
         column = random.choice(sorted(COLUMNS))
-        way = random.randrange(7)
-        if way == 0:
+        kind = random.randrange(7)
+        if kind == 0:
             return In(
                 column=column,
                 values=tuple(self._literal(column) for _ in range(random.randint(1, 4))),
                 has_null=random.random() < 0.2,
             )
-        if way == 1:
+        if kind == 1:
             return IsNull(column=column)
-        if way == 2:
+        if kind == 2:
             return NullSafeEqual(column=column, value=self._literal(column))
-        if way == 3 and column == ("s",):
+        if kind == 3 and column == ("s",):
             value = self._literal(column).value
             return StartsWith(column=column, prefix=value[: random.randint(0, 4)])  # type: ignore[index]
         op = random.choice(["=", "=", "=", "<", "<=", ">", ">="])
@@ -214,39 +214,39 @@ class ModelTable:
         if not files:
             return None
         row = self.random.choice(self.random.choice(files).rows)
-        parts: list[Expr] = []
+        conditions: list[Expr] = []
         for column in columns:
             value = row[column]
             if value is None:
-                parts.append(IsNull(column=column))
+                conditions.append(IsNull(column=column))
             else:
                 literal = Literal(kind=COLUMNS[column].kind, value=value)
-                parts.append(Compare(column=column, op="=", value=literal))
-        return parts[0] if len(parts) == 1 else And(args=tuple(parts))
+                conditions.append(Compare(column=column, op="=", value=literal))
+        return conditions[0] if len(conditions) == 1 else And(args=tuple(conditions))
 
     def _literal(self, column: tuple[str, ...]) -> Literal:
         values = [
             row[column]
-            for file in self._some(list(self.head().files.values()), 2)
-            for row in self._some(list(file.rows), 2)
+            for file in self._sample(list(self.head().files.values()), 2)
+            for row in self._sample(list(file.rows), 2)
         ]
         drawn = self.random.choice([*values, self.rows(1)[0][column]])
         if drawn is None:
             drawn = 7 if column == ("k",) else b"7"
         return Literal(kind=COLUMNS[column].kind, value=drawn)
 
-    def _some(self, items: list[T], most: int) -> list[T]:
+    def _sample(self, items: list[T], most: int) -> list[T]:
         return self.random.sample(items, min(len(items), self.random.randint(1, most)))
 
     def _some_rows(self, branch: str) -> list[Mark]:
         head = self.head(branch)
         rows = [
             (path, at)
-            for path in self._some(sorted(head.files), 3)
+            for path in self._sample(sorted(head.files), 3)
             for at in range(len(head.files[path].rows))
             if (path, at) not in head.marks
         ]
-        return self._some(rows, 8)
+        return self._sample(rows, 8)
 
     def _file(self, rows: list[Row]) -> DataFile:
         return DataFile(path=f"/t/data/{next(self.counter)}.parquet", rows=tuple(rows))

@@ -62,26 +62,26 @@ def key_of(index: UsableIndex, row: Row) -> int | bytes | None:
     return b"".join(component_code(column.key_kind, row[column.name,]) for column in columns)
 
 
-def holds(where: RowFilter, indexes: Sequence[UsableIndex], row: Row) -> bool:
+def holds(row_filter: RowFilter, indexes: Sequence[UsableIndex], row: Row) -> bool:
     """Whether a row belongs to rows given by their keys."""
-    match where:
+    match row_filter:
         case ColumnRanges():
-            return where.ranges.contains(key_of(indexes[where.field_id], row))
+            return row_filter.ranges.contains(key_of(indexes[row_filter.field_id], row))
         case AllOf():
-            return all(holds(arg, indexes, row) for arg in where.args)
+            return all(holds(arg, indexes, row) for arg in row_filter.args)
         case AnyOf():
-            return any(holds(arg, indexes, row) for arg in where.args)
+            return any(holds(arg, indexes, row) for arg in row_filter.args)
         case _:
-            return isinstance(where, AlwaysTrue)
+            return isinstance(row_filter, AlwaysTrue)
 
 
 @st.composite
 def index_lists(draw: st.DrawFn) -> list[UsableIndex]:
     """A few indexes on one to four columns in any order, some of them dropped since."""
-    some = st.lists(st.sampled_from(sorted(VALUES)), min_size=1, max_size=4, unique=True)
+    column_names = st.lists(st.sampled_from(sorted(VALUES)), min_size=1, max_size=4, unique=True)
     return [
         usable(names, left=draw(st.integers(1, len(names))))
-        for names in draw(st.lists(some, min_size=1, max_size=3))
+        for names in draw(st.lists(column_names, min_size=1, max_size=3))
     ]
 
 
@@ -90,11 +90,12 @@ def test_no_accepted_row_is_lost(
     expr: Expr, indexes: list[UsableIndex], drawn: list[Row], most_ranges: int
 ) -> None:
     """Whatever the predicate, the indexes and the bound on ranges, true rows stay in the set."""
-    where = on_keys(rows_where(bind(expr, COLUMNS, strict=False)), indexes, most_ranges=most_ranges)
+    rows = rows_where(bind(expr, COLUMNS, strict=False))
+    row_filter = on_keys(rows, indexes, most_ranges=most_ranges)
 
     for row in drawn:
         if accepts(expr, row) is True:
-            assert holds(where, indexes, row)
+            assert holds(row_filter, indexes, row)
 
 
 def sets_of(name: str) -> st.SearchStrategy[Ranges]:
@@ -122,7 +123,7 @@ def test_points_and_then_ranges_are_answered_exactly(
     """Sets of values on the leading columns and ranges on the next give exactly their rows."""
     result = {("i",): one, ("s",): two, ("w",): last}
     indexes = [usable(["i", "s", "w", "y"])]
-    where = on_keys(
+    row_filter = on_keys(
         all_of(
             [ColumnRanges(field_id=COLUMNS[path].field_id, ranges=r) for path, r in result.items()]
         ),
@@ -133,7 +134,7 @@ def test_points_and_then_ranges_are_answered_exactly(
         expected = all(ranges.contains(row[path]) for path, ranges in result.items())
         # all that is known of a column may be that it is no null
         if not any(ranges.intervals == ((None, None),) for ranges in result.values()):
-            assert holds(where, indexes, row) == expected
+            assert holds(row_filter, indexes, row) == expected
 
 
 def test_texts_that_follow_each_other_are_single_values() -> None:
@@ -148,25 +149,25 @@ def test_texts_that_follow_each_other_are_single_values() -> None:
         for text in texts
     ]
 
-    where = on_keys(all_of(result), [usable(["s", "i"])])
+    row_filter = on_keys(all_of(result), [usable(["s", "i"])])
 
-    assert where == ColumnRanges(field_id=0, ranges=Ranges.of(expected))
+    assert row_filter == ColumnRanges(field_id=0, ranges=Ranges.of(expected))
 
 
 @given(ranges_of("i"), st.lists(rows, min_size=1, max_size=20))
 def test_ranges_of_the_first_column_are_answered_exactly(ranges: Ranges, drawn: list[Row]) -> None:
     """A condition on the first column alone gives exactly its rows, bounds past int64 included."""
     indexes = [usable(["i", "s"])]
-    where = on_keys(all_of([ColumnRanges(field_id=1, ranges=ranges)]), indexes)
+    row_filter = on_keys(all_of([ColumnRanges(field_id=1, ranges=ranges)]), indexes)
 
     for row in drawn:
         if ranges.intervals != ((None, None),):
-            assert holds(where, indexes, row) == ranges.contains(row["i",])
+            assert holds(row_filter, indexes, row) == ranges.contains(row["i",])
 
 
 def of_text(text: str, *indexes: UsableIndex, most_ranges: int = 10_000) -> RowFilter:
-    where = rows_where(bind(parse_sql(text), COLUMNS, strict=True))
-    return on_keys(where, indexes, most_ranges=most_ranges)
+    row_filter = rows_where(bind(parse_sql(text), COLUMNS, strict=True))
+    return on_keys(row_filter, indexes, most_ranges=most_ranges)
 
 
 def i_s(number: int, text: bytes = b"") -> bytes:
@@ -202,9 +203,9 @@ def i_s(number: int, text: bytes = b"") -> bytes:
 def test_conditions_become_intervals(text: str, intervals: list[tuple[bytes, bytes]]) -> None:
     """Conditions on leading columns are one set of intervals of keys, across AND and OR."""
     index = usable(["i", "s"])
-    where = of_text(text, index)
+    row_filter = of_text(text, index)
     # what stands outside the nested OR counts as well, and holds more
-    leaf = where.args[-1] if isinstance(where, AllOf) else where
+    leaf = row_filter.args[-1] if isinstance(row_filter, AllOf) else row_filter
 
     assert leaf == ColumnRanges(field_id=0, ranges=Ranges.of(intervals))
 
@@ -221,10 +222,10 @@ def test_conditions_that_tell_nothing_of_the_first_column(text: str) -> None:
 def test_several_indexes_answer_together() -> None:
     """Every index takes part whose first column has a condition, the others do not."""
     indexes = [usable(["i"]), usable(["i", "s"]), usable(["s"]), usable(["b", "i"])]
-    where = of_text("i = 5 AND s = 'a'", *indexes)
+    row_filter = of_text("i = 5 AND s = 'a'", *indexes)
 
-    assert isinstance(where, AllOf)
-    assert [arg.field_id for arg in where.args if isinstance(arg, ColumnRanges)] == [0, 1, 2]
+    assert isinstance(row_filter, AllOf)
+    assert [arg.field_id for arg in row_filter.args if isinstance(arg, ColumnRanges)] == [0, 1, 2]
 
 
 def test_an_impossible_condition_is_no_row() -> None:
@@ -238,9 +239,9 @@ def test_an_impossible_condition_is_no_row() -> None:
 
 def test_what_is_left_of_a_composite_index_has_composite_keys() -> None:
     """An index whose other columns were dropped answers its first column by prefixes."""
-    where = of_text("i = 5 AND s = 'a'", usable(["i", "s"], left=1))
+    row_filter = of_text("i = 5 AND s = 'a'", usable(["i", "s"], left=1))
 
-    assert where == ColumnRanges(field_id=0, ranges=Ranges.of([(i_s(5), i_s(6))]))
+    assert row_filter == ColumnRanges(field_id=0, ranges=Ranges.of([(i_s(5), i_s(6))]))
 
 
 def test_products_of_values_are_bounded() -> None:
@@ -248,11 +249,11 @@ def test_products_of_values_are_bounded() -> None:
     numbers = ", ".join(str(n) for n in range(0, 2000, 2))
     text = f"i IN ({numbers}) AND s IN ({', '.join(repr(str(n)) for n in range(100))})"
     every = of_text(text, usable(["i", "s"]), most_ranges=100_000)
-    some = of_text(text, usable(["i", "s"]))
+    column_names = of_text(text, usable(["i", "s"]))
 
     assert isinstance(every, ColumnRanges)
     assert len(every.ranges.intervals) == 100_000
-    assert some == ColumnRanges(
+    assert column_names == ColumnRanges(
         field_id=0, ranges=Ranges.of([(i_s(n), i_s(n + 1)) for n in range(0, 2000, 2)])
     )
 
@@ -261,21 +262,21 @@ def test_bounds_hold_for_the_whole_predicate() -> None:
     """A long list outside an OR of many branches is not repeated in each of them."""
     numbers = ", ".join(str(n) for n in range(0, 40_000, 2))
     branches = " OR ".join(f"(s = 's{n}' AND b)" for n in range(200))
-    where = of_text(f"i IN ({numbers}) AND ({branches})", usable(["i", "s"]))
+    row_filter = of_text(f"i IN ({numbers}) AND ({branches})", usable(["i", "s"]))
 
-    assert isinstance(where, ColumnRanges)
-    assert len(where.ranges.intervals) == 20_000
+    assert isinstance(row_filter, ColumnRanges)
+    assert len(row_filter.ranges.intervals) == 20_000
 
 
 def test_many_pairs_are_one_look_up() -> None:
     """Thousands of pairs under OR, or written as lists, are one set of intervals."""
     pairs = " OR ".join(f"(i = {n} AND s = 's{n}')" for n in range(3_000))
-    where = of_text(pairs, usable(["i", "s"]))
+    row_filter = of_text(pairs, usable(["i", "s"]))
     listed = of_text(
         f"i = 5 AND s IN ({', '.join(repr(str(n)) for n in range(30_000))})", usable(["i", "s"])
     )
 
-    assert isinstance(where, ColumnRanges)
-    assert len(where.ranges.intervals) == 3_000
+    assert isinstance(row_filter, ColumnRanges)
+    assert len(row_filter.ranges.intervals) == 3_000
     assert isinstance(listed, ColumnRanges)
     assert len(listed.ranges.intervals) == 30_000

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from tests.index.life import Place
+    from tests.index.life import Copy
 
     from lakesieve.predicate.expression import Expr
 
@@ -78,39 +78,39 @@ def ask(index: OpenedIndex, expr: Expr) -> Answer:
 
 def check(life: Life) -> None:
     """Every version of every table answers the same, whatever state of its index is read."""
-    for place in life.places:
-        files = place.table.retained()
-        head = place.store.snapshot()
+    for copy in life.copies:
+        files = copy.table.retained()
+        head = copy.store.snapshot()
         early = life.random.randint(head.retained_from, head.number)
-        current = [place.opened(), place.opened(early)]
-        for expr in [place.table.predicate(), place.table.predicate()]:
+        current = [copy.opened(), copy.opened(early)]
+        for expr in [copy.table.predicate(), copy.table.predicate()]:
             matching = matches(expr, files.values())
-            for index in [*current, *place.pinned]:
-                check_versions(place, index, expr, matching)
-        own = place.table.present(life.shape.paths)
-        if own is None:
+            for index in [*current, *copy.pinned]:
+                check_versions(copy, index, expr, matching)
+        condition = copy.table.present(life.shape.paths)
+        if condition is None:
             continue
-        matching = matches(own, files.values())
+        matching = matches(condition, files.values())
         for index in current:
-            answer = check_versions(place, index, own, matching)
+            answer = check_versions(copy, index, condition, matching)
             covered = index.paths().to_pylist()
             assert answer.known == set(covered)
             assert len(answer.known) == len(covered), "a data file is covered twice"
             if life.shape.exact:
                 true = matching.keys() & answer.known
-                assert answer.kept & files.keys() == true, f"{own} reads files in vain"
+                assert answer.kept & files.keys() == true, f"{condition} reads false files"
 
 
 def check_versions(
-    place: Place, index: OpenedIndex, expr: Expr, matching: Mapping[str, set[int]]
+    copy: Copy, index: OpenedIndex, expr: Expr, matching: Mapping[str, set[int]]
 ) -> Answer:
     """All rows of all kept versions are found in the files that are read."""
     answer = ask(index, expr)
-    for version in place.table.versions.values():
+    for version in copy.table.versions.values():
         read = [path for path in version.files if answer.reads(path)]
         every = version.rows(matching, version.files)
         assert version.rows(matching, read) == every, (
-            f"version {version.number} of {place.name} misses rows for {expr} "
+            f"version {version.number} of {copy.name} misses rows for {expr} "
             f"by commit {index.snapshot.number}"
         )
     # whether a row is deleted is nothing that an index may know
@@ -120,24 +120,26 @@ def check_versions(
 
 @pytest.mark.timeout(300 + STEPS // 50)
 @pytest.mark.parametrize(
-    ("seed", "shape", "place"),
+    ("seed", "shape", "storage"),
     LIVES,
-    ids=[f"{shape}, {seed}, {place}" for seed, shape, place in LIVES],
+    ids=[f"{shape}, {seed}, {storage}" for seed, shape, storage in LIVES],
 )
-def test_every_version_answers_the_same(seed: int, shape: str, place: str, tmp_path: Path) -> None:
+def test_every_version_answers_the_same(
+    seed: int, shape: str, storage: str, tmp_path: Path
+) -> None:
     """After each step of a random life no query on any version misses a row."""
-    root = f"memory://life-{uuid.uuid4()}" if place == "memory" else str(tmp_path)
+    root = f"memory://life-{uuid.uuid4()}" if storage == "memory" else str(tmp_path)
     life = Life(seed, SHAPES[shape], root)
     try:
         check(life)
         for _ in range(-(-STEPS // len(LIVES))):
             life.step()
             check(life)
-        for one in life.places:
-            assert verify(one.store).is_sound
+        for copy in life.copies:
+            assert verify(copy.store).is_sound
     except Exception as error:
         text = "\n".join(f"{at:5} {step}" for at, step in enumerate(life.steps))
         raise AssertionError(
-            f"{type(error).__name__} in a life of {shape!r} on {place} from seed {seed} "
+            f"{type(error).__name__} in a life of {shape!r} on {storage} from seed {seed} "
             f"after {len(life.steps)} steps:\n{text}\n{error}"
         ) from error

@@ -73,10 +73,10 @@ def look_up(plan: LocatePlan, keys: list[Row], kinds: tuple[str, ...], cut: int)
     keys = sorted(keys, key=lambda row: tuple((v is not None, v) for v in row))
     batches = [
         pa.record_batch(
-            [pa.array([row[at] for row in some], TYPES[k]) for at, k in enumerate(kinds)],
+            [pa.array([row[at] for row in chunk], TYPES[k]) for at, k in enumerate(kinds)],
             names=[f"key_{at}" for at in range(len(kinds))],
         )
-        for some in (keys[at : at + cut] for at in range(0, len(keys), cut))
+        for chunk in (keys[at : at + cut] for at in range(0, len(keys), cut))
     ]
     return [tuple(row.values()) for out in located(plan)(batches) for row in out.to_pylist()]
 

@@ -54,17 +54,18 @@ def path(number: int) -> str:
 def stored(rows: Rows, names: Sequence[str], covered: range) -> OpenedIndex:
     """An index of some columns over some of the files, as a build would store it."""
     store = IndexStore(open_storage(f"memory://planner-{next(_numbers)}"))
-    own = [(row, unit - covered.start) for row, unit in rows if unit in covered]
-    places = [list(KINDS).index(name) for name in names]
+    covered_rows = [(row, unit - covered.start) for row, unit in rows if unit in covered]
+    positions = [list(KINDS).index(name) for name in names]
     columns = [
-        pa.array([row[place] for row, _ in own], ARROW[KINDS[name]])
-        for place, name in zip(places, names, strict=True)
+        pa.array([row[position] for row, _ in covered_rows], ARROW[KINDS[name]])
+        for position, name in zip(positions, names, strict=True)
     ]
     keys = encode_rows([KeyType(kind=KINDS[name]) for name in names], columns)
-    units = np.array([unit for _, unit in own], np.int32)
+    units = np.array([unit for _, unit in covered_rows], np.int32)
     valid = keys.is_valid().to_numpy(zero_copy_only=False)
     flags = [
-        [bool((units[some] == n).any()) for n in range(len(covered))] for some in (~valid, valid)
+        [bool((units[selected] == n).any()) for n in range(len(covered))]
+        for selected in (~valid, valid)
     ]
     files = pa.table(
         {
@@ -82,8 +83,8 @@ def stored(rows: Rows, names: Sequence[str], covered: range) -> OpenedIndex:
         table_uuid="t",
         table_location="/t",
         columns=tuple(
-            KeyColumn(field_id=place + 1, name=name, type="", key_kind=KINDS[name])
-            for place, name in zip(places, names, strict=True)
+            KeyColumn(field_id=position + 1, name=name, type="", key_kind=KINDS[name])
+            for position, name in zip(positions, names, strict=True)
         ),
         created_at="2026-01-31T00:00:00+00:00",
     )

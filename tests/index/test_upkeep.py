@@ -30,11 +30,11 @@ class NamedTable:
 @pytest.fixture
 def storage(tmp_path: Path) -> Storage:
     """An index of two batches, where a table at ``tmp_path`` would have it."""
-    place = open_storage(str(tmp_path / "_lakesieve" / "k"))
-    store = IndexStore(place)
-    base = store.create(DEFINITION, batch(place, 0, "create"))
-    store.commit(base, batch(place, 100))
-    return place
+    storage = open_storage(str(tmp_path / "_lakesieve" / "k"))
+    store = IndexStore(storage)
+    base = store.create(DEFINITION, batch(storage, 0, "create"))
+    store.commit(base, batch(storage, 100))
+    return storage
 
 
 def opened(storage: Storage) -> Index:
@@ -92,7 +92,7 @@ def test_a_lender_is_kept(storage: Storage, tmp_path: Path) -> None:
 
 
 def test_the_registry_follows_the_log(storage: Storage, tmp_path: Path) -> None:
-    """The same opened index is given until another commit, a drop, or an index made anew."""
+    """The same opened index is given until another commit, a drop, or an index made again."""
     registry = IndexRegistry()
 
     def state() -> tuple[int, str] | None:
@@ -120,8 +120,8 @@ def test_the_registry_keeps_few_of_many_open(
     monkeypatch.setattr(registry_module, "_MAX_OPENED", 3)
     registry = IndexRegistry()
     for number in range(6):
-        place = open_storage(str(tmp_path / str(number))).child("_lakesieve").child("k")
-        IndexStore(place).create(DEFINITION, batch(place, 0, "create"))
+        storage = open_storage(str(tmp_path / str(number))).child("_lakesieve").child("k")
+        IndexStore(storage).create(DEFINITION, batch(storage, 0, "create"))
 
     for number in (0, 1, 2, 3, 4, 5, 0, 5):
         found, _ = registry.indexes(str(tmp_path / str(number)), "t")

@@ -152,10 +152,10 @@ def test_the_next_query_profits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_indexes_of_a_remote_place_are_opened_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Six indexes on a store with a delay in each request take the time of one."""
-    place = s3_storage(SERVERS[0])
+    location = s3_storage(SERVERS[0])
     names = [f"k{number}" for number in range(6)]
     for name in names:
-        storage = place.child("_lakesieve").child(name)
+        storage = location.child("_lakesieve").child(name)
         IndexStore(storage).create(DEFINITION, batch(storage, 0, "create"))
     opening: list[int] = []
     under_way = 0
@@ -177,7 +177,7 @@ def test_indexes_of_a_remote_place_are_opened_at_once(monkeypatch: pytest.Monkey
     conf = hadoop_settings(SERVERS[0])
     registry = IndexRegistry((), StorageOptions(conf=conf))
 
-    indexes, reasons = registry.indexes(place.location, "t")
+    indexes, reasons = registry.indexes(location.location, "t")
 
     assert (len(indexes), reasons) == (6, [])
     assert max(opening) == 6

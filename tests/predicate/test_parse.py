@@ -45,15 +45,15 @@ COLUMNS: dict[tuple[str, ...], ColumnType] = {
 TOP = 2**63
 
 
-def _where(text: str, timezone: str = "UTC") -> RowFilter:
+def _row_filter(text: str, timezone: str = "UTC") -> RowFilter:
     return rows_where(bind(parse_sql(text), COLUMNS, timezone=timezone, strict=True))
 
 
 def _ranges(document: dict[str, Any]) -> Ranges:
     """The ranges of the only column of one of Spark's conditions."""
-    where = rows_where(bind(from_catalyst(document), COLUMNS, strict=False))
-    assert isinstance(where, ColumnRanges)
-    return where.ranges
+    row_filter = rows_where(bind(from_catalyst(document), COLUMNS, strict=False))
+    assert isinstance(row_filter, ColumnRanges)
+    return row_filter.ranges
 
 
 def _ints(*intervals: tuple[int | None, int | None], nulls: bool = False) -> Ranges:
@@ -83,19 +83,19 @@ def test_session_time_zones(timezone: str, hours: float) -> None:
     """Zones are known under the names that Spark takes, offsets among them."""
     code = int((5 - hours) * 3_600_000_000)
 
-    where = _where("t = TIMESTAMP'1970-01-01 05:00:00'", timezone)
+    row_filter = _row_filter("t = TIMESTAMP'1970-01-01 05:00:00'", timezone)
 
-    assert where == ColumnRanges(field_id=4, ranges=_ints((code, code + 1)))
+    assert row_filter == ColumnRanges(field_id=4, ranges=_ints((code, code + 1)))
 
 
 def test_an_unknown_time_zone_is_reported_where_it_matters() -> None:
     """A zone that is not known here is named, unless the times need none."""
     for timezone in ("PST", "+25:00", "../UTC", ""):
         with pytest.raises(InvalidInputError, match="time zone") as caught:
-            _where("t = '2026-01-31 00:00:00'", timezone)
+            _row_filter("t = '2026-01-31 00:00:00'", timezone)
         assert caught.value.kind is ErrorKind.INVALID_ARGUMENT
-        assert isinstance(_where("t = '2026-01-31 00:00:00Z'", timezone), ColumnRanges)
-        assert isinstance(_where("d = '2026-01-31'", timezone), ColumnRanges)
+        assert isinstance(_row_filter("t = '2026-01-31 00:00:00Z'", timezone), ColumnRanges)
+        assert isinstance(_row_filter("d = '2026-01-31'", timezone), ColumnRanges)
 
 
 @pytest.mark.parametrize(
@@ -170,11 +170,11 @@ def test_an_unknown_time_zone_is_reported_where_it_matters() -> None:
 )
 def test_text_becomes_ranges(text: str, field: int, ranges: Ranges) -> None:
     """Each way to write a condition gives the expected key codes."""
-    assert _where(text) == ColumnRanges(field_id=field, ranges=ranges)
+    assert _row_filter(text) == ColumnRanges(field_id=field, ranges=ranges)
 
 
 @pytest.mark.parametrize(
-    ("text", "where"),
+    ("text", "row_filter"),
     [
         ("i = 5.5", AlwaysFalse()),
         ("i = NULL", AlwaysFalse()),
@@ -219,17 +219,17 @@ def test_text_becomes_ranges(text: str, field: int, ranges: Ranges) -> None:
         ("s = X'61'", AlwaysTrue()),
     ],
 )
-def test_text_without_ranges(text: str, where: object) -> None:
+def test_text_without_ranges(text: str, row_filter: object) -> None:
     """Contradictions are nothing, what no index can answer is everything."""
-    assert _where(text) == where
+    assert _row_filter(text) == row_filter
 
 
 def test_times_without_a_zone_are_read_in_the_session_s() -> None:
     """A time written without a zone means the session's."""
-    where = _where("t = '2026-01-01 00:00:00'", "America/New_York")
+    row_filter = _row_filter("t = '2026-01-01 00:00:00'", "America/New_York")
 
-    assert isinstance(where, ColumnRanges)
-    assert [low for low, _ in where.ranges.intervals] == [1_767_243_600_000_000]
+    assert isinstance(row_filter, ColumnRanges)
+    assert [low for low, _ in row_filter.ranges.intervals] == [1_767_243_600_000_000]
 
 
 @pytest.mark.parametrize(
@@ -257,31 +257,31 @@ def test_what_is_no_condition_is_refused(text: str) -> None:
 def test_an_unknown_column_is_named_with_its_neighbours() -> None:
     """A mistyped column is an error that lists what is there."""
     with pytest.raises(NotFoundError, match=r"no column ii\..*\bi\b"):
-        _where("ii = 5")
+        _row_filter("ii = 5")
 
 
 def test_an_impossible_date_is_refused() -> None:
     """A date that is none is an error, not an empty answer."""
     with pytest.raises(InvalidInputError, match="YYYY-MM-DD"):
-        _where("d = 'yesterday'")
+        _row_filter("d = 'yesterday'")
 
 
 def test_long_chains_do_not_recurse() -> None:
     """A chain of thousands of ORs is one flat predicate."""
     text = " OR ".join(f"i = {n * 2}" for n in range(3000))
 
-    where = _where(text)
-    assert isinstance(where, ColumnRanges)
-    assert len(where.ranges.intervals) == 3000
+    row_filter = _row_filter(text)
+    assert isinstance(row_filter, ColumnRanges)
+    assert len(row_filter.ranges.intervals) == 3000
 
 
 def test_times_across_a_clock_change_are_not_compared() -> None:
     """A time with a zone meets times without one, and near a clock change their order differs."""
     moved = "n < TIMESTAMP '2026-03-08 03:30:00'"
 
-    assert _where(moved, "America/New_York") == AlwaysTrue()
-    assert isinstance(_where(moved, "UTC"), ColumnRanges)
-    assert isinstance(_where(moved.replace("-03-", "-06-"), "America/New_York"), ColumnRanges)
+    assert _row_filter(moved, "America/New_York") == AlwaysTrue()
+    assert isinstance(_row_filter(moved, "UTC"), ColumnRanges)
+    assert isinstance(_row_filter(moved.replace("-03-", "-06-"), "America/New_York"), ColumnRanges)
 
 
 @pytest.mark.parametrize(

@@ -34,15 +34,15 @@ Row = dict[tuple[str, ...], Code]
 FIELDS = {column.field_id: path for path, column in COLUMNS.items()}
 
 
-def holds(where: RowFilter, row: Row) -> bool:
+def holds(row_filter: RowFilter, row: Row) -> bool:
     """Whether a row belongs to a set of rows."""
-    match where:
+    match row_filter:
         case ColumnRanges():
-            return where.ranges.contains(row[FIELDS[where.field_id]])
+            return row_filter.ranges.contains(row[FIELDS[row_filter.field_id]])
         case AllOf():
-            return all(holds(arg, row) for arg in where.args)
+            return all(holds(arg, row) for arg in row_filter.args)
         case AnyOf():
-            return any(holds(arg, row) for arg in where.args)
+            return any(holds(arg, row) for arg in row_filter.args)
         case AlwaysTrue():
             return True
         case AlwaysFalse():
@@ -54,17 +54,17 @@ def test_truth_is_exactly_what_a_row_by_row_evaluation_accepts(
     expr: Expr, drawn: list[Row]
 ) -> None:
     """Without unknown parts the set of true rows is neither too small nor too large."""
-    where = rows_where(bind(expr, COLUMNS, strict=False))
+    row_filter = rows_where(bind(expr, COLUMNS, strict=False))
 
     for row in drawn:
         # conditions on one column are merged exactly; across columns AND and OR are sets
-        assert holds(where, row) == (accepts(expr, row) is True)
+        assert holds(row_filter, row) == (accepts(expr, row) is True)
 
 
 @given(expressions(unknown=True), st.lists(rows, min_size=1, max_size=10), st.data())
 def test_unknown_parts_never_lose_a_row(expr: Expr, drawn: list[Row], data: st.DataObject) -> None:
     """Whatever the unknown parts turn out to be, every accepted row is in the set."""
-    where = rows_where(bind(expr, COLUMNS, strict=False))
+    row_filter = rows_where(bind(expr, COLUMNS, strict=False))
 
     def settled(node: Expr) -> Expr:
         match node:
@@ -78,7 +78,7 @@ def test_unknown_parts_never_lose_a_row(expr: Expr, drawn: list[Row], data: st.D
 
     for row in drawn:
         if accepts(settled(expr), row) is True:
-            assert holds(where, row)
+            assert holds(row_filter, row)
 
 
 @given(st.lists(st.tuples(integers, integers), max_size=6), integers)
@@ -119,10 +119,10 @@ def test_prefix_ranges(prefix: bytes, text: bytes) -> None:
 def test_a_hundred_thousand_values_bind_quickly() -> None:
     """A long IN list becomes one set of ranges, values next to each other joined."""
     values = tuple(Literal(kind="integer", value=n * 2) for n in range(100_000))
-    where = rows_where(bind(In(column=("i",), values=values), COLUMNS, strict=False))
+    row_filter = rows_where(bind(In(column=("i",), values=values), COLUMNS, strict=False))
 
-    assert isinstance(where, ColumnRanges)
-    assert len(where.ranges.intervals) == 100_000
+    assert isinstance(row_filter, ColumnRanges)
+    assert len(row_filter.ranges.intervals) == 100_000
 
 
 def test_text_names_the_columns() -> None:
@@ -133,6 +133,6 @@ def test_text_names_the_columns() -> None:
             Compare(column=("s",), op="=", value=Literal(kind="string", value=b"x")),
         )
     )
-    where = rows_where(bind(expr, COLUMNS, strict=False))
+    row_filter = rows_where(bind(expr, COLUMNS, strict=False))
 
-    assert to_text(where, {1: "a", 2: "b"}) == "a in [5, ) AND b in [b'x', b'x\\x00')"
+    assert to_text(row_filter, {1: "a", 2: "b"}) == "a in [5, ) AND b in [b'x', b'x\\x00')"

@@ -52,7 +52,7 @@ def test_the_page_holds_the_figures() -> None:
     """Rows, files, sizes, ratios and times are on the page."""
     page = " ".join(shown(110).split())
 
-    for part in (
+    for text in (
         "6,001,215 rows",
         "400 → 5",
         "2.00 s → 100 ms",
@@ -65,7 +65,7 @@ def test_the_page_holds_the_figures() -> None:
         "1 file that no index has seen",
         "1 min 38 s",
     ):
-        assert part in page
+        assert text in page
 
 
 def test_the_page_fits_a_usual_terminal() -> None:

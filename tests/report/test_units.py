@@ -29,10 +29,12 @@ def test_durations(seconds: float, text: str) -> None:
     assert units.duration(seconds) == text
 
 
-@pytest.mark.parametrize(("part", "whole", "text"), [(1, 0, "-"), (1, 16, "6.2 %"), (1, 2, "50 %")])
-def test_percentages(part: float, whole: float, text: str) -> None:
+@pytest.mark.parametrize(
+    ("share", "whole", "text"), [(1, 0, "-"), (1, 16, "6.2 %"), (1, 2, "50 %")]
+)
+def test_percentages(share: float, whole: float, text: str) -> None:
     """A part of nothing is a dash, small parts get a digit more."""
-    assert units.percent(part, whole) == text
+    assert units.percent(share, whole) == text
 
 
 def test_plurals() -> None:

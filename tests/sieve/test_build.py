@@ -172,20 +172,20 @@ def test_a_stream_loses_nothing(physical: str, data: st.DataObject) -> None:
     cuts = sorted(data.draw(st.lists(st.integers(0, len(units)), max_size=8)))
     limit = data.draw(st.integers(1, 30))
     builder = BlockBuilder(max_pairs=limit)
-    parts = []
+    chunks = []
     for start, end in itertools.pairwise([0, *cuts, len(units)]):
-        parts += builder.push(keys[start:end], units[start:end])
-    parts += builder.finish()
+        chunks += builder.push(keys[start:end], units[start:end])
+    chunks += builder.finish()
 
     seen: dict[Any, set[int]] = {}
-    for part in parts:
-        part.validate()
-        own = {k: v for k, v in sets.items() if part.bounds[0] <= k <= part.bounds[1]}
-        assert units_of(part, own) == own
-        assert part.key_count == len(own)
-        assert part.pair_count <= limit or part.key_count == 1
-        assert seen.keys().isdisjoint(own)
-        seen.update(own)
+    for chunk in chunks:
+        chunk.validate()
+        expected = {k: v for k, v in sets.items() if chunk.bounds[0] <= k <= chunk.bounds[1]}
+        assert units_of(chunk, expected) == expected
+        assert chunk.key_count == len(expected)
+        assert chunk.pair_count <= limit or chunk.key_count == 1
+        assert seen.keys().isdisjoint(expected)
+        seen.update(expected)
     assert seen == sets
     assert builder.finish() == []
 
@@ -196,18 +196,18 @@ def test_pairs_in_any_order_become_blocks(physical: str, data: st.DataObject) ->
     """Unsorted pairs, cut into parts of any size, know every key, and the bounds hold them."""
     pairs = data.draw(st.lists(st.tuples(codes(physical), ordinals()), max_size=60))
     limit = data.draw(st.integers(1, 60))
-    parts = list(blocks_of_pairs(*arrays_of(pairs, physical), max_pairs=limit))
+    chunks = list(blocks_of_pairs(*arrays_of(pairs, physical), max_pairs=limit))
     sets = as_sets(pairs)
 
     answers: dict[Any, set[int]] = {key: set() for key in sets}
-    for part in parts:
-        part.validate()
-        for key, units in units_of(part, sets).items():
-            if part.bounds[0] <= key <= part.bounds[1]:
+    for chunk in chunks:
+        chunk.validate()
+        for key, units in units_of(chunk, sets).items():
+            if chunk.bounds[0] <= key <= chunk.bounds[1]:
                 answers[key] |= units
     assert all(answers[key] >= units for key, units in sets.items())
-    assert sum(part.key_count for part in parts) == len(sets)
-    if len(parts) == 1:
+    assert sum(chunk.key_count for chunk in chunks) == len(sets)
+    if len(chunks) == 1:
         assert answers == sets
 
 

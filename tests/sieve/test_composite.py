@@ -70,9 +70,9 @@ def test_no_component_begins_another(drawn: tuple[list[KeyType], list[pa.Array]]
     (key_type, *_), (values, *_) = drawn
     padding = pa.nulls(len(values), pa.int64())
     keys = encode_rows([key_type, KeyType(kind="integer")], [values, padding]).to_pylist()
-    parts = {key[:-1] for key in keys}
+    stems = {key[:-1] for key in keys}
 
-    assert [(a, b) for a in parts for b in parts if a != b and b.startswith(a)] == []
+    assert [(a, b) for a in stems for b in stems if a != b and b.startswith(a)] == []
 
 
 @given(composites())

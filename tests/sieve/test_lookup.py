@@ -111,8 +111,8 @@ def test_any_intervals_will_do(physical: str, data: st.DataObject) -> None:
     result = data.draw(st.lists(st.tuples(bound, bound), max_size=4))
     blocks = blocks_of(sets, physical)
 
-    def ask(some: list[tuple[Any, Any]]) -> set[int]:
-        ranges = RangeSet.from_intervals(some, physical, blocks.text)
+    def ask(intervals: list[tuple[Any, Any]]) -> set[int]:
+        ranges = RangeSet.from_intervals(intervals, physical, blocks.text)
         return set(lookup_ranges(blocks, ranges).tolist())
 
     alone = [ask([(a, b)]) for a, b in result]
@@ -271,7 +271,7 @@ def test_broken_blocks_of_one_unit_each_are_reported(broken: dict[str, Any]) -> 
 
 @given(data=st.data(), absent_hits=st.sampled_from([1, ABSENT_HITS]))
 def test_spans_hold_the_units_of_their_keys(data: st.DataObject, absent_hits: float) -> None:
-    """Each of many ranges of byte strings gets all units of the keys in it, and no strange one."""
+    """Each of many ranges of byte strings gets all units of the keys in it, and no other unit."""
     sets = data.draw(key_sets("bytes", min_size=2))
     edges = st.one_of(st.sampled_from(sorted(sets)), codes("bytes"))
     result = sorted({key + b"\x01" for key in data.draw(st.lists(edges, min_size=1))})

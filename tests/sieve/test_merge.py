@@ -34,13 +34,13 @@ def _renumbered(draw: st.DrawFn, units: int = UNITS) -> np.ndarray:
 
 
 @st.composite
-def _parts(draw: st.DrawFn, physical: str) -> list[tuple[dict[Any, set[int]], np.ndarray]]:
-    parts = []
+def _inputs(draw: st.DrawFn, physical: str) -> list[tuple[dict[Any, set[int]], np.ndarray]]:
+    inputs = []
     for _ in range(draw(st.integers(1, 3))):
         sets = draw(key_sets(physical, min_size=1))
         small = {key: {unit for unit in units if unit < UNITS} for key, units in sets.items()}
-        parts.append(({k: u or {0} for k, u in small.items()}, _renumbered(draw)))
-    return parts
+        inputs.append(({k: u or {0} for k, u in small.items()}, _renumbered(draw)))
+    return inputs
 
 
 def _blocks(sets: dict[Any, set[int]], physical: str) -> Blocks:
@@ -57,9 +57,9 @@ def _piece(blocks: Blocks, start: int, end: int) -> Blocks:
     )
 
 
-def _expected(parts: list[tuple[dict[Any, set[int]], np.ndarray]]) -> dict[Any, set[int]]:
+def _expected(inputs: list[tuple[dict[Any, set[int]], np.ndarray]]) -> dict[Any, set[int]]:
     found: dict[Any, set[int]] = {}
-    for sets, new in parts:
+    for sets, new in inputs:
         for key, units in sets.items():
             alive = {int(new[unit]) for unit in units if new[unit] >= 0}
             found.setdefault(key, set()).update(alive)
@@ -70,10 +70,10 @@ def _expected(parts: list[tuple[dict[Any, set[int]], np.ndarray]]) -> dict[Any, 
 @given(data=st.data())
 def test_merged_blocks_answer_like_their_parts(physical: str, data: st.DataObject) -> None:
     """Points and ranges find the living units that the parts find, under their new numbers."""
-    parts = data.draw(_parts(physical))
-    made = [_blocks(sets, physical) for sets, _ in parts]
-    merged = merge_blocks(made, [new for _, new in parts])
-    expected = _expected(parts)
+    inputs = data.draw(_inputs(physical))
+    made = [_blocks(sets, physical) for sets, _ in inputs]
+    merged = merge_blocks(made, [new for _, new in inputs])
+    expected = _expected(inputs)
     result = data.draw(intervals(physical, near=expected))
 
     if merged is None:
@@ -85,7 +85,7 @@ def test_merged_blocks_answer_like_their_parts(physical: str, data: st.DataObjec
     for key in {*expected, *absent}:
         alone = [
             {int(new[u]) for u in units_of(blocks, [key])[key] if new[u] >= 0}
-            for blocks, (_, new) in zip(made, parts, strict=True)
+            for blocks, (_, new) in zip(made, inputs, strict=True)
         ]
         assert answers[key] >= expected.get(key, set())
         # a string that one part never saw the like of may be familiar to another
@@ -104,15 +104,15 @@ def test_merged_blocks_answer_like_their_parts(physical: str, data: st.DataObjec
 @given(data=st.data())
 def test_streams_merge_like_whole_lists(physical: str, data: st.DataObject) -> None:
     """Lists that come piece by piece merge into pieces that know every key."""
-    parts = data.draw(_parts(physical))
+    inputs = data.draw(_inputs(physical))
     streams = []
-    for sets, _ in parts:
+    for sets, _ in inputs:
         whole = _blocks(sets, physical)
         cuts = sorted({0, len(whole), *data.draw(st.lists(st.integers(0, len(whole)), max_size=3))})
         streams.append([_piece(whole, a, b) for a, b in itertools.pairwise(cuts)])
     limit = data.draw(st.sampled_from([1, 10, 10**9]))
-    merged = list(merge_streams(streams, [new for _, new in parts], max_ordinals=limit))
-    expected = _expected(parts)
+    merged = list(merge_streams(streams, [new for _, new in inputs], max_ordinals=limit))
+    expected = _expected(inputs)
 
     answers: dict[Any, set[int]] = {key: set() for key in expected}
     for blocks in merged:

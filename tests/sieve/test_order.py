@@ -41,6 +41,6 @@ def test_integers_alike_in_their_high_bits_are_sorted(
 ) -> None:
     """Many or few share the bits that fit beside their places."""
     random = np.random.default_rng(seed)
-    heads = random.integers(LEAST >> 8, MOST >> 8, len(runs)) << 8
-    values = np.repeat(heads, runs) + random.integers(0, spread, sum(runs))
+    high_bits = random.integers(LEAST >> 8, MOST >> 8, len(runs)) << 8
+    values = np.repeat(high_bits, runs) + random.integers(0, spread, sum(runs))
     _check(np.append(random.permutation(values), [LEAST, MOST]))

@@ -36,9 +36,9 @@ UNITS = 6
 
 @pytest.fixture(scope="module", autouse=True)
 def _any_prefixes() -> Iterator[None]:
-    """Heads are found for a few keys already."""
+    """Prefixes are found for a few keys already."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shared_prefixes, "_KEYS_A_HEAD", 1)
+        patch.setattr(shared_prefixes, "_KEYS_PER_PREFIX", 1)
         yield
 
 
@@ -90,13 +90,13 @@ def test_stored_keys_of_a_hierarchy_are_found(
 
 @given(st.lists(sets, min_size=1, max_size=3), st.sets(st.integers(0, UNITS - 1)))
 def test_merged_keys_of_a_hierarchy_are_found(
-    parts: list[dict[bytes, set[int]]], dead: set[int]
+    inputs: list[dict[bytes, set[int]]], dead: set[int]
 ) -> None:
     """Lists under other prefixes merge into one that knows the keys of all, less the dead units."""
     new = np.array([-1 if unit in dead else unit for unit in range(UNITS)])
-    merged = merge_blocks([_blocks(part) for part in parts], [new] * len(parts))
+    merged = merge_blocks([_blocks(sets) for sets in inputs], [new] * len(inputs))
     expected: dict[bytes, set[int]] = {}
-    for key, units in itertools.chain.from_iterable(part.items() for part in parts):
+    for key, units in itertools.chain.from_iterable(sets.items() for sets in inputs):
         expected.setdefault(key, set()).update(units - dead)
 
     if merged is None:
@@ -106,7 +106,7 @@ def test_merged_keys_of_a_hierarchy_are_found(
     answers = units_of(merged, expected)
     assert all(answers[key] >= units for key, units in expected.items())
     # one that has lost all its units is an absent key
-    assert len(parts) > 1 or all(answers[key] == units for key, units in expected.items() if units)
+    assert len(inputs) > 1 or all(answers[key] == units for key, units in expected.items() if units)
 
 
 @pytest.mark.parametrize("pages", [500, 50_000], ids=["few", "too many"])
@@ -116,7 +116,7 @@ def test_hierarchies_are_coded_by_few_prefixes(pages: int) -> None:
     # the factor spreads the names of the pages over all digits
     keys = sorted({b"https://%x.net/%d" % (page * 0x9E3779B97F4A7C15, n) for page, n in drawn})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shared_prefixes, "_KEYS_A_HEAD", 16)
+        patch.setattr(shared_prefixes, "_KEYS_PER_PREFIX", 16)
         blocks = build_blocks(pa.array(keys, pa.binary()), np.arange(len(keys), dtype=np.int32) % 7)
 
     found = None if blocks.text is None else blocks.text.shared_prefixes

@@ -28,9 +28,9 @@ numbers = st.integers(0, 10**6).map(lambda number: b"%d" % number)
 @st.composite
 def hierarchies(draw: st.DrawFn) -> list[bytes]:
     """Keys that a code of positions cannot hold, under a few prefixes."""
-    heads = draw(st.sets(pages, min_size=1, max_size=4))
+    prefixes = draw(st.sets(pages, min_size=1, max_size=4))
     tails = draw(st.sets(numbers, min_size=48, max_size=60))
-    return sorted(b"https://" + head + b"/" + tail for head in heads for tail in tails)
+    return sorted(b"https://" + head + b"/" + tail for head in prefixes for tail in tails)
 
 
 key_lists = plain_lists | hierarchies()
@@ -109,9 +109,9 @@ def test_codes_are_given_as_strings_between_keys(keys: list[bytes]) -> None:
 
 
 @given(key_lists, key_lists)
-def test_a_union_knows_the_keys_of_both(some: list[bytes], others: list[bytes]) -> None:
+def test_a_union_knows_the_keys_of_both(first: list[bytes], second: list[bytes]) -> None:
     """Under the union of two codes all their keys are known and in order."""
-    both = [_fitted(some)[0], _fitted(others)[0]]
+    both = [_fitted(first)[0], _fitted(second)[0]]
     union = TextCode.union(both)
     kinds = {
         text.shared_prefixes and (text.shared_prefixes.delimiter, text.shared_prefixes.count)
@@ -121,7 +121,7 @@ def test_a_union_knows_the_keys_of_both(some: list[bytes], others: list[bytes]) 
     if union is None:
         return
     assert union.is_valid
-    keys = sorted({*some, *others})
+    keys = sorted({*first, *second})
     codes, known, _ = union.encode(pa.array(keys, pa.binary()))
 
     assert known.all()
@@ -154,7 +154,7 @@ def test_stored_codes_are_checked(alphabets: tuple[tuple[int, ...], ...]) -> Non
 
 
 @pytest.mark.parametrize(
-    "heads",
+    "prefixes",
     [
         SharedPrefixes(47, 1, ()),
         SharedPrefixes(47, 1, (b"b/", b"a/")),
@@ -167,9 +167,9 @@ def test_stored_codes_are_checked(alphabets: tuple[tuple[int, ...], ...]) -> Non
     ],
     ids=["none", "descending", "twice", "endless", "longer", "shorter", "no delimiter", "no byte"],
 )
-def test_stored_prefixes_are_checked(heads: SharedPrefixes) -> None:
-    """Heads of which one might begin another, or that are out of order, are not valid."""
-    assert not TextCode(b"", ((1, 2),), heads).is_valid
+def test_stored_prefixes_are_checked(prefixes: SharedPrefixes) -> None:
+    """Prefixes of which one might begin another, or that are out of order, are not valid."""
+    assert not TextCode(b"", ((1, 2),), prefixes).is_valid
     assert TextCode(b"", ((1, 2),), SharedPrefixes(47, 1, (b"a/", b"b/"))).is_valid
     assert not TextCode(b"a", ((1, 2),), SharedPrefixes(47, 1, (b"a/", b"b/"))).is_valid
 
@@ -187,9 +187,9 @@ def test_prefixes_are_found_where_the_keys_are_too_wide(keys: list[bytes]) -> No
 
 def test_prefixes_are_read_as_they_were_written() -> None:
     """Prefixes one after the other are split again; what has no end is refused."""
-    heads = SharedPrefixes(47, 2, (b"//", b"a//", b"a/b/", b"abc//"))
+    prefixes = SharedPrefixes(47, 2, (b"//", b"a//", b"a/b/", b"abc//"))
 
-    assert SharedPrefixes.split(b"".join(heads.texts), 47, 2) == heads
+    assert SharedPrefixes.split(b"".join(prefixes.texts), 47, 2) == prefixes
     for joined in (b"", b"a/", b"a/b/c", b"a/b/c/"):
         with pytest.raises(ValueError, match="prefixes"):
             SharedPrefixes.split(joined, 47, 2)

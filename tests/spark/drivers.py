@@ -38,20 +38,21 @@ class _SqlDriver:
         partitioning = f"PARTITIONED BY ({partitioned_by})" if partitioned_by else ""
         self.spark.sql(
             f"CREATE TABLE {self.name} USING {self.provider} {partitioning} "
-            f"{self.place()} TBLPROPERTIES ({self.properties}) AS SELECT * FROM schema_of LIMIT 0"
+            f"{self.location_clause()} TBLPROPERTIES ({self.properties}) "
+            "AS SELECT * FROM schema_of LIMIT 0"
         )
 
-    def place(self) -> str:
+    def location_clause(self) -> str:
         return ""
 
     def append(self, rows: DataFrame) -> None:
         rows.writeTo(self.name).append()
 
-    def delete(self, where: str) -> None:
-        self.spark.sql(f"DELETE FROM {self.name} WHERE {where}")
+    def delete(self, condition: str) -> None:
+        self.spark.sql(f"DELETE FROM {self.name} WHERE {condition}")
 
-    def update(self, assignment: str, where: str) -> None:
-        self.spark.sql(f"UPDATE {self.name} SET {assignment} WHERE {where}")
+    def update(self, assignment: str, condition: str) -> None:
+        self.spark.sql(f"UPDATE {self.name} SET {assignment} WHERE {condition}")
 
     def relation(self, version: str | None = None) -> str:
         return self.name if version is None else f"{self.name} VERSION AS OF {version}"
@@ -106,11 +107,11 @@ class IcebergDriver(_SqlDriver):
 
     def supplant(self, rows: DataFrame) -> None:
         # a Hadoop catalog's tables lie where their names say
-        place = Path(open_table(self.spark, self.name).location)
+        location = Path(open_table(self.spark, self.name).location)
         aside = self.folder.with_name("aside")
-        (place / "_lakesieve").rename(aside)
+        (location / "_lakesieve").rename(aside)
         self.recreate(rows)
-        aside.rename(place / "_lakesieve")
+        aside.rename(location / "_lakesieve")
 
 
 class DeltaDriver(_SqlDriver):
@@ -123,7 +124,7 @@ class DeltaDriver(_SqlDriver):
         super().__init__(spark, folder, f"spark_catalog.contract.{name}")
         spark.sql("CREATE DATABASE IF NOT EXISTS spark_catalog.contract")
 
-    def place(self) -> str:
+    def location_clause(self) -> str:
         return f"LOCATION '{self.folder}'"
 
     def append(self, rows: DataFrame) -> None:
@@ -156,7 +157,7 @@ class DeltaIdDriver(DeltaDriver):
 
 
 class ParquetDriver:
-    """A directory of Parquet files, changed by writing its files anew."""
+    """A directory of Parquet files, changed by writing its files again."""
 
     can_rename = False
     has_versions = False
@@ -177,13 +178,13 @@ class ParquetDriver:
     def append(self, rows: DataFrame) -> None:
         rows.write.partitionBy(*self.partitioning).mode("append").parquet(str(self.folder))
 
-    def delete(self, where: str) -> None:
-        self._rewrite(f"SELECT * FROM {self.relation()} WHERE NOT coalesce({where}, false)")
+    def delete(self, condition: str) -> None:
+        self._rewrite(f"SELECT * FROM {self.relation()} WHERE NOT coalesce({condition}, false)")
 
-    def update(self, assignment: str, where: str) -> None:
-        changed = dict(part.split(" = ", 1) for part in assignment.split(", ", 1))
+    def update(self, assignment: str, condition: str) -> None:
+        changed = dict(pair.split(" = ", 1) for pair in assignment.split(", ", 1))
         columns = (
-            f"IF(coalesce({where}, false), {changed[name]}, {name}) AS {name}"
+            f"IF(coalesce({condition}, false), {changed[name]}, {name}) AS {name}"
             if name in changed
             else name
             for name in self.schema.names

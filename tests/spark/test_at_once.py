@@ -131,22 +131,22 @@ def test_one_that_fails_leaves_the_others(
 ) -> None:
     """An index whose place breaks during the build is named; the others are there and right."""
     _fill(spark, table)
-    place = tmp_path / "indexes"
-    ls.create_index(table, ["m"], spark=spark, location=str(place))
-    (home,) = {path.parent for path in place.rglob("m") if path.is_dir()}
+    location = tmp_path / "indexes"
+    ls.create_index(table, ["m"], spark=spark, location=str(location))
+    (home,) = {path.parent for path in location.rglob("m") if path.is_dir()}
     (home / "s").mkdir()
     (home / "s" / "segments").write_text("in the way")
     reads.clear()
 
     with pytest.raises(LakesieveError, match="The index s failed") as caught:
-        ls.create_indexes(table, [["k"], ["s"], ["st.x"]], spark=spark, location=str(place))
+        ls.create_indexes(table, [["k"], ["s"], ["st.x"]], spark=spark, location=str(location))
 
     assert "The indexes k, st.x are done." in str(caught.value)
     assert "\n" not in str(caught.value)
-    names = [info.name for info in ls.list_indexes(table, spark=spark, location=str(place))]
+    names = [info.name for info in ls.list_indexes(table, spark=spark, location=str(location))]
     assert sorted(names) == ["k", "m", "st.x"]
     for name in ("k", "st.x"):
-        index = ls.open_index(table, name, spark=spark, location=str(place))
+        index = ls.open_index(table, name, spark=spark, location=str(location))
         assert index.verify_rows(files=None).wrong == ()
 
 
@@ -274,7 +274,7 @@ def test_a_refresh_that_fails_for_one_index(
 def test_a_refresh_after_a_lost_race(
     spark: SparkSession, table: str, monkeypatch: pytest.MonkeyPatch, reads: list[list[str]]
 ) -> None:
-    """An index that another refresh was faster for is looked at anew, alone."""
+    """An index that another refresh was faster for is looked at again, alone."""
     _fill(spark, table)
     ls.create_indexes(table, [["k"], ["s"]], spark=spark)
     _rows(spark, 600, 60, 2).writeTo(table).append()
@@ -302,15 +302,15 @@ def test_only_fresh_files_are_waited_for(
     """A build waits once until the tick of the newest file is over, and not for old files."""
 
     class Clock:
-        def __init__(self, now: float) -> None:
-            self.now, self.slept = now, list[float]()
+        def __init__(self, current: float) -> None:
+            self.current, self.slept = current, list[float]()
 
         def time(self) -> float:
-            return self.now
+            return self.current
 
         def sleep(self, seconds: float) -> None:
             self.slept.append(seconds)
-            self.now += seconds
+            self.current += seconds
 
     _rows(spark).write.parquet(str(tmp_path / "files"))
     newest = max(path.stat().st_mtime for path in (tmp_path / "files").glob("*.parquet"))

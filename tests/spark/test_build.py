@@ -45,20 +45,20 @@ def _fill(
     rows.writeTo(table).append()
 
 
-def _true_files(spark: SparkSession, table: str, where: str) -> set[str]:
-    rows = spark.sql(f"SELECT DISTINCT _file FROM {table} WHERE {where}").collect()
+def _true_files(spark: SparkSession, table: str, condition: str) -> set[str]:
+    rows = spark.sql(f"SELECT DISTINCT _file FROM {table} WHERE {condition}").collect()
     return {row[0] for row in rows}
 
 
-@pytest.mark.parametrize("where", ["k = 500", "k IN (1, 2, 3, 1008)", "k IS NULL", "k < 0"])
-def test_answers_are_exactly_the_files(spark: SparkSession, table: str, where: str) -> None:
+@pytest.mark.parametrize("condition", ["k = 500", "k IN (1, 2, 3, 1008)", "k IS NULL", "k < 0"])
+def test_answers_are_exactly_the_files(spark: SparkSession, table: str, condition: str) -> None:
     """For keys that are there, the files found are those that hold a match and no others."""
     _fill(spark, table)
     index = ls.create_index(table, ["k"], spark=spark)
 
-    found = index.files(where)
+    found = index.files(condition)
 
-    assert set(found.paths) == _true_files(spark, table, where)
+    assert set(found.paths) == _true_files(spark, table, condition)
     assert found.total == 8
     assert found.uncovered == 0
 
@@ -77,8 +77,8 @@ def test_many_buckets_and_small_buffers(
     ):
         index = ls.create_index(table, columns, spark=spark)
         assert index.info().segments > 3
-        for where in probes:
-            assert set(index.files(where).paths) >= _true_files(spark, table, where)
+        for condition in probes:
+            assert set(index.files(condition).paths) >= _true_files(spark, table, condition)
 
 
 def test_deleted_rows_are_indexed_for_older_versions(
@@ -177,7 +177,7 @@ def test_an_index_follows_the_time_zone_of_the_session(
     )
     rows.writeTo(table).append()
     index, plain = ls.create_indexes(table, [["t"], ["n"]], spark=spark)
-    where = "t = TIMESTAMP'1970-01-03 05:00:00'"
+    condition = "t = TIMESTAMP'1970-01-03 05:00:00'"
     zone = "spark.sql.session.timeZone"
     before = str(spark.conf.get(zone))
     try:
@@ -185,17 +185,17 @@ def test_an_index_follows_the_time_zone_of_the_session(
         for name in ("UTC", "+13:00", "America/New_York", "-08:00"):
             spark.conf.set(zone, name)
             ls.disable(spark)
-            found = set(index.files(where).paths)
-            assert found == _true_files(spark, table, where)
+            found = set(index.files(condition).paths)
+            assert found == _true_files(spark, table, condition)
             answers.append((found, set(plain.files("n < '1970-01-02 03:00:00'").paths)))
-            assert both(f"SELECT * FROM {table} WHERE {where}")[1] == 1
+            assert both(f"SELECT * FROM {table} WHERE {condition}")[1] == 1
             assert both(f"SELECT * FROM {table} WHERE n = TIMESTAMP_NTZ'1970-01-03'")[1] == 1
             both(f"SELECT * FROM {table} WHERE n = TIMESTAMP'1970-01-03 05:00:00'")
         assert answers[0][0] != answers[1][0]
         assert [len(wall) for _, wall in answers] == [3, 3, 3, 3]
         spark.conf.set(zone, "PST")
         with pytest.raises(InvalidInputError, match="time zone 'PST'"):
-            index.files(where)
+            index.files(condition)
     finally:
         spark.conf.set(zone, before)
 
@@ -291,14 +291,14 @@ def test_versions_branches_and_tags(spark: SparkSession, table: str) -> None:
 def test_another_location(spark: SparkSession, table: str, tmp_path: Path) -> None:
     """An index kept elsewhere is found when its place is named, and the table stays untouched."""
     _fill(spark, table)
-    place = str(tmp_path / "indexes")
-    index = ls.create_index(table, ["k"], spark=spark, location=place)
+    location = str(tmp_path / "indexes")
+    index = ls.create_index(table, ["k"], spark=spark, location=location)
 
-    assert index.info().location.startswith(place)
+    assert index.info().location.startswith(location)
     assert ls.list_indexes(table, spark=spark) == []
-    assert [i.name for i in ls.list_indexes(table, spark=spark, location=place)] == ["k"]
-    assert ls.open_index(table, "k", spark=spark, location=place).info() == index.info()
-    ls.enable(spark, locations=[place])
+    assert [i.name for i in ls.list_indexes(table, spark=spark, location=location)] == ["k"]
+    assert ls.open_index(table, "k", spark=spark, location=location).info() == index.info()
+    ls.enable(spark, locations=[location])
     assert spark.sql(f"SELECT * FROM {table} WHERE k = 500").count() == 1
     assert [p.files_read for p in ls.last_pruning(spark)] == [1]
 
@@ -424,7 +424,7 @@ def test_partitions_that_iceberg_cannot_tell_apart(spark: SparkSession, table: s
     java: Any = IcebergTable(spark, table).java
     specs = jvm.org.apache.iceberg.PartitionSpec
     before = java.operations().current()
-    # as writers of old did, which began to count anew with each set of partition fields
+    # as writers of old did, which began to count again with each set of partition fields
     after = before.updatePartitionSpec(specs.builderFor(java.schema()).identity("b").build())
     java.operations().commit(before, after)
     spark.sql(f"REFRESH TABLE {table}")
@@ -454,8 +454,8 @@ def test_indexes_that_cover_different_files(
     spark.range(0, 40, 1, 2).selectExpr("id * 31 % 40 AS a", "id % 8 AS b").writeTo(table).append()
 
     read = {
-        where: both(f"SELECT * FROM {table} WHERE {where}")[1]
-        for where in (
+        condition: both(f"SELECT * FROM {table} WHERE {condition}")[1]
+        for condition in (
             "a = 7 AND b = 1",
             "a = 47 AND b = 1",
             "a = 47 AND b = 100",

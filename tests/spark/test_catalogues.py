@@ -28,9 +28,9 @@ def answer_of(pruner: Pruner, table: str, known: dict[str, bytes]) -> dict[str, 
     for name, files in answer["scans"][0]["catalogues"][0]:
         digests = known.get(name, b"")
         while len(digests) < files * DIGEST_BYTES:
-            part = {"ticket": answer["ticket"], "catalogue": name}
-            part |= {"from": len(digests) // DIGEST_BYTES}
-            result = pruner.answer(json.dumps(part))
+            following = {"ticket": answer["ticket"], "catalogue": name}
+            following |= {"from": len(digests) // DIGEST_BYTES}
+            result = pruner.answer(json.dumps(following))
             assert result
             digests += base64.b64decode(result)
         known[name] = digests

@@ -112,14 +112,14 @@ def _leaf(random_: random.Random, row: Values, other: Values) -> str:
 def _predicate(random_: random.Random, values: list[Values], depth: int = 1) -> str:
     kind, row = random_.random(), random_.choice(values)
     if depth and kind < 0.5:
-        parts = [_predicate(random_, values, depth - 1) for _ in range(random_.choice((2, 3)))]
-        joined = random_.choice((" AND ", " OR ")).join(f"({part})" for part in parts)
+        predicates = [_predicate(random_, values, depth - 1) for _ in range(random_.choice((2, 3)))]
+        joined = random_.choice((" AND ", " OR ")).join(f"({text})" for text in predicates)
         return f"NOT ({joined})" if random_.random() < 0.1 else joined
     if kind < 0.8:
         # all columns but the last few of an index, as one row has them
         columns = random_.choice(INDEXED)
-        some = columns[: random_.randint(2, len(columns))]
-        return " AND ".join(f"{column} <=> {row[column]}" for column in some)
+        leading = columns[: random_.randint(2, len(columns))]
+        return " AND ".join(f"{column} <=> {row[column]}" for column in leading)
     return " AND ".join(_leaf(random_, row, random_.choice(values)) for _ in range(2))
 
 
@@ -151,7 +151,7 @@ def test_same_answers_with_and_without_skipping(
 
 
 @pytest.mark.parametrize(
-    "where",
+    "condition",
     [
         "tenant = 3 AND t BETWEEN timestamp_micros(500001500) AND timestamp_micros(800000000)",
         "tenant = 3 AND s = 'a7' AND x = 6.5D",
@@ -163,12 +163,14 @@ def test_same_answers_with_and_without_skipping(
         "d = DATE'1970-01-01' AND x = 0.0D",
     ],
 )
-def test_files_are_those_of_the_rows(spark: SparkSession, versions: list[str], where: str) -> None:
+def test_files_are_those_of_the_rows(
+    spark: SparkSession, versions: list[str], condition: str
+) -> None:
     """The files read are those that hold a match; a range may find the one before it too."""
     ls.disable(spark)
-    rows = spark.sql(f"SELECT DISTINCT _file FROM {versions[1]} WHERE {where}").collect()
+    rows = spark.sql(f"SELECT DISTINCT _file FROM {versions[1]} WHERE {condition}").collect()
     ls.enable(spark)
-    spark.sql(f"SELECT count(*) FROM {versions[1]} WHERE {where}").collect()
+    spark.sql(f"SELECT count(*) FROM {versions[1]} WHERE {condition}").collect()
     (pruned,) = ls.last_pruning(spark)
     ls.disable(spark)
 

@@ -12,7 +12,7 @@ from tests.spark.layouts import LAYOUTS, Layout, written
 
 import lakesieve as ls
 from lakesieve.spark.versions.spark_versions import SPARK_VERSIONS, spark_version_of
-from lakesieve.testing.alike import check_parts, views_of
+from lakesieve.testing.alike import check_queries, views_of
 from lakesieve.testing.generated import COLUMNS, FILES, predicate, rows_of
 
 if TYPE_CHECKING:
@@ -79,11 +79,11 @@ def test_same_answers_with_and_without_skipping(
     without_in = () if NEWEST else layout.null
     with views_of(spark, versions) as views:
         for _ in range(QUERIES):
-            parts = [
+            queries = [
                 (random_.choice(views), predicate(random_, without_in=without_in))
                 for _ in range(PREDICATES)
             ]
-            before, after = check_parts(spark, parts, summed=True)
+            before, after = check_queries(spark, queries, summed=True)
             total, read = total + before, read + after
 
     assert read < 0.95 * total
@@ -99,10 +99,12 @@ def test_text_finds_the_files_of_all_rows_that_spark_finds(
     ls.disable(spark)
     random_ = random.Random(name + ansi)
     texts = sorted({written(random_) for _ in range(WRITTEN)})
-    parts = (f"SELECT {at} AS q, _file FROM {versions[1]} WHERE {t}" for at, t in enumerate(texts))
+    queries = (
+        f"SELECT {at} AS q, _file FROM {versions[1]} WHERE {t}" for at, t in enumerate(texts)
+    )
     spark.conf.set("spark.sql.ansi.enabled", ansi)
     try:
-        rows = spark.sql(f"SELECT DISTINCT * FROM ({' UNION ALL '.join(parts)})").collect()
+        rows = spark.sql(f"SELECT DISTINCT * FROM ({' UNION ALL '.join(queries)})").collect()
     finally:
         spark.conf.unset("spark.sql.ansi.enabled")
     skipped = 0

@@ -27,28 +27,28 @@ class Case:
 
     kind: str
     key: str
-    where: str
+    condition: str
     column: str = "k"
 
 
 KEY = "(id * 31) % 800"
 CASES = (
-    Case(kind="boolean", key="id BETWEEN 110 AND 120", where="k"),
-    Case(kind="float", key=f"CAST({KEY} / 10 AS FLOAT)", where="k = CAST('12.5' AS FLOAT)"),
-    Case(kind="double", key=f"IF(id = 5, double('NaN'), {KEY} / 10D)", where="k > 1e300"),
-    Case(kind="decimal(38, 10)", key=f"CAST({KEY} / 8 AS DECIMAL(38,10))", where="k = 12.125"),
-    Case(kind="binary", key=f"CAST(concat('k', {KEY}) AS BINARY)", where="k = X'6B3130'"),
-    Case(kind="fixed[4]", key=f"CAST(lpad({KEY}, 4, '0') AS BINARY)", where="k = X'30313233'"),
+    Case(kind="boolean", key="id BETWEEN 110 AND 120", condition="k"),
+    Case(kind="float", key=f"CAST({KEY} / 10 AS FLOAT)", condition="k = CAST('12.5' AS FLOAT)"),
+    Case(kind="double", key=f"IF(id = 5, double('NaN'), {KEY} / 10D)", condition="k > 1e300"),
+    Case(kind="decimal(38, 10)", key=f"CAST({KEY} / 8 AS DECIMAL(38,10))", condition="k = 12.125"),
+    Case(kind="binary", key=f"CAST(concat('k', {KEY}) AS BINARY)", condition="k = X'6B3130'"),
+    Case(kind="fixed[4]", key=f"CAST(lpad({KEY}, 4, '0') AS BINARY)", condition="k = X'30313233'"),
     # compared as the text that Spark reads
     Case(
         kind="uuid",
         key=f"concat('00000000-0000-4000-8000-', lpad(lower(hex({KEY})), 12, '0'))",
-        where="k = '00000000-0000-4000-8000-00000000007b'",
+        condition="k = '00000000-0000-4000-8000-00000000007b'",
     ),
     Case(
         kind="double",
         key=f"named_struct('a', named_struct('b', {KEY} / 8D))",
-        where="k.a.b = 12.125",
+        condition="k.a.b = 12.125",
         column="k.a.b",
     ),
 )
@@ -57,8 +57,8 @@ PROPERTIES = (
 )
 
 
-def _files(spark: SparkSession, table: str, where: str) -> set[str]:
-    rows = spark.sql(f"SELECT DISTINCT _file FROM {table} WHERE {where}").collect()
+def _files(spark: SparkSession, table: str, condition: str) -> set[str]:
+    rows = spark.sql(f"SELECT DISTINCT _file FROM {table} WHERE {condition}").collect()
     return {row[0] for row in rows}
 
 
@@ -87,9 +87,9 @@ def test_types(
     rows.writeTo(table).append()
     index = ls.create_index(table, [case.column], spark=spark)
 
-    assert both(f"SELECT * FROM {table} WHERE {case.where}") == (FILES, 1)
+    assert both(f"SELECT * FROM {table} WHERE {case.condition}") == (FILES, 1)
     ls.disable(spark)
-    assert set(index.files(case.where).paths) == _files(spark, table, case.where)
+    assert set(index.files(case.condition).paths) == _files(spark, table, case.condition)
     assert index.info().types == (case.kind,)
 
 
@@ -111,7 +111,7 @@ def test_promotion_of_every_type(
     grown = f"VALUES (3000000000, 0.1D, {big}), (5, double('NaN'), -{big})"
     spark.sql(f"INSERT INTO {table} SELECT /*+ COALESCE(1) */ * FROM {grown}")
 
-    for where, most in (
+    for condition, most in (
         ("i = 123", 2),
         ("i = 3000000000", 1),
         # what was a float of 12.3 is no double of 12.3
@@ -126,16 +126,16 @@ def test_promotion_of_every_type(
         ("m BETWEEN 12.25 AND 12.25", 2),
         ("NOT (m <= 199.5)", 2),
     ):
-        total, read = both(f"SELECT * FROM {table} WHERE {where}")
-        assert read <= most, where
+        total, read = both(f"SELECT * FROM {table} WHERE {condition}")
+        assert read <= most, condition
         assert total == FILES + 1
     ls.disable(spark)
     # an index of the grown columns is one type throughout
     for column in ("f", "m"):
         ls.create_index(table, [column], spark=spark, name=f"{column}2").info()
-    for where in ("m = 12.25", f"m = {big}", "f = 12.5", "f = double('NaN')"):
-        named = ls.open_index(table, f"{where[0]}2", spark=spark)
-        assert set(named.files(where).paths) == _files(spark, table, where)
+    for condition in ("m = 12.25", f"m = {big}", "f = 12.5", "f = double('NaN')"):
+        named = ls.open_index(table, f"{condition[0]}2", spark=spark)
+        assert set(named.files(condition).paths) == _files(spark, table, condition)
 
 
 def test_types_that_cannot_be_indexed(spark: SparkSession, table: str) -> None:
@@ -177,8 +177,8 @@ def test_collated_comparisons_read_every_file(
     spark.range(0, 80, 1, 4).selectExpr("concat('K', id) AS k").writeTo(table).append()
     ls.create_index(table, ["k"], spark=spark)
 
-    for where in ("k = 'k5' COLLATE UTF8_LCASE", "startswith(k COLLATE UTF8_LCASE, 'k5')"):
-        assert both(f"SELECT * FROM {table} WHERE {where}") == (4, 4)
+    for condition in ("k = 'k5' COLLATE UTF8_LCASE", "startswith(k COLLATE UTF8_LCASE, 'k5')"):
+        assert both(f"SELECT * FROM {table} WHERE {condition}") == (4, 4)
     assert both(f"SELECT * FROM {table} WHERE k = 'K5'") == (4, 1)
 
 
@@ -201,7 +201,7 @@ def test_casts_that_keep_the_order_are_seen_through(
     rule = "org.apache.spark.sql.catalyst.optimizer.UnwrapCastInBinaryComparison"
     spark.conf.set("spark.sql.optimizer.excludedRules", rule)
     try:
-        for where, most in (
+        for condition, most in (
             ("f = 12.5D", 1),
             ("f IN (12.5D, double('NaN'))", 2),
             ("f > 79.9D OR CAST(f AS DOUBLE) IS NULL", 2),
@@ -212,8 +212,8 @@ def test_casts_that_keep_the_order_are_seen_through(
             ("m = 12.25D", FILES),
             ("i = 12.5", FILES),
         ):
-            total, read = both(f"SELECT * FROM {table} WHERE {where}")
+            total, read = both(f"SELECT * FROM {table} WHERE {condition}")
             assert total == FILES
-            assert read <= most if most < FILES else read == FILES, where
+            assert read <= most if most < FILES else read == FILES, condition
     finally:
         spark.conf.unset("spark.sql.optimizer.excludedRules")

@@ -1,4 +1,4 @@
-"""``last_pruning`` tells of the latest query that reads tables, and of no other."""
+"""``last_pruning`` describes the latest query that reads tables, and of no other."""
 
 from __future__ import annotations
 
@@ -121,8 +121,8 @@ def test_a_streams_batches_are_not_reported(
         _after(spark)
         spark.sql(f"SELECT * FROM {TABLE} WHERE k IN (7, 77)").collect()
         stream = spark.readStream.schema("k long").parquet(f"{folder}/parquet").writeStream
-        place = str(tmp_path / str(number))
-        query = stream.foreachBatch(joined).option("checkpointLocation", place)
+        location = str(tmp_path / str(number))
+        query = stream.foreachBatch(joined).option("checkpointLocation", location)
         query.trigger(availableNow=True).start().awaitTermination()
         assert ls.last_pruning(spark)[0].files_read == (1 if inner else 2)
         inner.append(number)

@@ -23,12 +23,12 @@ def test_an_index_on_s3(spark: SparkSession, table: str, server: str) -> None:
     """Built, queried, refreshed, checked and dropped, with credentials from the session alone."""
     for key, value in hadoop_settings(server).items():
         spark.conf.set(key, value)
-    place = f"s3a://{BUCKET}/indexes-{server}"
+    location = f"s3a://{BUCKET}/indexes-{server}"
     spark.sql(f"CREATE TABLE {table} (id BIGINT) USING iceberg")
     spark.range(0, 4_000, 1, 8).writeTo(table).append()
     with pytest.raises(NotFoundError):
-        ls.open_index(table, "id", spark=spark, location=place)
-    index = ls.create_index(table, ["id"], spark=spark, location=place)
+        ls.open_index(table, "id", spark=spark, location=location)
+    index = ls.create_index(table, ["id"], spark=spark, location=location)
     spark.range(4_000, 4_100, 1, 1).writeTo(table).append()
 
     assert index.info().location.startswith(f"s3://{BUCKET}/")
@@ -36,13 +36,13 @@ def test_an_index_on_s3(spark: SparkSession, table: str, server: str) -> None:
     assert index.refresh().files == 1
     assert index.verify().is_sound
     assert index.verify_rows(files=None).wrong == ()
-    ls.enable(spark, locations=[place])
+    ls.enable(spark, locations=[location])
     assert spark.sql(f"SELECT count(*) FROM {table} WHERE id = 4050").head(1)[0][0] == 1
     (scan,) = ls.last_pruning(spark)
     assert (scan.files_total, scan.files_read, scan.indexes) == (1, 1, ("id",))
     assert spark.sql(f"SELECT count(*) FROM {table} WHERE id IN (5, 4050)").head(1)[0][0] == 2
-    ls.open_index(table, "id", spark=spark, location=place).drop()
-    assert ls.list_indexes(table, spark=spark, location=place) == []
+    ls.open_index(table, "id", spark=spark, location=location).drop()
+    assert ls.list_indexes(table, spark=spark, location=location) == []
     for key in hadoop_settings(server):
         spark.conf.unset(key)
 
@@ -63,17 +63,17 @@ def test_settings_of_icebergs_own_file_io(spark: SparkSession, tmp_path: Path) -
     }
     for key, value in settings.items():
         spark.conf.set(key, value)
-    place, table = f"s3a://{BUCKET}/filed", "filed.t.x"
+    location, table = f"s3a://{BUCKET}/filed", "filed.t.x"
     spark.sql(f"CREATE TABLE {table} (id BIGINT) USING iceberg")
     spark.range(0, 800, 1, 8).writeTo(table).append()
 
-    index = ls.create_index(table, ["id"], spark=spark, location=place)
+    index = ls.create_index(table, ["id"], spark=spark, location=location)
     spark.range(800, 900, 1, 1).writeTo(table).append()
     assert index.refresh().files == 1
     assert index.verify_rows(files=None).wrong == ()
-    found = ls.find_files(table, "id = 805", spark=spark, location=place)
+    found = ls.find_files(table, "id = 805", spark=spark, location=location)
     assert (len(found.paths), found.uncovered) == (1, 0)
-    ls.enable(spark, locations=[place])
+    ls.enable(spark, locations=[location])
     assert spark.table(table).where("id IN (5, 805)").count() == 2
     (scan,) = ls.last_pruning(spark)
     assert (scan.files_total, scan.files_read, scan.indexes) == (2, 2, ("id",))
@@ -109,16 +109,16 @@ def test_places_that_a_session_trusts(spark: SparkSession) -> None:
 def test_queries_take_up_new_keys(spark: SparkSession, table: str) -> None:
     """After keys expired and the session was given new ones, the next query skips files again."""
     settings = hadoop_settings("versity")
-    place = f"s3a://{BUCKET}/renewed"
+    location = f"s3a://{BUCKET}/renewed"
     for key, value in settings.items():
         spark.conf.set(key, value)
     spark.sql(f"CREATE TABLE {table} (id BIGINT) USING iceberg")
     rows = spark.range(0, 800, 1, 4).selectExpr("id * 37 % 800 AS id")
     rows.writeTo(table).append()
-    index = ls.create_index(table, ["id"], spark=spark, location=place)
+    index = ls.create_index(table, ["id"], spark=spark, location=location)
     # as if the first keys had expired between the two
     spark.conf.set("fs.s3a.access.key", "expired")
-    ls.enable(spark, locations=[place])
+    ls.enable(spark, locations=[location])
     spark.conf.set("fs.s3a.access.key", settings["fs.s3a.access.key"])
 
     assert spark.table(table).where("id = 5").count() == 1

@@ -205,8 +205,8 @@ def test_more_files_than_go_in_one_part(spark: SparkSession, tmp_path: Path) -> 
     assert sorted(listed) == sorted([*names, "0.parquet"])
     text = "\n".join(files.column("path").to_pylist())
     assert version.id == hashlib.sha256(text.encode()).hexdigest()[:16]
-    some = files.column("path").slice(0, 10_001)
-    with installed_rule(spark).raw_reads(some) as selection:
+    paths = files.column("path").slice(0, 10_001)
+    with installed_rule(spark).raw_reads(paths) as selection:
         raw = table.raw_rows(version, [], split_bytes=1 << 30, selection=selection, stride=1_000)
         read = {row.file for row in raw.distinct().collect()}
-    assert read == set(some.to_pylist()[::1_000])
+    assert read == set(paths.to_pylist()[::1_000])

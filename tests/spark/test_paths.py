@@ -45,14 +45,14 @@ def test_one_folder_is_one_table(
     for number in range(4):
         keys = [(row * 7919) % 1009 for row in range(number * 100, number * 100 + 100)]
         pq.write_table(pa.table({"k": keys}), folder / f"{number}.parquet", write_statistics=False)
-    places = (f"{folder}", f"file://{folder}/", f"file:{folder}", f"{tmp_path}//a b")
-    ls.create_index(f"parquet:{places[1]}", ["k"], spark=spark)
+    locations = (f"{folder}", f"file://{folder}/", f"file:{folder}", f"{tmp_path}//a b")
+    ls.create_index(f"parquet:{locations[1]}", ["k"], spark=spark)
 
-    for place in places:
-        (info,) = ls.list_indexes(f"parquet:{place}", spark=spark)
+    for location in locations:
+        (info,) = ls.list_indexes(f"parquet:{location}", spark=spark)
         assert info.files == 4
-        assert both(f"SELECT * FROM parquet.`{place}` WHERE k = 397") == (4, 1)
-        assert len(ls.find_files(f"parquet:{place}", "k = 397", spark=spark).paths) == 1
+        assert both(f"SELECT * FROM parquet.`{location}` WHERE k = 397") == (4, 1)
+        assert len(ls.find_files(f"parquet:{location}", "k = 397", spark=spark).paths) == 1
 
 
 def test_files_are_named_as_the_table_spells_them(

@@ -107,10 +107,10 @@ def test_a_partition_column_inside_the_file_is_not_looked_up(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     """What a reader of one folder finds in its files, a reader of all finds in the folders."""
-    for part in (1, 2):
-        folder = tmp_path / "t" / f"p={part}"
+    for value in (1, 2):
+        folder = tmp_path / "t" / f"p={value}"
         folder.mkdir(parents=True)
-        pq.write_table(pa.table({"k": [part], "p": [9]}), folder / "0.parquet")
+        pq.write_table(pa.table({"k": [value], "p": [9]}), folder / "0.parquet")
     inner = f"parquet:{tmp_path / 't' / 'p=1'}"
     ls.create_index(inner, ["p"], spark=spark, location=str(tmp_path / "indexes"))
 

@@ -55,10 +55,10 @@ def test_equality_deletes_are_left_to_iceberg(spark: SparkSession, table: str) -
             ask(table, spark=spark)
         assert caught.value.kind is ErrorKind.UNSUPPORTED_SESSION
     ls.create_index(table, ["k"], spark=spark)
-    spark.conf.set("spark.lakesieve.spark.deletes.memory", "1b")
+    spark.conf.set("spark.lakesieve.deletes.memory", "1b")
     ls.enable(spark)
     rows = spark.sql(f"SELECT * FROM {table} WHERE k < 5").collect()
-    spark.conf.unset("spark.lakesieve.spark.deletes.memory")
+    spark.conf.unset("spark.lakesieve.deletes.memory")
 
     assert [row.k for row in rows] == [2]
     assert "internal-error" not in {str(r.code) for p in ls.last_pruning(spark) for r in p.reasons}

@@ -100,14 +100,14 @@ def test_keys_that_a_catalog_lends_are_requested_again(
 ) -> None:
     """Where the table's file IO has new keys by now, those are used once the old ones expire."""
     store, address = serve("first")
-    lent = {"s3.access-key-id": "first", "s3.secret-access-key": "x", "s3.session-token": "one"}
+    vended = {"s3.access-key-id": "first", "s3.secret-access-key": "x", "s3.session-token": "one"}
     conf = {name: item for name, item in _conf(address, "").items() if ".key" not in name}
-    options = StorageOptions(conf=conf, file_io=dict(lent), lent=lambda: lent)
+    options = StorageOptions(conf=conf, file_io=dict(vended), vended=lambda: vended)
     storage = open_storage("s3://b/x", options("s3://b/x"), renew=options.renewed)
     assert storage.get("a") == b"held"
 
-    store.key = lent["s3.access-key-id"] = "second"
-    lent["s3.session-token"] = "two"
+    store.key = vended["s3.access-key-id"] = "second"
+    vended["s3.session-token"] = "two"
     assert storage.child("y").get("a") == b"held"
     assert store.tokens == ["one", "one", "two"]
 
@@ -212,10 +212,11 @@ def test_buckets_renew_their_own_settings(
     """New keys of one bucket are not taken for those of another that had the same before."""
     store, address = serve("new-a")
     conf = _conf(address, "old")
-    now = conf | {"fs.s3a.bucket.a.access.key": "new-a"}
-    options = StorageOptions(conf=conf, source=lambda: now)
+    renewed = conf | {"fs.s3a.bucket.a.access.key": "new-a"}
+    options = StorageOptions(conf=conf, source=lambda: renewed)
     first, second = (
-        open_storage(place, options(place), renew=options.renewed) for place in ("s3://a", "s3://c")
+        open_storage(location, options(location), renew=options.renewed)
+        for location in ("s3://a", "s3://c")
     )
 
     assert first.get("x") == b"held"

@@ -29,25 +29,25 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def borrowing(tmp_path: Path) -> Storage:
+def clone_storage(tmp_path: Path) -> Storage:
     """A clone that borrows from an index beside it, and from one far away, which is not trusted."""
     trusted = {TRUSTED_ROOTS: str(tmp_path)}
-    far, near, own = (
-        open_storage(str(tmp_path / place / "db/t/_lakesieve/k"), trusted)
-        for place in ("far/w", "w", "w/copies")
+    far, near, target = (
+        open_storage(str(tmp_path / name / "db/t/_lakesieve/k"), trusted)
+        for name in ("far/w", "w", "w/copies")
     )
     IndexStore(far).create(DEFINITION, batch(far, 0, "create"))
     clone(IndexStore(far), near)
     near_store = IndexStore(near)
     near_store.commit(near_store.snapshot(), batch(near, 100))
-    clone(near_store, own)
+    clone(near_store, target)
     # a state that is not kept any more, so that a vacuum has something to commit
-    store = IndexStore(own)
-    store.commit(store.snapshot(), batch(own, 200))
+    store = IndexStore(target)
+    store.commit(store.snapshot(), batch(target, 200))
     changes = compaction_changes(store, store.snapshot())
     assert changes is not None
     store.commit(store.snapshot(), changes)
-    return replace(own, options=())
+    return replace(target, options=())
 
 
 def look_up(store: IndexStore) -> object:
@@ -65,14 +65,14 @@ def tidy(store: IndexStore) -> object:
     return vacuum(store, retain_commits=1, older_than=timedelta(0), dry_run=False)
 
 
-def borrow_again(store: IndexStore) -> object:
+def clone_again(store: IndexStore) -> object:
     """Clone it to a place beside it."""
     return clone(store, open_storage(f"{store.storage.location}-2"))
 
 
-@pytest.mark.parametrize("act", [look_up, tell, tidy, borrow_again])
+@pytest.mark.parametrize("act", [look_up, tell, tidy, clone_again])
 def test_nothing_is_touched(
-    borrowing: Storage, tmp_path: Path, act: Callable[[IndexStore], object]
+    clone_storage: Storage, tmp_path: Path, act: Callable[[IndexStore], object]
 ) -> None:
     """Such an index is refused before anything is written or deleted, beside it or far away."""
 
@@ -82,19 +82,19 @@ def test_nothing_is_touched(
 
     before = everything()
     with pytest.raises(UnsupportedError) as caught:
-        act(IndexStore(borrowing))
+        act(IndexStore(clone_storage))
 
     assert caught.value.kind is ErrorKind.UNTRUSTED_ROOT
     assert everything() == before
 
 
-def test_a_query_does_without_it(borrowing: Storage, tmp_path: Path) -> None:
+def test_a_query_does_without_it(clone_storage: Storage, tmp_path: Path) -> None:
     """A reader says why it does not use such an index, and uses the table's others."""
-    own = open_storage(str(tmp_path / "w/copies/db/t/_lakesieve/other"))
-    IndexStore(own).create(DEFINITION, batch(own, 0, "create"))
+    target = open_storage(str(tmp_path / "w/copies/db/t/_lakesieve/other"))
+    IndexStore(target).create(DEFINITION, batch(target, 0, "create"))
 
     indexes, reasons = IndexRegistry().indexes(str(tmp_path / "w/copies/db/t"), "t")
 
-    assert [index.storage.location for index in indexes] == [own.location]
+    assert [index.storage.location for index in indexes] == [target.location]
     assert [reason.code for reason in reasons] == [ReasonCode.INDEX_UNTRUSTED]
-    assert borrowing.location in reasons[0].detail
+    assert clone_storage.location in reasons[0].detail

@@ -70,7 +70,7 @@ def test_a_clone_copies_nothing() -> None:
     assert (made.name, made.columns, made.table_uuid) == ("copy", old.columns, old.table_uuid)
     assert made.index_uuid != old.index_uuid
     assert verify(copy).is_sound
-    assert [borrower.location for borrower in references_to(origin.storage)] == [
+    assert [reference.location for reference in references_to(origin.storage)] == [
         copy.storage.location
     ]
 
@@ -228,10 +228,10 @@ def test_a_place_that_is_not_trusted_is_not_entered(tmp_path: Path) -> None:
     assert covers(copy) == {0}
     stranger = IndexStore(target)
     state = stranger.snapshot()
-    with pytest.raises(UnsupportedError, match="not a place that is trusted"):
+    with pytest.raises(UnsupportedError, match="not a trusted location"):
         IndexReader(stranger, state, BlockCache())
     for act in (covers, verify, merged):
-        with pytest.raises(UnsupportedError, match="not a place that is trusted"):
+        with pytest.raises(UnsupportedError, match="not a trusted location"):
             act(stranger)
     before = sorted(tmp_path.glob("wh/**/*"))
     stranger.drop()

@@ -41,9 +41,9 @@ def store(tmp_path: Path) -> IndexStore:
     return made
 
 
-def removal(state: Snapshot, place: int) -> Changes:
+def removal(state: Snapshot, position: int) -> Changes:
     """Remove a catalogue with its segments."""
-    gone = state.catalogues[place].id
+    gone = state.catalogues[position].id
     return Changes(
         operation="remove",
         remove_catalogues=(gone,),

@@ -73,9 +73,9 @@ def staged(storage: Storage, delta: Delta, kind: pa.DataType) -> Changes:
     name = catalogue_id(files.column("path"))
     keys = sorted({key for key, _ in delta.pairs})
     entries = []
-    for part in np.array_split(np.arange(len(keys)), delta.cuts):
-        mine = {keys[at] for at in part}
-        pairs = [(key, unit) for key, unit in delta.pairs if key in mine]
+    for indices in np.array_split(np.arange(len(keys)), delta.cuts):
+        segment_keys = {keys[at] for at in indices}
+        pairs = [(key, unit) for key, unit in delta.pairs if key in segment_keys]
         if pairs:
             column = pa.array([key for key, _ in pairs], kind)
             units = np.array([unit for _, unit in pairs], np.int32)
@@ -101,17 +101,17 @@ def answers(store: IndexStore, keys: list[Any], state: Snapshot) -> dict[Any, se
 
 
 def _check(
-    parts: list[Delta], kind: pa.DataType, dead: set[int], limit: int, *, is_exact: bool = True
+    deltas: list[Delta], kind: pa.DataType, dead: set[int], limit: int, *, is_exact: bool = True
 ) -> None:
     storage = open_storage(next(_roots))
     store = IndexStore(storage)
     state = store.create(DEFINITION, Changes(operation="create"))
     # the same files twice would be one catalogue twice
-    for delta in {tuple(delta.names): delta for delta in parts}.values():
+    for delta in {tuple(delta.names): delta for delta in deltas}.values():
         state = store.commit(state, staged(storage, delta, kind))
     live = pa.array([f"f{name}" for name in range(12) if name not in dead], pa.string())
     wanted: dict[Any, set[str]] = {}
-    kept = {tuple(delta.names): delta for delta in parts}.values()
+    kept = {tuple(delta.names): delta for delta in deltas}.values()
     for delta in kept:
         for key, unit in delta.pairs:
             names = {f"f{delta.names[unit]}"} if delta.names[unit] not in dead else set()
@@ -143,26 +143,26 @@ def _check(
 
 @given(deltas(integers), st.sets(st.integers(0, 11)), st.integers(1, 40))
 def test_merged_integers_answer_like_their_parts(
-    parts: list[Delta], dead: set[int], limit: int
+    deltas: list[Delta], dead: set[int], limit: int
 ) -> None:
     """Present keys find exactly the live files that held them, each file listed once."""
-    _check(parts, pa.int64(), dead, limit)
+    _check(deltas, pa.int64(), dead, limit)
 
 
 @given(deltas(texts), st.sets(st.integers(0, 11)), st.integers(1, 40))
 def test_merged_byte_strings_answer_like_their_parts(
-    parts: list[Delta], dead: set[int], limit: int
+    deltas: list[Delta], dead: set[int], limit: int
 ) -> None:
     """The same for byte strings of any kind."""
-    _check(parts, pa.binary(), dead, limit, is_exact=len(parts) == 1)
+    _check(deltas, pa.binary(), dead, limit, is_exact=len(deltas) == 1)
 
 
 @given(deltas(words), st.sets(st.integers(0, 11)), st.integers(1, 40))
 def test_merged_text_codes_answer_like_their_parts(
-    parts: list[Delta], dead: set[int], limit: int
+    deltas: list[Delta], dead: set[int], limit: int
 ) -> None:
     """The same for strings that have a text code."""
-    _check(parts, pa.binary(), dead, limit, is_exact=len(parts) == 1)
+    _check(deltas, pa.binary(), dead, limit, is_exact=len(deltas) == 1)
 
 
 def grown(sizes: list[int]) -> IndexStore:

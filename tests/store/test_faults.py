@@ -199,7 +199,7 @@ def _check_done(case: Case, storage: Storage, other: Storage) -> None:
         tidy(storage, other)
         # a listing that lacked the last commit led to a clone of the state before it
         assert covers(store_of(other)) in (case.after, {0, 100})
-        assert other.location in {borrower.location for borrower in references_to(storage)}
+        assert other.location in {reference.location for reference in references_to(storage)}
 
 
 def test_every_call_is_tried() -> None:

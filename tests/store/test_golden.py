@@ -124,10 +124,10 @@ def _write(folder: Path, keys: list[Any]) -> None:
     for number, operation in enumerate(("create", "refresh", "refresh")):
         names = [f"/t/{number}-{n}.parquet" for n in range(FILES)]
         # in order but for some, and every tenth key in several files
-        places = np.arange(len(keys)) * FILES // len(keys)
+        units = np.arange(len(keys)) * FILES // len(keys)
         late = random.random(len(keys)) < 0.2
-        places[late] = random.integers(0, FILES, int(late.sum()))
-        pairs = [(key, int(place)) for key, place in zip(keys, places, strict=True)]
+        units[late] = random.integers(0, FILES, int(late.sum()))
+        pairs = [(key, int(unit)) for key, unit in zip(keys, units, strict=True)]
         pairs += [(key, int(n)) for key in keys[::10] for n in random.integers(0, FILES, 3)]
         for key, unit in pairs:
             found.setdefault(key, set()).add(names[unit])

@@ -77,7 +77,7 @@ def test_a_killed_process_loses_nothing(tmp_path: Path) -> None:
         # every other one while it merges
         messages = moments.randint(1, 2 * ROUND) if number % 2 else ROUND - 1
         done = _killed(storage, 100, messages, moments.uniform(0, LONGEST))
-        sure = {0} | {first for what, first in done if what == "refresh"}
+        sure = {0} | {first for operation, first in done if operation == "refresh"}
         known = covers(store)
         assert known - sure <= {max(sure) + 100}, f"seed {seed}"
         assert sure <= known, f"lost with seed {seed}"

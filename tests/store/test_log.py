@@ -187,16 +187,16 @@ def test_later_kinds_and_units_are_too_new(
     assert [reason.code for reason in reasons] == [ReasonCode.INDEX_TOO_NEW]
 
 
-@pytest.mark.parametrize(("where", "name"), [("definition", "kind"), ("add_catalogues", "unit")])
+@pytest.mark.parametrize(("section", "name"), [("definition", "kind"), ("add_catalogues", "unit")])
 @pytest.mark.parametrize("value", [None, 7])
 def test_kind_and_unit_are_required(
-    store: IndexStore, where: str, name: str, value: int | None
+    store: IndexStore, section: str, name: str, value: int | None
 ) -> None:
     """Without its kind or unit, or with one that is no text, an index is damaged."""
     store.create(DEFINITION, batch(store.storage, 0))
     path = _commit_path(store)
     body = unpack(path.read_bytes(), "x")
-    entry = body[where] if where == "definition" else body[where][0]
+    entry = body[section] if section == "definition" else body[section][0]
     if value is None:
         del entry[name]
     else:

@@ -51,14 +51,14 @@ def _index(
     )
     catalogue = catalogue_id(table.column("path"))
     entries: dict[str, SegmentEntry] = {}
-    for part in range(segments):
-        mine = [pair for pair in pairs if hash(pair) % segments == part]
-        if not mine:
+    for number in range(segments):
+        held_pairs = [pair for pair in pairs if hash(pair) % segments == number]
+        if not held_pairs:
             continue
         blocks = build_blocks(
             *sort_pairs(
-                pa.array([key for key, _ in mine], kind),
-                np.array([unit for _, unit in mine], np.int32),
+                pa.array([key for key, _ in held_pairs], kind),
+                np.array([unit for _, unit in held_pairs], np.int32),
             )
         )
         data, entry = encode_segment(blocks, unit_count=files, catalogue=catalogue, group_blocks=2)

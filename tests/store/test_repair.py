@@ -46,10 +46,10 @@ def checkpoint(number: int) -> str:
     return f"log/{number:020d}.checkpoint.json"
 
 
-def flip(store: IndexStore, path: str, place: int = 30) -> None:
+def flip(store: IndexStore, path: str, position: int = 30) -> None:
     """Change one byte."""
     data = bytearray(store.storage.get(path))
-    data[place] ^= 1
+    data[position] ^= 1
     store.storage.replace(path, bytes(data))
 
 
@@ -58,8 +58,8 @@ def segment_of(store: IndexStore, first: int) -> str:
     return next(e.path for e in store.snapshot().segments if e.key_min == first)
 
 
-def catalogue_of(store: IndexStore, place: int) -> str:
-    return store.snapshot().catalogues[place].path
+def catalogue_of(store: IndexStore, position: int) -> str:
+    return store.snapshot().catalogues[position].path
 
 
 def test_a_sound_index_is_left_alone() -> None:

@@ -50,12 +50,12 @@ class RoaringBitmaps:
         pairs, files = sorted_pairs(layout.keys, layout.ordinals)
         starts = group_starts(pairs)
         keys = pairs[starts]
-        bitmaps = [BitMap(part) for part in np.split(files, starts[1:])]
+        bitmaps = [BitMap(chunk) for chunk in np.split(files, starts[1:])]
         for bitmap in bitmaps:
             bitmap.run_optimize()
-        parts = [bitmap.serialize() for bitmap in bitmaps]
-        lengths = np.array([len(part) for part in parts], np.uint32)
-        plain = b"".join([keys.tobytes(), lengths.tobytes(), *parts])
+        bitmaps_bytes = [bitmap.serialize() for bitmap in bitmaps]
+        lengths = np.array([len(chunk) for chunk in bitmaps_bytes], np.uint32)
+        plain = b"".join([keys.tobytes(), lengths.tobytes(), *bitmaps_bytes])
         squeezed = pa.Codec("zstd", compression_level=19).compress(plain, asbytes=True)
         return cls(keys=keys, bitmaps=bitmaps, size=min(len(plain), len(squeezed)))
 

@@ -60,7 +60,7 @@ class BloomFilters:
         hashes, files = _hashes(keys)[order], files[order]
         bits = np.zeros(starts[-1], bool)
         for i in range(HASHES):
-            bits[starts[files] + _places(hashes, i, lengths[files])] = True
+            bits[starts[files] + _bit_positions(hashes, i, lengths[files])] = True
         return cls(
             bits=np.packbits(bits, bitorder="little"),
             starts=starts[:-1],
@@ -93,22 +93,22 @@ class BloomFilters:
             self.lengths > 0, (len(hashes), len(self.lengths))
         ).nonzero()
         for i in range(HASHES):
-            places = self.starts[files] + _places(hashes[probes], i, self.lengths[files])
-            hit = self.bits[places >> 3] >> (places & 7).astype(np.uint8) & 1 == 1
+            positions = self.starts[files] + _bit_positions(hashes[probes], i, self.lengths[files])
+            hit = self.bits[positions >> 3] >> (positions & 7).astype(np.uint8) & 1 == 1
             probes, files = probes[hit], files[hit]
         found = np.zeros((len(hashes), len(self.lengths)), bool)
         found[probes, files] = True
         return found
 
 
-def _places(hashes: np.ndarray, i: int, lengths: np.ndarray) -> np.ndarray:
+def _bit_positions(hashes: np.ndarray, i: int, lengths: np.ndarray) -> np.ndarray:
     """The bit that the i-th hash function names: double hashing, with a cubic term.
 
     Without that term, the filters of small files would err more often.
     """
     step = hashes >> np.uint64(32)
-    place = (hashes & np.uint64(0xFFFFFFFF)) + step * np.uint64(i) + np.uint64((i**3 - i) // 6)
-    return (place % lengths.astype(np.uint64)).astype(np.int64)
+    position = (hashes & np.uint64(0xFFFFFFFF)) + step * np.uint64(i) + np.uint64((i**3 - i) // 6)
+    return (position % lengths.astype(np.uint64)).astype(np.int64)
 
 
 def _hashes(keys: np.ndarray) -> np.ndarray:

@@ -74,7 +74,7 @@ class LanceBTree:
         )
 
     def _files(self, filters: Iterable[pc.Expression]) -> tuple[np.ndarray, np.ndarray]:
-        tables = (self.dataset.to_table(columns=["file"], filter=where) for where in filters)
+        tables = (self.dataset.to_table(columns=["file"], filter=one) for one in filters)
         sets = [np.unique(table["file"].to_numpy()) for table in tables]
         units = np.concatenate([np.zeros(0, np.int32), *sets])
         return offsets_of(np.array([len(found) for found in sets], np.int64)), units

@@ -41,7 +41,7 @@ class SieveIndex:
         offsets: Where the files of each block begin.
         files: Files of the blocks, ascending in each.
         unit_count: Number of files.
-        size: Bytes of all that, compressed.
+        size: Bytes of all of these, compressed.
     """
 
     name: ClassVar[str] = "Sieve"
@@ -142,7 +142,7 @@ def _trend(starts: np.ndarray, files: np.ndarray) -> np.ndarray:
 
 
 def _cuts(keys: np.ndarray, trend: np.ndarray, tolerance: float) -> np.ndarray:
-    """Where segments begin: each goes on as long as some line from its start stays close enough.
+    """Where segments begin: each continues while a line from its start stays close enough.
 
     Args:
         keys: The distinct keys.

@@ -65,8 +65,8 @@ class SortedParquet:
         keys, files = sorted_pairs(layout.keys, layout.ordinals)
         sorting = time.perf_counter() - start
         pairs = pa.table({"key": _arrow_of(keys, layout.keys), "file": files})
-        places = np.linspace(0, max(0, len(files) - SAMPLE_ROWS), SAMPLES).astype(int)
-        sample = pa.concat_tables([pairs.slice(place, SAMPLE_ROWS) for place in places])
+        offsets = np.linspace(0, max(0, len(files) - SAMPLE_ROWS), SAMPLES).astype(int)
+        sample = pa.concat_tables([pairs.slice(offset, SAMPLE_ROWS) for offset in offsets])
         settings = {name: _best(sample.select([name])) for name in pairs.column_names}
         path = scratch / "sorted.parquet"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -131,12 +131,12 @@ def _best(column: pa.Table) -> tuple[str, int]:
 
 
 def _write(
-    table: pa.Table, where: Path | pa.NativeFile, settings: dict[str, tuple[str, int]]
+    table: pa.Table, target: Path | pa.NativeFile, settings: dict[str, tuple[str, int]]
 ) -> None:
     encodings = {name: encoding for name, (encoding, _) in settings.items()}
     pq.write_table(
         table,
-        where,
+        target,
         compression="zstd",
         compression_level={name: level for name, (_, level) in settings.items()},
         use_dictionary=[name for name in encodings if encodings[name] == DICTIONARY],

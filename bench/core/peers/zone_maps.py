@@ -71,5 +71,5 @@ class ZoneMaps:
             for batch in batches(np.full(len(low), len(self.files))):
                 yield (self.least <= high[batch, None]) & (low[batch, None] <= self.greatest)
 
-        offsets, places = sets_in(matrices())
-        return offsets, self.files[places]
+        offsets, indices = sets_in(matrices())
+        return offsets, self.files[indices]

@@ -1,4 +1,4 @@
-"""The commands that change rows by key, and the one that tells what such changes leave behind."""
+"""The commands that change rows by key, and the one that shows what such changes leave behind."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def status(
         ),
     ] = 0.2,
 ) -> TableStatus:
-    """Tell how many data files carry row-level deletes, and what gets rid of them."""
+    """Count the data files that carry row-level deletes, and show what removes them."""
     return ls.status(table, spark=run.session(), version=version, threshold=threshold)
 
 
@@ -90,7 +90,7 @@ def _transaction(given: str | None) -> tuple[str, int] | None:
     """Split ``APP:N``.
 
     Raises:
-        InvalidInputError: It is nothing of the kind.
+        InvalidInputError: It has another form.
     """
     if given is None:
         return None

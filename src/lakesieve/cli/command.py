@@ -21,7 +21,7 @@ __all__ = ["EVERYWHERE", "ON_TABLES", "Command", "Run", "command"]
 
 _PANEL = "Session and output"
 _AS_THEY_ARE = (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError)
-"""What ends a command otherwise than by a line on stderr and status 1."""
+"""Exceptions that end a command in another way than a line on stderr and status 1."""
 
 EVERYWHERE: dict[str, tuple[Any, Any]] = {
     "json": (

@@ -51,7 +51,7 @@ Version = Annotated[
         metavar="V", help="Snapshot id, time, tag or branch of the table; by default the newest."
     ),
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only tell what would be done.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")]
 
 
 @command("demo", EVERYWHERE)
@@ -110,7 +110,7 @@ def create(
         str,
         typer.Option(
             metavar="N",
-            help="Refreshes whose deltas may stand beside each other; 0 merges at every refresh, "
+            help="Refreshes whose deltas may exist side by side; 0 merges at every refresh, "
             "`auto` follows the table.",
         ),
     ] = "8",
@@ -161,7 +161,7 @@ def curve(
         ),
     ],
 ) -> list[TradeOffInfo]:
-    """Print what an index would cost at all budgets, tried on a stretch of its keys."""
+    """Print what an index would cost at all budgets, tried on a range of its keys."""
     spark = run.session()
     with run.output.building(f"Trying budgets for {', '.join(columns)} of {table}") as progress:
         return ls.trade_offs(table, columns, spark=spark, progress=progress)
@@ -193,7 +193,7 @@ def files(run: Run, table: TableName, predicate: Predicate, version: Version = N
 
 @command("explain", ON_TABLES)
 def explain(run: Run, table: TableName, predicate: Predicate, version: Version = None) -> Explained:
-    """Explain which files a predicate needs, which indexes tell, and why."""
+    """Explain which files a predicate needs, which indexes were used, and why."""
     return Explained(found=_find(run, table, predicate, version))
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DELETES"]
 
-# no index has a part in it
+# indexes are not involved
 _OPTIONS = {name: option for name, option in ON_TABLES.items() if name != "location"}
 
 
@@ -41,7 +41,7 @@ def status(
         bool, typer.Option("--no-keys", help="Do not count keys, which reads the delete files.")
     ] = False,
 ) -> DeleteStatus:
-    """Tell what the deletes of a table cost its readers."""
+    """Show what the deletes of a table cost its readers."""
     return ls.deletes.status(table, spark=run.session(), version=version, count_keys=not no_keys)
 
 
@@ -64,7 +64,7 @@ def convert(
         ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only plan, and tell what there is to do.")
+        bool, typer.Option("--dry-run", help="Only plan, and show what there is to do.")
     ] = False,
 ) -> Conversion | None:
     """Replace equality deletes by position deletes (v2) or deletion vectors (v3)."""
@@ -118,11 +118,11 @@ def _maintain(run: Run, spark: Session, table: str, convert: Callable[[], Conver
 
 def _teller(run: Run) -> Callable[[ConversionProgress], None]:
     def tell(report: ConversionProgress) -> None:
-        part = (
+        progress = (
             f" {report.units_done + 1} of {report.units_total}" if report.phase == "write" else ""
         )
         marked = f"{units.plural(report.positions, 'row')} marked"
-        run.output.say(f"{report.phase}{part}: {marked}, {units.duration(report.seconds)}")
+        run.output.say(f"{report.phase}{progress}: {marked}, {units.duration(report.seconds)}")
 
     return tell
 

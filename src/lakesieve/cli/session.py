@@ -27,7 +27,7 @@ def start_session(
 ) -> Session:
     """Start the embedded session.
 
-    Unless ``debug``, all that the JVM writes for the rest of its life goes into a temporary file.
+    Unless ``debug``, everything that the JVM writes from then on goes into a temporary file.
 
     Args:
         warehouse: Folder of the embedded catalog.
@@ -48,7 +48,7 @@ def start_session(
             raise
         except Exception as error:
             complaint = _first_complaint(log) or str(error).strip().partition("\n")[0]
-            hint = "Run the command again with --debug to see all that Spark says."
+            hint = "Run the command again with --debug to see all of Spark's messages."
             if "unresolved dependency" in complaint:
                 hint = "Can this machine reach Maven Central, where Spark's packages come from?"
             raise SetupError(

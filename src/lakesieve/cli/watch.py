@@ -29,7 +29,7 @@ def seconds_of(interval: str) -> float:
     seconds = float(found[1]) * _UNITS[found[2]] if found else 0.0
     if seconds <= 0:
         raise InvalidInputError(
-            f"{interval!r} is no interval.",
+            f"{interval!r} is not an interval.",
             kind=ErrorKind.INVALID_ARGUMENT,
             hint="Write it as 30s, 5m or 1h.",
         )
@@ -39,7 +39,7 @@ def seconds_of(interval: str) -> float:
 def every(seconds: float, act: Callable[[], None]) -> None:
     """Act at once and then at intervals, counted from the end of one act to the next.
 
-    The first SIGINT or SIGTERM ends it after the act that is under way; a second one does what it
+    The first SIGINT or SIGTERM ends it after the current act; a second one does what it
     did before.
 
     Args:

@@ -59,7 +59,7 @@ def prepare_table(
         spark: A session whose catalog ``lake`` is this demo's own.
         directory: Where the marker of a complete load, and passing data, are kept.
         scale: TPC-H scale factor.
-        say: Told what is being done.
+        say: Called with what is being done.
 
     Raises:
         SetupError: tpchgen-cli is missing or failed.
@@ -140,7 +140,7 @@ def _load(spark: SparkSession, source: Path, files: int) -> None:
     spark.sql(f"DROP TABLE IF EXISTS {TABLE} PURGE")
     arrived = in_order_of_arrival(spark.read.parquet(str(source)), files)
     writer = arrived.writeTo(TABLE).using("iceberg")
-    # each task holds the rows of one file already; Iceberg need not shuffle again
+    # each task holds the rows of one file already; Iceberg does not have to shuffle again
     writer.tableProperty("write.distribution-mode", "none").create()
 
 

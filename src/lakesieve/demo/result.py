@@ -57,7 +57,7 @@ class DemoQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoResult:
-    """All that one run of the demo found out.
+    """All results of one run of the demo.
 
     Args:
         table: Name of the table.

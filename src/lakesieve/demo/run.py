@@ -35,10 +35,10 @@ class Observer(Protocol):
     """What follows how far the demo is."""
 
     def say(self, message: str) -> None:
-        """Hear one sentence on what begins now."""
+        """Called with one sentence about the next step."""
 
     def building(self, title: str) -> AbstractContextManager[Callable[[BuildProgress], None]]:
-        """Give what hears the progress of one build."""
+        """Return what is called with the progress of one build."""
 
 
 def run_demo(
@@ -51,7 +51,7 @@ def run_demo(
         directory: Where the data is kept for the next run.
         warehouse: Where the catalog lies, for the result.
         scale: TPC-H scale factor.
-        observer: Told of the progress.
+        observer: Called with the progress.
 
     Raises:
         LakesieveError: An answer with skipping on differs from that with skipping off.
@@ -102,7 +102,7 @@ def _build(spark: SparkSession, column: str, observer: Observer) -> DemoIndex:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Keys:
-    """Keys from the middle of the table, whatever its scale."""
+    """Keys from the middle of the table, at any scale."""
 
     order: int
     far_order: int
@@ -159,10 +159,10 @@ def _append(spark: SparkSession, keys: _Keys) -> None:
 
 
 def _compare(spark: SparkSession, question: _Question, observer: Observer) -> DemoQuery:
-    """Run a query both ways.
+    """Run a query with skipping off and on.
 
     Raises:
-        LakesieveError: The answers differ, or the session tells nothing of the scan.
+        LakesieveError: The answers differ, or the session reports nothing about the scan.
     """
     observer.say(f"Running the query '{question.name}' with skipping off, then on ...")
     api.disable(spark)
@@ -212,7 +212,7 @@ def _scan_of_lineitem(scans: list[TablePruning], question: _Question) -> TablePr
         if "lineitem" in scan.table:
             return scan
     raise LakesieveError(
-        f"The session does not tell what it did to the query '{question.name}'.",
+        f"The session does not report what it did to the query '{question.name}'.",
         kind=ErrorKind.BUILD_INCONSISTENT,
         hint=f"Please report it with this query: {question.sql}",
     )

@@ -6,7 +6,7 @@ import numpy as np
 
 __all__ = ["pack_bits", "unpack_bits"]
 
-# so many values end at a whole byte, whatever their bits
+# this many values end at a whole byte, with any number of bits
 _OCTET = 8
 # so few are put together one by one
 _FEW_BITS = 6
@@ -35,8 +35,8 @@ def pack_bits(values: np.ndarray, bits: int) -> bytes:
         for byte in range(first, (at * bits + bits + 7) // 8):
             # how far the value's lowest bit lies below that of the byte
             below = skipped + bits - 8 * (byte - first + 1)
-            part = octet >> below if below >= 0 else octet << -below
-            packed[: len(octet), byte] |= part.astype(np.uint8)
+            shifted = octet >> below if below >= 0 else octet << -below
+            packed[: len(octet), byte] |= shifted.astype(np.uint8)
     return packed.tobytes()[:size]
 
 

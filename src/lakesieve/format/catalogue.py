@@ -232,9 +232,9 @@ def _check_types(stored: pa.Schema, path: str) -> None:
 def _table(
     data: bytes, path: str, *, files: int | None, columns: Sequence[str] | None = None
 ) -> pa.Table:
-    """Decode a catalogue part by part, so that a lie about its size costs little."""
+    """Decode a catalogue batch by batch, so that a false size in it costs little."""
     most = max(_LEAST_DECODED, _MAX_TIMES * len(data))
-    parts: list[pa.RecordBatch] = []
+    batches: list[pa.RecordBatch] = []
     few: list[pa.RecordBatch] = []
     size = 0
     try:
@@ -250,7 +250,7 @@ def _table(
         names = list(columns or CATALOGUE_SCHEMA.names)
         stored_as = pa.schema([field for field in stored.schema_arrow if field.name in names])
         _check_types(stored_as, path)
-        # each of the rows may repeat a path as long as all pages together
+        # each row may repeat a path that is as large as all pages together
         rows = max(1, min(_DECODED_ROWS, most // max(1, claimed.get("path", 0))))
         for batch in stored.iter_batches(rows, columns=names):
             size += batch.nbytes
@@ -258,11 +258,11 @@ def _table(
                 raise corrupt(path, f"it has more than {most} bytes when it is decoded")
             few.append(batch)
             if len(few) * rows >= _DECODED_ROWS:
-                parts += _joined(few)
+                batches += _joined(few)
                 few = []
-        parts += _joined(few)
+        batches += _joined(few)
         wanted = pa.schema([field for field in CATALOGUE_SCHEMA if field.name in names])
-        return pa.Table.from_batches(parts, stored_as).cast(wanted)
+        return pa.Table.from_batches(batches, stored_as).cast(wanted)
     except CorruptIndexError:
         raise
     except (pa.ArrowException, OSError, ValueError) as error:

@@ -18,7 +18,7 @@ class Commit:
     """One commit of the log.
 
     Args:
-        number: Its place in the log, from 0.
+        number: Its number in the log, from 0.
         operation: What made it, such as ``create``.
         created_at: When, ISO 8601 in UTC.
         writer: What wrote it.
@@ -77,7 +77,7 @@ class Commit:
 
         Raises:
             IndexFormatError: It is of a kind that only a later version knows.
-            CorruptIndexError: It is no commit, or names files outside the index.
+            CorruptIndexError: It is not a commit, or names files outside the index.
         """
         try:
             plain = dict(document)
@@ -93,7 +93,7 @@ class Commit:
         except IndexFormatError:
             raise
         except _BROKEN as error:
-            raise corrupt(path, f"it is no commit ({error})") from error
+            raise corrupt(path, f"it is not a commit ({error})") from error
         return commit
 
 
@@ -137,7 +137,7 @@ class Checkpoint:
 
         Raises:
             IndexFormatError: It is of a kind that only a later version knows.
-            CorruptIndexError: It is no checkpoint, or names files outside the index.
+            CorruptIndexError: It is not a checkpoint, or names files outside the index.
         """
         try:
             plain = dict(document)
@@ -150,4 +150,4 @@ class Checkpoint:
         except IndexFormatError:
             raise
         except _BROKEN as error:
-            raise corrupt(path, f"it is no checkpoint ({error})") from error
+            raise corrupt(path, f"it is not a checkpoint ({error})") from error

@@ -41,7 +41,7 @@ def unpack(data: bytes, path: str) -> dict[str, Any]:
         if not isinstance(document, dict):
             raise TypeError("not an object")
     except (ValueError, TypeError, RecursionError) as error:
-        raise corrupt(path, "it is no JSON object") from error
+        raise corrupt(path, "it is not a JSON object") from error
     check_version(document, path)
     checksum = document.pop("sha256", None)
     if checksum != _digest(document):

@@ -53,7 +53,7 @@ def code_from_json(value: Any) -> Code:
             return base64.b64decode(value["bytes"], validate=True)
         except binascii.Error as error:
             raise ValueError("no base64") from error
-    raise ValueError(f"{value!r} is no key code")
+    raise ValueError(f"{value!r} is not a key code")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,7 +238,7 @@ def check_known(what: str, document: Any, known: str) -> None:
 
     Raises:
         IndexFormatError: It is something else.
-        ValueError: It is no text.
+        ValueError: It is not a string.
     """
     if not isinstance(document, str):
         raise ValueError(f"the {what} is {document!r}")

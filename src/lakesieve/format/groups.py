@@ -61,7 +61,7 @@ def encode_group(
         empty = np.flatnonzero(gap)
         gap[empty] = _end_prefixes(keys.take(pa.array(empty - 1)), keys.take(pa.array(empty)))
     elif len(keys) == 2:
-        # a span is one more than the step: from the least code to the greatest it is no word
+        # a span is the step plus one: from the least code to the greatest it does not fit in a word
         gap[1] &= keys[1].as_py() - keys[0].as_py() < 2**64 - 1
     positions, gaps = np.flatnonzero(~gap), np.flatnonzero(gap)
     ended = gaps - np.arange(1, len(gaps) + 1)
@@ -151,7 +151,7 @@ def _grid(words: np.ndarray) -> tuple[np.uint64, np.uint64]:
     steps = np.diff(words[:_SAMPLE])
     steps = steps[steps > 0]
     if len(steps):
-        # what more than half of them are stands in their middle
+        # a value that more than half of them have is in their middle
         usual = np.sort(steps)[len(steps) // 2]
         if usual > 1 and 2 * np.count_nonzero(steps == usual) > len(steps):
             apart = np.count_nonzero((words - words[0]) % usual)

@@ -32,8 +32,8 @@ def claimed_bytes(data: bytes, metadata: Any) -> dict[str, int]:
         ValueError: The pages are not where the footer says.
     """
     found: dict[str, int] = {}
-    places = itertools.product(range(metadata.num_row_groups), range(metadata.num_columns))
-    for group, column in places:
+    column_chunks = itertools.product(range(metadata.num_row_groups), range(metadata.num_columns))
+    for group, column in column_chunks:
         chunk = metadata.row_group(group).column(column)
         # as Arrow finds the first page
         start, dictionary = chunk.data_page_offset, chunk.dictionary_page_offset
@@ -110,9 +110,9 @@ class _Header:
 
     def _varint(self) -> int:
         value = 0
-        for place in range(_LONGEST):
+        for index in range(_LONGEST):
             byte = self._byte()
-            value |= (byte & 127) << (7 * place)
+            value |= (byte & 127) << (7 * index)
             if byte < 128:
                 return value
         raise ValueError("no number")

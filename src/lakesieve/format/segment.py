@@ -44,7 +44,7 @@ _MAGIC = b"LSIEVE1\n"
 _MAX_UNITS = 2**31
 # a guess at what a separator takes that shares its beginning with the one before it
 _KEY_BYTES = 12
-# longer first and last keys are cut: a bound need not be a key
+# longer first and last keys are cut: a bound does not have to be a key
 _BOUND_BYTES = 1024
 
 
@@ -105,7 +105,7 @@ def encode_segment(
     Raises:
         InvalidInputError: A separator is too long to be stored.
     """
-    parts = [_MAGIC]
+    pieces = [_MAGIC]
     at = len(_MAGIC)
     writer = StreamWriter()
     groups: list[list[Any]] = []
@@ -115,10 +115,10 @@ def encode_segment(
         data = encode_group(writer, keys, offsets, blocks.ordinals, unit_count)
         first = code_to_json(keys[0].as_py())
         groups.append([first, at, len(data), zlib.crc32(data), end - start])
-        parts.append(data)
+        pieces.append(data)
         at += len(data)
     footer = _footer(blocks, unit_count, catalogue, groups)
-    data = b"".join((*parts, footer))
+    data = b"".join((*pieces, footer))
     entry = SegmentEntry(
         path=f"segments/{hashlib.sha256(data).hexdigest()[:40]}.sieve",
         size=len(data),
@@ -214,7 +214,7 @@ def _text_from_json(document: Any) -> TextCode | None:
         return None
     alphabets = tuple(tuple(alphabet) for alphabet in document["alphabets"])
     if not all(type(symbol) is int for alphabet in alphabets for symbol in alphabet):
-        raise TypeError("a symbol is no number")
+        raise TypeError("a symbol is not a number")
     prefixes = None if document.get("heads") is None else _prefixes_from_json(document["heads"])
     text = TextCode(base64.b64decode(document["prefix"], validate=True), alphabets, prefixes)
     if not text.is_valid:
@@ -285,7 +285,7 @@ def _row_group(document: Any) -> RowGroup:
 
 def _count(value: Any) -> int:
     if type(value) is not int or value < 0:
-        raise ValueError(f"{value!r} is no count")
+        raise ValueError(f"{value!r} is not a count")
     return value
 
 

@@ -30,7 +30,7 @@ _MANY = 8
 def encode_sets(
     writer: StreamWriter, lengths: np.ndarray, sets: np.ndarray, units: int
 ) -> tuple[int, list[bytes]]:
-    """Write the sets of some blocks, in the way that takes the fewest bytes.
+    """Write the sets of some blocks in the encoding that takes the fewest bytes.
 
     Args:
         writer: Writes the streams of all row groups of a segment.
@@ -39,11 +39,11 @@ def encode_sets(
         units: Units that the ordinals count.
 
     Returns:
-        The way, and the streams.
+        The encoding, and the streams.
     """
     if len(sets) == np.count_nonzero(lengths):
         # each key is in one file
-        plain, kind, parts = False, _LISTS, [lengths, sets, sets[:0]]
+        plain, kind, streams = False, _LISTS, [lengths, sets, sets[:0]]
     elif len(sets) < _MANY * len(lengths):
         first_units = (np.cumsum(lengths) - lengths)[lengths > 0]
         inner = np.ones(len(sets), bool)
@@ -51,17 +51,17 @@ def encode_sets(
         skips = np.diff(sets, prepend=np.int32(0))[inner] - 1
         # where data was rewritten, each key is in its old file, any one, and in the same new one
         plain = bits_a_value(sets[inner]) < bits_a_value(skips)
-        kind, parts = _LISTS, [lengths, sets[first_units], sets[inner] if plain else skips]
+        kind, streams = _LISTS, [lengths, sets[first_units], sets[inner] if plain else skips]
     else:
-        # sets of many as numbers that go on from one set to the next, so that none has a length
+        # large sets as numbers that continue from one set to the next, so that no length is needed
         numbers = np.repeat(np.arange(len(lengths)) * units, lengths) + sets
-        kind, parts = _STEPS, [np.array([len(sets)]), np.diff(numbers, prepend=-1) - 1]
+        kind, streams = _STEPS, [np.array([len(sets)]), np.diff(numbers, prepend=-1) - 1]
     if kind == _LISTS:
-        returns = _return_streams(writer, parts[1])
+        returns = _return_streams(writer, streams[1])
         kind = (_RETURNING if len(returns) > 1 else _LISTS) | _AS_THEY_ARE * plain
-        lists = [writer.write("lengths", parts[0]), *returns, writer.write("others", parts[2])]
+        lists = [writer.write("lengths", streams[0]), *returns, writer.write("others", streams[2])]
     else:
-        lists = writer.write_all("steps", parts)
+        lists = writer.write_all("steps", streams)
     if len(sets) * _SPARSE < len(lengths) * units:
         return kind, lists
     width = (units + 7) // 8
@@ -87,7 +87,7 @@ def _return_streams(writer: StreamWriter, first_units: np.ndarray) -> list[bytes
         return [writer.write("heads", first_units)]
     coded = [writer.write("returns", codes), writer.write("new heads", first_units[other])]
     size = sum(map(len, coded))
-    # an estimate tells where it need not be tried
+    # an estimate shows where the other encoding is not worth a try
     if 8 * size < _CLEARLY * bits_a_value(first_units) * len(first_units):
         return coded
     plain = [writer.write("heads", first_units)]
@@ -122,7 +122,7 @@ def decode_sets(
         reader: Stands at the first of their streams.
         rows: How many blocks.
         units: Units that the ordinals count.
-        kind: The way they were written.
+        kind: The encoding in which they were written.
 
     Returns:
         Sizes of the sets, int64, and the sets one after the other, int32.
@@ -170,7 +170,7 @@ def _joined(
         return steps
     steps[inner] = others + 1
     sums = np.cumsum(steps)
-    # each set starts anew: take off what had been summed before its head
+    # each set starts again: subtract the sum before its first unit
     ordinals: np.ndarray = sums - np.repeat(sums[starts] - firsts, lengths)
     return ordinals
 

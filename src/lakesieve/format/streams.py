@@ -39,7 +39,7 @@ _WIDTHS = {2: 8, 4: 4, 6: 2}
 _WORD = np.dtype("<u8")
 
 _SAMPLE = 4096
-# of so few values nothing is gained by a choice of ways
+# with so few values no choice of codings saves anything
 _FEW = 8
 _COMPRESSIBLE = 0.9
 _RISEN = 0.25
@@ -48,31 +48,31 @@ _ESCAPE_BITS = 32
 # it falls below their entropy there are repetitions, which level 9 is better at
 _LEVELS = (1, 9)
 _REPETITIVE = 1.0
-# so few bytes are no fewer as zstd
+# zstd does not shorten so few bytes
 _FRAME = 12
-# streams of a name that are coded alike before all ways are tried again
+# streams of a name that are coded alike before all codings are tried again
 _ALIKE = 8
 
 
 class StreamError(ValueError):
-    """Bytes that are no stream of the expected length."""
+    """Bytes that are not a stream of the expected length."""
 
 
 class StreamWriter:
     """Writes streams, of which those under one name are alike, as those of row groups are.
 
-    The way that was best for one is the only one tried for some that follow it, as long as a sample
-    says that a value takes the same in it.
+    The coding that was best for one is the only one tried for some that follow it, while in a
+    sample a value takes about as many bits as before.
     """
 
     def __init__(self) -> None:
-        self._ways: dict[str, _Way] = {}
+        self._codings: dict[str, _Coding] = {}
 
     def write(self, name: str, values: np.ndarray) -> bytes:
         """Write a stream.
 
         Args:
-            name: Told by the streams that are like it.
+            name: Shared by streams that are alike.
             values: Integers of any type; negative ones are read back with 2**64 added.
         """
         count = len(values)
@@ -81,7 +81,7 @@ class StreamWriter:
             return self.write(name, values.astype(np.uint64))
         if most == least:
             return _HEADER.pack(_CONSTANT, 0, least, 0, 0, 0)
-        # in as few bytes as will do there is less memory to go through
+        # values in few bytes are less memory to read
         above = values - values.dtype.type(least) if least else values
         values = above.astype(np.min_scalar_type(most - least))
         if count <= _FEW:
@@ -100,11 +100,11 @@ class StreamWriter:
         return [self.write(f"{name} {at}", values) for at, values in enumerate(streams)]
 
     def _coded(self, name: str, values: np.ndarray, least: int) -> _Coded:
-        known = self._ways.get(name)
+        known = self._codings.get(name)
         if known is not None and known.left:
             cost = _cost(_sampled(values), known.bits, _WIDTHS[known.codec])
             if known.cost <= _worth(cost) and cost <= _worth(known.cost):
-                self._ways[name] = known._replace(left=known.left - 1)
+                self._codings[name] = known._replace(left=known.left - 1)
                 return _Coded(values, least, known.codec, known.bits, cost)
         estimates = _estimates(values)
         worth = _worth(min(cost for _, cost in estimates.values()))
@@ -117,12 +117,12 @@ class StreamWriter:
             key=lambda coded: coded.size,
         )
         bits, cost = estimates[_WIDTHS[best.codec]]
-        self._ways[name] = _Way(codec=best.codec, bits=bits, cost=cost, left=_ALIKE)
+        self._codings[name] = _Coding(codec=best.codec, bits=bits, cost=cost, left=_ALIKE)
         return best
 
 
-class _Way(NamedTuple):
-    """How a stream was coded, what a value takes in it, and how many more are coded alike."""
+class _Coding(NamedTuple):
+    """How a stream was coded, the bits of a value in it, and how many more are coded alike."""
 
     codec: int
     bits: int
@@ -136,7 +136,7 @@ def _worth(cost: float) -> float:
 
 
 def bits_a_value(values: np.ndarray) -> float:
-    """About what a value takes in a stream, from a sample."""
+    """About how many bits a value takes in a stream, from a sample."""
     if len(values) == 0:
         return 0.0
     sample = _sampled(values).astype(np.uint64)
@@ -145,7 +145,7 @@ def bits_a_value(values: np.ndarray) -> float:
 
 
 class _Coded:
-    """Values coded in one way; low bits, whose size is known before, are packed when read."""
+    """Values under one coding; low bits, whose size is known, are packed by :meth:`joined`."""
 
     def __init__(self, values: np.ndarray, least: int, codec: int, bits: int, cost: float) -> None:
         width, word = _WIDTHS[codec], values.dtype.type
@@ -192,7 +192,7 @@ def _together(symbols: np.ndarray, width: int) -> np.ndarray:
         return symbols
     padded = np.zeros(-(-len(symbols) // together) * together, np.uint8)
     padded[: len(symbols)] = symbols
-    # a symbol a byte: the one at the lowest place takes in those above it
+    # each byte holds one symbol: the lowest byte of a word takes in those above it
     words = padded.view(f"<u{together}")
     joined = words.copy()
     for at in range(1, together):
@@ -213,29 +213,29 @@ def decode_stream(data: memoryview, at: int, count: int) -> tuple[np.ndarray, in
         If they are all the same, they are one value without a stride.
 
     Raises:
-        StreamError: It is no such stream.
+        StreamError: There is no such stream.
     """
     try:
         codec, bits, least, *sizes = _HEADER.unpack_from(data, at)
     except struct.error as error:
         raise StreamError("a stream is cut off") from error
     at += _HEADER.size
-    parts = []
+    sections = []
     for size in sizes:
-        parts.append(data[at : at + size])
+        sections.append(data[at : at + size])
         at += size
     if at > len(data) or bits > 63:
         raise StreamError("a stream is cut off")
-    symbols, low, rest = parts
+    symbols, low, rest = sections
     if codec == _CONSTANT:
         return np.broadcast_to(np.uint64(least), count), at
     if codec & ~_PLAIN not in _WIDTHS:
-        raise StreamError("a stream is coded in an unknown way")
+        raise StreamError("a stream has an unknown coding")
     if len(low) != (count * bits + 7) // 8:
         raise StreamError("a stream has low bits of another length")
     width = _WIDTHS[codec & ~_PLAIN]
     held = _symbols(symbols, count, width, plain=bool(codec & _PLAIN))
-    # in as few bytes as will do there is less memory to go through
+    # values in few bytes are less memory to read
     most = least + (1 << bits + width) - 1
     values = held.astype(_WORD if len(rest) or most >> 64 else np.min_scalar_type(most))
     word = values.dtype.type
@@ -298,8 +298,8 @@ def _apart(width: int) -> np.ndarray:
     """The symbols of each byte, the lowest first, as one word."""
     together = 8 // width
     held = np.arange(256)
-    parts = [(held >> (width * at)) & ((1 << width) - 1) for at in range(together)]
-    return np.stack(parts, axis=1).astype(np.uint8).view(f"<u{together}").ravel()
+    symbols = [(held >> (width * at)) & ((1 << width) - 1) for at in range(together)]
+    return np.stack(symbols, axis=1).astype(np.uint8).view(f"<u{together}").ravel()
 
 
 @lru_cache

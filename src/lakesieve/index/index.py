@@ -35,7 +35,7 @@ class Index:
     Args:
         table: The table it was opened for.
         storage: The index's root.
-        timezone: Tells the session time zone of the moment, for timestamps written without one.
+        timezone: Returns the current session time zone, for timestamps written without one.
         commit: The commit whose state is read; ``None`` follows the last one.
 
     Raises:
@@ -159,7 +159,7 @@ class Index:
             retain_commits: Number of last commits whose states are kept.
             older_than: Nothing younger is deleted, and states that were current within it are kept:
                 longer than any build and any query takes.
-            dry_run: Only tell what would be deleted.
+            dry_run: Only report what would be deleted.
 
         Raises:
             InvalidInputError: No commit would be kept, or the age is negative.
@@ -187,10 +187,10 @@ class Index:
         self._store.drop(force=force)
 
     def _check_index(self) -> None:
-        """Insist that what is stored now is of the table that it was of when it was opened.
+        """Check that the stored index still belongs to the table that it was opened for.
 
         Raises:
-            InvalidInputError: An index of another table stands in its place.
+            InvalidInputError: It was replaced by an index of another table.
         """
         try:
             definition = self._store.snapshot().definition
@@ -199,7 +199,7 @@ class Index:
             return
         if definition.table_uuid != self._snapshot.definition.table_uuid:
             raise InvalidInputError(
-                f"The index {definition.name} is of another table now, which took the place of "
+                f"The index {definition.name} is of another table now, which replaced "
                 f"{self._table.name}.",
                 kind=ErrorKind.TABLE_REPLACED,
                 hint="Open it again, by the table's name.",

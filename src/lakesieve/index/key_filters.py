@@ -57,7 +57,7 @@ def on_keys(
             is beyond is answered by fewer columns.
 
     Returns:
-        Those rows or a superset, leaves by the index's place in ``indexes``.
+        Those rows or a superset, leaves by the position of the index in ``indexes``.
     """
     return _on_keys(rows, indexes, {}, most_ranges)
 
@@ -65,7 +65,7 @@ def on_keys(
 def _on_keys(
     rows: RowFilter, indexes: Sequence[UsableIndex], known: Mapping[int, Ranges], room: int
 ) -> RowFilter:
-    """The same below an AND that tells ``known`` of some columns, within ``room`` intervals."""
+    """The same below an AND with the ranges ``known``, within ``room`` intervals."""
     match rows:
         case ColumnRanges():
             return _leaves(indexes, {rows.field_id: rows.ranges}, known, room)
@@ -75,8 +75,8 @@ def _on_keys(
             rest = [arg for arg in rows.args if not isinstance(arg, ColumnRanges)]
             below = {**known, **by_field}
             share = room // max(len(rest), 1)
-            parts = [_on_keys(arg, indexes, below, share) for arg in rest]
-            return all_of([_leaves(indexes, by_field, known, room), *parts])
+            filters = [_on_keys(arg, indexes, below, share) for arg in rest]
+            return all_of([_leaves(indexes, by_field, known, room), *filters])
         case AnyOf():
             share = room // max(len(rows.args), 1)
             return any_of([_on_keys(arg, indexes, known, share) for arg in rows.args])
@@ -108,12 +108,12 @@ def _composite(
     known: Mapping[int, Ranges],
     room: int,
 ) -> Ranges | None:
-    """Composite keys for which conditions can hold, ``None`` where own conditions add nothing."""
+    """Composite keys for which conditions can hold; ``None`` if only ``known`` restricts them."""
     by_column = {**known, **by_field}
     leading = list(itertools.takewhile(lambda column: column.field_id in by_column, columns))
     if not leading or _is_any_value(by_column[leading[0].field_id]):
         return None
-    # what was written out may be taken as it is, whatever its size
+    # values that the query lists are taken as they are, however many
     room = max(room, sum(_size(ranges) for ranges in by_field.values()))
     stems, adds = [b""], False
     found: list[tuple[bytes, bytes]] = []
@@ -121,8 +121,8 @@ def _composite(
         kind, ranges = column.key_kind, by_column[column.field_id]
         if len(stems) * _size(ranges) > room:
             break
-        parts = _intervals(kind, ranges)
-        found = [(stem + low, stem + high) for stem in stems for low, high in parts]
+        intervals = _intervals(kind, ranges)
+        found = [(stem + low, stem + high) for stem in stems for low, high in intervals]
         adds = adds or column.field_id in by_field
         points = _points(kind, ranges, room // len(stems)) if column is not leading[-1] else None
         if not points:
@@ -132,7 +132,7 @@ def _composite(
 
 
 def _is_any_value(ranges: Ranges) -> bool:
-    """Whether all that is stated is that a value is no null, as joins do of their keys."""
+    """Whether the only condition is that a value is not null, as joins have for their keys."""
     return ranges.intervals == ((None, None),)
 
 

@@ -88,7 +88,7 @@ class OpenedIndex:
         return self._reader.digests(entry, secret)
 
     def may_match(self, ranges: Ranges) -> np.ndarray | None:
-        """Tell for each covered file whether it can hold a value of the ranges.
+        """Whether each covered file can hold a value of the ranges.
 
         Args:
             ranges: Key code intervals, and whether null counts as a match.
@@ -120,7 +120,7 @@ class OpenedIndex:
         return mask
 
     def check(self) -> None:
-        """Look after the catalogues, which on local disk may have been changed or deleted.
+        """Check the catalogues, which on local disk may have been changed or deleted.
 
         Raises:
             CorruptIndexError: One is damaged.

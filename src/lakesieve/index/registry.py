@@ -29,9 +29,9 @@ FOLDER = "_lakesieve"
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,127}")
 _REMOTE_SECONDS = 10.0
 _REST_SECONDS = 30.0
-# indexes kept open; others are opened anew by the next query that needs them
+# indexes kept open; others are opened again by the next query that needs them
 _MAX_OPENED = 500
-# of the time for planning, where a table's indexes may stand in several places
+# of the time for planning, where a table's indexes may be at several locations
 _LOOK_UP_SHARE = 0.25
 
 
@@ -41,22 +41,22 @@ def roots_of(
     locations: Iterable[str] = (),
     options: StorageOptions | None = None,
 ) -> list[Storage]:
-    """Folders in which indexes of a table may stand, the table's own first.
+    """Folders in which indexes of a table may be, the table's own first.
 
     Args:
         table_location: Root of the table.
-        table_uuid: Its identity; names the table's folder under further locations.
+        table_uuid: Its identity; the name of the table's folder under further locations.
         locations: Further roots, such as a bucket for indexes of read-only tables.
-        options: Tells the settings with which a location is reached.
+        options: The storage options of each location.
     """
-    places = [(table_location, FOLDER), *((location, table_uuid) for location in locations)]
+    folders = [(table_location, FOLDER), *((location, table_uuid) for location in locations)]
     return [
         open_storage(
-            place,
-            options(place) if options else None,
+            base,
+            options(base) if options else None,
             renew=options.renewed if options else None,
-        ).child(folder)
-        for place, folder in places
+        ).child(name)
+        for base, name in folders
     ]
 
 
@@ -68,7 +68,7 @@ def index_storage(root: Storage, name: str) -> Storage:
         name: Name of the index.
 
     Raises:
-        InvalidInputError: The name would not do as a folder's name.
+        InvalidInputError: The name cannot be a folder's name.
     """
     if not _NAME.fullmatch(name):
         raise InvalidInputError(
@@ -112,7 +112,7 @@ class IndexRegistry:
 
     Args:
         locations: Further roots to search.
-        options: Tells the settings with which a location is reached.
+        options: The storage options of each location.
     """
 
     def __init__(
@@ -174,13 +174,13 @@ class IndexRegistry:
         return indexes, reasons
 
     def rest(self, root: Storage) -> Reason:
-        """Leave a root alone for a while that was waited for in vain.
+        """Do not open a root for a while after a query has waited for it without success.
 
         Args:
             root: The folder of a table's indexes.
 
         Returns:
-            The coded reason for doing without its indexes.
+            The coded reason why its indexes are not used.
         """
         reason = Reason(
             code=ReasonCode.PLANNING_TIMEOUT,
@@ -197,7 +197,7 @@ class IndexRegistry:
             self._resting.pop(root.location, None)
 
     def _known(self, root: Storage) -> _Opened:
-        """What needs no waiting for an object store."""
+        """What is there without waiting for an object store."""
         if root.is_local:
             return self._open_all(root)
         with self._lock:
@@ -230,8 +230,9 @@ class IndexRegistry:
             self._changes = changes_made()
             self._answers.clear()
         for known in (self._answers, self._resting):
-            for location in [place for place, entry in known.items() if entry[0] <= time_now]:
-                del known[location]
+            for location, entry in list(known.items()):
+                if entry[0] <= time_now:
+                    del known[location]
 
     def _open_remote(self, root: Storage) -> _Opened:
         changes = changes_made()
@@ -258,9 +259,9 @@ class IndexRegistry:
         except LakesieveError as error:
             return _Opened(reasons=(broken_index(root.location, error),))
         with self._lock:
-            places = {root.child(name).location for name in names}
-            for location in [place for place in self._entries if _parent(place) == root.location]:
-                if location not in places:
+            locations = {root.child(name).location for name in names}
+            for location in [known for known in self._entries if _parent(known) == root.location]:
+                if location not in locations:
                     del self._entries[location]
         opening = [partial(self._try_open, root.child(name), name) for name in names]
         opened = [one() for one in opening] if root.is_local else all_at_once(opening)
@@ -278,7 +279,7 @@ class IndexRegistry:
     def _open(self, storage: Storage) -> OpenedIndex | None:
         store = IndexStore(storage)
         entry = self._entries.get(storage.location)
-        # one that is reached with other settings is opened anew
+        # one that is reached with other settings is opened again
         if entry is not None and entry.index.storage != storage:
             entry = None
         if entry is not None and entry.mark == store.mark(entry.index.snapshot.number):
@@ -290,7 +291,7 @@ class IndexRegistry:
                 raise
             if storage.objects("segments/") or storage.objects("files/"):
                 raise NotFoundError(
-                    "its log/ holds no commit: a build that is under way or was ended, "
+                    "its log/ holds no commit: a build that is running or was stopped, "
                     "or a log that was deleted.",
                     kind=ErrorKind.OBJECT_NOT_FOUND,
                     hint="Create the index again, or repair it.",

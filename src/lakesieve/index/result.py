@@ -1,4 +1,4 @@
-"""The result models: what the index layer tells, rendered by ``report``."""
+"""The result models of the index layer, rendered by ``report``."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ class RowChange:
         operation: ``upsert`` or ``delete``.
         on: The key columns.
         keys: Keys that were given, each once.
-        inserted: Rows inserted; ``None`` here and below where the format does not tell.
+        inserted: Rows inserted; ``None`` here and below where the format does not count them.
         updated: Rows updated.
         deleted: Rows deleted.
         files_read: Data files that were opened to find the keys, the most in one scan; of a dry
@@ -298,7 +298,7 @@ class Cloned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifiedRows:
-    """What reading data files again said of an index.
+    """The result of reading data files again and looking up their keys.
 
     Args:
         index: The index's name.
@@ -354,7 +354,7 @@ class TradeOffInfo:
         bits_per_row: Bits a row of the table.
         false_files: Data files that a point query of a value that is there reads although
             they lack it, on average.
-        blocks: Blocks of the stretch that was tried.
+        blocks: Blocks of the range of keys that was tried.
     """
 
     strategy: str

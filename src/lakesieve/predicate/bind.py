@@ -147,7 +147,7 @@ class _Binder:
         self, expr: Compare | In | IsNull | Keys | NullSafeEqual | StartsWith, column: ColumnType
     ) -> BoundExpr:
         if isinstance(expr, IsNull):
-            # true and false alike only need to know of nulls, whatever the type
+            # IS NULL needs no key codes, so it works for every type
             return _two_valued(column, Ranges(nulls=True))
         if column.kind not in KINDS:
             raise _UnclearError(f"column of kind {column.kind}")
@@ -174,7 +174,7 @@ class _Binder:
                 return _two_valued(column, self._compared("=", expr.value, column))
             case StartsWith():
                 if column.kind != "string":
-                    raise _UnclearError("prefix of a column that is no string")
+                    raise _UnclearError("prefix of a column that is not a string")
                 return _three_valued(column, Ranges.prefix(expr.prefix))
 
     def _compared(self, op: str, value: Literal, column: ColumnType) -> Ranges:

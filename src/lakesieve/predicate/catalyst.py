@@ -1,4 +1,4 @@
-"""Conditions as the optimizer rule sends them; whatever is not understood becomes unknown."""
+"""Conditions as the optimizer rule sends them; parts that are not understood become unknown."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def from_catalyst(document: Any) -> Expr:
         document: A JSON object as ``CatalystJson.java`` writes it.
 
     Returns:
-        The predicate, with :class:`Unknown` in place of whatever is not understood.
+        The predicate, with :class:`Unknown` in place of anything that is not understood.
     """
     return _node(document, 0)
 

@@ -55,7 +55,7 @@ class Bound:
 
 
 def code_of(literal: Literal, column: KeyType, timezone: str) -> Bound | None:
-    """Place a literal among the codes of a column; ``None`` when its place is unknown.
+    """The position of a literal among the codes of a column; ``None`` when it is unknown.
 
     Where Spark would convert the column to compare it, the answer is ``None`` unless the result is
     the same. Codes of decimals are unscaled values of any size.
@@ -71,7 +71,7 @@ def code_of(literal: Literal, column: KeyType, timezone: str) -> Bound | None:
             return _bytes(literal, column.kind)
         case "integer" | "decimal":
             number = _number(literal, column)
-            return None if number is None else _placed(number, column)
+            return None if number is None else _bound_of(number, column)
         case "float":
             return _float(literal)
     if literal.kind == column.kind and isinstance(value, int):
@@ -91,7 +91,7 @@ def code_of(literal: Literal, column: KeyType, timezone: str) -> Bound | None:
 
 
 def are_comparable(literals: Sequence[Literal], column: KeyType, *, listed: bool) -> bool:
-    """Whether Spark compares a column with values as they are, without rounding on the way.
+    """Whether Spark compares a column with values as they are, without rounding.
 
     All of them are first converted to one type, decimals to one of at most 38 digits, which may
     cost digits after the point.
@@ -142,7 +142,7 @@ def float_code(value: float) -> int:
 
 
 def is_single(value: float) -> bool:
-    """Whether a number is one of single precision, whatever it is rounded to on its way."""
+    """Whether a number has single precision, so that no rounding on the way changes it."""
     try:
         return bool(struct.unpack("<f", struct.pack("<f", value))[0] == value)
     except OverflowError:
@@ -204,7 +204,7 @@ def _is_safe(number: Decimal, column: KeyType) -> bool:
     return column.precision <= _EXACT_DIGITS and len(digits) <= _EXACT_DIGITS
 
 
-def _placed(number: Fraction, column: KeyType) -> Bound:
+def _bound_of(number: Fraction, column: KeyType) -> Bound:
     is_decimal = column.kind == "decimal"
     scaled = number * 10**column.scale if is_decimal else number
     floor = scaled.numerator // scaled.denominator

@@ -59,7 +59,7 @@ def parse_sql(text: str) -> Expr:
         The predicate, with :class:`Unknown` for parts no index could answer.
 
     Raises:
-        InvalidInputError: It is no condition.
+        InvalidInputError: It is not a condition.
     """
     if len(text) > LONGEST:
         raise _invalid(
@@ -240,12 +240,12 @@ def _column(node: Expression) -> tuple[str, ...] | None:
         node = node.this
     match node:
         case sql.Column() if isinstance(node.this, sql.Identifier):
-            return tuple(part.name for part in node.parts)
+            return tuple(identifier.name for identifier in node.parts)
         case sql.Dot():
-            parts = [part.name for part in node.flatten(unnest=False)]
+            names = [identifier.name for identifier in node.flatten(unnest=False)]
             inner = _column(node.this)
             return (
-                (*inner, parts[-1])
+                (*inner, names[-1])
                 if inner and isinstance(node.expression, sql.Identifier)
                 else None
             )

@@ -48,14 +48,14 @@ class ColumnRanges:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllOf:
-    """Rows in all of the parts."""
+    """The rows that every filter accepts."""
 
     args: tuple[RowFilter, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnyOf:
-    """Rows in any of the parts."""
+    """The rows that any filter accepts."""
 
     args: tuple[RowFilter, ...]
 
@@ -74,8 +74,8 @@ def rows_where(expr: BoundExpr, *, negated: bool = False) -> RowFilter:
         case Not():
             return rows_where(expr.arg, negated=not negated)
         case And() | Or():
-            parts = [rows_where(arg, negated=negated) for arg in expr.args]
-            return all_of(parts) if isinstance(expr, And) != negated else any_of(parts)
+            filters = [rows_where(arg, negated=negated) for arg in expr.args]
+            return all_of(filters) if isinstance(expr, And) != negated else any_of(filters)
         case Condition():
             return _leaf(expr.field_id, expr.false if negated else expr.true)
         case Constant():
@@ -90,19 +90,19 @@ def _leaf(field_id: int, ranges: Ranges) -> RowFilter:
     return AlwaysTrue() if ranges.is_full else ColumnRanges(field_id=field_id, ranges=ranges)
 
 
-def all_of(parts: Sequence[RowFilter]) -> RowFilter:
-    """Rows in all of the parts, leaves of one field merged."""
-    flat = _flattened(parts, AllOf)
-    if any(isinstance(part, AlwaysFalse) for part in flat):
+def all_of(filters: Sequence[RowFilter]) -> RowFilter:
+    """The rows of all filters, leaves of one field merged."""
+    flat = _flattened(filters, AllOf)
+    if any(isinstance(arg, AlwaysFalse) for arg in flat):
         return AlwaysFalse()
     merged: dict[int, Ranges] = {}
     rest: list[RowFilter] = []
-    for part in flat:
-        if isinstance(part, ColumnRanges):
-            known = merged.get(part.field_id)
-            merged[part.field_id] = part.ranges if known is None else known.intersect(part.ranges)
-        elif not isinstance(part, AlwaysTrue):
-            rest.append(part)
+    for arg in flat:
+        if isinstance(arg, ColumnRanges):
+            known = merged.get(arg.field_id)
+            merged[arg.field_id] = arg.ranges if known is None else known.intersect(arg.ranges)
+        elif not isinstance(arg, AlwaysTrue):
+            rest.append(arg)
     leaves = [_leaf(field, ranges) for field, ranges in merged.items()]
     if any(isinstance(leaf, AlwaysFalse) for leaf in leaves):
         return AlwaysFalse()
@@ -112,18 +112,18 @@ def all_of(parts: Sequence[RowFilter]) -> RowFilter:
     return left[0] if len(left) == 1 else AllOf(args=tuple(left))
 
 
-def any_of(parts: Sequence[RowFilter]) -> RowFilter:
-    """Rows in any of the parts, leaves of one field merged."""
-    flat = _flattened(parts, AnyOf)
-    if any(isinstance(part, AlwaysTrue) for part in flat):
+def any_of(filters: Sequence[RowFilter]) -> RowFilter:
+    """The rows of any filter, leaves of one field merged."""
+    flat = _flattened(filters, AnyOf)
+    if any(isinstance(arg, AlwaysTrue) for arg in flat):
         return AlwaysTrue()
     merged: dict[int, list[Ranges]] = {}
     rest: list[RowFilter] = []
-    for part in flat:
-        if isinstance(part, ColumnRanges):
-            merged.setdefault(part.field_id, []).append(part.ranges)
-        elif not isinstance(part, AlwaysFalse):
-            rest.append(part)
+    for arg in flat:
+        if isinstance(arg, ColumnRanges):
+            merged.setdefault(arg.field_id, []).append(arg.ranges)
+        elif not isinstance(arg, AlwaysFalse):
+            rest.append(arg)
     leaves = [
         _leaf(
             field,
@@ -139,10 +139,10 @@ def any_of(parts: Sequence[RowFilter]) -> RowFilter:
     return left[0] if len(left) == 1 else AnyOf(args=tuple(left))
 
 
-def _flattened(parts: Sequence[RowFilter], kind: type[AllOf | AnyOf]) -> list[RowFilter]:
+def _flattened(filters: Sequence[RowFilter], kind: type[AllOf | AnyOf]) -> list[RowFilter]:
     flat: list[RowFilter] = []
-    for part in parts:
-        flat.extend(part.args if isinstance(part, kind) else (part,))
+    for arg in filters:
+        flat.extend(arg.args if isinstance(arg, kind) else (arg,))
     return flat
 
 

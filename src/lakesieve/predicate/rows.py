@@ -36,11 +36,11 @@ def accepts(expr: Expr, row: Mapping[tuple[str, ...], int | bytes | None]) -> bo
     """
     match expr:
         case And():
-            parts = [accepts(arg, row) for arg in expr.args]
-            return False if False in parts else None if None in parts else True
+            results = [accepts(arg, row) for arg in expr.args]
+            return False if False in results else None if None in results else True
         case Or():
-            parts = [accepts(arg, row) for arg in expr.args]
-            return True if True in parts else None if None in parts else False
+            results = [accepts(arg, row) for arg in expr.args]
+            return True if True in results else None if None in results else False
         case Not():
             inner = accepts(expr.arg, row)
             return None if inner is None else not inner

@@ -32,8 +32,8 @@ def zone_of(name: str) -> tzinfo:
     try:
         if found is None:
             return ZoneInfo(name)
-        sign, *parts = found.groups()
-        written = zip(parts[:3], parts[3:], strict=True)
+        sign, *fields = found.groups()
+        written = zip(fields[:3], fields[3:], strict=True)
         hours, minutes, seconds = (int(first or second or 0) for first, second in written)
         offset = timedelta(hours=hours, minutes=minutes, seconds=seconds)
         return timezone(offset if sign == "+" else -offset) if offset else UTC

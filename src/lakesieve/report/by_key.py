@@ -13,7 +13,7 @@ __all__ = ["change_facts", "table_status_facts"]
 
 
 def change_facts(result: RowChange) -> list[tuple[str, str]]:
-    """Tell what an upsert or a delete did, or would do."""
+    """What an upsert or a delete did, or would do."""
     would = "would be " if result.dry_run else ""
     keys = f"{plural(result.keys, 'key')} by {', '.join(result.on)}"
     facts = [("table", result.table), ("given", keys)]
@@ -50,7 +50,7 @@ def change_facts(result: RowChange) -> list[tuple[str, str]]:
 
 
 def table_status_facts(result: TableStatus) -> list[tuple[str, str]]:
-    """Tell how much of a table carries row-level deletes, and what to do about it."""
+    """How much of a table carries row-level deletes, and what to do about it."""
     share = percent(result.marked_files, result.files) if result.files else "0 %"
     marked = f"{count(result.marked_files)} of {plural(result.files, 'data file')}, {share}"
     facts = [

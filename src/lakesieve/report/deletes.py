@@ -13,7 +13,7 @@ __all__ = ["conversion_facts", "status_facts"]
 
 
 def status_facts(result: DeleteStatus) -> list[tuple[str, str]]:
-    """Tell what a table's deletes cost, the verdict first."""
+    """What a table's deletes cost, the verdict first."""
     records = plural(result.equality_records, "record")
     files = plural(result.equality_files, "file")
     reached = f"{count(result.reached_files)} of {plural(result.data_files, 'data file')}"
@@ -36,14 +36,14 @@ def status_facts(result: DeleteStatus) -> list[tuple[str, str]]:
 
 
 def _field_set(found: FieldSet) -> str:
-    parts = [plural(found.records, "record"), plural(found.files, "file")]
+    texts = [plural(found.records, "record"), plural(found.files, "file")]
     if found.keys is not None:
-        parts.insert(1, plural(found.keys, "key"))
-    return ", ".join([*parts, "everywhere" if found.everywhere else "by partition"])
+        texts.insert(1, plural(found.keys, "key"))
+    return ", ".join([*texts, "everywhere" if found.everywhere else "by partition"])
 
 
 def conversion_facts(result: Conversion) -> list[tuple[str, str]]:
-    """Tell what a conversion did, or would do."""
+    """What a conversion did, or would do."""
     removed = plural(result.removed_files, "equality delete file")
     searched = plural(result.scanned_files, "data file")
     would = "would be " if result.dry_run else ""

@@ -1,4 +1,4 @@
-"""Where results, talk and errors go: stdout is data, stderr is talk."""
+"""Where results, messages and errors go: stdout is for data, stderr for messages."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Output:
     Args:
         json: Write results as JSON instead of text.
         stdout: For results; the process's own by default.
-        stderr: For talk, progress and errors; the process's own by default.
+        stderr: For messages, progress and errors; the process's own by default.
     """
 
     def __init__(

@@ -21,7 +21,7 @@ __all__ = ["BuildBar", "progress_line"]
 class BuildBar:
     """Shows the progress of one build on a console; call it with each report.
 
-    On a console that is no terminal only one closing line is written. Reports may come from
+    If the console is not a terminal, only one closing line is written. Reports may come from
     another thread.
 
     Args:
@@ -71,7 +71,7 @@ class BuildBar:
 
 
 def progress_line(report: BuildProgress) -> str:
-    """Tell one report in one line."""
+    """One report in one line."""
     if not report.rows_done:
         return f"{report.phase}, {units.duration(report.seconds)}"
     rate = report.rows_done / report.seconds if report.seconds > 0 else 0.0

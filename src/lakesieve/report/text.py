@@ -40,7 +40,7 @@ _MAX_PATHS = 10
 
 @singledispatch
 def to_text(result: object) -> RenderableType:
-    """Render a result model for stdout; a plain ``str`` is data, to be written as it stands."""
+    """Render a result model for stdout; a plain ``str`` is data, to be written unchanged."""
     raise TypeError(f"{type(result).__name__} has no text form")
 
 
@@ -74,11 +74,11 @@ def _(result: Explained) -> RenderableType:
     more = len(found.paths) - len(paths)
     if more:
         paths.append(Text(f"... and {more} more: lakesieve files", style="dim"))
-    parts: list[RenderableType] = [_facts(facts)]
+    blocks: list[RenderableType] = [_facts(facts)]
     for title, lines in (("Why", reasons), ("Files to read", paths)):
         if lines:
-            parts += [Text(f"\n{title}", style="bold"), Padding(Group(*lines), (0, 0, 0, 2))]
-    return Group(*parts)
+            blocks += [Text(f"\n{title}", style="bold"), Padding(Group(*lines), (0, 0, 0, 2))]
+    return Group(*blocks)
 
 
 @to_text.register
@@ -161,8 +161,8 @@ def _(result: Vacuumed) -> RenderableType:
     verb = "Would delete" if result.dry_run else "Deleted"
     objects = units.plural(len(result.paths), "object")
     kept = f"commits from {result.retained_from} on are kept"
-    lent = f"; clones use some: {', '.join(result.borrowers)}" if result.borrowers else ""
-    return f"{verb} {objects}, {units.size(result.bytes)}; {kept}{lent}."
+    clones = f"; clones use some: {', '.join(result.borrowers)}" if result.borrowers else ""
+    return f"{verb} {objects}, {units.size(result.bytes)}; {kept}{clones}."
 
 
 @to_text.register
@@ -260,7 +260,7 @@ def _refreshed(results: Iterable[Refreshed]) -> Table:
 
 
 def _trade_offs(points: Iterable[TradeOffInfo]) -> Table:
-    table = plain_table("bits a row>", "files read in vain>", "strategy")
+    table = plain_table("bits a row>", "false files>", "strategy")
     for point in points:
         table.add_row(f"{point.bits_per_row:.3f}", f"{point.false_files:.2f}", point.strategy)
     return table

@@ -32,16 +32,16 @@ def size(number: int) -> str:
     return f"{number} B" if unit == "B" else f"{value:.1f} {unit}"
 
 
-def percent(part: float, whole: float) -> str:
-    """Write a part of a whole: ``94 %``, below ten with a digit more; ``-`` of nothing.
+def percent(share: float, whole: float) -> str:
+    """Write a share of a whole: ``94 %``, below ten with one more digit; ``-`` if there is none.
 
     Args:
-        part: The part.
+        share: The share.
         whole: The whole, in the same unit.
     """
     if not whole:
         return "-"
-    value = 100 * part / whole
+    value = 100 * share / whole
     return f"{value:.1f} %" if value < 9.95 else f"{value:.0f} %"
 
 

@@ -24,7 +24,7 @@ from lakesieve.sieve.lookup import (
 )
 from lakesieve.sieve.merge import merge_blocks, merge_streams
 from lakesieve.sieve.pairs import sort_pairs
-from lakesieve.sieve.range_set import RangeSet, one_range, parts_of
+from lakesieve.sieve.range_set import RangeSet, one_range, row_groups_of
 from lakesieve.sieve.separators import ABSENT_HITS, with_gaps
 from lakesieve.sieve.shared_prefixes import MAX_PREFIX_BYTES, SharedPrefixes
 from lakesieve.sieve.text import TextCode
@@ -62,8 +62,8 @@ __all__ = [
     "merge_blocks",
     "merge_streams",
     "one_range",
-    "parts_of",
     "prefix_ends",
+    "row_groups_of",
     "sort_pairs",
     "trade_offs",
     "wide_code",

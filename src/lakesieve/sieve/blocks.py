@@ -79,7 +79,7 @@ class Blocks:
         """Check everything that a look-up relies on; counts are not needed for one.
 
         Raises:
-            InvalidInputError: What is wrong with the first promise that is broken.
+            InvalidInputError: The first property that does not hold.
         """
         count = len(self.keys)
         _promise(self.keys.type in {pa.int64(), pa.binary()}, "keys are int64 or binary")
@@ -104,7 +104,7 @@ class Blocks:
 
 
 def single_offsets(count: int) -> np.ndarray:
-    """The offsets of so many sets of one, which all blocks like that share; read-only."""
+    """The offsets of ``count`` sets of one unit, shared by all such blocks; read-only."""
     return _numbers(count.bit_length())[: count + 1]
 
 
@@ -118,7 +118,7 @@ def _numbers(bits: int) -> np.ndarray:
 def _promise(kept: bool, what: str) -> None:
     if not kept:
         raise InvalidInputError(
-            f"These are not blocks: it is not so that {what}.",
+            f"These are not blocks; this does not hold: {what}.",
             kind=ErrorKind.INVALID_ARGUMENT,
             hint="Make them with build_blocks or read them from a segment.",
         )

@@ -1,11 +1,11 @@
-"""The budgeted mode: blocks made coarser until they fit into so many bytes or false units.
+"""The budgeted mode: blocks made coarser until they fit into a budget of bytes or false units.
 
-Some ways are tried and the best one is taken. *Neighbours*: the adjacent blocks whose union costs
-the fewest false units for a bit saved are merged first, which wins where runs are of unequal worth.
-*Even*: blocks of the same number of keys. *Grid*: blocks of the same width, as the Sieve index
-(Tong et al., PVLDB 16(11), 2023) cuts them; their separators cost next to nothing. The last two win
-where keys are scattered and every merge is as good as the next. *Mixed*: the finer of two of these
-up to some key and the coarser behind it, so that no budget lies between two steps.
+Several strategies are tried and the best one is taken. *Neighbours*: the adjacent blocks whose
+union costs the fewest false units for each bit saved are merged first, which is best if runs differ
+in cost. *Even*: blocks with the same number of keys. *Grid*: blocks of the same width, as the Sieve
+index (Tong et al., PVLDB 16(11), 2023) cuts them; their separators take almost no space. The last
+two are best if keys are scattered and all merges cost about the same. *Mixed*: the finer of two of
+these up to a key and the coarser one behind it, so that there is a point close to every budget.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Budget:
 
     Args:
         bits_per_row: Bits a row of the table.
-        false_files: Data files that a point look-up of a present key reads for nothing, on average.
+        false_files: False files of a point look-up of a present key, on average.
 
     Raises:
         InvalidInputError: Neither or both are given, or one is not above 0.
@@ -54,7 +54,7 @@ class Budget:
 
     @classmethod
     def parse(cls, text: str) -> Budget:
-        """Read ``"2 bits"`` (a row) or ``"1.5 files"`` (read for nothing by a point query).
+        """Read ``"2 bits"`` (a row) or ``"1.5 files"`` (false files of a point query).
 
         Raises:
             InvalidInputError: It is neither.
@@ -75,9 +75,9 @@ class Budget:
 
 def _bad_budget(text: str) -> InvalidInputError:
     return InvalidInputError(
-        f"{text!r} is no budget.",
+        f"{text!r} is not a budget.",
         kind=ErrorKind.INVALID_ARGUMENT,
-        hint="Write '2 bits' for a size in bits a row, or '1.5 files' for files read in vain.",
+        hint="Write '2 bits' for a size in bits a row, or '1.5 files' for false files a look-up.",
     )
 
 
@@ -99,7 +99,7 @@ def build_budgeted(
         unit_count: Units that the ordinals count.
         measure: Bytes that blocks take when they are stored.
         size: Most bytes; the coarsest blocks are taken where even those are larger.
-        false: Else: most units that a present key may find in vain, on average.
+        false: Otherwise: the most false units of a present key, on average.
         absent_hits: As for :func:`build_blocks`, for exact blocks that fit; the others tell nothing
             of absent keys.
 
@@ -127,7 +127,7 @@ def build_budgeted(
 def trade_offs(
     keys: pa.Array, ordinals: np.ndarray, *, unit_count: int, measure: Callable[[Blocks], int]
 ) -> list[TradeOff]:
-    """The curve of bytes against false units: exact blocks, then each way, finest groups first.
+    """The curve of bytes against false units: exact blocks, then each strategy, finest first.
 
     Args:
         keys: Sorted keys of distinct pairs, int64 or ``binary``.

@@ -18,9 +18,9 @@ __all__ = [
     "binary_array",
     "byte_views",
     "bytewise_order",
+    "cached_slices",
     "front_coded",
     "front_decoded",
-    "parts",
     "position_codes",
     "prefix_ends",
     "prefixes",
@@ -74,7 +74,7 @@ def bytewise_order(
             codes, skipped = first
             first = None
         else:
-            # read in the order of memory, whatever has been sorted by now
+            # read in the order of memory, not in the sorted order
             rows = np.sort(active_order)
             by_row = np.empty(count, np.int64)
             by_row[rows], alphabets, whole = position_codes(
@@ -88,7 +88,7 @@ def bytewise_order(
         fresh = np.ones(len(active), bool)
         fresh[1:] = (codes[1:] != codes[:-1]) | (groups[active][1:] != groups[active][:-1])
         differs[active[fresh]] = True
-        # a group is named by the first of its places, so names ascend and stay apart
+        # a group is numbered by the first index in it, so numbers ascend and stay distinct
         groups[active] = active[fresh][np.cumsum(fresh) - 1]
         tied = ~fresh
         tied[:-1] |= ~fresh[1:]
@@ -104,7 +104,7 @@ def position_codes(
     Args:
         data: Bytes.
         starts: Where each string starts in them.
-        lengths: How long it is; below 0 is ended long ago.
+        lengths: How long it is; negative if the string has ended before.
 
     Returns:
         One integer a string, below 2**63; the symbols seen at each position that it covers, as
@@ -128,7 +128,7 @@ def position_codes(
             steps[list(alphabet)] = np.arange(len(alphabet)) * weight
             if column.dtype == np.uint8:
                 steps = steps[1:]
-            for rows in parts(len(column)):
+            for rows in cached_slices(len(column)):
                 codes[rows] += steps.take(column[rows])
         weight *= len(alphabet)
     return codes, tuple(alphabets), len(alphabets) > longest
@@ -137,25 +137,25 @@ def position_codes(
 def _column(
     data: np.ndarray, starts: np.ndarray, lengths: np.ndarray | None, at: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The symbols at one position, and which there are; bytes where no string ends before it."""
+    """The symbols at one position, and the distinct ones; bytes where no string ends before it."""
     if lengths is None:
         column = np.empty(len(starts), np.uint8)
         known = b""
-        for rows in parts(len(starts)):
-            part = data.take(starts[rows] + at, mode="clip", out=column[rows])
-            # nearly all are known after the first part
-            known += bytes(set(part.tobytes().translate(None, known)))
+        for rows in cached_slices(len(starts)):
+            values = data.take(starts[rows] + at, mode="clip", out=column[rows])
+            # nearly all symbols are known after the first slice
+            known += bytes(set(values.tobytes().translate(None, known)))
         return column, np.array(sorted(known)) + 1
     column = np.empty(len(starts), np.int16)
     marks = np.zeros(SYMBOLS, bool)
-    for rows in parts(len(starts)):
+    for rows in cached_slices(len(starts)):
         column[rows] = symbols_at(data, starts[rows], lengths[rows], at)
         marks[column[rows]] = True
     return column, np.flatnonzero(marks)
 
 
-def parts(count: int) -> Iterator[slice]:
-    """Rows whose symbols and places fit into a processor's cache."""
+def cached_slices(count: int) -> Iterator[slice]:
+    """Slices of rows whose symbols and offsets fit into a processor's cache."""
     return (slice(start, start + _CACHED) for start in range(0, count, _CACHED))
 
 
@@ -189,7 +189,7 @@ def shared_prefix(strings: pa.Array) -> bytes:
     """The bytes that all strings begin with."""
     if len(strings) == 0:
         return b""
-    # what the least and the greatest share, all between them share
+    # all strings share what the least and the greatest of them share
     extremes = pc.min_max(strings).as_py()
     low, high = extremes["min"], extremes["max"]
     unlike = (at for at, (a, b) in enumerate(zip(low, high, strict=False)) if a != b)
@@ -241,7 +241,7 @@ def _leading_zero_bytes(words: np.ndarray) -> np.ndarray:
 
 
 def prefixes(strings: pa.Array, lengths: np.ndarray) -> pa.Array:
-    """The first so many bytes of each string, all of a shorter one.
+    """The first ``lengths`` bytes of each string; the whole string if it is shorter.
 
     Args:
         strings: Strings, ``binary``.
@@ -252,15 +252,15 @@ def prefixes(strings: pa.Array, lengths: np.ndarray) -> pa.Array:
 
 
 def substrings(data: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> pa.Array:
-    """Strings that lie anywhere in a memory, as ``binary_view``, without copying long ones.
+    """Strings that lie anywhere in a buffer, as ``binary_view``, without copying long ones.
 
     Args:
         data: Bytes.
         starts: Where each string starts in them.
         lengths: How long it is.
     """
-    # a view is its length, then all its bytes where they are few, else the first four, the number
-    # of the buffer and the place in it
+    # a view is its length, then all its bytes if they are few, else the first four, the number of
+    # the buffer and the offset in it
     views = np.zeros((len(starts), 4), np.int32)
     views[:, 0] = lengths
     long = np.flatnonzero(lengths > _INLINED)
@@ -280,7 +280,7 @@ def substrings(data: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> pa.
 def prefix_ends(prefixes: pa.Array) -> tuple[pa.Array, np.ndarray]:
     """For each prefix the least string above all that begin with it, and whether there is one.
 
-    There is none where the prefix is empty or has only highest bytes.
+    There is none if the prefix is empty or has only bytes 0xFF.
     """
     data, starts, lengths = byte_views(prefixes)
     ends = starts + lengths
@@ -322,7 +322,7 @@ def front_decoded(shared: np.ndarray, added: np.ndarray, data: np.ndarray) -> pa
 
     Args:
         shared: Bytes that each string has in common with the one before, int64.
-        added: Bytes that each has of its own, int64.
+        added: How many bytes each adds, int64.
         data: These bytes, one string after the other, uint8.
     """
     lengths = shared + added

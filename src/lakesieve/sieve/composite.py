@@ -2,7 +2,7 @@
 
 Each component begins with a marker: 0x00 for null, 0x01 for a value. A value's code follows: int64
 codes as eight bytes, big-endian, the sign bit flipped; decimals as the 16 bytes of
-:func:`lakesieve.sieve.wide_code`, whatever their precision; byte strings with 0x00 written as
+:func:`lakesieve.sieve.wide_code`, with any precision; byte strings with 0x00 written as
 0x00 0xff and 0x00 0x00 behind them. Nulls are filled with zeros to the width of the values, if all
 have the same: keys whose columns begin at the same bytes get text codes, half as large.
 
@@ -31,7 +31,7 @@ MAX_COLUMNS = 8
 """Columns that a composite key may have."""
 
 VALUES = (b"\x01", b"\x02")
-"""The half-open interval of all components that are no null."""
+"""The half-open interval of all components that are not null."""
 
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 _SIGN = np.uint64(1 << 63)
@@ -71,7 +71,7 @@ def encode_composite(
 
     Args:
         key_types: Type of each column.
-        columns: Their values, as for :func:`encode_rows`; one alone will do.
+        columns: Their values, as for :func:`encode_rows`; one is enough.
 
     Returns:
         A ``binary`` array without nulls. The keys lie between a prefix and the same with the end of
@@ -80,8 +80,8 @@ def encode_composite(
     Raises:
         UnsupportedError: Values are not of their key type.
     """
-    parts = [_components(*both) for both in zip(key_types, columns, strict=True)]
-    return _joined(*parts)
+    components = [_components(*both) for both in zip(key_types, columns, strict=True)]
+    return _joined(*components)
 
 
 def component_code(kind: str, code: int | bytes | None) -> bytes:
@@ -111,11 +111,11 @@ def _components(key_type: KeyType, values: pa.Array | pa.ChunkedArray) -> pa.Arr
     if codes.type == pa.int64():
         return _marked_words(codes)
     if is_decimal:
-        parts = _joined(_BEGIN, codes)
+        components = _joined(_BEGIN, codes)
     else:
         escaped = pc.replace_substring(codes, pattern=b"\x00", replacement=_ESCAPED)
-        parts = _joined(_BEGIN, escaped, pa.scalar(_END, pa.binary()))
-    return pc.fill_null(parts, component_code(key_type.kind, None))
+        components = _joined(_BEGIN, escaped, pa.scalar(_END, pa.binary()))
+    return pc.fill_null(components, component_code(key_type.kind, None))
 
 
 def _marked_words(codes: pa.Array) -> pa.Array:
@@ -127,6 +127,6 @@ def _marked_words(codes: pa.Array) -> pa.Array:
     return binary_array(np.arange(len(rows) + 1) * 9, rows.reshape(-1))
 
 
-def _joined(*parts: pa.Array | pa.Scalar) -> pa.Array:
-    joined: pa.Array = pc.binary_join_element_wise(*parts, pa.scalar(b"", pa.binary()))
+def _joined(*components: pa.Array | pa.Scalar) -> pa.Array:
+    joined: pa.Array = pc.binary_join_element_wise(*components, pa.scalar(b"", pa.binary()))
     return joined

@@ -90,9 +90,9 @@ def encode_keys(key_type: KeyType, values: pa.Array | pa.ChunkedArray) -> pa.Arr
     """
     if isinstance(values, pa.ChunkedArray):
         if values.num_chunks != 1:
-            parts = [encode_keys(key_type, chunk) for chunk in values.chunks]
+            chunks = [encode_keys(key_type, chunk) for chunk in values.chunks]
             empty = pa.array([], pa.binary() if key_type.physical == "bytes" else pa.int64())
-            return pa.concat_arrays(parts) if parts else empty
+            return pa.concat_arrays(chunks) if chunks else empty
         values = values.chunk(0)
     kind, found = key_type.kind, values.type
     if kind in {"string", "binary"} and (_is_text(found) or _is_binary(found)):

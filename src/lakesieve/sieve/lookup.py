@@ -60,7 +60,7 @@ def lookup_ranges(blocks: Blocks, ranges: RangeSet) -> np.ndarray:
 
 
 def lookup_range(blocks: Blocks, low: Any, high: Any) -> np.ndarray:
-    """:func:`lookup_ranges` for a single range, without what many of them need.
+    """:func:`lookup_ranges` for a single range, without the work that only many ranges need.
 
     Args:
         blocks: The blocks to search, at least one.
@@ -69,7 +69,7 @@ def lookup_range(blocks: Blocks, low: Any, high: Any) -> np.ndarray:
     """
     codes = blocks.codes
     if codes is None:
-        first, last = _met_by_bytes(blocks, low, high)
+        first, last = _overlapping_in_bytes(blocks, low, high)
     else:
         behind = int(codes.searchsorted(low, "right"))
         last = behind if high == low else int(codes.searchsorted(high, "right"))
@@ -81,8 +81,8 @@ def lookup_range(blocks: Blocks, low: Any, high: Any) -> np.ndarray:
     return units if last - first == 1 else distinct(units)
 
 
-def _met_by_bytes(blocks: Blocks, low: bytes, high: bytes | None) -> tuple[int, int]:
-    """The first block that a range of byte strings meets, and the one behind the last."""
+def _overlapping_in_bytes(blocks: Blocks, low: bytes, high: bytes | None) -> tuple[int, int]:
+    """The first block that overlaps a range of byte strings, and the one behind the last."""
     key, count = blocks.text_at, len(blocks)
     first = max(bisect.bisect_right(range(count), low, key=key) - 1, 0)
     last = count
@@ -214,8 +214,8 @@ def _search_bytes(
     if len(wanted) * count.bit_length() * _SCALAR_COST < count:
         # few: read only the keys that the search passes
         search = bisect.bisect_right if side == "right" else bisect.bisect_left
-        places = [search(range(count), text, key=blocks.text_at) for text in wanted]
-        return np.array(places, np.int64)
+        indices = [search(range(count), text, key=blocks.text_at) for text in wanted]
+        return np.array(indices, np.int64)
     targets = np.empty(len(wanted), object)
     targets[:] = wanted
     return np.searchsorted(blocks.keys.to_numpy(zero_copy_only=False), targets, side=side)

@@ -30,7 +30,7 @@ _PAIRS = 1 << 22
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Part:
+class _Chunk:
     """Adjacent blocks of one list.
 
     Args:
@@ -45,7 +45,7 @@ class _Part:
     ordinals: np.ndarray
     end: Code | None
 
-    def split(self, cut: Code) -> tuple[_Part | None, _Part | None]:
+    def split(self, cut: Code) -> tuple[_Chunk | None, _Chunk | None]:
         """What lies before a code, and what lies from it on."""
         count = len(self.keys)
         at = bisect.bisect_left(range(count), cut, key=lambda i: self.keys[i].as_py())
@@ -68,27 +68,27 @@ class _Part:
         return before, since
 
 
-def merge_blocks(parts: Sequence[Blocks], ordinals: Sequence[np.ndarray]) -> Blocks | None:
+def merge_blocks(chunks: Sequence[Blocks], ordinals: Sequence[np.ndarray]) -> Blocks | None:
     """Make one list of blocks that answers like several together.
 
     Args:
-        parts: Blocks of keys of one physical type, whose key ranges may overlap.
-        ordinals: For each part, by old ordinal, the new one; -1 drops the unit.
+        chunks: Blocks of keys of one physical type, whose key ranges may overlap.
+        ordinals: For each chunk, by old ordinal, the new one; -1 drops the unit.
 
     Returns:
-        The blocks, exact where the parts were: a key gets the union of what the parts say of it,
+        The blocks, exact where the chunks were: a key gets the union of what the chunks say of it,
         less the dropped units. ``None`` when no unit is left. The counts of keys and pairs are
         upper bounds.
     """
-    merged = list(merge_streams([[part] for part in parts], ordinals, max_ordinals=2**62))
+    merged = list(merge_streams([[chunk] for chunk in chunks], ordinals, max_ordinals=2**62))
     if not merged:
         return None
-    bounds = [part.bounds for part in parts]
+    bounds = [chunk.bounds for chunk in chunks]
     return replace(
         merged[0],
         bounds=(min(low for low, _ in bounds), max(high for _, high in bounds)),
-        key_count=sum(part.key_count for part in parts),
-        pair_count=sum(part.pair_count for part in parts),
+        key_count=sum(chunk.key_count for chunk in chunks),
+        pair_count=sum(chunk.pair_count for chunk in chunks),
     )
 
 
@@ -108,16 +108,16 @@ def merge_streams(
     sources = [_Source(iter(stream)) for stream in streams]
     union = TextCode.union([source.text for source in sources])
     bytewise = any(source.is_bytewise for source in sources)
-    held: list[_Part] = []
-    while any(source.part is not None for source in sources):
+    held: list[_Chunk] = []
+    while any(source.chunk is not None for source in sources):
         cuts = [source.next_first for source in sources if source.next_first is not None]
         cut = min(cuts) if cuts else None
         taken = [(source.take(cut), new) for source, new in zip(sources, ordinals, strict=True)]
-        parts = [(part, new) for part, new in taken if part is not None]
-        merged = _merged(parts, bytewise=bytewise) if parts else None
+        chunks = [(chunk, new) for chunk, new in taken if chunk is not None]
+        merged = _merged(chunks, bytewise=bytewise) if chunks else None
         if merged is not None:
             held.append(merged)
-        if sum(len(part.ordinals) for part in held) >= max_ordinals:
+        if sum(len(chunk.ordinals) for chunk in held) >= max_ordinals:
             yield _finished(held, union)
             held = []
     if held:
@@ -133,7 +133,7 @@ class _Source:
         self.text = first.text
         self.is_bytewise = first.text is not None or first.keys.type == pa.binary()
         self._ahead: Blocks | None = first
-        self.part: _Part | None = None
+        self.chunk: _Chunk | None = None
         self._advance()
 
     @property
@@ -141,13 +141,13 @@ class _Source:
         """First code of the blocks ahead."""
         return None if self._ahead is None else _starts(self._ahead)[0].as_py()
 
-    def take(self, cut: Code | None) -> _Part | None:
+    def take(self, cut: Code | None) -> _Chunk | None:
         """Give what lies before a code and keep the rest."""
-        if self.part is None or cut is None:
-            taken, self.part = self.part, None
+        if self.chunk is None or cut is None:
+            taken, self.chunk = self.chunk, None
             return taken
-        taken, self.part = self.part.split(cut)
-        if self.part is None or self.next_first == cut:
+        taken, self.chunk = self.chunk.split(cut)
+        if self.chunk is None or self.next_first == cut:
             self._advance()
         return taken
 
@@ -155,7 +155,7 @@ class _Source:
         if self._ahead is None:
             return
         blocks, self._ahead = self._ahead, next(self._stream, None)
-        self.part = _Part(
+        self.chunk = _Chunk(
             keys=_starts(blocks),
             offsets=blocks.offsets,
             ordinals=blocks.ordinals,
@@ -184,15 +184,15 @@ def _end(blocks: Blocks) -> Code | None:
         end = last + b"\0"
         if blocks.text is None or int(blocks.max_key) + 1 >= blocks.text.size:
             return end
-        # the bound of text codes need not be a key of this list, but the first of the next
+        # the bound of text codes may be the first key of the next list instead of a key of this one
         behind: bytes = blocks.text.decode(np.array([int(blocks.max_key) + 1]))[0].as_py()
         return min(end, behind)
     return None if last == 2**63 - 1 else last + 1
 
 
-def _merged(parts: Sequence[tuple[_Part, np.ndarray]], *, bytewise: bool) -> _Part | None:
-    keys = pa.concat_arrays([part.keys for part, _ in parts])
-    ends = [part.end for part, _ in parts]
+def _merged(chunks: Sequence[tuple[_Chunk, np.ndarray]], *, bytewise: bool) -> _Chunk | None:
+    keys = pa.concat_arrays([chunk.keys for chunk, _ in chunks])
+    ends = [chunk.end for chunk, _ in chunks]
     known = [end for end in ends if end is not None]
     everything = pa.concat_arrays([keys, pa.array(known, keys.type)])
     if bytewise:
@@ -206,22 +206,22 @@ def _merged(parts: Sequence[tuple[_Part, np.ndarray]], *, bytewise: bool) -> _Pa
     ranks[order] = np.cumsum(differs) - 1
     behind = iter(ranks[len(keys) :].tolist())
     rank_ends = [None if end is None else next(behind) for end in ends]
-    bounds = np.cumsum([len(part.keys) for part, _ in parts])
+    bounds = np.cumsum([len(chunk.keys) for chunk, _ in chunks])
     starts = np.split(ranks[: len(keys)], bounds[:-1])
-    sizes, units = _united(parts, starts, rank_ends, int(differs.sum()))
+    sizes, units = _united(chunks, starts, rank_ends, int(differs.sum()))
     filled = np.flatnonzero(sizes)
     if len(filled) == 0:
         return None
     # empty blocks at the ends are none
     inside = slice(filled[0], filled[-1] + 1)
-    places = np.arange(len(sizes))[inside]
+    kept_ranks = np.arange(len(sizes))[inside]
     distinct = order[differs]
     behind_all = distinct[filled[-1] + 1 :][:1]
     sizes = sizes[inside]
     fresh = differing_sets(units, sizes)
     _, at = slice_indices((np.cumsum(sizes) - sizes)[fresh], sizes[fresh])
-    return _Part(
-        keys=everything.take(pa.array(distinct[places[fresh]])),
+    return _Chunk(
+        keys=everything.take(pa.array(distinct[kept_ranks[fresh]])),
         offsets=np.append(0, np.cumsum(sizes[fresh])),
         ordinals=units[at],
         end=everything[int(behind_all[0])].as_py() if len(behind_all) else None,
@@ -229,36 +229,36 @@ def _merged(parts: Sequence[tuple[_Part, np.ndarray]], *, bytewise: bool) -> _Pa
 
 
 def _united(
-    parts: Sequence[tuple[_Part, np.ndarray]],
+    chunks: Sequence[tuple[_Chunk, np.ndarray]],
     starts: Sequence[np.ndarray],
     ends: Sequence[int | None],
     count: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Sizes of the united sets at every place, and the sets one after the other.
+    """Sizes of the united sets at every rank, and the sets one after the other.
 
     Args:
-        parts: The blocks, and new ordinals by old.
-        starts: Place of each block of each part.
-        ends: First place behind each part.
-        count: How many places there are.
+        chunks: The blocks, and new ordinals by old.
+        starts: Rank of each block of each chunk.
+        ends: First rank behind each chunk.
+        count: How many ranks there are.
     """
-    places = np.arange(count)
+    ranks = np.arange(count)
     firsts, lengths = [], []
-    for (part, _), own, end in zip(parts, starts, ends, strict=True):
-        block = np.searchsorted(own, places, side="right") - 1
-        outside = (block < 0) | (places >= (count if end is None else end))
+    for (chunk, _), first_ranks, end in zip(chunks, starts, ends, strict=True):
+        block = np.searchsorted(first_ranks, ranks, side="right") - 1
+        outside = (block < 0) | (ranks >= (count if end is None else end))
         block[outside] = 0
-        firsts.append(part.offsets[block])
-        lengths.append(np.where(outside, 0, part.offsets[block + 1] - part.offsets[block]))
+        firsts.append(chunk.offsets[block])
+        lengths.append(np.where(outside, 0, chunk.offsets[block + 1] - chunk.offsets[block]))
     sizes = np.zeros(count, np.int64)
     units: list[np.ndarray] = [np.zeros(0, np.int32)]
     for start, end in _slices(np.sum(lengths, axis=0)):
         rows, found = [], []
-        for (part, new), first, length in zip(parts, firsts, lengths, strict=True):
+        for (chunk, new), first, length in zip(chunks, firsts, lengths, strict=True):
             _, at = slice_indices(first[start:end], length[start:end])
-            mapped = new[part.ordinals[at]]
+            mapped = new[chunk.ordinals[at]]
             alive = mapped >= 0
-            rows.append(np.repeat(places[start:end], length[start:end])[alive])
+            rows.append(np.repeat(ranks[start:end], length[start:end])[alive])
             found.append(mapped[alive].astype(np.int32))
         row, unit = sort_pairs(pa.array(np.concatenate(rows)), np.concatenate(found))
         sizes += np.bincount(row.to_numpy(), minlength=count)
@@ -277,15 +277,15 @@ def _slices(costs: np.ndarray) -> Iterator[tuple[int, int]]:
         start = end
 
 
-def _finished(parts: Sequence[_Part], union: TextCode | None) -> Blocks:
+def _finished(chunks: Sequence[_Chunk], union: TextCode | None) -> Blocks:
     """Parts in order as blocks, with a text code where there can be one."""
-    keys, lengths = _joined(parts)
-    end = parts[-1].end
+    keys, lengths = _joined(chunks)
+    end = chunks[-1].end
     last = end if isinstance(end, bytes) else (2**63 if end is None else end) - 1
     blocks = Blocks(
         keys=keys,
         offsets=np.append(0, np.cumsum(lengths)),
-        ordinals=np.concatenate([p.ordinals[p.offsets[0] : p.offsets[-1]] for p in parts]),
+        ordinals=np.concatenate([p.ordinals[p.offsets[0] : p.offsets[-1]] for p in chunks]),
         max_key=last,
         bounds=(keys[0].as_py(), last),
         key_count=0,
@@ -294,15 +294,15 @@ def _finished(parts: Sequence[_Part], union: TextCode | None) -> Blocks:
     return blocks if union is None else _coded(blocks, union)
 
 
-def _joined(parts: Sequence[_Part]) -> tuple[pa.Array, np.ndarray]:
-    """Separators and set sizes of parts in order, with empty blocks where they are apart."""
-    keys, lengths = [parts[0].keys], [np.diff(parts[0].offsets)]
-    for before, part in itertools.pairwise(parts):
-        if before.end != part.keys[0].as_py():
-            keys.append(pa.array([before.end], part.keys.type))
+def _joined(chunks: Sequence[_Chunk]) -> tuple[pa.Array, np.ndarray]:
+    """Separators and set sizes of chunks in order, with empty blocks where they are apart."""
+    keys, lengths = [chunks[0].keys], [np.diff(chunks[0].offsets)]
+    for before, chunk in itertools.pairwise(chunks):
+        if before.end != chunk.keys[0].as_py():
+            keys.append(pa.array([before.end], chunk.keys.type))
             lengths.append(np.zeros(1, np.int64))
-        keys.append(part.keys)
-        lengths.append(np.diff(part.offsets))
+        keys.append(chunk.keys)
+        lengths.append(np.diff(chunk.offsets))
     return pa.concat_arrays(keys), np.concatenate(lengths)
 
 

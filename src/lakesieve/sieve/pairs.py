@@ -75,8 +75,8 @@ def code_pairs(
 def _are_equal(keys: pa.Array, subset: np.ndarray, others: np.ndarray) -> bool:
     """Whether strings equal others, one by one; a few of them tell it first."""
     return all(
-        keys.take(pa.array(subset[part])).equals(keys.take(pa.array(others[part])))
-        for part in (slice(_FEW), slice(_FEW, None))
+        keys.take(pa.array(subset[rows])).equals(keys.take(pa.array(others[rows])))
+        for rows in (slice(_FEW), slice(_FEW, None))
     )
 
 
@@ -134,14 +134,14 @@ def _sort_packed(
     Args:
         keys: int64.
         ordinals: One a key.
-        dropped: How many low bits of a key there is no room for; the others must tell keys apart.
+        dropped: How many low bits of a key do not fit; without them keys must stay distinct.
         ascending: The keys in order, given where some are dropped.
     """
     low = np.uint64(int(keys.min()) % 2**64)
     bits = int(ordinals.max()).bit_length()
     # unsigned arithmetic wraps, so the distance from the lowest key is right for any sign
     packed = keys.view(np.uint64) - low
-    # in place from here on: fresh memory costs more than what is done with it
+    # in place from here on: fresh memory costs more than the work itself
     if dropped:
         packed >>= np.uint64(dropped)
     packed <<= np.uint64(bits)
@@ -154,7 +154,7 @@ def _sort_packed(
     mask = np.uint64((1 << bits) - 1)
     np.bitwise_and(packed, mask, out=units, dtype=np.uint64, casting="unsafe")
     if ascending is not None:
-        # in each place the high bits of the key are those of the word
+        # at each index the high bits of the key are those of the word
         return ascending if first.all() else ascending[first], units
     packed >>= np.uint64(bits)
     packed += low

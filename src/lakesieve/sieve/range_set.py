@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from lakesieve.sieve.text import TextCode
 
-__all__ = ["RangeSet", "one_range", "parts_of"]
+__all__ = ["RangeSet", "one_range", "row_groups_of"]
 
 Code = int | bytes
 Interval = tuple[Code | None, Code | None]
@@ -49,7 +49,7 @@ class RangeSet:
         Args:
             intervals: ``[low, high)`` pairs in any order; empty ones are dropped. An integer high
                 may be more than the highest code.
-            physical: ``int64`` or ``bytes``: what the blocks hold, or their text codes stand for.
+            physical: ``int64`` or ``bytes``: what the blocks hold, or their text codes encode.
                 Integers become :func:`wide_code` where that is bytes.
             text: The text code of the blocks, if they have one.
         """
@@ -100,15 +100,15 @@ class RangeSet:
         end = int(np.searchsorted(self.lows, last, side="right"))
         return RangeSet(lows=self.lows[start:end], highs=self.highs[start:end])
 
-    def parts(self, firsts: Sequence[Code]) -> list[int]:
-        """Which of adjacent parts of the code space hold codes of the ranges.
+    def row_groups(self, firsts: Sequence[Code]) -> list[int]:
+        """Indices of the row groups that can hold codes of the ranges.
 
         Args:
-            firsts: First code of each part, ascending; the first part has no lower bound, the last
-                no upper.
+            firsts: First code of each row group, ascending; the first one has no lower bound, the
+                last one no upper bound.
         """
         if len(self.lows) == 1:
-            return list(parts_of(firsts, self.lows[0], self.highs[0]))
+            return list(row_groups_of(firsts, self.lows[0], self.highs[0]))
         starts: Any
         ends: Any
         if isinstance(self.lows, list):
@@ -131,8 +131,8 @@ def one_range(
 
     Args:
         low: Its first code, ``None`` meaning unbounded.
-        high: What ends it, not included, in the same way.
-        physical: ``int64`` or ``bytes``: what the blocks hold, or their text codes stand for.
+        high: Its end, not included; ``None`` meaning unbounded.
+        physical: ``int64`` or ``bytes``: what the blocks hold, or their text codes encode.
         text: The text code of the blocks, if they have one.
 
     Returns:
@@ -152,11 +152,11 @@ def one_range(
     return (first, behind - 1) if first < behind else None
 
 
-def parts_of(firsts: Sequence[Code], low: Any, high: Any) -> range:
-    """:meth:`RangeSet.parts` for one range as :func:`one_range` tells it.
+def row_groups_of(firsts: Sequence[Code], low: Any, high: Any) -> range:
+    """:meth:`RangeSet.row_groups` for one range, as :func:`one_range` returns it.
 
     Args:
-        firsts: First codes of the parts, ascending.
+        firsts: First codes of the row groups, ascending.
         low: First code.
         high: First code behind.
     """
@@ -167,7 +167,7 @@ def parts_of(firsts: Sequence[Code], low: Any, high: Any) -> range:
 
 
 def _end_of(firsts: Sequence[Code], high: Any) -> int:
-    """First part behind a range's end."""
+    """The first row group behind a range's end."""
     if high is None:
         return len(firsts)
     search = bisect.bisect_left if isinstance(high, bytes) else bisect.bisect_right

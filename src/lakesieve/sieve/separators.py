@@ -85,17 +85,17 @@ def cut_ints(keys: np.ndarray, runs: np.ndarray, absent_hits: float) -> Cuts:
 
 
 def _spare_bits(keys: np.ndarray, allowed: float) -> int:
-    """How many low bits separators can do without.
+    """How many low bits separators can leave out.
 
     Units of ``2**bits`` codes that hold a key may hold at most ``allowed`` absent codes in all, and
     few of them more than one key.
     """
     bits = 62
     if len(keys) > 4 * _SAMPLE:
-        # what a stretch of the keys cannot do without, all of them hardly can
+        # bits that a sample of the keys needs, all of them most likely need
         middle = len(keys) // 2
-        part = keys[middle : middle + _SAMPLE]
-        bits = min(62, _spare_bits(part, allowed * _SAMPLE / len(keys)) + 1)
+        sample = keys[middle : middle + _SAMPLE]
+        bits = min(62, _spare_bits(sample, allowed * _SAMPLE / len(keys)) + 1)
     while bits and not _is_spare(keys, bits, allowed):
         bits -= 1
     return bits
@@ -130,7 +130,7 @@ def short_separators(keys: np.ndarray, first: np.ndarray, bits: int) -> np.ndarr
     Args:
         keys: All keys, strictly ascending.
         first: Index of the first key of each block.
-        bits: How many low bits to do without.
+        bits: How many low bits to leave out.
     """
     separators: np.ndarray = (keys[first] >> bits) << bits
     if len(first) < 2:
@@ -218,6 +218,6 @@ def with_gaps(
         merged = np.repeat(separators.to_numpy(), rows)
         merged[after] = ends.to_numpy()
         return pa.array(merged), offsets
-    places = np.repeat(np.arange(len(separators)), rows)
-    places[after] = np.arange(len(gaps)) + len(separators)
-    return pa.concat_arrays([separators, ends]).take(pa.array(places)), offsets
+    indices = np.repeat(np.arange(len(separators)), rows)
+    indices[after] = np.arange(len(gaps)) + len(separators)
+    return pa.concat_arrays([separators, ends]).take(pa.array(indices)), offsets

@@ -28,8 +28,8 @@ __all__ = ["MAX_PREFIX_BYTES", "SharedPrefixes"]
 
 MAX_PREFIXES = 1 << 15
 MAX_PREFIX_BYTES = 1 << 20
-# a prefix must spare the keys more than it costs itself
-_KEYS_A_HEAD = 16
+# a prefix must save more bytes in the keys than it takes itself
+_KEYS_PER_PREFIX = 16
 _SAMPLE = 1 << 14
 _TRIED = 8
 _DEPTHS = 4
@@ -39,12 +39,12 @@ _DEPTHS = 4
 class SharedPrefixes:
     """The beginnings of hierarchical strings, such as URLs and paths, as numbers in order.
 
-    A prefix ends with a given number of delimiters. None is the beginning of another, so strings
-    compare by their prefixes first, then by what follows.
+    A prefix ends with its last delimiter. No prefix begins another, so strings compare by their
+    prefixes first, then by the rest.
 
     Args:
         delimiter: The byte that ends a prefix.
-        count: How many of it a prefix holds.
+        count: How many delimiters a prefix holds.
         texts: The prefixes, ascending.
     """
 
@@ -54,7 +54,7 @@ class SharedPrefixes:
 
     @property
     def is_valid(self) -> bool:
-        """Whether they ascend, each with so many delimiters, the last at its end."""
+        """Whether they ascend, each with ``count`` delimiters, the last of them at its end."""
         if not 0 <= self.delimiter < 256 or self.count < 1 or not self.texts:
             return False
         end = bytes([self.delimiter])
@@ -75,15 +75,15 @@ class SharedPrefixes:
         Args:
             joined: Their bytes.
             delimiter: The byte that ends a prefix.
-            count: How many of it a prefix holds.
+            count: How many delimiters a prefix holds.
 
         Raises:
-            ValueError: The last one has no end, or they are too many.
+            ValueError: The last one has no end, or there are too many.
         """
         at = np.flatnonzero(np.frombuffer(joined, np.uint8) == delimiter)
         ends = at[count - 1 :: count] + 1
         if len(ends) == 0 or int(ends[-1]) != len(joined) or len(ends) > MAX_PREFIXES:
-            raise ValueError("its prefixes are none")
+            raise ValueError("its shared prefixes are not valid")
         bounds = itertools.pairwise([0, *ends.tolist()])
         return cls(delimiter, count, tuple(joined[start:end] for start, end in bounds))
 
@@ -114,17 +114,17 @@ class SharedPrefixes:
             return None
         coded = substrings(data, starts, ends).dictionary_encode()
         texts = coded.dictionary.cast(pa.binary())
-        if len(texts) > min(MAX_PREFIXES, 1 + len(strings) // _KEYS_A_HEAD):
+        if len(texts) > min(MAX_PREFIXES, 1 + len(strings) // _KEYS_PER_PREFIX):
             return None
         if int(byte_views(texts)[2].sum()) > MAX_PREFIX_BYTES:
             return None
         order = pc.sort_indices(texts).to_numpy()
-        places = np.empty(len(order), np.int64)
-        places[order] = np.arange(len(order))
+        ranks = np.empty(len(order), np.int64)
+        ranks[order] = np.arange(len(order))
         fitted = cls(delimiter, count, tuple(texts.take(pa.array(order)).to_pylist()))
-        return fitted, places[coded.indices.to_numpy()], ends
+        return fitted, ranks[coded.indices.to_numpy()], ends
 
-    def place(self, strings: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def locate(self, strings: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Find the prefixes of any strings.
 
         Args:
@@ -139,20 +139,20 @@ class SharedPrefixes:
         coded = substrings(data, starts, ends).dictionary_encode()
         texts = coded.dictionary.cast(pa.binary())
         found = pc.index_in(texts, value_set=self.array).fill_null(-1)
-        places = found.to_numpy().astype(np.int64)
-        known = places >= 0
+        indices = found.to_numpy().astype(np.int64)
+        known = indices >= 0
         unknown = np.flatnonzero(~known)
         if len(unknown):
             others = texts.take(pa.array(unknown))
             order, _ = bytewise_order(pa.concat_arrays([self.array, others]))
             below = np.empty(len(order), np.int64)
             below[order] = np.cumsum(order < len(self.texts)) - 1
-            places[unknown] = below[len(self.texts) :]
+            indices[unknown] = below[len(self.texts) :]
         which = coded.indices.to_numpy()
-        return places[which], known[which], ends
+        return indices[which], known[which], ends
 
     def find(self, text: bytes) -> tuple[int, int]:
-        """:meth:`place` for one string: the prefix, and its length, 0 where it is not its own."""
+        """:meth:`locate` for one string: the index of the prefix, and its length or 0."""
         at = bisect.bisect_right(self.texts, text) - 1
         if at >= 0 and text.startswith(self.texts[at]):
             return at, len(self.texts[at])
@@ -160,7 +160,7 @@ class SharedPrefixes:
 
     @classmethod
     def union(cls, several: Sequence[SharedPrefixes]) -> SharedPrefixes | None:
-        """All prefixes of several; ``None`` where they end at another delimiter or are too many."""
+        """All prefixes of several; ``None`` if their delimiters differ or there are too many."""
         kinds = {(prefixes.delimiter, prefixes.count) for prefixes in several}
         texts = sorted(set(itertools.chain.from_iterable(prefixes.texts for prefixes in several)))
         if len(kinds) > 1 or len(texts) > MAX_PREFIXES or sum(map(len, texts)) > MAX_PREFIX_BYTES:
@@ -171,8 +171,8 @@ class SharedPrefixes:
 def _ends(
     data: np.ndarray, starts: np.ndarray, lengths: np.ndarray, delimiter: int, count: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Lengths up to and with a delimiter, or of the whole string; and where it is there."""
-    # one behind the end stands for all that are not there
+    """Lengths up to a delimiter, included, or of the whole string; and whether it has one."""
+    # an index behind the end means a missing delimiter
     at = np.append(np.flatnonzero(data == delimiter), len(data))
     wanted = _firsts(at[:-1], starts, lengths) + (count - 1)
     ends = at[np.minimum(wanted, len(at) - 1)] + 1 - starts
@@ -180,25 +180,25 @@ def _ends(
     return np.where(complete, ends, lengths), complete
 
 
-def _firsts(places: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Which of ascending places is the first not before the start of each of adjacent strings."""
-    each = len(places) // max(1, len(starts))
-    if each and each * len(starts) == len(places):
-        # as many in every string, which is usual: nothing need be searched for
-        by_string = places.reshape(-1, each)
+def _firsts(positions: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Index of the first of ascending positions that is not before the start of each string."""
+    each = len(positions) // max(1, len(starts))
+    if each and each * len(starts) == len(positions):
+        # the same number in every string, which is usual: no search is needed
+        by_string = positions.reshape(-1, each)
         if (by_string[:, 0] >= starts).all() and (by_string[:, -1] < starts + lengths).all():
-            return np.arange(0, len(places), each)
-    return np.searchsorted(places, starts)
+            return np.arange(0, len(positions), each)
+    return np.searchsorted(positions, starts)
 
 
 def _promising(strings: pa.Array) -> Iterator[tuple[int, int]]:
-    """Delimiters and their counts by which a sample of strings is coded whole, best first."""
+    """Delimiters and counts under which the codes of a sample are unique, best first."""
     step = max(1, len(strings) // _SAMPLE)
     sample = strings.take(pa.array(np.arange(0, len(strings), step))).unique()
     data, starts, lengths = byte_views(sample)
     if len(data) == 0:
         return
-    # as many prefixes as may be show up so often more than once
+    # with MAX_PREFIXES prefixes, about this many in the sample would be distinct
     most = len(sample) - min(len(sample) ** 2 / (2 * MAX_PREFIXES), len(sample) / 2)
     sized = []
     for delimiter, depth in _delimiters(data, starts, lengths):
@@ -218,7 +218,7 @@ def _promising(strings: pa.Array) -> Iterator[tuple[int, int]]:
 
 
 def _delimiters(data: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> list[tuple[int, int]]:
-    """Bytes other than letters and digits that all strings hold, and how often at least."""
+    """Bytes other than letters and digits that all strings hold, and their least number."""
     few = slice(0, len(starts), max(1, len(starts) // _TRIED))
     shared: Counter[int] | None = None
     for start, length in zip(starts[few].tolist(), lengths[few].tolist(), strict=True):

@@ -21,7 +21,7 @@ from lakesieve.sieve.byte_order import (
     SYMBOLS,
     binary_array,
     byte_views,
-    parts,
+    cached_slices,
     position_codes,
     prefixes,
     shared_prefix,
@@ -92,7 +92,7 @@ class TextCode:
             if not alphabet or not ascending or not 0 <= alphabet[0] <= alphabet[-1] < SYMBOLS:
                 return False
             size *= len(alphabet)
-        # nothing can follow an end that is the only symbol of its place
+        # nothing can follow an end that is the only symbol of its position
         return (
             size < CODE_LIMIT
             and len(self.alphabets) <= POSITIONS
@@ -109,7 +109,7 @@ class TextCode:
         Returns:
             The code and the codes of the strings; ``None`` where 63 bits do not tell them apart.
         """
-        # a few, some of them neighbours, tell cheaply that it cannot be without prefixes
+        # a few, some of them neighbours, show cheaply that no code without prefixes can do it
         count = len(strings)
         if count > 8 * _SAMPLE:
             few = np.arange(0, count, count // _SAMPLE)
@@ -132,9 +132,9 @@ class TextCode:
         """
         few = strings.take(pa.array(np.arange(0, len(strings), max(1, len(strings) // _SAMPLE))))
         if not cls._plain(few)[2]:
-            headed = cls._with_shared_prefixes(strings)
-            if headed is not None:
-                return *headed, True
+            with_prefixes = cls._with_shared_prefixes(strings)
+            if with_prefixes is not None:
+                return *with_prefixes, True
         return cls._plain(strings)
 
     @classmethod
@@ -151,13 +151,13 @@ class TextCode:
         fitted = SharedPrefixes.fit(strings)
         if fitted is None:
             return None
-        shared_prefixes, places, skipped = fitted
+        shared_prefixes, indices, skipped = fitted
         data, starts, lengths = byte_views(strings)
         codes, alphabets, whole = position_codes(data, starts + skipped, lengths - skipped)
         text = cls(b"", alphabets, shared_prefixes)
         if not whole or text.size >= CODE_LIMIT:
             return None
-        codes += places * text._tails
+        codes += indices * text._tails
         return text, codes
 
     def encode(self, strings: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -167,36 +167,36 @@ class TextCode:
             strings: ``binary``, without nulls.
 
         Returns:
-            For each string the greatest code not above it, int64, -1 where there is none; whether
-            it is made of known symbols only (other strings are no keys); and whether its code is
-            its own alone, so that no greater string shares it.
+            For each string the greatest code not above it, int64, -1 if there is none; whether
+            it has only known symbols (other strings cannot be keys); and whether its code is
+            unique, so that no greater string shares it.
         """
         data, starts, lengths = byte_views(strings)
         codes, active, skipped = self._behind_prefix(strings)
         starts, lengths = starts + skipped, lengths - skipped
         known = active.copy()
         whole = np.zeros(len(strings), bool)
-        for rows in parts(len(strings)):
+        for rows in cached_slices(len(strings)):
             going = active[rows]
-            for at, (steps, strange, stops) in enumerate(self._symbols):
+            for at, (steps, unknown, stops) in enumerate(self._symbols):
                 symbols = symbols_at(data, starts[rows], lengths[rows], at)
                 codes[rows] += steps.take(symbols) * going
                 ended = stops.take(symbols) & going
                 if ended.any():
-                    unknown = strange.take(symbols) & ended
-                    known[rows] &= ~unknown
-                    whole[rows] |= ended & ~unknown
+                    unknown_rows = unknown.take(symbols) & ended
+                    known[rows] &= ~unknown_rows
+                    whole[rows] |= ended & ~unknown_rows
                     going &= ~ended
         return codes, known, whole
 
     @cached_property
     def _symbols(self) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray], ...]:
-        """For each position what a symbol adds, if it is strange, and if nothing follows it."""
+        """For each position what a symbol adds, if it is unknown, and if nothing follows it."""
         symbols = []
         for alphabet, weight in zip(self.alphabets, self.weights, strict=True):
             unknown = np.ones(SYMBOLS, bool)
             unknown[list(alphabet)] = False
-            # all codes counted so far lie below a strange string
+            # an unknown symbol: the greatest code below it, one less than that of the next known
             steps = np.searchsorted(alphabet, np.arange(SYMBOLS)) * weight - unknown
             stops = unknown.copy()
             stops[END] = True
@@ -209,10 +209,10 @@ class TextCode:
         return reach
 
     def _behind_prefix(self, strings: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """First codes; which strings go on behind the prefix; and how long that is."""
+        """First codes; which strings begin with the prefix; and the length of the prefix."""
         if self.shared_prefixes is not None:
-            places, active, skipped = self.shared_prefixes.place(strings)
-            return np.where(active, places, places + 1) * self._tails - ~active, active, skipped
+            indices, active, skipped = self.shared_prefixes.locate(strings)
+            return np.where(active, indices, indices + 1) * self._tails - ~active, active, skipped
         data, starts, lengths = byte_views(strings)
         codes = np.zeros(len(starts), np.int64)
         active = np.ones(len(starts), bool)
@@ -235,15 +235,15 @@ class TextCode:
         """
         start, end = 0, CODE_LIMIT
         if low is not None and high == low + b"\0":
-            code, known, _ = self._placed(low)
+            code, known, _ = self._encode_one(low)
             return (code, code + 1) if known else (0, 0)
         if low is not None:
-            code, known, _ = self._placed(low)
+            code, known, _ = self._encode_one(low)
             start = code if known else code + 1
         if high is not None:
-            # all that is below s + "\0" is up to s
+            # the strings below s + "\0" are those up to s
             last = high[:-1] if high.endswith(b"\0") else high
-            code, known, whole = self._placed(last)
+            code, known, whole = self._encode_one(last)
             end = code if known and whole and last is high else code + 1
         return start, end
 
@@ -269,31 +269,31 @@ class TextCode:
         kept = ~beyond & (firsts <= lasts)
         return firsts[kept], lasts[kept]
 
-    def _placed(self, text: bytes) -> tuple[int, bool, bool]:
+    def _encode_one(self, text: bytes) -> tuple[int, bool, bool]:
         """:meth:`encode` for one string."""
         end = len(text)
         if self.shared_prefixes is not None:
-            place, at = self.shared_prefixes.find(text)
+            index, at = self.shared_prefixes.find(text)
             if not at:
-                return (place + 1) * self._tails - 1, False, False
-            code = place * self._tails
+                return (index + 1) * self._tails - 1, False, False
+            code = index * self._tails
         elif text.startswith(self.prefix):
             code, at = 0, len(self.prefix)
         else:
             return -1 if text < self.prefix else CODE_LIMIT - 1, False, False
         looked_at = text[at : at + len(self._steps)]
         if len(looked_at) == len(self._steps):
-            # as nearly all keys do, it goes on to the last place; if it is known, that is all
+            # like nearly all keys it reaches the last position; if it is known, no more is needed
             try:
                 return code + sum(map(operator.getitem, self._steps, looked_at)), True, False
             except KeyError:
                 pass
-        for place, steps in enumerate(self._steps):
+        for index, steps in enumerate(self._steps):
             symbol = text[at] + 1 if at < end else END
             step = steps.get(symbol - 1)
             if step is None:
-                below = bisect.bisect_left(self.alphabets[place], symbol)
-                return code + below * self.weights[place] - 1, False, False
+                below = bisect.bisect_left(self.alphabets[index], symbol)
+                return code + below * self.weights[index] - 1, False, False
             code += step
             if symbol == END:
                 return code, True, True
@@ -309,7 +309,7 @@ class TextCode:
         )
 
     def decode(self, codes: np.ndarray) -> pa.Array:
-        """The shortest strings that part the keys like some codes.
+        """The shortest strings that separate the keys as some codes do.
 
         Args:
             codes: int64, from 0 on, whose code is known.
@@ -318,7 +318,7 @@ class TextCode:
             For each code a string, ``binary``, that is above all keys of lower codes and not above
             any key of this code or a greater one.
         """
-        places, rest = np.divmod(codes, self._tails)
+        indices, rest = np.divmod(codes, self._tails)
         columns = np.zeros((len(codes), len(self.alphabets)), np.uint8)
         lengths = np.zeros(len(codes), np.int64)
         for at, (alphabet, weight) in enumerate(zip(self.alphabets, self.weights, strict=True)):
@@ -335,7 +335,7 @@ class TextCode:
         bodies = binary_array(np.arange(len(codes) + 1) * len(self.alphabets), columns.ravel())
         shared_prefixes = pa.scalar(self.prefix, pa.binary())
         if self.shared_prefixes is not None:
-            shared_prefixes = self.shared_prefixes.array.take(pa.array(places))
+            shared_prefixes = self.shared_prefixes.array.take(pa.array(indices))
         joined: pa.Array = pc.binary_join_element_wise(
             shared_prefixes, prefixes(bodies, lengths), pa.scalar(b"", pa.binary())
         )
@@ -343,13 +343,13 @@ class TextCode:
 
     @classmethod
     def union(cls, codes: Sequence[TextCode | None]) -> TextCode | None:
-        """The code under which everything is known that is known under some codes.
+        """The code that knows every string that one of some codes knows.
 
         Args:
-            codes: Of which ``None`` knows nothing of its strings.
+            codes: The codes; ``None`` knows no string.
 
         Returns:
-            The code; ``None`` where there can be none.
+            The code; ``None`` if there is no such code.
         """
         known = [code for code in codes if code is not None]
         if len(known) < len(codes) or not known:

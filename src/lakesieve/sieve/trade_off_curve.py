@@ -1,4 +1,4 @@
-"""Coarser and coarser forms of exact runs, and what each costs: the ladder of the budgeted mode."""
+"""Coarser and coarser forms of exact runs, and what each costs: the trade-off curve of a budget."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class TradeOff(NamedTuple):
         strategy: ``exact``, ``neighbours``, ``even``, ``grid`` or ``mixed``.
         blocks: The blocks.
         size: Bytes, measured.
-        false_units: Units that a look-up of a present key finds in vain, on average.
+        false_units: False units of a look-up of a present key, on average.
     """
 
     strategy: str
@@ -76,7 +76,7 @@ class _Tried(NamedTuple):
 
 
 def false_units(blocks: Blocks, weights: np.ndarray) -> float:
-    """Units that a present key finds in vain, on average.
+    """False units of a present key, on average.
 
     Args:
         blocks: The blocks.
@@ -108,7 +108,7 @@ class TradeOffCurve:
             weights=weights,
             pairs=rows * unit_count + self._runs.ordinals,
         )
-        # bits of a set by its size: of all sets of that size any may be it
+        # bits of a set by its size, if all sets of that size are equally likely
         sizes = np.arange(unit_count, dtype=np.float64)
         self._set_bits = np.append(0, np.cumsum(np.log2((unit_count - sizes) / (sizes + 1))))
         self.strategies = ("even",) if self._codes.type == pa.binary() else ("even", "grid")
@@ -200,10 +200,10 @@ class TradeOffCurve:
         return point
 
     def mixed_within(self, size: float) -> TradeOff | None:
-        """Finer groups up to some key and coarser ones behind it, of all that was measured.
+        """Finer groups up to some key and coarser ones behind it, out of all measured ones.
 
-        Whatever the curve of bytes against false units, so the straight line between any two of its
-        points can be had as well.
+        For any curve of bytes against false units, the straight line between any two of its
+        points can be reached as well.
 
         Args:
             size: Most bytes.
@@ -250,7 +250,7 @@ class TradeOffCurve:
         return replace(mixed, cells=cells)
 
     def with_false(self, limit: float) -> list[TradeOff]:
-        """The coarsest groups of each way that find no more units in vain."""
+        """The coarsest groups of each strategy that find no more false units."""
         last = self._finest
         for state in self.steps(STEP):
             if self._false(state) > limit:

@@ -179,7 +179,7 @@ def clone_table(
     """Make a zero-copy table that begins as a version of another, with all of its indexes.
 
     The copy shares the data files, and can never delete them (``gc.enabled`` is off); the indexes
-    share their segments. Both tables go their own ways from then on.
+    share their segments. From then on the tables are independent.
 
     Args:
         table: An Iceberg table, ``catalog.database.table``.
@@ -201,17 +201,17 @@ def clone_table(
     if not isinstance(opened, CopyableTable):
         copying = FORMATS[opened.format].copying
         raise UnsupportedError(
-            f"{table} is a {opened.format} table, whose files cannot be shared by a copy of it.",
+            f"{table} is a {opened.format} table, which lakesieve does not copy.",
             kind=ErrorKind.UNSUPPORTED_TABLE,
             hint=copying.format(table=table, copy=target, version=copied.id),
         )
     opened.copy_to(target, copied)
     roots = table_roots(spark, opened, location)
-    places = [root.child(name) for root in roots for name in sorted(root.folders(""))]
+    storages = [root.child(name) for root in roots for name in sorted(root.folders(""))]
     return [
-        SparkIndex(spark, opened, place).clone(target)
-        for place in places
-        if IndexStore(place).exists()
+        SparkIndex(spark, opened, storage).clone(target)
+        for storage in storages
+        if IndexStore(storage).exists()
     ]
 
 
@@ -267,7 +267,7 @@ def refresh_indexes(
         InvalidInputError: An index belongs to a table that was here before.
         UnsupportedError: Key columns are gone, or of a type that cannot be indexed.
         CommitConflictError: Others index the same files all the time.
-        StorageError: A place cannot be written to.
+        StorageError: A location cannot be written to.
     """
     opened = open_table(spark, table)
     stores = index_stores(spark, opened, location)

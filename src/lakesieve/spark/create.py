@@ -13,7 +13,7 @@ from lakesieve.spark.build.progress import Watch
 from lakesieve.spark.build.source import Source, Target, read_for
 from lakesieve.spark.index import SparkIndex
 from lakesieve.spark.rule.installed import installed_rule
-from lakesieve.spark.session.locations import new_place
+from lakesieve.spark.session.locations import new_index_storage
 from lakesieve.spark.tables import open_table
 from lakesieve.store import COMPACTION, IndexStore
 
@@ -66,7 +66,7 @@ def create_index(
         NotFoundError: No such table or column.
         InvalidInputError: The index exists, or names cannot be used.
         UnsupportedError: A column's type cannot be indexed, or Spark cannot read the table.
-        StorageError: The place cannot be written to.
+        StorageError: The location cannot be written to.
     """
     (index,) = create_indexes(
         table,
@@ -118,7 +118,7 @@ def create_indexes(
         NotFoundError: No such table or column.
         InvalidInputError: An index exists, two would have one name, or names cannot be used.
         UnsupportedError: A column's type cannot be indexed, or Spark cannot read the table.
-        StorageError: The place cannot be written to.
+        StorageError: The location cannot be written to.
     """
     installed_rule(spark)
     opened = open_table(spark, table)
@@ -127,10 +127,10 @@ def create_indexes(
     chosen = _chosen_names(columns, names)
     make = partial(define, opened, budget=budget, absent_hits=absent_hits, compaction=compaction)
     definitions = [make(key, name) for key, name in zip(keys, chosen, strict=True)]
-    places = [new_place(spark, opened, name, location) for name in chosen]
+    roots = [new_index_storage(spark, opened, name, location) for name in chosen]
     targets = [
-        Target(definition=definition, storage=place, columns=key)
-        for definition, place, key in zip(definitions, places, keys, strict=True)
+        Target(definition=definition, storage=root, columns=key)
+        for definition, root, key in zip(definitions, roots, keys, strict=True)
     ]
     if not targets:
         return []

@@ -85,7 +85,7 @@ class SparkIndex(Index):
             InvalidInputError: The index belongs to a table that was here before.
             UnsupportedError: The key columns are gone, or of a type that cannot be indexed.
             CommitConflictError: Others index the same files all the time.
-            StorageError: The place cannot be written to.
+            StorageError: The location cannot be written to.
         """
         (outcome,) = refresh_each(
             self._spark,
@@ -108,7 +108,7 @@ class SparkIndex(Index):
         Raises:
             InvalidInputError: The index belongs to a table that was here before.
             CommitConflictError: Others compact all the time.
-            StorageError: The place cannot be written to.
+            StorageError: The location cannot be written to.
         """
         self._upkeep.check_table()
         base = self._store.snapshot()
@@ -198,8 +198,8 @@ class SparkIndex(Index):
         live = self._table.live_files(version)
         known = live.filter(pc.is_in(live.column("path"), value_set=self._upkeep.covered(state)))
         if files is not None and known.num_rows > files:
-            places = [i * known.num_rows // files for i in range(files)]
-            known = known.take(pa.array(places, pa.int64()))
+            positions = [i * known.num_rows // files for i in range(files)]
+            known = known.take(pa.array(positions, pa.int64()))
         columns = self._columns(version)
         source = Source(
             table=self._table,

@@ -47,11 +47,11 @@ _MACHINE = ("http://169.254.", "http://[fd00:ec2::254]", "http://metadata.google
 
 
 @contextlib.contextmanager
-def typed_errors(place: str, *, root: str) -> Iterator[None]:
+def typed_errors(location: str, *, root: str) -> Iterator[None]:
     """Turn errors of the store into errors of this package.
 
     Args:
-        place: What is accessed, for the message.
+        location: What is accessed, for the message.
         root: Normalized location of the storage's root.
 
     Raises:
@@ -63,31 +63,31 @@ def typed_errors(place: str, *, root: str) -> Iterator[None]:
     except LakesieveError:
         raise
     except FileNotFoundError as error:
-        raise _refused(place, str(error)) or missing(place) from error
+        raise _refused(location, str(error)) or missing(location) from error
     except AlreadyExistsError as error:
-        raise StorageError(f"{place} exists.", kind=ErrorKind.ALREADY_EXISTS) from error
+        raise StorageError(f"{location} exists.", kind=ErrorKind.ALREADY_EXISTS) from error
     except (PermissionError, PermissionDeniedError, UnauthenticatedError) as error:
-        raise _refused(place, str(error)) or read_only(place) from error
+        raise _refused(location, str(error)) or read_only(location) from error
     except (obstore.exceptions.BaseError, OSError, ValueError) as error:
         if root.startswith("/") and not Path(root).is_dir():
-            raise missing(place) from error
+            raise missing(location) from error
         text = str(error)
-        refused = _refused(place, text)
+        refused = _refused(location, text)
         if refused is not None:
             raise refused from error
         first = text.split("\n", 1)[0]
         if any(sign in first for sign in ("os error 13", "os error 30", "Permission denied")):
-            raise read_only(place) from error
+            raise read_only(location) from error
         code = _CODE.search(text)
         message = f"{first} ({code.group(1)})" if code else first
         raise StorageError(
-            f"{place}: {message}",
+            f"{location}: {message}",
             kind=ErrorKind.STORAGE_FAILED,
             hint="Check that the storage is reachable, and try again.",
         ) from error
 
 
-def _refused(place: str, text: str) -> StorageError | None:
+def _refused(location: str, text: str) -> StorageError | None:
     """The error where the store does not know the caller, or its bucket; else none."""
     found = _CODE.search(text)
     code = found.group(1) if found else ""
@@ -95,55 +95,55 @@ def _refused(place: str, text: str) -> StorageError | None:
     number = status.group(1) if status else ""
     if any(address in text for address in _MACHINE):
         return StorageError(
-            f"{place}: no credentials are set, and this machine has none.",
+            f"{location}: no credentials are set, and this machine has none.",
             kind=ErrorKind.CREDENTIALS,
             hint="Set those of the table's catalog (s3.access-key-id), of Hadoop "
             "(fs.s3a.access.key) or of the environment.",
         )
     if code in _CREDENTIAL_CODES or (number == "401" and not code):
         return StorageError(
-            f"{place}: the store refuses the credentials ({code or 'status 401'}).",
+            f"{location}: the store refuses the credentials ({code or 'status 401'}).",
             kind=ErrorKind.CREDENTIALS,
             hint="Check the access key, the secret key, the session token and its expiry, and the "
             "region.",
         )
     if code == _NO_BUCKET:
         return StorageError(
-            f"{place}: there is no such bucket ({code}).",
+            f"{location}: there is no such bucket ({code}).",
             kind=ErrorKind.STORAGE_FAILED,
             hint="Check the bucket's name and the endpoint.",
         )
     if number == "403":
         return StorageError(
-            f"{place} cannot be written or read: permission denied ({code or 'status 403'}).",
+            f"{location} cannot be written or read: permission denied ({code or 'status 403'}).",
             kind=ErrorKind.READ_ONLY,
-            hint="Check the credentials; give the index another place (location=, --location), "
+            hint="Check the credentials; give the index another location (location=, --location), "
             "or grant the right.",
         )
     return None
 
 
-def missing(place: str) -> NotFoundError:
+def missing(location: str) -> NotFoundError:
     """The error for an object that does not exist.
 
     Args:
-        place: The object.
+        location: The object.
     """
     return NotFoundError(
-        f"{place} does not exist.",
+        f"{location} does not exist.",
         kind=ErrorKind.OBJECT_NOT_FOUND,
         hint="If it was part of an index, rebuild the index.",
     )
 
 
-def read_only(place: str) -> StorageError:
-    """The error for a place that this process may not write to or read.
+def read_only(location: str) -> StorageError:
+    """The error for a location that this process may not write to or read.
 
     Args:
-        place: Its location.
+        location: Its location.
     """
     return StorageError(
-        f"{place} cannot be written or read: permission denied.",
+        f"{location} cannot be written or read: permission denied.",
         kind=ErrorKind.READ_ONLY,
-        hint="Give the index another place (location=, --location), or grant the right.",
+        hint="Give the index another location (location=, --location), or grant the right.",
     )

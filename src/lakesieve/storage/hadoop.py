@@ -37,23 +37,23 @@ _CREDENTIALS = frozenset({"access_key_id", "secret_access_key", "session_token"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageOptions:
-    """Tells with which settings a location is reached; equal ones tell the same.
+    """The storage options of each location; equal values give equal options.
 
     Args:
         conf: Hadoop's settings.
         trusted: Folders, separated by commas, below which indexes may lie that other indexes share
             objects with.
         file_io: Properties of a table's own file IO, for what Hadoop's settings leave open.
-        source: Tells Hadoop's settings as they are now.
-        lent: Tells the properties of the file IO as they are now: Iceberg renews by itself what a
-            catalog has lent.
+        source: Reads Hadoop's current settings.
+        vended: Reads the current properties of the file IO: Iceberg renews the credentials that a
+            catalog has vended.
     """
 
     conf: Mapping[str, str] = field(repr=False)
     trusted: str = ""
     file_io: Mapping[str, str] = field(default_factory=dict, repr=False)
     source: Callable[[], Mapping[str, str]] | None = field(default=None, repr=False, compare=False)
-    lent: Callable[[], Mapping[str, str]] | None = field(default=None, repr=False, compare=False)
+    vended: Callable[[], Mapping[str, str]] | None = field(default=None, repr=False, compare=False)
 
     def __call__(self, location: str) -> dict[str, str]:
         """Settings for one location, as they were read."""
@@ -66,13 +66,13 @@ class StorageOptions:
         return {**other, **options, **trusted}
 
     def of_table(self, file_io: Mapping[str, str]) -> StorageOptions:
-        """The same for the places of a table whose file IO has these properties."""
-        return replace(self, file_io=file_io, lent=None)
+        """The same for the locations of a table whose file IO has these properties."""
+        return replace(self, file_io=file_io, vended=None)
 
     def renewed(self, location: str) -> dict[str, str]:
-        """Settings for one location as they are now."""
+        """The current settings for one location."""
         conf = self.source() if self.source else self.conf
-        file_io = self.lent() if self.lent else self.file_io
+        file_io = self.vended() if self.vended else self.file_io
         return replace(self, conf=conf, file_io=file_io)(location)
 
 
@@ -87,10 +87,10 @@ def hadoop_options(conf: Mapping[str, str], location: str) -> dict[str, str]:
             ``fs.s3a.bucket.<name>.endpoint``, come before those of all. Others are ignored.
         location: The location.
     """
-    place = normalized(location)
-    if not place.startswith("s3://"):
+    normal = normalized(location)
+    if not normal.startswith("s3://"):
         return {}
-    bucket = place.removeprefix("s3://").partition("/")[0]
+    bucket = normal.removeprefix("s3://").partition("/")[0]
     settings = {
         name: value
         for prefix in (_S3A, f"{_S3A}bucket.{bucket}.")
@@ -109,7 +109,7 @@ def _file_io_options(properties: Mapping[str, str], location: str) -> dict[str, 
 
     Args:
         properties: Of a table's file IO, such as ``s3.endpoint`` and ``s3.access-key-id``, with the
-            credentials that its catalog lent it. Others are ignored.
+            credentials that its catalog vended. Others are ignored.
         location: The location.
     """
     if not normalized(location).startswith("s3://"):

@@ -29,10 +29,10 @@ __all__ = ["ObjectInfo", "Storage", "open_storage"]
 _In = TypeVar("_In")
 _Out = TypeVar("_Out")
 
-# by store and settings that were refused: those that took their place
+# by store and settings that were refused: the settings that replaced them
 _renewed: dict[tuple[str, Options], Options] = {}
 _REQUESTS = 16
-# how obstore names what it writes before it is moved to its place
+# how obstore names a file that it has not yet renamed
 _STAGED = re.compile(r"#\d+$")
 
 
@@ -94,7 +94,7 @@ class Storage:
         """The storage of another root that an index names, reached with the same options.
 
         Raises:
-            UnsupportedError: It is in a store of another kind, or not in a place that is trusted.
+            UnsupportedError: It is in a store of another kind, or not in a trusted location.
         """
         if _scheme(location) != _scheme(self.location):
             raise UnsupportedError(
@@ -179,7 +179,7 @@ class Storage:
         return self._attempt(
             path,
             lambda store: [
-                bytes(part) for part in store.get_ranges(key, starts=starts, lengths=lengths)
+                bytes(data) for data in store.get_ranges(key, starts=starts, lengths=lengths)
             ],
         )
 
@@ -258,7 +258,7 @@ class Storage:
         return sorted(PurePosixPath(path).name for path in listing["common_prefixes"])
 
     def delete(self, path: str) -> None:
-        """Delete an object; one that is gone already is no error."""
+        """Delete an object; a missing one is not an error."""
         key = _inside(path)
 
         def act(store: Any) -> None:
@@ -370,8 +370,8 @@ def _scheme(location: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _inside(path: str) -> str:
-    parts = path.split("/")
-    if path.startswith("/") or any(part in {"", ".", ".."} for part in parts) or "\0" in path:
+    names = path.split("/")
+    if path.startswith("/") or any(name in {"", ".", ".."} for name in names) or "\0" in path:
         raise InvalidInputError(
             f"The path {path!r} leads out of the index.",
             kind=ErrorKind.INVALID_ARGUMENT,

@@ -40,7 +40,7 @@ def client(location: str, options: Options) -> Any:
     settings.pop(TRUSTED_ROOTS, None)
     chosen: Any = _CLIENT | {name: settings.pop(name) for name in _CLIENT_NAMES & settings.keys()}
     if location.startswith("s3:"):
-        # some servers answer an exclusive create only to those who ask in this way
+        # some servers support an exclusive create only with this setting
         settings.setdefault("conditional_put", "etag")
         if all(name in settings for name in _S3_KEYS):
             settings["credential_provider"] = _given(settings)

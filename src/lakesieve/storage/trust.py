@@ -1,4 +1,4 @@
-"""Where an index may send its readers: a clone names the roots of those it shares objects with."""
+"""Which roots an index may refer to: a clone names those that it shares objects with."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ TRUSTED_ROOTS = "lakesieve.trusted.roots"
 _STEPS = re.compile(r"(^|/)\.{1,2}(/|$)|%2e|%2f|%5c|[\\\x00-\x1f]", re.IGNORECASE)
 _WHOLE = re.compile(r"(?:/|file:/+)[^/]|(?!file:)[A-Za-z][A-Za-z0-9+.\-]*://[^/]")
 _FOLDER = "_lakesieve"
-# below a place for indexes, those of a table by its identity
-_PLACED = 2
+# folders below a root of indexes: the table's, named by its identity, and the index's
+_BELOW_A_ROOT = 2
 # of an index, its table's folder of indexes, its table, its database
 _BESIDE = 4
 
@@ -29,18 +29,18 @@ _BESIDE = 4
 def warehouse_of(location: str) -> str:
     """The folder around an index and those that it may share objects with.
 
-    Of ``<warehouse>/<database>/<table>/_lakesieve/<index>`` it is the warehouse, of
-    ``<place>/<table uuid>/<index>`` the place. On local disk it is never all of it, nor what
-    several users have their folders in: where the warehouse would be a topmost folder, it is the
-    database's.
+    For ``<warehouse>/<database>/<table>/_lakesieve/<index>`` this is the warehouse, for
+    ``<root>/<table uuid>/<index>`` the root. On a local disk it is never the whole disk, nor a
+    folder that holds the folders of several users: where the warehouse would be a topmost folder,
+    it is the database's folder.
 
     Args:
         location: Normalized location of an index.
     """
-    head, mark, path = location.partition("://")
-    store, path = (head + mark, path) if mark else ("", location)
+    scheme, mark, path = location.partition("://")
+    store, path = (scheme + mark, path) if mark else ("", location)
     first, *folders = path.split("/")
-    above = _BESIDE if folders[-2:-1] == [_FOLDER] else _PLACED
+    above = _BESIDE if folders[-2:-1] == [_FOLDER] else _BELOW_A_ROOT
     if not mark and above == _BESIDE and len(folders) == _BESIDE + 1:
         above -= 1
     # of an object store the bucket, of the local disk nothing
@@ -55,13 +55,13 @@ def trusted_folders(text: str) -> tuple[str, ...]:
         text: Locations, separated by commas.
 
     Raises:
-        InvalidInputError: One is no whole location, leads upwards, or is a whole disk.
+        InvalidInputError: One is not a full location, leads upwards, or is a whole disk.
     """
-    folders = [part for part in map(str.strip, text.split(",")) if part]
-    for part in folders:
-        if not _WHOLE.match(part) or _STEPS.search(part):
+    folders = [folder for folder in map(str.strip, text.split(",")) if folder]
+    for folder in folders:
+        if not _WHOLE.match(folder) or _STEPS.search(folder):
             raise InvalidInputError(
-                f"{part!r} cannot be a place that is trusted.",
+                f"{folder!r} cannot be a trusted location.",
                 kind=ErrorKind.INVALID_ARGUMENT,
                 hint=f"Give locations such as s3://bucket/indexes in spark.{TRUSTED_ROOTS}, "
                 "separated by commas.",
@@ -70,7 +70,7 @@ def trusted_folders(text: str) -> tuple[str, ...]:
 
 
 def check_trusted(location: str, index: str, trusted: Iterable[str] = ()) -> None:
-    """Insist that an index may send its readers to another root.
+    """Check that an index may refer to another root.
 
     Args:
         location: The other root, as the index names it.
@@ -90,9 +90,9 @@ def check_trusted(location: str, index: str, trusted: Iterable[str] = ()) -> Non
             ):
                 return
     raise UnsupportedError(
-        f"The index at {index} shares objects with one at {location}, which is not a place that is "
-        "trusted.",
+        f"The index at {index} shares objects with one at {location}, which is not a trusted "
+        "location.",
         kind=ErrorKind.UNTRUSTED_ROOT,
-        hint=f"If both are yours, add the place to the setting spark.{TRUSTED_ROOTS}; else drop "
-        "the index.",
+        hint=f"If both are yours, add the location to the setting spark.{TRUSTED_ROOTS}; else "
+        "drop the index.",
     )

@@ -14,8 +14,8 @@ __all__ = ["IN_ORDER_BYTES", "BlockCache", "shared_cache"]
 CACHE_BYTES = 192 << 20
 
 IN_ORDER_BYTES = 32 << 20
-"""A limit where keys come in order, so that no part of an index is needed twice; memory that is
-used again costs less than fresh."""
+"""A limit for keys that come in order, so that nothing decoded is needed twice; memory that is
+used again costs less than fresh memory."""
 
 
 class BlockCache:
@@ -28,11 +28,11 @@ class BlockCache:
     def __init__(self, limit: int = CACHE_BYTES) -> None:
         self._limit = limit
         self._held = 0
-        self._parts: OrderedDict[tuple[object, ...], tuple[Any, int]] = OrderedDict()
+        self._entries: OrderedDict[tuple[object, ...], tuple[Any, int]] = OrderedDict()
         self._lock = threading.Lock()
 
     def resize(self, limit: int) -> None:
-        """Hold no more than so many bytes from now on.
+        """Set a new limit.
 
         Args:
             limit: Bytes that may be held.
@@ -47,36 +47,36 @@ class BlockCache:
         return self._held
 
     def _shrink(self) -> None:
-        while self._held > self._limit and len(self._parts) > 1:
-            _, (_, gone) = self._parts.popitem(last=False)
+        while self._held > self._limit and len(self._entries) > 1:
+            _, (_, gone) = self._entries.popitem(last=False)
             self._held -= gone
 
     def __contains__(self, key: tuple[object, ...]) -> bool:
         with self._lock:
-            return key in self._parts
+            return key in self._entries
 
     def get(
         self, key: tuple[object, ...], make: Callable[..., tuple[Any, int]], *given: Any
     ) -> Any:
-        """The part under a key; made of what is given, with its bytes, where it is not held.
+        """The value of a key; made, with its number of bytes, if it is not held.
 
         Args:
-            key: Names the part among those of all indexes.
-            make: Makes the part and tells its bytes; called where it is not held.
-            *given: Arguments for it.
+            key: Identifies the value among those of all indexes.
+            make: Makes the value and returns it with its number of bytes.
+            *given: Arguments for ``make``.
         """
         with self._lock:
-            known = self._parts.get(key)
+            known = self._entries.get(key)
             if known is not None:
-                self._parts.move_to_end(key)
+                self._entries.move_to_end(key)
                 return known[0]
-        part, size = make(*given)
+        value, size = make(*given)
         with self._lock:
-            if key not in self._parts:
-                self._parts[key] = (part, size)
+            if key not in self._entries:
+                self._entries[key] = (value, size)
                 self._held += size
             self._shrink()
-        return part
+        return value
 
 
 _SHARED = BlockCache()

@@ -28,10 +28,10 @@ def clone(
     table_uuid: str | None = None,
     table_location: str | None = None,
 ) -> Snapshot:
-    """Make an index that begins as another one is, or was; nothing but its log is written.
+    """Make an index that begins with a state of another one; nothing but its log is written.
 
-    From then on each goes its own way. Vacuums of the origin keep what the clone uses, until the
-    clone compacted it away, vacuumed, or was dropped.
+    From then on the two are independent. Vacuums of the origin keep the objects that the clone
+    uses, until the clone has compacted them away and vacuumed, or was dropped.
 
     Args:
         origin: The index to share.
@@ -50,33 +50,33 @@ def clone(
         InvalidInputError: There is an index at the target already.
         UnsupportedError: The target is in another kind of store.
         CommitConflictError: The origin was vacuumed meanwhile.
-        StorageError: One of the places cannot be written to.
+        StorageError: One of the two roots cannot be written to.
     """
     state = origin.snapshot(number)
-    own = state.definition
+    original = state.definition
     definition = replace(
-        own,
-        name=name or own.name,
+        original,
+        name=name or original.name,
         index_uuid=str(uuid.uuid4()),
-        table_uuid=table_uuid or own.table_uuid,
-        table_location=table_location or own.table_location,
+        table_uuid=table_uuid or original.table_uuid,
+        table_location=table_location or original.table_location,
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        # what the origin refers to is referred to where it lies: no clone depends on another
-        borrowed_roots=(target.at(origin.storage.location).location, *own.borrowed_roots),
+        # roots that the origin refers to are referred to directly: no clone depends on another
+        borrowed_roots=(target.at(origin.storage.location).location, *original.borrowed_roots),
     )
     add_references(target, definition, {(root + 1, path) for root, path in state.objects()})
     try:
         _check_kept(origin, state)
         return IndexStore(target).create(definition, _first_changes(state))
     except LakesieveError as error:
-        # a commit whose answer was lost may still be there, and would need the notes
+        # a commit whose response was lost may exist after all, and would need the references
         if error.kind is not ErrorKind.STORAGE_FAILED:
             remove_references(target, definition)
         raise
 
 
 def _first_changes(state: Snapshot) -> Changes:
-    """All that a state has, as references to it."""
+    """The objects of a state, as objects of another root."""
     return Changes(
         operation="clone",
         table_version=state.table_version,
@@ -86,7 +86,7 @@ def _first_changes(state: Snapshot) -> Changes:
 
 
 def _check_kept(origin: IndexStore, state: Snapshot) -> None:
-    """A vacuum that did not see the notes has announced itself before: then its commit is there."""
+    """A vacuum that did not see the references has committed before this; look for its commit."""
     current = origin.snapshot()
     same = current.definition.index_uuid == state.definition.index_uuid
     if not same or current.retained_from > state.number:

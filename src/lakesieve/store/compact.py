@@ -45,8 +45,8 @@ class CompactionPolicy:
     Args:
         deltas: Merge when there are more than this many behind the first catalogue; 0 merges at
             every refresh.
-        ratio: Take in an older catalogue as well unless it is more than this many times as large
-            as all that is merged after it.
+        ratio: Also merge an older catalogue unless it is more than this many times as large as
+            all catalogues after it that are merged.
     """
 
     deltas: int = 8
@@ -68,7 +68,7 @@ class CompactionPolicy:
             return cls() if merges_on_read else cls(deltas=0)
         if not re.fullmatch(r"\d{1,6}", text):
             raise InvalidInputError(
-                f"{text!r} is no compaction policy.",
+                f"{text!r} is not a compaction policy.",
                 kind=ErrorKind.INVALID_ARGUMENT,
                 hint="Give a number of deltas, 0 to merge at every refresh, or auto.",
             )
@@ -129,7 +129,7 @@ def compaction_changes(
         NotFoundError: An object of the index is gone.
         CorruptIndexError: An object of the index is damaged.
         IndexFormatError: An object of the index is too new.
-        StorageError: The place cannot be written to.
+        StorageError: The storage cannot be written to.
     """
     names = {entry.id for entry in snapshot.catalogues} if catalogues is None else set(catalogues)
     chosen = [entry for entry in snapshot.catalogues if entry.id in names]
@@ -183,17 +183,17 @@ def _merged_files(
     if live is not None:
         kept = pc.is_in(paths, value_set=live).to_numpy()
     alive = everything.filter(pa.array(kept))
-    # the first mention of a path gives it its place
+    # new ordinals are in the order in which paths first appear
     coded = pa.concat_arrays(
         [*alive.column("path").chunks, pa.array([], pa.string())]
     ).dictionary_encode()
-    places = coded.indices.to_numpy().astype(np.int64)
+    new_ordinals = coded.indices.to_numpy().astype(np.int64)
     new = np.full(len(paths), -1, np.int64)
-    new[kept] = places
-    _, firsts = np.unique(places, return_index=True)
+    new[kept] = new_ordinals
+    _, firsts = np.unique(new_ordinals, return_index=True)
     bounds = np.cumsum([table.num_rows for table in tables])[:-1]
-    parts = np.split(new, bounds)
-    by_id = {entry.id: part for entry, part in zip(chosen, parts, strict=True)}
+    by_catalogue = np.split(new, bounds)
+    by_id = {entry.id: numbers for entry, numbers in zip(chosen, by_catalogue, strict=True)}
     return alive.take(pa.array(firsts)), by_id
 
 
@@ -216,7 +216,9 @@ def _merged_segments(
     made = []
     # a column that was promoted has keys of both physical types, which no segment mixes
     for physical in (int, bytes):
-        chains = _chains([part for part in opened if isinstance(part[0].key_min, physical)])
+        chains = _chains(
+            [segment for segment in opened if isinstance(segment[0].key_min, physical)]
+        )
         merged = merge_streams(
             [_blocks(chain) for chain in chains],
             [ordinals[chain[0][0].catalogue] for chain in chains],
@@ -229,34 +231,34 @@ def _merged_segments(
     return _with_counts(made, segments)
 
 
-_Part = tuple["SegmentEntry", "SegmentFooter", "Storage"]
+_OpenSegment = tuple["SegmentEntry", "SegmentFooter", "Storage"]
 
 
-def _chains(opened: Sequence[_Part]) -> list[list[_Part]]:
+def _chains(opened: Sequence[_OpenSegment]) -> list[list[_OpenSegment]]:
     """Segments of one catalogue and text code that follow each other, as few lists as possible."""
-    chains: list[list[_Part]] = []
+    chains: list[list[_OpenSegment]] = []
     ends: dict[tuple[object, ...], list[int]] = {}
-    for part in sorted(opened, key=lambda part: part[0].key_min):
-        entry, footer, _ = part
+    for segment in sorted(opened, key=lambda segment: segment[0].key_min):
+        entry, footer, _ = segment
         mine = ends.setdefault((entry.catalogue, footer.text, footer.bytewise), [])
-        for place, at in enumerate(mine):
-            if _follows(chains[at][-1], part):
-                chains[at].append(part)
-                mine.append(mine.pop(place))
+        for position, at in enumerate(mine):
+            if _follows(chains[at][-1], segment):
+                chains[at].append(segment)
+                mine.append(mine.pop(position))
                 break
         else:
             mine.append(len(chains))
-            chains.append([part])
+            chains.append([segment])
     return chains
 
 
-def _follows(before: _Part, part: _Part) -> bool:
-    if part[1].text is not None and before[1].max_key >= part[1].groups[0].first_key:  # type: ignore[operator]
+def _follows(before: _OpenSegment, segment: _OpenSegment) -> bool:
+    if segment[1].text is not None and before[1].max_key >= segment[1].groups[0].first_key:  # type: ignore[operator]
         return False
-    return before[0].key_max < part[0].key_min  # type: ignore[operator]
+    return before[0].key_max < segment[0].key_min  # type: ignore[operator]
 
 
-def _blocks(chain: Sequence[_Part]) -> Iterator[Blocks]:
+def _blocks(chain: Sequence[_OpenSegment]) -> Iterator[Blocks]:
     for at, (entry, footer, storage) in enumerate(chain):
         for number, group in enumerate(footer.groups):
             data = storage.get_range(footer.path, group.start, group.length)
@@ -267,7 +269,7 @@ def _blocks(chain: Sequence[_Part]) -> Iterator[Blocks]:
             yield blocks
 
 
-def _closed(blocks: Blocks, following: _Part) -> Blocks:
+def _closed(blocks: Blocks, following: _OpenSegment) -> Blocks:
     """Blocks that end behind their last key, instead of reaching up to the next segment.
 
     In between may lie the keys of segments in another chain.

@@ -48,7 +48,7 @@ class IndexReference:
 
     @classmethod
     def read(cls, data: bytes, path: str) -> Self:
-        """Read a note.
+        """Read a reference.
 
         Args:
             data: The bytes of the document.
@@ -108,8 +108,8 @@ def references_to(storage: Storage) -> list[IndexReference]:
     """The references that other indexes keep below the root of one.
 
     Raises:
-        CorruptIndexError: A note is damaged, so that nobody knows what may be deleted.
-        IndexFormatError: A note is too new.
+        CorruptIndexError: A reference is damaged, so that it is unknown what may be deleted.
+        IndexFormatError: A reference is too new.
     """
     paths = [info.path for info in storage.objects("borrowers/")]
     notes = storage.get_all(paths, most=MAX_DOCUMENT_BYTES)
@@ -128,7 +128,7 @@ def add_references(
 
     Raises:
         StorageError: A root cannot be written to.
-        UnsupportedError: One is not trusted; then no note is left anywhere.
+        UnsupportedError: One is not trusted; then no reference is written.
     """
     targets = referenced_roots(storage, definition)
     for root, objects in _by_root(needed).items():
@@ -147,11 +147,11 @@ def remove_unused_references(
     Args:
         storage: The root of the index.
         snapshot: A state of it.
-        needed: Root and path of all that its kept states need.
+        needed: Root and path of every object that its kept states need.
 
     Raises:
         StorageError: A root cannot be written to.
-        UnsupportedError: One is not trusted; then no note is changed.
+        UnsupportedError: One is not trusted; then no reference is changed.
     """
     definition = snapshot.definition
     still = _by_root(needed)
@@ -167,7 +167,7 @@ def remove_unused_references(
 
 
 def remove_references(storage: Storage, definition: IndexDefinition) -> None:
-    """Remove all references of an index, but for roots that are not trusted.
+    """Remove all references of an index, except below roots that are not trusted.
 
     Args:
         storage: The index's own root.

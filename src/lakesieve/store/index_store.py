@@ -62,7 +62,7 @@ class IndexStore:
         return bool(self.log.listing().commits)
 
     def create(self, definition: IndexDefinition, changes: Changes) -> Snapshot:
-        """Make the first commit, with all that it covers: the index appears whole or not at all.
+        """Make the first commit, with all its objects: the index appears whole or not at all.
 
         Args:
             definition: What is indexed.
@@ -70,7 +70,7 @@ class IndexStore:
 
         Raises:
             InvalidInputError: There is an index already.
-            StorageError: The place cannot be written to.
+            StorageError: The storage cannot be written to.
         """
         commit = _commit(None, changes, definition)
         commit = replace(commit, metrics=Replay(commit).snapshot().totals())
@@ -88,8 +88,8 @@ class IndexStore:
         """Make a commit that was prepared on a snapshot.
 
         Where others committed since, the changes are made on top of theirs if all requirements
-        still hold. What the changes imply is required without saying: that what they remove is
-        still there, for one.
+        still hold. What the changes imply is required as well: for example that what they remove is
+        still there.
 
         Args:
             base: The state the changes were prepared on.
@@ -100,7 +100,7 @@ class IndexStore:
             CommitConflictError: A requirement does not hold any more; both sides are named.
             NotFoundError: The index was dropped meanwhile.
             CorruptIndexError: The log is damaged.
-            StorageError: The place cannot be written to.
+            StorageError: The storage cannot be written to.
         """
         wanted = (*implied(base, changes), *requires)
         head = base if self.log.holds(base.number, base.write_id) else self.log.latest()
@@ -166,7 +166,7 @@ class IndexStore:
         yield from self.log.states(head.retained_from, head.number)
 
     def mark(self, number: int) -> tuple[object, object]:
-        """What changes when another commit follows one, or the index is dropped or made anew.
+        """What changes when another commit follows one, or the index is dropped or created again.
 
         Args:
             number: The commit that was the last one.
@@ -183,7 +183,7 @@ class IndexStore:
             NotFoundError: There is no such commit, or its state is not kept.
             CommitConflictError: Others commit all the time.
             CorruptIndexError: The log is damaged.
-            StorageError: The place cannot be written to.
+            StorageError: The storage cannot be written to.
         """
         for left in reversed(range(_ATTEMPTS)):
             head = self.snapshot()
@@ -209,7 +209,7 @@ class IndexStore:
 
         Raises:
             InvalidInputError: Clones use its objects.
-            CorruptIndexError: Nobody knows whether clones do.
+            CorruptIndexError: It is unknown whether clones do.
             StorageError: The storage failed.
         """
         using = [] if force else references_to(self.storage)
@@ -232,7 +232,7 @@ class IndexStore:
         note_change()
 
     def _drop_log(self, last: Snapshot) -> None:
-        """Delete the log, its last state at last: earlier ones may lack what a vacuum took."""
+        """Delete the log, the last state last: earlier ones may lack objects."""
         self.log.write_checkpoint(replace(last, retained_from=last.number), hint=False)
         ends = (commit_path(last.number), checkpoint_path(last.number))
         for info in self.storage.objects("log/"):
@@ -276,8 +276,8 @@ def difference(head: Snapshot, wanted: Snapshot, operation: str) -> Changes:
     """The changes that make one state hold what another does.
 
     Args:
-        head: The state that is.
-        wanted: The state that is to be.
+        head: The current state.
+        wanted: The state to reach.
         operation: Name of the operation, for the log.
     """
     had, want = set(head.catalogues), set(wanted.catalogues)

@@ -1,4 +1,4 @@
-"""Where ascending key codes lie among others, whatever physical type either has."""
+"""Where ascending key codes lie among others, of the same or the other physical type."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ CHECKPOINT_INTERVAL = 10
 
 HINT = "log/_last_checkpoint"
 _OBJECT = re.compile(r"log/(\d{20})(\.checkpoint)?\.json")
-# how often a reader looks again when the log is cleaned up under its feet
+# how often a reader looks again when a vacuum cuts the log meanwhile
 _LOOKS = 4
 _BATCH = 64
 
@@ -185,7 +185,7 @@ class CommitLog:
         try:
             self._storage.create(commit_path(commit.number), pack(commit.to_json()))
         except StorageError as error:
-            # a create whose answer was lost may have landed: only the file itself can tell
+            # a create whose response was lost may have landed: only the file itself shows it
             if error.kind is ErrorKind.ALREADY_EXISTS:
                 return self.holds(commit.number, commit.write_id)
             if error.kind is not ErrorKind.STORAGE_FAILED:
@@ -211,7 +211,7 @@ class CommitLog:
         return self.holds(commit.number - 1, commit.parent_id)
 
     def write_checkpoint(self, snapshot: Snapshot, *, hint: bool = True) -> bool:
-        """Spare later readers the replay; what fails here is done again by a later commit.
+        """Write a checkpoint, which saves readers the replay; a later commit retries a failure.
 
         Args:
             snapshot: The state.
@@ -226,7 +226,7 @@ class CommitLog:
         data = pack(snapshot.to_checkpoint().to_json())
         if len(data) > MAX_DOCUMENT_BYTES:
             return False
-        # every writer writes the same, so that one that was damaged is mended
+        # every writer writes the same bytes, so that a damaged checkpoint is repaired
         self._storage.replace(checkpoint_path(snapshot.number), data)
         if hint:
             self._storage.replace(HINT, pack({"number": snapshot.number}))
@@ -273,7 +273,7 @@ class CommitLog:
         return None
 
     def _from_checkpoint(self, listing: Listing) -> Snapshot | None:
-        """Replay from the latest checkpoint that can be read; ``None`` where that does not do."""
+        """Replay from the latest checkpoint that can be read; ``None`` if there is none."""
         for number in reversed(listing.checkpoints):
             rest = [commit for commit in listing.commits if commit >= number]
             # without its commit it is a leftover of an index that was dropped
@@ -307,7 +307,7 @@ class CommitLog:
         try:
             beside_id = _commit(beside, number).write_id
         except CorruptIndexError:
-            beside_id = checkpoint.write_id  # the checkpoint will do
+            beside_id = checkpoint.write_id  # the checkpoint is enough
         if beside_id != checkpoint.write_id:
             raise corrupt(path, "it is that of another index")
         return Snapshot.from_checkpoint(checkpoint)

@@ -17,7 +17,7 @@ from lakesieve.sieve import (
     lookup_ranges,
     lookup_spans,
     one_range,
-    parts_of,
+    row_groups_of,
 )
 from lakesieve.store.index_references import root_storage
 from lakesieve.store.key_positions import between, in_bytes, in_words, predecessor_indices
@@ -40,10 +40,10 @@ FEW_ROW_GROUPS, MANY_ROW_GROUPS = 512, 4096
 to read one takes a few milliseconds, as part of a data file does, and beyond that scanning the
 table is the better plan."""
 
-# of an index with more segments than that around a key, a plan costs little beside reading them
+# with more segments than that around a key, a plan costs little compared with reading them
 _FEW_SEGMENTS = 16
 
-# of more row groups than twice that, so many tell whether the others are worth reading
+# if there are more row groups than twice that, this many show whether the rest is worth reading
 _SAMPLE = 32
 _NEARLY = 0.95
 
@@ -69,11 +69,11 @@ class IndexReader:
     """
 
     def __init__(self, store: IndexStore, snapshot: Snapshot, cache: BlockCache) -> None:
-        roots = range(len(snapshot.definition.borrowed_roots) + 1)
+        numbers = range(len(snapshot.definition.borrowed_roots) + 1)
         self.storage = store.storage
         self._files = {entry.id: entry.files for entry in snapshot.catalogues}
-        places = [root_storage(store.storage, snapshot.definition, root) for root in roots]
-        self._parts = SegmentLoader(places, cache, self._files)
+        roots = [root_storage(store.storage, snapshot.definition, root) for root in numbers]
+        self._loader = SegmentLoader(roots, cache, self._files)
         doubled = 2 * sum(self._files.values())
         self._worth = min(max(doubled, FEW_ROW_GROUPS), MANY_ROW_GROUPS)
         self._row_groups = sum(entry.row_groups for entry in snapshot.segments)
@@ -90,7 +90,7 @@ class IndexReader:
             NotFoundError: It is gone.
             CorruptIndexError: It is damaged.
         """
-        return self._parts.catalogue(entry)
+        return self._loader.catalogue(entry)
 
     def flags(self, entry: CatalogueEntry) -> pa.Table:
         """Which data files of a catalogue hold nulls (``has_null``) and values (``has_value``).
@@ -99,7 +99,7 @@ class IndexReader:
             NotFoundError: It is gone.
             CorruptIndexError: It is damaged.
         """
-        return self._parts.flags(entry)
+        return self._loader.flags(entry)
 
     def digests(self, entry: CatalogueEntry, secret: bytes) -> np.ndarray:
         """Digests of the paths of a catalogue, 16 bytes each.
@@ -112,16 +112,16 @@ class IndexReader:
             NotFoundError: It is gone.
             CorruptIndexError: It is damaged.
         """
-        return self._parts.digests(entry, secret)
+        return self._loader.digests(entry, secret)
 
     def remembered(self, key: tuple[object, ...], make: Callable[[], tuple[Any, int]]) -> Any:
-        """Something that follows from this state, kept beside its parts.
+        """A value derived from this state, kept in the same cache.
 
         Args:
-            key: Names it among what follows from this state.
-            make: Makes it and tells its bytes.
+            key: Identifies it among all that is kept for this state.
+            make: Makes it and returns it with its number of bytes.
         """
-        return self._parts.remembered(key, make)
+        return self._loader.remembered(key, make)
 
     def lookup(
         self, intervals: Sequence[Interval], *, most_row_groups: int | None = None
@@ -156,14 +156,14 @@ class IndexReader:
         # once for all segments of integers, each of which may hold codes of every interval
         whole = RangeSet.from_intervals(intervals, "int64") if _are_words(intervals) else None
         for entry, mine in wanted:
-            opened = self._parts.segment(entry)
+            opened = self._loader.segment(entry)
             first, last = entry.key_min, entry.key_max
             if whole is not None and isinstance(first, int) and isinstance(last, int):
                 ranges = whole.within(first, last)
             else:
                 ranges = RangeSet.from_intervals(mine, opened.physical, opened.footer.text)
             if len(ranges):
-                plans.append((opened, ranges, ranges.parts(opened.firsts)))
+                plans.append((opened, ranges, ranges.row_groups(opened.firsts)))
         total = sum(len(groups) for _, _, groups in plans)
         if total > most_row_groups:
             return None
@@ -181,19 +181,19 @@ class IndexReader:
         """
         found: dict[str, np.ndarray] = {}
         for row in self._rows:
-            low, high = row.own(low), row.own(high)
+            low, high = row.with_type(low), row.with_type(high)
             entries = row.meeting(low, high)
             if len(entries) > _FEW_SEGMENTS:
                 return None
             for entry in entries:
-                opened = self._parts.segment(entry)
+                opened = self._loader.segment(entry)
                 codes = one_range(low, high, opened.physical, opened.footer.text)
                 if codes is None:
                     continue
-                groups = parts_of(opened.firsts, *codes)
+                groups = row_groups_of(opened.firsts, *codes)
                 if len(groups) > 1:
                     return None
-                units = lookup_range(self._parts.row_group(opened, groups.start), *codes)
+                units = lookup_range(self._loader.row_group(opened, groups.start), *codes)
                 held = found.get(entry.catalogue)
                 if held is not None:
                     units = distinct(np.concatenate([held, units]))
@@ -203,17 +203,17 @@ class IndexReader:
     def _units(self, plans: Sequence[_Plan]) -> dict[str, np.ndarray]:
         found: dict[str, list[np.ndarray]] = {}
         for opened, ranges, groups in plans:
-            for number, blocks in self._parts.row_groups(opened, groups):
+            for number, blocks in self._loader.row_groups(opened, groups):
                 here = ranges if len(ranges) == 1 else ranges.between(*_extent(opened, number))
                 units = lookup_ranges(blocks, here)
                 found.setdefault(opened.entry.catalogue, []).append(units)
         return {
-            catalogue: parts[0] if len(parts) == 1 else distinct(np.concatenate(parts))
-            for catalogue, parts in found.items()
+            catalogue: chunks[0] if len(chunks) == 1 else distinct(np.concatenate(chunks))
+            for catalogue, chunks in found.items()
         }
 
     def _needs_all(self, plans: Sequence[_Plan], total: int) -> bool:
-        """Whether so many row groups like a sample of them name nearly every file."""
+        """Whether, judged by a sample, the row groups name nearly every file."""
         sample: list[_Plan] = []
         step, passed = total // _SAMPLE, 0
         for opened, ranges, groups in plans:
@@ -271,14 +271,14 @@ class IndexReader:
             end = between(lows, entry.key_min, entry.key_max)[1]
             if start >= end:
                 continue
-            opened, in_segment = self._parts.segment(entry), slice(start, end)
+            opened, in_segment = self._loader.segment(entry), slice(start, end)
             firsts, ends = _groups_of(opened, lows[in_segment], highs[in_segment])
             numbers = np.arange(int(firsts[0]), int(ends[-1]))
             # both ascend, so the ranges that reach into a row group are neighbours
             first = np.searchsorted(ends, numbers, side="right")
             last = np.searchsorted(firsts, numbers, side="right")
             reached = numbers[first < last].tolist()
-            for number, blocks in self._parts.row_groups(opened, reached):
+            for number, blocks in self._loader.row_groups(opened, reached):
                 at = number - int(numbers[0])
                 chunk = slice(start + int(first[at]), start + int(last[at]))
                 offsets, ordinals = lookup_spans(blocks, lows[chunk], highs[chunk])
@@ -292,7 +292,7 @@ class IndexReader:
         """Answers of one segment, row group by row group: which keys, and their sets."""
         if start == end:
             return
-        opened = self._parts.segment(entry)
+        opened = self._loader.segment(entry)
         segment_keys = keys.slice(start, end - start)
         at, codes = np.arange(len(segment_keys)), None
         if opened.footer.bytewise:
@@ -308,7 +308,7 @@ class IndexReader:
         groups = np.maximum(groups, 0)
         bounds = np.flatnonzero(np.diff(groups, prepend=-1))
         stretches = itertools.pairwise([*bounds.tolist(), len(at)])
-        row_groups = self._parts.row_groups(opened, groups[bounds].tolist())
+        row_groups = self._loader.row_groups(opened, groups[bounds].tolist())
         for (first, last), (_, blocks) in zip(stretches, row_groups, strict=True):
             if codes is None:
                 offsets, ordinals = lookup_points(blocks, segment_keys.slice(first, last - first))
@@ -327,9 +327,9 @@ def _merged(
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Answers of several segments, each (key, ordinal) once."""
     merged = {}
-    for catalogue, parts in found.items():
-        which = np.concatenate([part[0] for part in parts])
-        ordinals = np.concatenate([part[1] for part in parts])
+    for catalogue, chunks in found.items():
+        which = np.concatenate([chunk[0] for chunk in chunks])
+        ordinals = np.concatenate([chunk[1] for chunk in chunks])
         packed = which << _ORDINAL_BITS | ordinals
         if not (packed[1:] > packed[:-1]).all():
             # segments that overlap answer for the same keys

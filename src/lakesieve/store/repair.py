@@ -46,7 +46,7 @@ class Repaired:
 
 
 def repair(store: IndexStore, *, dry_run: bool = True) -> Repaired:
-    """Write a commit that holds all that is whole of an index, whatever the log before it says.
+    """Write a commit with all undamaged objects of an index, independent of the log before it.
 
     A catalogue is saved with all of its segments or not at all: with one of them missing, files
     that hold a key would be skipped. Where commits are lost, the catalogue files themselves tell
@@ -55,7 +55,7 @@ def repair(store: IndexStore, *, dry_run: bool = True) -> Repaired:
 
     Args:
         store: The index.
-        dry_run: Only tell what would be done.
+        dry_run: Only report what would be done.
 
     Raises:
         NotFoundError: There is nothing of an index.
@@ -124,7 +124,7 @@ def _known(store: IndexStore) -> tuple[Snapshot, list[Damage]]:
         )
     nothing = Snapshot(
         number=-1,
-        # of several indexes that stood here, the last one
+        # of several indexes that were here, the last one
         definition=max(definitions, key=lambda definition: definition.created_at),
         table_version={},
         catalogues=(),

@@ -31,7 +31,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SameIndex:
-    """The log is still that of the same index, not of one created in its place."""
+    """The log is still that of the same index, not of one that replaced it."""
 
     index_uuid: str
 
@@ -94,7 +94,7 @@ class Conflict:
 
     Args:
         requirement: The requirement.
-        detail: What is in the way, as the end of a sentence.
+        detail: What conflicts, as the end of a sentence.
         commit: The commit that broke it, where it is known.
     """
 
@@ -104,7 +104,7 @@ class Conflict:
 
 
 def implied(base: Snapshot, changes: Changes) -> tuple[Requirement, ...]:
-    """What changes need by their very nature.
+    """The requirements that changes imply.
 
     Args:
         base: The state that the changes were made for.
@@ -128,7 +128,7 @@ def conflicts(
     between: Sequence[Commit],
     covered: Callable[[CatalogueEntry], pa.ChunkedArray],
 ) -> tuple[Conflict, ...]:
-    """Tell which requirements no longer hold.
+    """The requirements that no longer hold.
 
     Args:
         requirements: What a commit that was prepared on ``base`` needs.
@@ -151,7 +151,7 @@ def _broken(
     match requirement:
         case SameIndex():
             if head.definition.index_uuid != requirement.index_uuid:
-                return Conflict(requirement=requirement, detail="another index is in its place")
+                return Conflict(requirement=requirement, detail="another index has replaced it")
         case HeadIs():
             if head.number != requirement.number:
                 return Conflict(

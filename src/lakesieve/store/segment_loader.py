@@ -34,7 +34,7 @@ _AHEAD = 64
 def read_catalogue(
     storage: Storage, entry: CatalogueEntry, columns: Sequence[str] | None = None
 ) -> pa.Table:
-    """The data files of a catalogue, row ``i`` that of ordinal ``i``; it is kept nowhere.
+    """The data files of a catalogue, row ``i`` that of ordinal ``i``; it is not cached.
 
     Args:
         storage: The root that it lies under.
@@ -139,17 +139,17 @@ class SegmentLoader:
         return digests
 
     def remembered(self, key: tuple[object, ...], make: Callable[[], tuple[Any, int]]) -> Any:
-        """Something made of an index, kept in the same memory.
+        """A value derived from an index, kept in the same cache.
 
         Args:
-            key: Names it among what is kept.
-            make: Makes it and tells its bytes.
+            key: Identifies it in the cache.
+            make: Makes it and returns it with its number of bytes.
         """
         return self._cache.get(key, make)
 
-    def _key(self, entry: CatalogueEntry, part: str) -> tuple[object, ...]:
+    def _key(self, entry: CatalogueEntry, kind: str) -> tuple[object, ...]:
         storage = self._roots[entry.root]
-        return (storage.location, entry.path, storage.stamp(entry.path), part)
+        return (storage.location, entry.path, storage.stamp(entry.path), kind)
 
     def _decoded(self, entry: CatalogueEntry, columns: Sequence[str]) -> pa.Table:
         """Columns of a catalogue that is not kept, but taken from memory where it is there."""
@@ -221,8 +221,8 @@ class SegmentLoader:
         """The bytes of those row groups that are not held."""
         entry = opened.entry
         storage = self._roots[entry.root]
-        place = (storage.location, entry.path, opened.version)
-        missing = [number for number in numbers if (*place, number) not in self._cache]
+        key = (storage.location, entry.path, opened.version)
+        missing = [number for number in numbers if (*key, number) not in self._cache]
         if not missing:
             return {}
         groups = [opened.footer.groups[number] for number in missing]

@@ -1,4 +1,4 @@
-"""The segments of an index in the order of their keys: which of them a look-up concerns."""
+"""The segments of an index in the order of their keys, and which of them a look-up reads."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ class SegmentRow:
         # ascending, as the ends of overlapping segments are not
         self._ends = list(itertools.accumulate((e.key_max for e in self.entries), max))
 
-    def own(self, code: Code | None) -> Code | None:
-        """A code as one of the row's own type."""
+    def with_type(self, code: Code | None) -> Code | None:
+        """A code in the physical type of these segments."""
         return wide_code(code) if self.is_bytewise and isinstance(code, int) else code
 
     def touching(self, intervals: Sequence[Interval]) -> list[tuple[SegmentEntry, list[Interval]]]:
-        """The segments that hold codes of any interval, found by binary search, and which those."""
+        """The segments that hold codes of any interval, each with those intervals."""
         if not intervals:
             return []
         if self.is_bytewise:
-            intervals = [(self.own(low), self.own(high)) for low, high in intervals]
+            intervals = [(self.with_type(low), self.with_type(high)) for low, high in intervals]
         touched = [
             (entry, _overlapping(intervals, entry.key_min, entry.key_max))
             for entry in self.meeting(intervals[0][0], intervals[-1][1])
@@ -50,7 +50,7 @@ class SegmentRow:
         return [(entry, mine) for entry, mine in touched if mine]
 
     def meeting(self, low: Code | None, high: Code | None) -> list[SegmentEntry]:
-        """The segments that hold codes of one interval, of the row's own type.
+        """The segments that hold codes of one interval, given in their physical type.
 
         Args:
             low: First code of the interval, ``None`` for no start.
@@ -58,7 +58,7 @@ class SegmentRow:
         """
         start = 0 if low is None else bisect.bisect_left(self._ends, low)
         end = len(self.entries) if high is None else bisect.bisect_left(self._firsts, high)
-        # what ends before may stand behind what does not
+        # a segment that ends before the interval may follow one that does not
         return [
             entry
             for entry in self.entries[start:end]

@@ -170,7 +170,7 @@ class Replay:
 
     def _begin(self, root: Commit) -> None:
         if root.definition is None:
-            raise _broken(root.number, "it is no root")
+            raise _broken(root.number, "it is not a root")
         self._definition = root.definition
         self._table_version = root.table_version
         # a root that is not the first was written by a repair: nothing before it is relied on

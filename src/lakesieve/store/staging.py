@@ -30,7 +30,7 @@ def stage_segment(
         catalogue: Id of the catalogue that they count in, from ``catalogue_id``.
 
     Raises:
-        StorageError: The place cannot be written to.
+        StorageError: The storage cannot be written to.
     """
     data, entry = encode_segment(blocks, unit_count=unit_count, catalogue=catalogue)
     # named by its content: one that is there already is this one, unless it was damaged; written
@@ -55,7 +55,7 @@ def stage_catalogue(
         definition: What is indexed.
 
     Raises:
-        StorageError: The place cannot be written to.
+        StorageError: The storage cannot be written to.
     """
     data, entry = encode_catalogue(files, segments=segments, definition=definition)
     storage.replace(entry.path, data)

@@ -83,12 +83,12 @@ def vacuum(
         store: The index.
         retain_commits: Number of last states to keep, at least 1.
         older_than: Age from which objects may be deleted.
-        dry_run: Only tell what would be deleted.
+        dry_run: Only report what would be deleted.
 
     Raises:
         InvalidInputError: ``retain_commits`` is below 1, or ``older_than`` negative.
         NotFoundError: There is no index.
-        CorruptIndexError: The index is damaged, so that nobody knows what it needs.
+        CorruptIndexError: The index is damaged, so that it is unknown what it needs.
         CommitConflictError: Others commit all the time.
         StorageError: The storage failed.
         UnsupportedError: It refers to a root that is not trusted.
@@ -101,14 +101,14 @@ def vacuum(
         )
     before = datetime.now(UTC) - older_than
     plan = _planned(store, retain_commits, before)
-    # whose notes change with what is needed: before anything is committed or deleted
+    # check the roots whose references will change before anything is committed or deleted
     referenced_roots(store.storage, plan.head.definition)
     if not dry_run:
         plan = _announced(store, plan, retain_commits, before)
-    # references are looked up after that commit: who comes later finds the old states refused
+    # references are looked up after that commit: a later clone finds the old states refused
     using = references_to(store.storage)
-    lent = {path for reference in using for path in reference.objects}
-    doomed = _doomed(store, plan, lent, before)
+    shared = {path for reference in using for path in reference.objects}
+    doomed = _doomed(store, plan, shared, before)
     if not dry_run:
         _delete(store, plan, doomed, before)
     return Vacuumed(
@@ -151,7 +151,7 @@ def _made_at(commit: Commit) -> datetime:
 
 
 def _announced(store: IndexStore, plan: _Plan, retain_commits: int, before: datetime) -> _Plan:
-    """Commit which states are kept, before any of the others is harmed."""
+    """Commit which states are kept, before anything of the others is deleted."""
     for left in reversed(range(_ATTEMPTS)):
         if plan.retained_from == plan.head.retained_from:
             break
@@ -177,10 +177,10 @@ def _announced(store: IndexStore, plan: _Plan, retain_commits: int, before: date
     return plan
 
 
-def _doomed(store: IndexStore, plan: _Plan, lent: set[str], before: datetime) -> list[ObjectInfo]:
+def _doomed(store: IndexStore, plan: _Plan, shared: set[str], before: datetime) -> list[ObjectInfo]:
     storage = store.storage
-    # the first commit stays: it says what is indexed, should all else be lost
-    kept = lent | {path for root, path in plan.needed if root == 0} | {_FIRST_COMMIT}
+    # the first commit stays: it says what is indexed, even if everything else is lost
+    kept = shared | {path for root, path in plan.needed if root == 0} | {_FIRST_COMMIT}
     start = f"log/{plan.retained_from:020d}"
     # the log in ascending order, so that a hole in it is never mistaken for its end
     return [

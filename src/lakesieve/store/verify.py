@@ -105,7 +105,7 @@ def damages(
     """
     root = root_storage(storage, snapshot.definition, entry.root)
     try:
-        for _ in _parts(root, entry):
+        for _ in _decoded(root, entry):
             pass
     except LakesieveError as error:
         return [_damage(entry.path, error)]
@@ -137,7 +137,7 @@ def log_damages(store: IndexStore, head: Snapshot) -> list[Damage]:
     return found
 
 
-def _parts(storage: Storage, entry: CatalogueEntry | SegmentEntry) -> Iterator[object]:
+def _decoded(storage: Storage, entry: CatalogueEntry | SegmentEntry) -> Iterator[object]:
     if storage.head(entry.path).size != entry.size:
         raise corrupt(entry.path, "it has another size")
     if isinstance(entry, CatalogueEntry):
@@ -151,7 +151,7 @@ def _parts(storage: Storage, entry: CatalogueEntry | SegmentEntry) -> Iterator[o
 
 
 def _damage(path: str, error: LakesieveError) -> Damage:
-    # a passing fault of the storage is no damage, nor is a format this reader does not know
+    # neither a temporary fault of the storage nor an unknown format is damage
     if isinstance(error, (StorageError, IndexFormatError)):
         raise error
     return Damage(path=path, problem=error.message)

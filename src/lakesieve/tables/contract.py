@@ -96,8 +96,8 @@ class TableReader(Protocol):
 
         ``path`` is spelled in the one way of :func:`~lakesieve.tables.paths.normal_paths`; where
         the table spells it otherwise, ``location`` is the table's spelling, and ``scanned`` that of
-        raw rows. ``records`` is null where only the file itself tells. Where a file
-        may be rewritten in place, ``path`` tells its contents apart too, and ``location`` is the
+        raw rows. ``records`` is null where only the file itself knows. Where a file
+        may be rewritten in place, ``path`` distinguishes its contents, too, and ``location`` is the
         path alone. What is not ``indexable``, where there is such a column, is read by every query.
         """
 

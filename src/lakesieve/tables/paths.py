@@ -75,7 +75,7 @@ def _split(parts: pa.Array, *names: str) -> list[pa.Array]:
 
 
 def table_root(location: str) -> str:
-    """The one spelling of a table's place: that of a path, without a slash at its end.
+    """The one spelling of a table's location: that of a path, without a slash at its end.
 
     Args:
         location: As the engine or the catalog has it.

@@ -1,4 +1,4 @@
-"""Whether queries with skipping on find the rows that they must: of each part of a query apart."""
+"""Whether queries with skipping on find the rows that they must, many of them in one statement."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import lakesieve as ls
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["check_parts", "interpreted", "views_of"]
+__all__ = ["check_queries", "interpreted", "views_of"]
 
 HASH = "xxhash64(id, s, d, t, m) % 1000"
 
 
 @contextmanager
 def interpreted(spark: Any) -> Iterator[None]:
-    """Queries run as they are planned: so many small ones would take longer to compile."""
+    """Queries run without code generation: many small ones would take longer to compile."""
     settings = {
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
@@ -35,7 +35,7 @@ def interpreted(spark: Any) -> Iterator[None]:
 
 @contextmanager
 def views_of(spark: Any, relations: Sequence[str]) -> Iterator[list[str]]:
-    """Views of tables and their versions, each resolved once: that takes longer than to read it.
+    """Views of tables and their versions, each resolved once: resolving takes longer than reading.
 
     Args:
         spark: The session.
@@ -51,27 +51,27 @@ def views_of(spark: Any, relations: Sequence[str]) -> Iterator[list[str]]:
             spark.catalog.dropTempView(view)
 
 
-def check_parts(
-    spark: Any, parts: Sequence[tuple[str, str]], *, hashed: str = HASH, summed: bool = False
+def check_queries(
+    spark: Any, queries: Sequence[tuple[str, str]], *, hashed: str = HASH, summed: bool = False
 ) -> tuple[int, int]:
-    """Insist that one query of many parts gives each the rows for which its predicate is true.
+    """Check that each of many queries finds the rows for which its predicate is true.
 
-    One scan of each relation, without a filter, shows which these are. Where that is not what
-    the query found, it is run with skipping off: a format may lose rows by itself.
+    They run as one statement. One scan of each relation, without a filter, shows the right rows.
+    If the statement finds others, it runs again with skipping off: a format may lose rows itself.
 
     Args:
         spark: The session.
-        parts: A FROM clause and a predicate each.
+        queries: A FROM clause and a predicate each.
         hashed: What is compared of each row, besides its ``id``.
-        summed: Whether parts tell count and sums alone. Spark merges such scans of one table.
+        summed: Whether only counts and sums are compared. Spark merges such scans of one table.
 
     Returns:
-        Data files before and after, of all parts.
+        Data files before and after, of all queries.
     """
     columns = "count(*), sum(id), sum(h)" if summed else "id, h"
     query = " UNION ALL ".join(
         f"SELECT {at}, {columns} FROM (SELECT *, {hashed} AS h FROM {relation}) WHERE {condition}"
-        for at, (relation, condition) in enumerate(parts)
+        for at, (relation, condition) in enumerate(queries)
     )
     with interpreted(spark):
         ls.enable(spark)
@@ -80,7 +80,7 @@ def check_parts(
             pruned = ls.last_pruning(spark)
         finally:
             ls.disable(spark)
-        if actual != sorted(_true_rows(spark, parts, hashed, summed=summed), key=repr):
+        if actual != sorted(_true_rows(spark, queries, hashed, summed=summed), key=repr):
             assert actual == _rows(spark, query), query
     odd = [str(r) for p in pruned for r in p.reasons if r.code == "internal-error"]
     assert odd == [], query
@@ -92,13 +92,13 @@ def _rows(spark: Any, query: str) -> list[tuple[Any, ...]]:
 
 
 def _true_rows(
-    spark: Any, parts: Sequence[tuple[str, str]], hashed: str, *, summed: bool
+    spark: Any, queries: Sequence[tuple[str, str]], hashed: str, *, summed: bool
 ) -> Iterator[tuple[Any, ...]]:
     by_relation: dict[str, dict[int, str]] = {}
-    for at, (relation, condition) in enumerate(parts):
+    for at, (relation, condition) in enumerate(queries):
         by_relation.setdefault(relation, {})[at] = condition
-    for relation, wheres in by_relation.items():
-        for at, rows in _flagged(spark, relation, wheres, hashed).items():
+    for relation, conditions in by_relation.items():
+        for at, rows in _flagged(spark, relation, conditions, hashed).items():
             if summed:
                 ids, hashes = ([row[n] for row in rows] for n in range(2))
                 yield (at, len(rows), sum(ids) if rows else None, sum(hashes) if rows else None)
@@ -107,12 +107,12 @@ def _true_rows(
 
 
 def _flagged(
-    spark: Any, relation: str, wheres: Mapping[int, str], hashed: str
+    spark: Any, relation: str, conditions: Mapping[int, str], hashed: str
 ) -> dict[int, list[tuple[int, int]]]:
     """``id`` and hash of the rows of a relation for which each predicate is true."""
-    flags = ", ".join(f"({condition})" for condition in wheres.values())
+    flags = ", ".join(f"({condition})" for condition in conditions.values())
     rows = spark.sql(f"SELECT id, {hashed}, {flags} FROM {relation}").collect()
     return {
         at: [(row[0], row[1]) for row in rows if row[2 + number]]
-        for number, at in enumerate(wheres)
+        for number, at in enumerate(conditions)
     }

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import lakesieve as ls
 from lakesieve.errors import LakesieveError
 from lakesieve.spark.tables import open_table
-from lakesieve.testing.alike import check_parts, views_of
+from lakesieve.testing.alike import check_queries, views_of
 from lakesieve.testing.generated import FILES, KEYS, ROWS, predicate, rows_of
 
 if TYPE_CHECKING:
@@ -103,10 +103,10 @@ class TableContract:
         total = read = 0
         with views_of(spark, relations) as views:
             for number in range(QUERIES):
-                parts = [
+                queries = [
                     (drawn.choice(views), predicate(drawn, columns)) for _ in range(PREDICATES)
                 ]
-                before, after = check_parts(spark, parts, summed=number == 0)
+                before, after = check_queries(spark, queries, summed=number == 0)
                 total, read = total + before, read + after
         assert read < total
 
@@ -294,10 +294,10 @@ class TableContract:
             relations = [table.relation(version) for version in dict.fromkeys(versions)]
             with views_of(spark, relations) as views:
                 columns = ("x", "s", "t", "l")
-                parts = [
+                queries = [
                     (drawn.choice(views), predicate(drawn, columns)) for _ in range(PREDICATES)
                 ]
-                check_parts(spark, parts, hashed="xxhash64(s, x) % 1000")
+                check_queries(spark, queries, hashed="xxhash64(s, x) % 1000")
         for index in indexes:
             index.refresh()
             assert index.verify_rows(files=None).wrong == ()

@@ -39,15 +39,15 @@ class Driver(Protocol):
     def append(self, rows: Any) -> None:
         """Add rows, a data file a partition of the DataFrame."""
 
-    def delete(self, where: str) -> None:
+    def delete(self, condition: str) -> None:
         """Delete rows."""
 
-    def update(self, assignment: str, where: str) -> None:
+    def update(self, assignment: str, condition: str) -> None:
         """Change rows.
 
         Args:
             assignment: SQL, as behind SET.
-            where: SQL, as in WHERE.
+            condition: SQL, as in WHERE.
         """
 
     def compact(self) -> None:
@@ -60,7 +60,7 @@ class Driver(Protocol):
         """The table in a FROM clause."""
 
     def relations(self) -> Sequence[str]:
-        """All ways to name the current version in a FROM clause."""
+        """All FROM clauses that name the current version."""
 
     def rename(self, old: str, new: str) -> None:
         """Rename a column.
@@ -79,10 +79,10 @@ class Driver(Protocol):
         """
 
     def recreate(self, rows: Any) -> None:
-        """Drop the table and make it again in the same place, with these rows."""
+        """Drop the table and create it again at the same location, with these rows."""
 
     def supplant(self, rows: Any) -> None:
         """Drop the catalog's table, and make another one of its name with these rows.
 
-        Elsewhere where the format lets it be; the indexes of the old one stay where they were.
+        At another location if the format allows it; the indexes of the old table stay there.
         """

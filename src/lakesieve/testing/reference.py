@@ -114,8 +114,8 @@ def rows_as_bytes(key_types: Sequence[KeyType], columns: Sequence[Iterable[Any]]
     """
     return [
         b"".join(
-            _component(key_type.kind, part[1] if part[0] else None)
-            for key_type, part in zip(key_types, row, strict=True)
+            _component(key_type.kind, value[1] if value[0] else None)
+            for key_type, value in zip(key_types, row, strict=True)
         )
         for row in rows_as_tuples(key_types, columns)
     ]
@@ -142,7 +142,7 @@ def sorted_pairs(pairs: Iterable[tuple[Code, int]]) -> list[tuple[Code, int]]:
 
 
 def as_sets(pairs: Iterable[tuple[Code, int]]) -> dict[Code, set[int]]:
-    """Units of every key: what an index must answer, whatever its form."""
+    """Units of every key: what an index in any form must answer."""
     sets: dict[Code, set[int]] = {}
     for key, ordinal in pairs:
         sets.setdefault(key, set()).add(ordinal)

@@ -35,7 +35,7 @@ class Kind:
 
     @property
     def rewrites(self) -> bool:
-        """True where a command writes files anew."""
+        """True where a command writes files again."""
         return "copy-on-write" in self.properties or "Vectors'='false" in self.properties
 
 
@@ -82,9 +82,9 @@ class SqlTable:
     def create(self, columns: str, more: str = "") -> None:
         """Make it, with further properties."""
         delta = self.kind.provider == "delta"
-        place = f"LOCATION '{self.folder}'" if delta else ""
+        location = f"LOCATION '{self.folder}'" if delta else ""
         self.spark.sql(
-            f"CREATE TABLE {self.name} ({columns}) USING {self.kind.provider} {place} "
+            f"CREATE TABLE {self.name} ({columns}) USING {self.kind.provider} {location} "
             f"TBLPROPERTIES ({self.kind.properties}{more})"
         )
 
@@ -142,9 +142,9 @@ def _atom(drawn: random.Random) -> Condition:
     if kind < 0.25:
         return _comparison("k", "=", str(low), lambda k: k == low)
     if kind < 0.4:
-        some = sorted(drawn.sample(range(KEYS), 3))
-        result = f"({', '.join(map(str, some))})"
-        return _comparison("k", "IN", result, lambda k: k in some)
+        chosen = sorted(drawn.sample(range(KEYS), 3))
+        result = f"({', '.join(map(str, chosen))})"
+        return _comparison("k", "IN", result, lambda k: k in chosen)
     if kind < 0.55:
         high = low + drawn.randrange(5)
         return _comparison("k", "BETWEEN", f"{low} AND {high}", lambda k: low <= k <= high)
@@ -160,8 +160,8 @@ def _atom(drawn: random.Random) -> Condition:
         return _comparison("s", "=", f"'{text}'", lambda s: s == text)
     if kind < 0.92:
         return _comparison("s", "LIKE", "'ab%'", lambda s: s.startswith("ab"))
-    part = drawn.randrange(3)
-    return Condition(text=f"pmod(v, 3) = {part}", holds=lambda row: row.v % 3 == part)
+    remainder = drawn.randrange(3)
+    return Condition(text=f"pmod(v, 3) = {remainder}", holds=lambda row: row.v % 3 == remainder)
 
 
 def condition(drawn: random.Random, depth: int = 2) -> Condition:

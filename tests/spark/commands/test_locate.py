@@ -71,8 +71,8 @@ def test_locate_tells_what_a_join_tells(
     """Keys with nulls, twice, in no order: the pairs of the data, and hardly any other."""
     name = "i_s_x" if columns == ["i", "s"] else "_".join(columns)
     index = ls.open_index(events, name, spark=spark)
-    some = spark.table(events).where("id % 11 = 0 OR id % 37 = 0 OR id % 41 = 0").select(*columns)
-    keys = some.union(some.limit(50)).repartition(3)
+    subset = spark.table(events).where("id % 11 = 0 OR id % 37 = 0 OR id % 41 = 0").select(*columns)
+    keys = subset.union(subset.limit(50)).repartition(3)
     located = index.locate(keys)
 
     found = [base_name(row) for row in located.pairs.collect()]
@@ -112,12 +112,12 @@ def test_only_live_files_of_the_version_are_named(spark: SparkSession, table: st
     spark.sql(f"UPDATE {table} SET id = id + 1000 WHERE id < 50")
     index.refresh()
     keys = spark.range(0, 2000)
-    now, then = index.locate(keys), index.locate(keys, version=before)
-    assert now.uncovered == then.uncovered == ()
-    assert now.pairs.where("id < 50").count() == 0
-    assert (now.pairs.where("id >= 1000").count(), then.pairs.count()) == (50, 100)
+    current, earlier = index.locate(keys), index.locate(keys, version=before)
+    assert current.uncovered == earlier.uncovered == ()
+    assert current.pairs.where("id < 50").count() == 0
+    assert (current.pairs.where("id >= 1000").count(), earlier.pairs.count()) == (50, 100)
     live = {row[0] for row in spark.sql(f"SELECT file_path FROM {table}.files").collect()}
-    assert {row[0] for row in now.pairs.select("file").distinct().collect()} <= live
+    assert {row[0] for row in current.pairs.select("file").distinct().collect()} <= live
 
 
 def test_paths_of_a_directory_are_plain(
@@ -143,7 +143,7 @@ def test_paths_of_a_directory_are_plain(
         ("SELECT 1 AS i, 2 AS s", InvalidInputError, "of type int"),
         ("SELECT 1 AS i, 2 AS I", InvalidInputError, "twice"),
     ],
-    ids=["strange", "more", "gap", "type", "second_type", "twice"],
+    ids=["unknown", "more", "gap", "type", "second_type", "twice"],
 )
 def test_frames_that_fit_no_index_are_refused(
     spark: SparkSession, events: str, keys: str, error: type[Exception], words: str

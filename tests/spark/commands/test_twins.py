@@ -51,20 +51,20 @@ def test_twins_stay_equal(spark: SparkSession, twins: tuple[SqlTable, SqlTable])
     drawn = random.Random(twins[0].name)
     total = read = 0
     for number in range(COMMANDS):
-        where = predicate(drawn, (*INDEXED, "i"))
+        condition = predicate(drawn, (*INDEXED, "i"))
         if number % 2 == 0:
             value = re.sub(r"\bid\b", f"{drawn.randrange(ROWS)}L", COLUMNS["l"])
-            where = f"l = {value} AND ({where})"
+            condition = f"l = {value} AND ({condition})"
         change = drawn.choice(CHANGES)
         rows = []
         for table, switch in zip(twins, (ls.disable, ls.enable), strict=True):
             switch(spark)
-            spark.sql(change.format(t=table.name, where=where))
+            spark.sql(change.format(t=table.name, condition=condition))
             pruned = ls.last_pruning(spark)
             rows.append(sorted(map(repr, spark.table(table.name).collect())))
         total += sum(p.files_total for p in pruned)
         read += sum(p.files_read for p in pruned)
 
-        assert rows[0] == rows[1], (change, where)
+        assert rows[0] == rows[1], (change, condition)
         assert [r for p in pruned for r in p.reasons if r.code == "internal-error"] == []
     assert read < total

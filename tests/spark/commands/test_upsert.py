@@ -32,13 +32,14 @@ ROUNDS = 2
 def people(spark: SparkSession, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """A table of 200 people in 8 files, by ``id`` and by ``region, s``, with an index on each."""
     kind, catalog = request.param, "lake"
-    place = ""
+    location = ""
     if "delta" in kind:
-        catalog, place = "spark_catalog", f"LOCATION '{tmp_path / 'ta ble'}'"
+        catalog, location = "spark_catalog", f"LOCATION '{tmp_path / 'ta ble'}'"
     spark.sql(f"CREATE DATABASE IF NOT EXISTS {catalog}.people")
     name = f"{catalog}.people.{kind}"
     spark.sql(f"DROP TABLE IF EXISTS {name}")
-    spark.sql(f"CREATE TABLE {name} (id BIGINT, region INT, s STRING, v INT) {KINDS[kind]} {place}")
+    columns = "id BIGINT, region INT, s STRING, v INT"
+    spark.sql(f"CREATE TABLE {name} ({columns}) {KINDS[kind]} {location}")
     rows = "SELECT id, CAST(id % 3 AS INT), concat('ü', id), 0 FROM range(0, 200, 1, 8)"
     spark.sql(f"INSERT INTO {name} {rows}")
     ls.create_indexes(name, [["id"], ["region", "s"]], spark=spark)
@@ -157,7 +158,7 @@ _REFUSED = {
     "twice": (f"{_ROW} UNION ALL {_ROW}", "id", InvalidInputError, "key id=1 is given 2 times"),
     "null": (_ROW.replace("1L", "CAST(NULL AS BIGINT)"), "id", InvalidInputError, "1 of 1 given"),
     "missing": (_ROW.removesuffix(", 1 AS v"), "id", NotFoundError, "no column v"),
-    "strange": (f"{_ROW}, 1 AS w", "id", InvalidInputError, "has no column w"),
+    "unknown": (f"{_ROW}, 1 AS w", "id", InvalidInputError, "has no column w"),
     "key_type": (_ROW.replace("1L", "'1'"), "id", InvalidInputError, "id is of type string"),
     "type": (
         _ROW.replace("1 AS region", "5000000000 AS region"),

@@ -53,12 +53,12 @@ class EqualityDeletes:
         self._name = name
         self._writer = _SOURCES.new(spark, "lakesieve.tests.DeleteWriter")
 
-    def places(self, *, branch: str | None = None) -> list[Any]:
+    def partitions(self, *, branch: str | None = None) -> list[Any]:
         """The partitions that have data files."""
         return list(self._writer.partitions(load(self._spark, self._name), branch))
 
     def everywhere(self) -> Any:
-        """The place of deletes that apply to every partition; ``None`` if the table has none."""
+        """The partition of deletes that apply to all partitions; ``None`` if the table has none."""
         return self._writer.everywhere(load(self._spark, self._name))
 
     def delete(
@@ -66,7 +66,7 @@ class EqualityDeletes:
         columns: Sequence[str],
         rows: Sequence[Sequence[Any]],
         *,
-        place: Any = None,
+        partition: Any = None,
         format: str = "parquet",  # noqa: A002 -- the word of the table property
         branch: str | None = None,
     ) -> None:
@@ -75,13 +75,13 @@ class EqualityDeletes:
         Args:
             columns: The equality columns.
             rows: Values in the order of the columns, as JSON has them.
-            place: One of ``places``; by default the first, or everywhere.
+            partition: One of ``partitions``; by default the first, or everywhere.
             format: Format of the delete file.
             branch: The branch to commit to.
         """
         table = load(self._spark, self._name)
         jvm: Any = self._spark._jvm
-        found = place or self.everywhere() or self.places(branch=branch)[0]
+        found = partition or self.everywhere() or self.partitions(branch=branch)[0]
         names, texts = jvm.java.util.ArrayList(), jvm.java.util.ArrayList()
         for name in columns:
             names.add(name)

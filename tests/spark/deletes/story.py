@@ -120,15 +120,17 @@ class Story:
         keys = self.draw.choice(known)
         count = self.draw.randrange(1, 4)
         rows = [[self._value(column)[1] for column in keys] for _ in range(count)]
-        places = self.deletes.places()
+        partitions = self.deletes.partitions()
         everywhere = self.deletes.everywhere()
         if everywhere is not None:
-            places += [everywhere] * 2
-        place = self.draw.choice(places) if places else everywhere
-        if place is None:
+            partitions += [everywhere] * 2
+        partition = self.draw.choice(partitions) if partitions else everywhere
+        if partition is None:
             return
-        self.log.append(f"delete {keys} {rows} at {place}")
-        self.deletes.delete([self.names[c] for c in keys], rows, place=place, format=self.format)
+        self.log.append(f"delete {keys} {rows} at {partition}")
+        self.deletes.delete(
+            [self.names[c] for c in keys], rows, partition=partition, format=self.format
+        )
 
     def _rename(self) -> None:
         column = self.draw.choice(list(self.names))

@@ -53,8 +53,8 @@ def build(spark: SparkSession, table: str, version: int) -> EqualityDeletes:
             f"FROM range({start}, {start + 20})"
         )
     deletes = EqualityDeletes(spark, table)
-    for place in deletes.places():
-        deletes.delete(["k"], [[1], [2], [3], [4]], place=place)
+    for partition in deletes.partitions():
+        deletes.delete(["k"], [[1], [2], [3], [4]], partition=partition)
     return deletes
 
 
@@ -124,8 +124,8 @@ def test_more_commits_in_between(spark: SparkSession, table: str, version: int) 
 
     assert (stock_rows(spark, table), done.conflicts) == (expected, 1)
 
-    deletes.delete(["v"], [[5], [25]], place=deletes.places()[1])
-    later = once(lambda: deletes.delete(["v"], [[7]], place=deletes.places()[1]))
+    deletes.delete(["v"], [[5], [25]], partition=deletes.partitions()[1])
+    later = once(lambda: deletes.delete(["v"], [[7]], partition=deletes.partitions()[1]))
     done = ls.deletes.convert(table, spark=spark, progress=later)
 
     assert done.conflicts == 0

@@ -24,14 +24,14 @@ STEPS = 10
 
 def joined_rows(spark: SparkSession, table: str, version: str | None = None) -> list[str]:
     """The rows of a plain query that may hold no deletes in memory."""
-    spark.conf.set("spark.lakesieve.spark.deletes.memory", "1b")
+    spark.conf.set("spark.lakesieve.deletes.memory", "1b")
     ls.enable(spark)
     try:
         rows = stock_rows(spark, table, version)
         reasons = [reason for scan in ls.last_pruning(spark) for reason in scan.reasons]
     finally:
         ls.disable(spark)
-        spark.conf.unset("spark.lakesieve.spark.deletes.memory")
+        spark.conf.unset("spark.lakesieve.deletes.memory")
     assert ReasonCode.INTERNAL_ERROR not in {reason.code for reason in reasons}
     return rows
 

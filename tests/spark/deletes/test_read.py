@@ -30,8 +30,8 @@ def made(spark: SparkSession, table: str) -> EqualityDeletes:
             f"CAST(id % 3 AS INT), id FROM range({start}, {start + 30})"
         )
     deletes = EqualityDeletes(spark, table)
-    deletes.delete(["s", "k"], [[None, 4], ["s2", 7], ["s3", 3]], place=deletes.places()[1])
-    deletes.delete(["k"], [[5], [6]], place=deletes.places()[0])
+    deletes.delete(["s", "k"], [[None, 4], ["s2", 7], ["s3", 3]], partition=deletes.partitions()[1])
+    deletes.delete(["k"], [[5], [6]], partition=deletes.partitions()[0])
     spark.sql(f"DELETE FROM {table} WHERE v IN (1, 10, 33)")
     return deletes
 
@@ -74,7 +74,7 @@ def test_branches(spark: SparkSession, table: str, made: EqualityDeletes) -> Non
     """A branch is read with the table's columns, and converted without a change to main."""
     spark.sql(f"ALTER TABLE {table} CREATE BRANCH b")
     spark.sql(f"ALTER TABLE {table} RENAME COLUMN s TO renamed")
-    made.delete(["k"], [[0], [9]], place=made.places(branch="b")[0], branch="b")
+    made.delete(["k"], [[0], [9]], partition=made.partitions(branch="b")[0], branch="b")
     spark.sql(f"INSERT INTO {table} VALUES (0, 'main', 0, 1000)")
     main, branch = stock_rows(spark, table), stock_rows(spark, table, "b")
 
@@ -129,7 +129,7 @@ def test_tables_without_deletes(spark: SparkSession, table: str) -> None:
 
 def test_status_and_dry_run(spark: SparkSession, table: str, made: EqualityDeletes) -> None:
     """Status counts files, records, keys and pairs; a dry run plans the same and does nothing."""
-    made.delete(["k"], [[5], [8]], place=made.places()[0])
+    made.delete(["k"], [[5], [8]], partition=made.partitions()[0])
     before = stock_rows(spark, table)
     status = ls.deletes.status(table, spark=spark)
     planned = ls.deletes.convert(table, spark=spark, dry_run=True, partial_progress=True)

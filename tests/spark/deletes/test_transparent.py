@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-LIMIT = "spark.lakesieve.spark.deletes.memory"
+LIMIT = "spark.lakesieve.deletes.memory"
 # a query, and how many of its scans read by joins
 QUERIES = [
     ("SELECT * FROM {t}", 1),
@@ -49,8 +49,8 @@ def made(spark: SparkSession, table: str) -> Iterator[EqualityDeletes]:
             f"FROM range({start}, {start + 30})"
         )
     deletes = EqualityDeletes(spark, table)
-    deletes.delete(["s", "k"], [[None, 4], ["s2", 7], ["s3", 3]], place=deletes.places()[1])
-    deletes.delete(["k"], [[5], [6]], place=deletes.places()[0])
+    deletes.delete(["s", "k"], [[None, 4], ["s2", 7], ["s3", 3]], partition=deletes.partitions()[1])
+    deletes.delete(["k"], [[5], [6]], partition=deletes.partitions()[0])
     spark.sql(f"DELETE FROM {table} WHERE v IN (1, 10, 33)")
     spark.conf.set(LIMIT, "100b")
     yield deletes

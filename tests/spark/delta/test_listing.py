@@ -85,8 +85,8 @@ def test_selective_queries_run_no_query_over_the_log(spark: SparkSession, table:
 
 def test_other_queries_keep_the_skipping_of_delta(spark: SparkSession, table: str) -> None:
     """Conditions that the index cannot answer leave no more files than Delta alone does."""
-    for where in ("v = 1234", "v < 300", "k >= 0 AND v = 7", "k + 1 = 12 AND v < 200"):
-        assert _files_read(spark.table(table).where(where)) <= 3
+    for condition in ("v = 1234", "v < 300", "k >= 0 AND v = 7", "k + 1 = 12 AND v < 200"):
+        assert _files_read(spark.table(table).where(condition)) <= 3
     assert spark.table(table).count() == 4000
     assert spark.sql(f"SELECT max(v) FROM {table}").head(1)[0][0] == 3999
 

@@ -92,7 +92,7 @@ def test_shallow_clones(
     assert index.files("k = 397").uncovered == 2
     assert index.refresh().files == 2
     assert index.verify_rows(files=None).wrong == ()
-    with pytest.raises(UnsupportedError, match="copied by a command") as caught:
+    with pytest.raises(UnsupportedError, match="lakesieve does not copy") as caught:
         ls.clone_table(name, "spark_catalog.default.copy", spark=spark)
     assert "SHALLOW CLONE" in caught.value.hint
 

@@ -68,11 +68,11 @@ class DeltaStory(Story):
         for at in self.fields:
             at.ddl = "STRING" if at.kind in ("char", "varchar") else at.ddl
         for _ in range(2):
-            rows, place = self.rows(), self.location
+            rows, folder = self.rows(), self.location
             if self.partition is not None:
-                place /= folder_of("p", self.drawn.choice(_folders(self.partition)))
+                folder /= folder_of("p", self.drawn.choice(_folders(self.partition)))
                 rows = rows.drop_columns(["p"])
-            self.write(place / f"f{self._rows}.parquet", rows)
+            self.write(folder / f"f{self._rows}.parquet", rows)
         by = f" PARTITIONED BY ({self.partition.declared})" if self.partition else ""
         self.sql(f"CONVERT TO DELTA parquet.`{self.location}`{by}")
         self._name()

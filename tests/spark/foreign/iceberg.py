@@ -86,11 +86,11 @@ class IcebergStory(Story):
         """Files that have no field ids: columns are found by the names that they had."""
         source = self.folder / f"added {self._rows}"
         fields, rows = list(self.fields), self.rows()
-        place = source
+        location = source
         if self.partition == "p":
             # every row of the file is of the folder, which alone says so
             value: Any = self.drawn.choice(KINDS[self._field("p").kind].values)
-            place = source / folder_of("p", value)
+            location = source / folder_of("p", value)
             rows = rows.drop_columns(["p"])
             fields = [at for at in fields if at.name != "p"]
         if len(fields) > 1 and self.drawn.random() < 0.2:
@@ -99,7 +99,7 @@ class IcebergStory(Story):
             rows = rows.rename_columns([self.stored.get(at, at) for at in rows.column_names])
         if self.drawn.random() < 0.1:
             rows = rows.rename_columns([at.upper() for at in rows.column_names])
-        self.write(place / "f.parquet", rows)
+        self.write(location / "f.parquet", rows)
         if self.partition and self.partition != "p":
             self.sql(f"INSERT INTO {self.name} BY NAME {self.staged()}")
             return
@@ -190,14 +190,14 @@ class IcebergStory(Story):
     # ways to read
 
     def names(self) -> Sequence[str]:
-        return [self.name, f"iceberg:{self._place()}"]
+        return [self.name, f"iceberg:{self._table_location()}"]
 
-    def _place(self) -> str:
+    def _table_location(self) -> str:
         warehouse = self.spark.conf.get("spark.sql.catalog.lake.warehouse")
         return f"{warehouse}/foreign/{self.table}"
 
     def routes(self) -> Sequence[Route]:
-        name, place = self.name, self._place()
+        name, location = self.name, self._table_location()
 
         def fresh(session: SparkSession) -> Any:
             session.catalog.refreshTable(name)
@@ -213,8 +213,8 @@ class IcebergStory(Story):
             Route(label="a temporary view", frame=by_view),
             Route(
                 label="spark.read.format('iceberg').load(path)",
-                name=f"iceberg:{place}",
-                frame=lambda s: s.read.format("iceberg").load(place),
+                name=f"iceberg:{location}",
+                frame=lambda s: s.read.format("iceberg").load(location),
             ),
         ]
         if self.old:

@@ -58,7 +58,7 @@ class ParquetStory(Story):
     def _name(self) -> None:
         """Give the folder a name in the catalog."""
         name = f"spark_catalog.default.{self.table}_{len(self.entries)}"
-        fields = self._own()
+        fields = self._inner_fields()
         if self.entries:
             fields = self.drawn.sample(fields, len(fields))
         declared = ["id INT", *(at.declared for at in fields)]
@@ -73,12 +73,12 @@ class ParquetStory(Story):
         )
         if self.partition is not None:
             self.sql(f"MSCK REPAIR TABLE {name}")
-            self.fields = [*self._own(), self.partition]
+            self.fields = [*self._inner_fields(), self.partition]
 
-    def _own(self) -> list[Field]:
+    def _inner_fields(self) -> list[Field]:
         return [at for at in self.fields if at.name != "p"]
 
-    def _place(self) -> Path:
+    def _write_folder(self) -> Path:
         if self.partition is None:
             return self.location
         return self.location / folder_of("p", self.drawn.choice(self.values))
@@ -87,7 +87,7 @@ class ParquetStory(Story):
         return sorted(self.location.rglob("[!_.]*.parquet"))
 
     def _copy_file(self) -> None:
-        fields = self._own()
+        fields = self._inner_fields()
         rows = self.rows(fields)
         if len(fields) > 1 and self.drawn.random() < 0.2:
             rows = rows.drop_columns([self.drawn.choice(fields).name])
@@ -96,7 +96,7 @@ class ParquetStory(Story):
         if self.drawn.random() < 0.2:
             rows = rows.select(self.drawn.sample(rows.column_names, rows.num_columns))
         at = self._rows
-        self.write(self._place() / f"f{at}.parquet", rows)
+        self.write(self._write_folder() / f"f{at}.parquet", rows)
 
     def forget(self) -> None:
         for name in self.entries:
@@ -105,7 +105,7 @@ class ParquetStory(Story):
     # steps
 
     def steps(self) -> Sequence[Callable[[], None]]:
-        added = any(at.extra for at in self._own())
+        added = any(at.extra for at in self._inner_fields())
         if self.theme == "defaults" and (not added or self.drawn.random() < 0.4):
             return [self._change_default if added and self.indexes else self._add_column]
         steps = [
@@ -138,7 +138,7 @@ class ParquetStory(Story):
 
     def _replace_file(self) -> None:
         path = self.drawn.choice(self._files())
-        self.write(path, self.rows(self._own()))
+        self.write(path, self.rows(self._inner_fields()))
         self._known()
 
     def _remove_file(self) -> None:
@@ -149,10 +149,10 @@ class ParquetStory(Story):
 
     def _insert(self) -> None:
         before = set(self._files())
-        columns = ", ".join(["id", *(at.name for at in self._own())])
+        columns = ", ".join(["id", *(at.name for at in self._inner_fields())])
         p = "" if self.partition is None else f", {self._typed(self.drawn.choice(self.values))}"
         source = self.folder / f"staged{self._rows}.parquet"
-        self.write(source, self.rows(self._own()))
+        self.write(source, self.rows(self._inner_fields()))
         name = self.drawn.choice(self.entries)
         listed = columns + (", p" if p else "")
         self.sql(f"INSERT INTO {name} ({listed}) SELECT {columns}{p} FROM parquet.`{source}`")
@@ -174,10 +174,10 @@ class ParquetStory(Story):
             default = f" DEFAULT {literal(_DEFAULTS[kind])}"
         for name in self.entries:
             self.sql(f"ALTER TABLE {name} ADD COLUMNS ({at.declared}{default})")
-        self.fields.insert(len(self._own()), at)
+        self.fields.insert(len(self._inner_fields()), at)
 
     def _change_default(self) -> None:
-        at = self.drawn.choice([at for at in self._own() if at.extra])
+        at = self.drawn.choice([at for at in self._inner_fields() if at.extra])
         value = KINDS[at.kind].values[3]
         change = self.drawn.choice((f"SET DEFAULT {literal(value)}", "DROP DEFAULT"))
         self.sql(f"ALTER TABLE {self.drawn.choice(self.entries)} ALTER COLUMN {at.name} {change}")
@@ -213,7 +213,7 @@ class ParquetStory(Story):
         value = self._other_value()
         if self.drawn.random() < 0.5:
             to = self.folder / "else where" / "part"
-            self.write(to / "f.parquet", self.rows(self._own()))
+            self.write(to / "f.parquet", self.rows(self._inner_fields()))
         name = self.drawn.choice(self.entries)
         self.sql(f"ALTER TABLE {name} ADD PARTITION (p={literal(value)}) LOCATION '{to}'")
 

@@ -248,27 +248,27 @@ class Story:
                 return False
             names = {at.name: spelled[at.name.lower()] for at in known}
             indexed = [at for at in known if at in self.indexed or at.extra] or known
-            wheres = [
+            conditions = [
                 draw_predicate(self.drawn, known if n % 3 == 2 else indexed, names)
                 for n in range(PREDICATES)
             ]
             # what is in no file, and so nowhere else than in the mind of a catalog
-            wheres += [
+            conditions += [
                 f"{names[at.name]} <=> {literal(value)}"
                 for at in known
                 for value in self.drawn.sample([None, *at.extra], min(2, len(at.extra)))
             ]
-            rows = _answered(frame, wheres, F.input_file_name()).collect()
-            truth = self._truth(session, route, wheres)
+            rows = _answered(frame, conditions, F.input_file_name()).collect()
+            truth = self._truth(session, route, conditions)
         except (PySparkException, Py4JJavaError) as error:
             self.log.append(f"   unreadable: {str(error).splitlines()[0][:200]}")
             return False
         ls.enable(session)
-        actual = _answered(route.frame(session), wheres).collect()
+        actual = _answered(route.frame(session), conditions).collect()
         pruned = ls.last_pruning(session)
         ls.disable(session)
 
-        said = "; ".join(wheres)
+        said = "; ".join(conditions)
         expected = sorted(repr(tuple(row)[:-1]) for row in rows)
         found = sorted(repr(tuple(row)) for row in actual)
         lost, more = _beyond(expected, found), _beyond(found, expected if truth is None else truth)
@@ -278,29 +278,29 @@ class Story:
         if sum(p.files_read for p in pruned) < sum(p.files_total for p in pruned):
             self.tally.skipping += 1
         if route.name is not None:
-            self._found(session, route.name, wheres, rows)
+            self._found(session, route.name, conditions, rows)
         return True
 
     def _truth(
-        self, session: SparkSession, route: Route, wheres: Sequence[str]
+        self, session: SparkSession, route: Route, conditions: Sequence[str]
     ) -> list[str] | None:
         """The rows without the format's own skipping, which may lose some that ours leaves."""
         if self.own_skipping is None:
             return None
         session.conf.set(self.own_skipping, "false")
         try:
-            rows = _answered(route.frame(session), wheres).collect()
+            rows = _answered(route.frame(session), conditions).collect()
         finally:
             session.conf.unset(self.own_skipping)
         return sorted(repr(tuple(row)) for row in rows)
 
     def _found(
-        self, session: SparkSession, name: str, wheres: Sequence[str], rows: Sequence[Any]
+        self, session: SparkSession, name: str, conditions: Sequence[str], rows: Sequence[Any]
     ) -> None:
-        for at, where in enumerate(wheres[:FOUND]):
+        for at, condition in enumerate(conditions[:FOUND]):
             files = {self._plain(row[-1]) for row in rows if row[0] == at}
-            found = {_local(path) for path in ls.find_files(name, where, spark=session).paths}
-            assert files <= found, (name, where)
+            found = {_local(path) for path in ls.find_files(name, condition, spark=session).paths}
+            assert files <= found, (name, condition)
 
     def _plain(self, file: str) -> str:
         return _local(unquote(file) if self.encodes_paths else file)
@@ -332,14 +332,14 @@ class Story:
         return f"SELECT {listed} FROM parquet.`{path}`"
 
 
-def _answered(frame: DataFrame, wheres: Sequence[str], *more: Any) -> DataFrame:
-    parts = (frame.where(at).select(F.lit(n), "*", *more) for n, at in enumerate(wheres))
-    return functools.reduce(lambda left, right: left.unionAll(right), parts)
+def _answered(frame: DataFrame, conditions: Sequence[str], *more: Any) -> DataFrame:
+    answers = (frame.where(at).select(F.lit(n), "*", *more) for n, at in enumerate(conditions))
+    return functools.reduce(lambda left, right: left.unionAll(right), answers)
 
 
-def _beyond(some: Sequence[str], others: Sequence[str]) -> list[str]:
+def _beyond(paths: Sequence[str], others: Sequence[str]) -> list[str]:
     """Those of some that others have not, as often as they are there more."""
-    return sorted((Counter(some) - Counter(others)).elements())
+    return sorted((Counter(paths) - Counter(others)).elements())
 
 
 def _local(path: str) -> str:

@@ -171,8 +171,8 @@ def arrow_rows(drawn: random.Random, fields: Sequence[Field], first: int, count:
         values = [None if drawn.random() < nulls else drawn.choice(held) for _ in range(count)]
         array = pa.array(values, kind.arrow)
         if at.nested:
-            parts = [array, pa.array(range(count), pa.int32())]
-            array = pa.StructArray.from_arrays(parts, ["k", "v"])
+            arrays = [array, pa.array(range(count), pa.int32())]
+            array = pa.StructArray.from_arrays(arrays, ["k", "v"])
         columns[at.name] = array
     return pa.table(columns)
 

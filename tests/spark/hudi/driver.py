@@ -60,11 +60,11 @@ class HudiDriver:
     def append(self, rows: DataFrame) -> None:
         self.write(rows, "bulk_insert")
 
-    def delete(self, where: str) -> None:
-        self.spark.sql(f"DELETE FROM {self.entry} WHERE {where}")
+    def delete(self, condition: str) -> None:
+        self.spark.sql(f"DELETE FROM {self.entry} WHERE {condition}")
 
-    def update(self, assignment: str, where: str) -> None:
-        self.spark.sql(f"UPDATE {self.entry} SET {assignment} WHERE {where}")
+    def update(self, assignment: str, condition: str) -> None:
+        self.spark.sql(f"UPDATE {self.entry} SET {assignment} WHERE {condition}")
 
     def compact(self) -> None:
         self.call("run_clustering", "op => 'scheduleAndExecute'")

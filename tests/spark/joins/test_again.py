@@ -63,7 +63,7 @@ def test_the_answer_is_one_that_spark_gives(
         assert count == len(derived)
         expected[skipping] = [first, again, derived]
 
-    # what Spark reads anew when the small side is the one that is not broadcast
+    # what Spark reads again when the small side is the one that is not broadcast
     fresh = expected[False][2]
     assert expected[True][0] == expected[False][0]
     assert expected[True][2] == fresh

@@ -78,7 +78,7 @@ QUERIES, JOINS = depth("QUERIES", test=5, soak=100), 6
 
 
 def _query(random_: random.Random, big: str) -> str:
-    parts = []
+    queries = []
     for number in range(JOINS):
         column = random_.choice(TYPED)
         plain = random_.random() < 0.65
@@ -96,11 +96,11 @@ def _query(random_: random.Random, big: str) -> str:
             on=f"bb.{column} = dd.{column}" if plain else random_.choice(CONVERTED),
             where=random_.choice(("", "", " WHERE dd.id % 2 = 1", " WHERE bb.id % 2 = 1")),
         )
-        parts.append(
+        queries.append(
             f"SELECT {number} AS q, count(*) AS n, bit_xor(xxhash64(CAST(x AS STRING), y)) AS h, "
             f"sum(y) AS s FROM ({join})"
         )
-    return " UNION ALL ".join(parts)
+    return " UNION ALL ".join(queries)
 
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])

@@ -23,7 +23,7 @@ INTERVAL = 0.25
 
 
 class Watch:
-    """Polls Spark's status tracker from a thread and tells a callback.
+    """Polls Spark's status tracker from a thread and calls a callback.
 
     Use as a context manager around the jobs.
 

@@ -204,7 +204,7 @@ def _looked(
 def _index_together(
     call: _Refresh, version: TableVersion, passes: Sequence[_Pass], live: int, *, is_last: bool
 ) -> list[_Stale]:
-    """Index the same files in several indexes; tells those that others were faster for."""
+    """Index the same files in several indexes; returns those that another writer indexed first."""
     by_place = {look.stale.upkeep.store.storage.location: look for look in passes}
     targets = [_target(look) for look in passes]
     files = passes[0].uncovered

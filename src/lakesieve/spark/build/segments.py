@@ -146,7 +146,7 @@ def staged(built: Built, operation: str, version: TableVersion, *, target: Targe
         target: The index that it is for.
 
     Raises:
-        StorageError: The place cannot be written to.
+        StorageError: The location cannot be written to.
     """
     catalogue = stage_catalogue(
         target.storage, built.files, segments=built.segments, definition=target.definition
@@ -171,8 +171,8 @@ def draw_curve(
         watch: Follows the progress.
 
     Returns:
-        By increasing size: ``way``, ``bits_per_row``, ``false_files``, ``blocks``; only points that
-        no other beats in both.
+        By increasing size: ``strategy``, ``bits_per_row``, ``false_files``, ``blocks``; only
+        points that no other one beats in both.
     """
     watch.expect(rows=source.rows, files=source.files.num_rows)
     if source.rows == 0:
@@ -242,11 +242,11 @@ def _key_runs(
     source: Source, indexes: Sequence[Sequence[Column]], sampled: pa.Table | None, buckets: int
 ) -> tuple[KeyRuns, ...]:
     """The buckets of each index, one index after the other."""
-    places = {column.field_id: at for at, column in enumerate(source.columns)}
+    positions = {column.field_id: at for at, column in enumerate(source.columns)}
     found: list[KeyRuns] = []
     for columns in indexes:
         types = key_types(columns)
-        at = tuple(places[column.field_id] for column in columns)
+        at = tuple(positions[column.field_id] for column in columns)
         runs = KeyRuns(
             columns=at,
             key_types=types,

@@ -67,7 +67,7 @@ class Source:
         table: The table.
         version: A version that holds the files.
         columns: The key columns that are read.
-        files: Some of that version's live files, as ``Table.live_files`` tells them.
+        files: Some of that version's live files, as ``TableReader.live_files`` gives them.
         is_partial: Whether the version has more.
     """
 
@@ -134,7 +134,7 @@ class Source:
                 self.version, (), split_bytes=SMALLEST_SPLIT, selection=selection
             )
             counts = arrow_of(rows.groupBy("file").count())
-        places = pc.index_in(self.scanned, value_set=counts.column("file"))
-        found = pc.fill_null(counts.column("count").take(places), 0)
+        positions = pc.index_in(self.scanned, value_set=counts.column("file"))
+        found = pc.fill_null(counts.column("count").take(positions), 0)
         at = self.files.column_names.index("records")
         return replace(self, files=self.files.set_column(at, "records", pc.coalesce(known, found)))

@@ -36,8 +36,8 @@ class Upkeep:
     def covered(self, state: Snapshot) -> pa.ChunkedArray:
         """Paths of the data files that a state of the index covers."""
         read = self.store.covered_by(state)
-        parts = [chunk for entry in state.catalogues for chunk in read(entry).chunks]
-        return pa.chunked_array(parts, pa.string())
+        chunks = [chunk for entry in state.catalogues for chunk in read(entry).chunks]
+        return pa.chunked_array(chunks, pa.string())
 
     def check_table(self) -> None:
         """Look at the table as it is now, and insist that the index is of it.
@@ -74,7 +74,7 @@ class Upkeep:
 
         Raises:
             CommitConflictError: Others compact all the time.
-            StorageError: The place cannot be written to.
+            StorageError: The location cannot be written to.
         """
         for left in reversed(range(ATTEMPTS)):
             base = self.store.snapshot()
@@ -93,7 +93,7 @@ class Upkeep:
         raise AssertionError("unreachable")
 
     def compact_if_due(self) -> bool:
-        """Merge the deltas if there are too many; tells whether they were."""
+        """Merge the deltas if there are too many; returns whether that was done."""
         state = self.store.snapshot()
         policy = CompactionPolicy.parse(
             state.definition.compaction, merges_on_read=self.table.merges_on_read

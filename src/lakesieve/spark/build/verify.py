@@ -128,8 +128,8 @@ def _missing(
     which, numbers = index.points(distinct)
     # a key and a file as one number, which the index must have found
     found_pairs = np.unique(which * len(index.paths()) + numbers)
-    place = pa.compute.index_in(codes.drop_null(), value_set=distinct).to_numpy()
-    expected_pairs = place.astype(np.int64) * len(index.paths()) + covered[rows]
+    positions = pa.compute.index_in(codes.drop_null(), value_set=distinct).to_numpy()
+    expected_pairs = positions.astype(np.int64) * len(index.paths()) + covered[rows]
     at = np.minimum(np.searchsorted(found_pairs, expected_pairs), max(len(found_pairs) - 1, 0))
     missing[rows] |= (found_pairs[at] != expected_pairs) if len(found_pairs) else True
     return missing

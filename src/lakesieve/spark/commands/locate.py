@@ -113,8 +113,8 @@ def locate_keys(
     live = table.live_files(version)
     covered = index.paths()
     # a file that several deltas cover is named by the first of them
-    places = pc.index_in(live.column("path"), value_set=covered)
-    known = places.drop_null().to_numpy()
+    positions = pc.index_in(live.column("path"), value_set=covered)
+    known = positions.drop_null().to_numpy()
     bits = np.zeros(len(covered), bool)
     bits[known] = True
     rewritable = "modified" in live.column_names
@@ -133,7 +133,7 @@ def locate_keys(
         pairs = _spelled(pairs, live)
     return Located(
         pairs=pairs,
-        uncovered=tuple(shown.filter(pc.is_null(places)).to_pylist()),
+        uncovered=tuple(shown.filter(pc.is_null(positions)).to_pylist()),
         files=live.num_rows,
         version=version.id,
         index=index.definition.name,

@@ -43,7 +43,7 @@ __all__ = ["holders", "narrow"]
 _BATCH_ROWS = 500_000
 _FIRST_ROWS = 20_000
 _HELD = "held binary"
-# so many keys are worth a task of their own
+# a task of its own is worth it from this many keys on
 _TASK_ROWS = 50_000
 
 
@@ -64,9 +64,9 @@ def narrow(spark: SparkSession, plan: DeletePlan, locations: Iterable[str] = ())
         # the fields of a plan are known by their ids alone
         detail = "data files may be read by the name mapping of the table"
         return [Reason(code=ReasonCode.SCAN_UNSUPPORTED, detail=detail)]
-    place, uuid = str(plan.table.location()), str(plan.table.uuid())
+    location, uuid = str(plan.table.location()), str(plan.table.uuid())
     registry = IndexRegistry(locations, storage_options(spark))
-    indexes, reasons = registry.indexes(place, uuid, file_io=file_io_of(spark, plan.table))
+    indexes, reasons = registry.indexes(location, uuid, file_io=file_io_of(spark, plan.table))
     types = {
         c.field_id: KeyType(kind=c.kind, scale=c.scale, precision=c.precision)
         for c in columns_of_schema(plan.java.schemaJson()).values()
@@ -115,8 +115,8 @@ def _narrow(
     paths = index.paths().combine_chunks()
     files = plan.java.reachedBy(kind.number)
     reached = lines_of(iter(files.paths, ""))
-    places = pc.index_in(normal_paths(reached), value_set=paths)
-    known = places.drop_null().to_numpy()
+    positions = pc.index_in(normal_paths(reached), value_set=paths)
+    known = positions.drop_null().to_numpy()
     wanted = np.zeros(len(paths), bool)
     wanted[known] = True
     by_id = {c.field_id: c.path for c in kind.columns}
@@ -138,7 +138,7 @@ def _narrow(
     held = np.zeros(len(paths), bool)
     for row in masks:
         held |= np.unpackbits(np.frombuffer(row.held, np.uint8), count=len(paths)).astype(bool)
-    free = np.array(pc.is_valid(places))
+    free = np.array(pc.is_valid(positions))
     free[free] = ~held[known]
     files.narrow(np.packbits(free, bitorder="little").tobytes())
     detail = f"{definition.name}: {np.count_nonzero(held[known])} of {len(reached)} data files"

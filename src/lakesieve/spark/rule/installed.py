@@ -159,9 +159,9 @@ class InstalledRule:
 
     def _settle(self, options: StorageOptions | None = None) -> None:
         """Have the session do what is wanted now; the lock is held."""
-        further = (place for command in self._commands for place in command)
-        places = tuple(dict.fromkeys((*self._locations, *further)))
-        self.pruner.relocate(places, options or self.pruner.options)
+        further = (root for command in self._commands for root in command)
+        locations = tuple(dict.fromkeys((*self._locations, *further)))
+        self.pruner.relocate(locations, options or self.pruner.options)
         self._install(self.active or self._raw_reads > 0)
         self._rule.setActive(self.active)
 

@@ -80,9 +80,9 @@ class Pruner:
             locations: Roots to search besides the tables' own.
             options: Tells the settings with which a location is reached.
         """
-        places = tuple(locations)
-        if places != self.locations or options != self._options:
-            self._registry = IndexRegistry(places, options)
+        roots = tuple(locations)
+        if roots != self.locations or options != self._options:
+            self._registry = IndexRegistry(roots, options)
             self._options = options
 
     @property
@@ -143,9 +143,9 @@ class Pruner:
             return None
         with self._lock:
             self._late = {
-                place: left
-                for place, looks in self._late.items()
-                if (left := [look for look in looks if not look.task.is_done])
+                location: pending
+                for location, looks in self._late.items()
+                if (pending := [look for look in looks if not look.task.is_done])
             }
             if len(self._late.get(table, ())) >= _MAX_LATE:
                 return None

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from lakesieve.spark.tables import IndexableTable
     from lakesieve.storage import Storage
 
-__all__ = ["index_stores", "new_place", "no_index", "table_roots"]
+__all__ = ["index_stores", "new_index_storage", "no_index", "table_roots"]
 
 
 def table_roots(spark: SparkSession, table: IndexableTable, location: str | None) -> list[Storage]:
@@ -50,7 +50,7 @@ def index_stores(
     return found
 
 
-def new_place(
+def new_index_storage(
     spark: SparkSession, table: IndexableTable, name: str, location: str | None
 ) -> Storage:
     """The root of an index that is to be made.

@@ -63,16 +63,16 @@ def _resolved(spark: SparkSession, name: str) -> tuple[Any, Any]:
     state = spark._jsparkSession.sessionState()
     manager = state.catalogManager()
     parsed = state.sqlParser().parseMultipartIdentifier(name)
-    parts = [str(parsed.apply(at)) for at in range(parsed.size())]
+    names = [str(parsed.apply(at)) for at in range(parsed.size())]
     catalog = manager.currentCatalog()
-    if len(parts) > 1 and manager.isCatalogRegistered(parts[0]):
-        catalog = manager.catalog(parts.pop(0))
-    elif len(parts) == 1:
-        parts = [*manager.currentNamespace(), *parts]
-    namespace = gateway.new_array(jvm.java.lang.String, len(parts) - 1)
-    for at, part in enumerate(parts[:-1]):
+    if len(names) > 1 and manager.isCatalogRegistered(names[0]):
+        catalog = manager.catalog(names.pop(0))
+    elif len(names) == 1:
+        names = [*manager.currentNamespace(), *names]
+    namespace = gateway.new_array(jvm.java.lang.String, len(names) - 1)
+    for at, part in enumerate(names[:-1]):
         namespace[at] = part
-    identifier = jvm.org.apache.spark.sql.connector.catalog.Identifier.of(namespace, parts[-1])
+    identifier = jvm.org.apache.spark.sql.connector.catalog.Identifier.of(namespace, names[-1])
     return catalog, identifier
 
 

@@ -47,7 +47,7 @@ class IndexableTable(TableReader, Protocol):
             version: The version whose files are read.
             columns: Whose values are read.
             split_bytes: About how many bytes of files a task reads.
-            stride: Read only one in so many files.
+            stride: Only every ``stride``-th file is read.
             selection: As ``raw_reads`` names it.
 
         Returns:

@@ -32,7 +32,7 @@ def storage_options(
         conf=_hadoop_settings(spark),
         trusted=",".join(trusted_folders(str(spark.conf.get(f"spark.{TRUSTED_ROOTS}", "")))),
         file_io=file_io() if file_io else {},
-        lent=file_io,
+        vended=file_io,
         source=partial(_hadoop_settings, spark),
     )
 

@@ -1,4 +1,4 @@
-"""Functions of ours in Spark's Python workers."""
+"""lakesieve's functions in Spark's Python workers."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def in_workers(frame: DataFrame, stage: Stage, schema: str) -> DataFrame:
 def gathered(
     batches: Iterable[pa.RecordBatch], rows: int, first: int | None = None
 ) -> Iterator[pa.Table]:
-    """Join batches to tables of at least so many rows; only the last one may have fewer.
+    """Join batches to tables of at least ``rows`` rows; only the last one may have fewer.
 
     Args:
         batches: The batches.
-        rows: How many.
-        first: How many of the first table, if it should come sooner.
+        rows: The least number of rows.
+        first: The least number of the first table, if that should come sooner.
     """
     held: list[pa.RecordBatch] = []
     size, least = 0, rows if first is None else first

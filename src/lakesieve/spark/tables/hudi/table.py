@@ -250,7 +250,7 @@ class HudiTable:
             version: As for :meth:`Table.raw_rows`, as are the others.
             columns: The key columns.
             split_bytes: Bytes of data files that a task should read.
-            stride: One in so many files is read.
+            stride: Only every ``stride``-th file is read.
             selection: Name of a selection of files; all by default.
         """
         from pyspark.sql import functions as F

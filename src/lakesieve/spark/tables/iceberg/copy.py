@@ -45,9 +45,9 @@ def copy_table(spark: SparkSession, java: Any, source: str, target: str, snapsho
             kind=ErrorKind.INVALID_ARGUMENT,
             hint="Choose another name.",
         )
-    place = _location(str(java.location()), source.split(".")[1:], path)
-    metadata = _metadata(spark, java, place, snapshot_id)
-    file = f"{place}/metadata/00000-{uuid.uuid4()}.metadata.json"
+    location = _location(str(java.location()), source.split(".")[1:], path)
+    metadata = _metadata(spark, java, location, snapshot_id)
+    file = f"{location}/metadata/00000-{uuid.uuid4()}.metadata.json"
     jvm: Any = spark._jvm
     jvm.org.apache.iceberg.TableMetadataParser.write(metadata, java.io().newOutputFile(file))
     namespace, name = ".".join(path[:-1]), path[-1]
@@ -74,12 +74,12 @@ def _register(spark: SparkSession, catalog: str, name: str, file: str, java: Any
         ) from error
 
 
-def _metadata(spark: SparkSession, java: Any, place: str, snapshot_id: int) -> Any:
+def _metadata(spark: SparkSession, java: Any, location: str, snapshot_id: int) -> Any:
     """Metadata of the copy: one snapshot, which ``main`` points to, and nothing else."""
     jvm: Any = spark._jvm
     base = java.operations().current()
     builder = jvm.org.apache.iceberg.TableMetadata.buildFrom(base)
-    builder = builder.assignUUID(str(uuid.uuid4())).setLocation(place)
+    builder = builder.assignUUID(str(uuid.uuid4())).setLocation(location)
     for name in list(base.refs()):
         builder = builder.removeRef(name)
     others = jvm.java.util.ArrayList()
@@ -89,7 +89,7 @@ def _metadata(spark: SparkSession, java: Any, place: str, snapshot_id: int) -> A
     main = jvm.org.apache.iceberg.SnapshotRef.branchBuilder(snapshot_id).build()
     properties = jvm.java.util.HashMap()
     properties.put("gc.enabled", "false")
-    # whatever the original says of places is not for the copy
+    # locations that are set for the original do not hold for the copy
     gone = jvm.java.util.HashSet()
     for name in ("write.data.path", "write.metadata.path", "write.object-storage.path"):
         gone.add(name)

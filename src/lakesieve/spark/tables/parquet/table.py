@@ -42,7 +42,7 @@ _CLOCK_SECONDS = 2.0
 
 
 class Clock(Protocol):
-    """What tells the time, and waits."""
+    """A source of the time that can wait."""
 
     def time(self) -> float:
         """Seconds since the epoch."""
@@ -207,7 +207,7 @@ class ParquetTable:
             version: As for :meth:`Table.raw_rows`, as are the others.
             columns: The key columns.
             split_bytes: Bytes of data files that a task should read.
-            stride: One in so many files is read.
+            stride: Only every ``stride``-th file is read.
             selection: Name of a selection of files; all by default.
         """
         from pyspark.sql import DataFrame
