@@ -28,7 +28,7 @@ def _held(spark: SparkSession) -> int:
 
 
 def test_little_is_held_of_each_file(spark: SparkSession, tmp_path: Path) -> None:
-    """Some dozens of bytes a data file, and nothing again for those that were known."""
+    """Some dozens of bytes a data file, and nothing more for those that were known."""
     installed.installed_rule(spark)
     known = _held(spark)
     figures = memory.run(spark, tmp_path, paths=PATHS, refreshes=REFRESHES, queries=4 * REFRESHES)

@@ -189,8 +189,8 @@ def test_a_damaged_note_stops_the_vacuum() -> None:
     """With a note that cannot be read nobody knows what may be deleted, so nothing is."""
     origin = grown()
     cloned(origin)
-    (note,) = origin.storage.objects("borrowers/")
-    origin.storage.replace(note.path, b"rubbish")
+    (info,) = origin.storage.objects("borrowers/")
+    origin.storage.replace(info.path, b"rubbish")
 
     with pytest.raises(CorruptIndexError, match="borrowers/"):
         merged(origin)
@@ -236,5 +236,5 @@ def test_a_place_that_is_not_trusted_is_not_entered(tmp_path: Path) -> None:
     before = sorted(tmp_path.glob("wh/**/*"))
     stranger.drop()
     assert sorted(tmp_path.glob("wh/**/*")) == before
-    assert [note.location for note in references_to(origin.storage)] == [target.location]
+    assert [info.location for info in references_to(origin.storage)] == [target.location]
     assert not copy.exists()

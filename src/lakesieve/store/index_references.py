@@ -67,7 +67,7 @@ class IndexReference:
         return cls(**{**document, "objects": tuple(document["objects"])})
 
     def pack(self) -> bytes:
-        """Write a note."""
+        """Write a reference."""
         return pack({field.name: getattr(self, field.name) for field in fields(self)})
 
 
@@ -112,8 +112,8 @@ def references_to(storage: Storage) -> list[IndexReference]:
         IndexFormatError: A reference is too new.
     """
     paths = [info.path for info in storage.objects("borrowers/")]
-    notes = storage.get_all(paths, most=MAX_DOCUMENT_BYTES)
-    return [IndexReference.read(data, path) for path, data in zip(paths, notes, strict=True)]
+    documents = storage.get_all(paths, most=MAX_DOCUMENT_BYTES)
+    return [IndexReference.read(data, path) for path, data in zip(paths, documents, strict=True)]
 
 
 def add_references(
@@ -133,10 +133,10 @@ def add_references(
     targets = referenced_roots(storage, definition)
     for root, objects in _by_root(needed).items():
         target = targets[root - 1]
-        note = IndexReference(
+        reference = IndexReference(
             index_uuid=definition.index_uuid, location=storage.location, objects=objects
         )
-        target.create(reference_path(definition.index_uuid), note.pack())
+        target.create(reference_path(definition.index_uuid), reference.pack())
 
 
 def remove_unused_references(
@@ -160,10 +160,10 @@ def remove_unused_references(
         if root not in still:
             target.delete(path)
             continue
-        note = IndexReference(
+        reference = IndexReference(
             index_uuid=definition.index_uuid, location=storage.location, objects=still[root]
         )
-        target.replace(path, note.pack())
+        target.replace(path, reference.pack())
 
 
 def remove_references(storage: Storage, definition: IndexDefinition) -> None:

@@ -107,7 +107,7 @@ def _query(random_: random.Random, big: str) -> str:
 def test_same_joins_with_and_without_skipping(spark: SparkSession, big: str, adaptive: str) -> None:
     """Generated joins of all kinds give the same rows, and their keys skip files."""
     random_ = random.Random(f"joins {adaptive}")
-    total = read = keyed = 0
+    total = read = join_scans = 0
     # text and numbers are compared as numbers, and not all text is one
     spark.conf.set("spark.sql.ansi.enabled", "false")
     spark.conf.set("spark.sql.adaptive.enabled", adaptive)
@@ -123,7 +123,7 @@ def test_same_joins_with_and_without_skipping(spark: SparkSession, big: str, ada
             assert actual == expected, query
             assert [r for p in pruned for r in p.reasons if r.code == "internal-error"] == [], query
             by_keys = [p for p in pruned if any(r.code == "join-keys" for r in p.reasons)]
-            keyed += len(by_keys)
+            join_scans += len(by_keys)
             total += sum(p.files_total for p in by_keys)
             read += sum(p.files_read for p in by_keys)
     finally:
@@ -131,5 +131,5 @@ def test_same_joins_with_and_without_skipping(spark: SparkSession, big: str, ada
         spark.conf.set("spark.sql.adaptive.enabled", "false")
         ls.disable(spark)
 
-    assert keyed > QUERIES
+    assert join_scans > QUERIES
     assert read < 0.9 * total
