@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 ROWS, FILES, COMMANDS = 300, 6, 4
 INDEXED = ("l", "s", "d")
 CHANGES = (
-    "DELETE FROM {t} WHERE {where}",
-    "UPDATE {t} SET i = i + 1, s = concat(s, '!') WHERE {where}",
-    "UPDATE {t} SET l = id, d = DATE'2024-02-29' WHERE {where}",
+    "DELETE FROM {t} WHERE {condition}",
+    "UPDATE {t} SET i = i + 1, s = concat(s, '!') WHERE {condition}",
+    "UPDATE {t} SET l = id, d = DATE'2024-02-29' WHERE {condition}",
 )
 
 
