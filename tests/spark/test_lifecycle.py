@@ -213,7 +213,7 @@ def test_a_budget_holds_for_refreshes(spark: SparkSession, table: str) -> None:
     points = ls.trade_offs(table, ["id"], spark=spark)
     assert [p.bits_per_row for p in points] == sorted(p.bits_per_row for p in points)
     assert points[-1].false_files < 0.01
-    with pytest.raises(InvalidInputError, match="is no budget"):
+    with pytest.raises(InvalidInputError, match="is not a budget"):
         ls.create_index(table, ["name"], spark=spark, budget="2 apples")
 
 

@@ -58,7 +58,7 @@ def content(spark: SparkSession, table: SqlTable) -> Rows:
 def run(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, command: str, other: str) -> bool:
     """Run a command, and another when the first one's scan is planned; true if it was rejected."""
     waiting = [other]
-    plan_files: Callable[..., object] = vars(planning)["plan_files"]
+    plan: Callable[..., object] = vars(planning)["plan"]
 
     def hear(*arguments: object, **named: object) -> object:
         if waiting:
@@ -66,12 +66,12 @@ def run(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, command: str, othe
             other_thread = threading.Thread(target=spark.sql, args=(waiting.pop(),))
             other_thread.start()
             other_thread.join()
-        return plan_files(*arguments, **named)
+        return plan(*arguments, **named)
 
     # the other command takes its time, for which planning would not wait
     spark.conf.set("spark.lakesieve.planning.seconds", "120")
     with monkeypatch.context() as patched:
-        patched.setattr(planning, "plan_files", hear)
+        patched.setattr(planning, "plan", hear)
         try:
             spark.sql(command)
         except (PySparkException, Py4JJavaError) as error:
