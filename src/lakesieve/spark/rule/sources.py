@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lakesieve.spark.tables.iceberg.spec import ICEBERG
 from lakesieve.spark.versions.janino import JavaSources
 
 if TYPE_CHECKING:
@@ -29,9 +30,7 @@ ADAPTERS = (*RULE, *(f"spark/rule/{name}" for name in ("FileRelations", "KeptFil
 
 DELETE_JOINS = (
     *ADAPTERS,
-    "spark/tables/iceberg/IcebergFields",
-    "spark/tables/iceberg/IcebergAccess",
-    "spark/rule/IcebergScans",
+    *ICEBERG.scan_sources,
     "spark/deletes/DeleteMemory",
     "spark/rule/DeleteJoins",
 )

@@ -35,8 +35,8 @@ class JavaSources:
 
     def __init__(self, *names: str, root: Traversable | None = None) -> None:
         folder = root or resources.files("lakesieve")
-        names_split = (name.rpartition("/") for name in names)
-        self._files = [folder / layer / "java" / f"{name}.java" for layer, _, name in names_split]
+        split_names = (name.rpartition("/") for name in names)
+        self._files = [folder / layer / "java" / f"{name}.java" for layer, _, name in split_names]
         self._last = f"lakesieve.{names[-1].rpartition('/')[2]}"
 
     def new(self, spark: SparkSession, name: str, *arguments: Any) -> Any:
