@@ -26,7 +26,7 @@ def status(
 ) -> TableStatus:
     """Tell how many data files carry row-level deletes, and suggest what gets rid of them.
 
-    Metadata alone is read. For equality deletes of Iceberg see ``lakesieve.spark.deletes.status``.
+    Metadata alone is read. For equality deletes of Iceberg see ``lakesieve.deletes.status``.
 
     Args:
         table: ``catalog.database.table``; or ``iceberg:PATH``, ``delta:PATH``, ``hudi:PATH``.
