@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Every test: those that need no JVM, then the sessions of both versions of Spark, two at a time.
+# Every test: those that need no JVM, then the sessions of both versions of Spark, three at a time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# a session keeps one core busy: the longest first, so that neither of two is idle for long
+# a session waits for a quarter of its time: three keep two cores busy, the longest first
 sessions=(4.1-folders 4.1-files hudi 3.5)
 shopt -s extglob
 folders=(tests/spark/!(hudi|java|__pycache__)/)
@@ -25,13 +25,13 @@ logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 # jobs in the background do not hear of Ctrl-C
 trap 'trap - TERM; kill 0' INT TERM
-echo "Sessions of Spark, two at a time, each shown when it ends: ${sessions[*]}" >&2
+echo "Sessions of Spark, three at a time, each shown when it ends: ${sessions[*]}" >&2
 status=0
 running=0
 for session in "${sessions[@]}"; do
-  if ((running == 2)); then
+  if ((running == 3)); then
     wait -n || status=1
-    running=1
+    running=2
   fi
   (
     ended=0

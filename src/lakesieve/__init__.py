@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lakesieve import deletes
+    from lakesieve.api import find_files, last_pruning, list_indexes, open_index, repair_index
     from lakesieve.index.index import Index
     from lakesieve.index.result import (
         BuildProgress,
@@ -34,12 +35,7 @@ if TYPE_CHECKING:
         clone_table,
         disable,
         enable,
-        find_files,
-        last_pruning,
-        list_indexes,
-        open_index,
         refresh_indexes,
-        repair_index,
         trade_offs,
     )
     from lakesieve.spark.commands.by_key import delete, upsert
@@ -90,7 +86,9 @@ _RESULTS = (
     *("BuildProgress", "Cloned", "CommitInfo", "Compacted", "Found", "IndexInfo", "Refreshed"),
     *("RowChange", "TablePruning", "TableStatus", "TradeOffInfo", "VerifiedRows"),
 )
+_LOOK_UPS = ("find_files", "last_pruning", "list_indexes", "open_index", "repair_index")
 _HOMES = {
+    **dict.fromkeys(_LOOK_UPS, "lakesieve.api"),
     **dict.fromkeys(_RESULTS, "lakesieve.index.result"),
     "Index": "lakesieve.index.index",
     "Located": "lakesieve.spark.commands.locate",

@@ -26,7 +26,7 @@ def test_files_writes_only_paths_to_stdout(lakesieve: Callable[..., Result]) -> 
 
     assert done.exit_code == 0
     assert done.stdout == "file:/t/a b.parquet\nfile:/t/c.parquet\n"
-    assert done.stderr == (STARTING + "2 of 400 files can hold a match, 1 of them not indexed.\n")
+    assert done.stderr == "2 of 400 files can hold a match, 1 of them not indexed.\n"
 
 
 def test_long_paths_are_not_wrapped(lakesieve: Callable[..., Result], api: FakeApi) -> None:
@@ -80,6 +80,71 @@ def test_options_reach_the_functions(lakesieve: Callable[..., Result], api: Fake
         "predicate": "id = 5",
         "version": "main",
         "location": "s3://b/i",
+    }
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("list", TABLE),
+        ("show", TABLE, "id"),
+        ("files", TABLE, "id = 5"),
+        ("explain", TABLE, "id = 5"),
+        ("history", TABLE, "id"),
+        ("compact", TABLE, "id"),
+        ("rollback", TABLE, "id", "1"),
+        ("clone", TABLE, "id", "lake.db.other"),
+        ("verify", TABLE, "id"),
+        ("repair", TABLE, "id"),
+        ("vacuum", TABLE, "id"),
+        ("drop", TABLE, "id"),
+        ("files", "delta:/d", "id = 5"),
+        ("files", "shop.db.t", "id = 5", "--catalog", "shop"),
+    ],
+    ids=" ".join,
+)
+def test_what_only_looks_things_up_starts_no_spark(
+    lakesieve: Callable[..., Result], api: FakeApi, arguments: tuple[str, ...]
+) -> None:
+    """Commands that read no rows reach the table by themselves, with the options given."""
+    done = lakesieve(*arguments, "--warehouse", "wh", "--timezone", "Asia/Tokyo")
+
+    assert done.exit_code == 0
+    assert "Starting Spark" not in done.stderr
+    given = api.calls[0][1]
+    assert "spark" not in given
+    assert (given["warehouse"], given["timezone"]) == ("wh", "Asia/Tokyo")
+    assert given["catalog"] == ("shop" if "--catalog" in arguments else None)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("list", "parquet:/d"),
+        ("list", "spark_catalog.db.t"),
+        ("list", TABLE, "--spark-conf", "a=b"),
+        ("list", TABLE, "--format", "delta"),
+    ],
+    ids=" ".join,
+)
+def test_what_only_spark_reaches_starts_it(
+    lakesieve: Callable[..., Result], arguments: tuple[str, ...]
+) -> None:
+    """Tables of a session's own catalogs or settings are looked up through it."""
+    assert lakesieve(*arguments).stderr.startswith(STARTING)
+
+
+def test_a_catalog_reaches_spark(
+    lakesieve: Callable[..., Result], api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``--catalog`` names one of PyIceberg's configuration, for Spark as well."""
+    monkeypatch.setenv("PYICEBERG_CATALOG__SHOP__URI", "http://localhost:1/api")
+
+    assert lakesieve("refresh", "shop.db.t", "--catalog", "shop").exit_code == 0
+    assert api.arguments("local_session")["conf"] == {
+        "spark.sql.catalog.shop": "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.shop.type": "rest",
+        "spark.sql.catalog.shop.uri": "http://localhost:1/api",
     }
 
 
@@ -186,7 +251,7 @@ def test_errors_are_one_line(lakesieve: Callable[..., Result]) -> None:
     done = lakesieve("show", TABLE, "nope")
 
     assert (done.exit_code, done.stdout) == (1, "")
-    assert done.stderr == STARTING + "error: lake.db.t has no index nope. Look again.\n"
+    assert done.stderr == "error: lake.db.t has no index nope. Look again.\n"
 
 
 def test_debug_shows_the_traceback(lakesieve: Callable[..., Result]) -> None:
@@ -201,13 +266,13 @@ def test_a_missing_java_is_reported(lakesieve: Callable[..., Result], api: FakeA
     """What the session's start raises on purpose is shown as it is."""
     api.failure = SetupError("No Java.", kind=ErrorKind.JAVA_MISSING, hint="Install it.")
 
-    assert lakesieve("list", TABLE).stderr.endswith("error: No Java. Install it.\n")
+    assert lakesieve("refresh", TABLE).stderr.endswith("error: No Java. Install it.\n")
 
 
 def test_an_unforeseen_failure_is_one_line(lakesieve: Callable[..., Result], api: FakeApi) -> None:
     """Anything else that stops Spark from starting is one line too."""
     api.failure = RuntimeError("[JAVA_GATEWAY_EXITED] gone\nand more\nlines")
-    done = lakesieve("list", TABLE)
+    done = lakesieve("refresh", TABLE)
 
     assert done.exit_code == 1
     assert "error: Spark did not start: [JAVA_GATEWAY_EXITED] gone" in done.stderr
@@ -289,7 +354,8 @@ def test_refresh_takes_one_index_or_all(lakesieve: Callable[..., Result], api: F
         (("vacuum", TABLE, "id"), "Deleted 1 object, 5.0 kB; commits from 1 on are kept"),
         (("vacuum", TABLE, "id", "--dry-run"), "Would delete 1 object"),
         (("rollback", TABLE, "id", "0"), "bits a row"),
-        (("verify", TABLE, "id"), "every key is found"),
+        (("verify", TABLE, "id"), "3 objects, 9.0 kB: as written."),
+        (("verify", TABLE, "id", "--files", "2"), "every key is found"),
         (("repair", TABLE, "id"), "Nothing is damaged"),
     ],
     ids=lambda given: given if isinstance(given, str) else " ".join(given),

@@ -57,7 +57,7 @@ def test_help_needs_no_spark() -> None:
 
 def test_a_command_without_spark_says_what_to_install() -> None:
     """A base install answers a command that needs Spark with one line and status 1."""
-    done = run(WITHOUT_SPARK, "list", "lake.tpch.lineitem")
+    done = run(WITHOUT_SPARK, "refresh", "lake.tpch.lineitem")
 
     assert (done.returncode, done.stdout) == (1, "")
     last = done.stderr.splitlines()[-1]

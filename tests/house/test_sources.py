@@ -144,7 +144,12 @@ def _public_functions(tree: ast.Module | ast.ClassDef) -> Iterator[ast.FunctionD
     for node in tree.body:
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
             yield from _public_functions(node)
-        elif isinstance(node, ast.FunctionDef) and not node.name.startswith(("_", "test_")):
+        elif (
+            isinstance(node, ast.FunctionDef)
+            and not node.name.startswith(("_", "test_"))
+            # what the last one explains holds for its overloads
+            and "overload" not in map(ast.unparse, node.decorator_list)
+        ):
             yield node
 
 

@@ -22,9 +22,9 @@ from lakesieve.predicate import (
     RowFilter,
     all_of,
     bind,
-    parse_sql,
     rows_where,
 )
+from lakesieve.predicate.parse import parse_sql
 from lakesieve.predicate.rows import accepts
 from lakesieve.sieve import component_code
 

@@ -15,8 +15,9 @@ from tests.predicate.drawn import integers, strings
 
 from lakesieve.format import IndexDefinition, KeyColumn, catalogue_id
 from lakesieve.index import OpenedIndex, Plan, ReasonCode, plan_files, usable_indexes
-from lakesieve.predicate import ColumnType, Ranges, bind, parse_sql, rows_where
+from lakesieve.predicate import ColumnType, Ranges, bind, rows_where
 from lakesieve.predicate.expression import And, Compare, In, IsNull, Literal, Not, Or
+from lakesieve.predicate.parse import parse_sql
 from lakesieve.predicate.rows import accepts
 from lakesieve.sieve import KeyType, build_blocks, encode_rows, sort_pairs
 from lakesieve.storage import open_storage

@@ -19,11 +19,11 @@ from lakesieve.predicate import (
     RowFilter,
     bind,
     from_catalyst,
-    parse_sql,
     rows_where,
 )
 from lakesieve.predicate.expression import Not, Unknown
 from lakesieve.predicate.literals import float_code
+from lakesieve.predicate.parse import parse_sql
 
 COLUMNS: dict[tuple[str, ...], ColumnType] = {
     ("i",): ColumnType(field_id=1, kind="integer"),

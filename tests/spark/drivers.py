@@ -105,6 +105,13 @@ class IcebergDriver(_SqlDriver):
     def relations(self) -> Sequence[str]:
         return [self.name]
 
+    def plain_name(self) -> str:
+        return self.name
+
+    def versions(self) -> list[str]:
+        rows = self.spark.sql(f"SELECT snapshot_id FROM {self.name}.snapshots").collect()
+        return [str(row[0]) for row in rows]
+
     def supplant(self, rows: DataFrame) -> None:
         # a Hadoop catalog's tables lie where their names say
         location = Path(open_table(self.spark, self.name).location)
@@ -136,6 +143,14 @@ class DeltaDriver(_SqlDriver):
 
     def compact(self) -> None:
         self.spark.sql(f"OPTIMIZE {self.name}")
+
+    def plain_name(self) -> str:
+        return f"delta:{self.folder}"
+
+    def versions(self) -> list[str]:
+        # each takes a session some jobs
+        last = int(self.version())
+        return [str(number) for number in {0, last // 2}]
 
     def relations(self) -> Sequence[str]:
         return [self.name, f"delta.`{self.folder}`"]

@@ -6,7 +6,8 @@ import itertools
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.spark.drivers import DRIVERS, DeltaIdDriver
+from tests.spark.drivers import DRIVERS, DeltaDriver, DeltaIdDriver, IcebergDriver
+from tests.spark.without_engine import check_alike
 
 from lakesieve.testing.contract import TableContract
 
@@ -34,6 +35,9 @@ def _tables(
 
     yield make
     for table in made:
+        is_there = table.name.startswith("parquet:") or spark.catalog.tableExists(table.name)
+        if is_there and isinstance(table, IcebergDriver | DeltaDriver):
+            check_alike(spark, table.name, table.plain_name(), table.versions(), ["l", "s", "i"])
         if not table.name.startswith("parquet:"):
             spark.sql(f"DROP TABLE IF EXISTS {table.name}")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lakesieve.errors import UnsupportedError
-from lakesieve.tables.iceberg_schema import columns_of_schema
+from lakesieve.tables.iceberg.schema import columns_of_schema
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,6 +12,7 @@ import typer
 from lakesieve.cli.by_key import BY_KEY
 from lakesieve.cli.commands import COMMANDS
 from lakesieve.cli.deletes import DELETES
+from lakesieve.cli.startup import own_process
 
 __all__ = ["build_app", "main"]
 
@@ -59,6 +60,7 @@ def _version(wanted: bool) -> None:
 
 def main() -> None:
     """Run the command line and exit with its status."""
+    own_process()
     try:
         build_app()()
     except BrokenPipeError:

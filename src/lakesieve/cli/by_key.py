@@ -11,10 +11,11 @@ import lakesieve as ls
 from lakesieve.cli.command import ON_TABLES, Run, command
 from lakesieve.cli.commands import DryRun, TableName, Version
 from lakesieve.errors import ErrorKind, InvalidInputError
-from lakesieve.index.result import RowChange, TableStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from lakesieve.index.result import RowChange, TableStatus
 
 __all__ = ["BY_KEY"]
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lakesieve.cli.session import start_session
+from lakesieve.cli import startup
 from lakesieve.errors import LakesieveError
-from lakesieve.report import Output
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from lakesieve.cli.session import Session
+    from lakesieve.report import Output
 
 __all__ = ["EVERYWHERE", "ON_TABLES", "Command", "Run", "command"]
 
@@ -69,6 +69,28 @@ ON_TABLES: dict[str, tuple[Any, Any]] = {
         ],
         "warehouse",
     ),
+    "catalog": (
+        Annotated[
+            str | None,
+            typer.Option(
+                metavar="NAME",
+                help="A catalog of PyIceberg's configuration, for Spark, too.",
+                rich_help_panel=_PANEL,
+            ),
+        ],
+        None,
+    ),
+    "timezone": (
+        Annotated[
+            str | None,
+            typer.Option(
+                metavar="ZONE",
+                help="Of timestamps that are written without one; by default UTC, or Spark's.",
+                rich_help_panel=_PANEL,
+            ),
+        ],
+        None,
+    ),
     "location": (
         Annotated[
             str | None,
@@ -106,6 +128,8 @@ class Run:
         spark_conf: Further Spark settings.
         debug: Hide nothing.
         warehouse: Directory of the embedded catalog.
+        catalog: Name of a catalog in PyIceberg's configuration.
+        timezone: The zone of timestamps that are written without one.
         location: Where the table's indexes are, if not in its own folder.
         formats: Table formats to set up besides Iceberg.
     """
@@ -114,18 +138,52 @@ class Run:
     spark_conf: Mapping[str, str]
     debug: bool
     warehouse: str = "warehouse"
+    catalog: str | None = None
+    timezone: str | None = None
     location: str | None = None
     formats: Sequence[str] | None = None
 
     def session(self, warehouse: str | None = None) -> Session:
-        """Start Spark on a warehouse, by default that of ``--warehouse``."""
+        """Start Spark on a warehouse, by default that of ``--warehouse``.
+
+        Raises:
+            UnsupportedError: Spark has no such catalog as ``--catalog`` names.
+        """
+        # neither is needed to show help, nor by what only looks things up
+        from lakesieve.cli.session import start_session
+        from lakesieve.tables.iceberg.spark_settings import spark_settings
+
+        conf = {} if self.catalog is None else dict(spark_settings(self.catalog))
+        if self.timezone is not None:
+            conf["spark.sql.session.timeZone"] = self.timezone
         self.output.say("Starting Spark (the first start downloads Iceberg's jar) ...")
         return start_session(
             warehouse or self.warehouse,
             ("iceberg", *(self.formats or ())),
-            self.spark_conf,
+            conf | dict(self.spark_conf),
             debug=self.debug,
         )
+
+    def reach(self, table: str) -> dict[str, Any]:
+        """How a table is reached by what only looks things up: without Spark where that is enough.
+
+        Args:
+            table: Name of the table.
+
+        Returns:
+            Arguments of such functions as ``ls.list_indexes``.
+        """
+        from lakesieve.tables.opening import can_open
+
+        if self.spark_conf or self.formats or not can_open(table, catalog=self.catalog):
+            return {"spark": self.session(), "location": self.location}
+        startup.leave_out_pandas()
+        return {
+            "location": self.location,
+            "catalog": self.catalog,
+            "warehouse": self.warehouse,
+            "timezone": self.timezone or "UTC",
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +208,8 @@ class Command:
             )
             for name, (annotation, default) in self.options.items()
         ]
+        # what it returns is of modules that take their time to load
+        self.function.__annotations__.pop("return", None)
         _, *parameters = inspect.signature(self.function, eval_str=True).parameters.values()
 
         def entry(**given: Any) -> None:
@@ -163,6 +223,8 @@ class Command:
         app.command(self.name)(entry)
 
     def _run(self, shared: dict[str, Any], given: dict[str, Any]) -> None:
+        from lakesieve.report import Output
+
         output = Output(json=shared.pop("json"))
         conf = _settings(shared.pop("spark_conf") or [])
         run = Run(output=output, spark_conf=conf, **shared)

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import lakesieve as ls
 from lakesieve.cli.command import EVERYWHERE, ON_TABLES, Run, command
-from lakesieve.demo.result import DemoResult
-from lakesieve.index.result import (
-    Cloned,
-    CommitInfo,
-    Compacted,
-    Found,
-    IndexInfo,
-    Refreshed,
-    TradeOffInfo,
-)
-from lakesieve.report import Checked, Dropped, Explained
-from lakesieve.store import Repaired, Vacuumed
+
+if TYPE_CHECKING:
+    from lakesieve.demo.result import DemoResult
+    from lakesieve.index.result import (
+        Cloned,
+        CommitInfo,
+        Compacted,
+        Found,
+        IndexInfo,
+        Refreshed,
+        TradeOffInfo,
+    )
+    from lakesieve.report import Checked, Dropped, Explained
+    from lakesieve.store import Repaired, Vacuumed
 
 __all__ = ["COMMANDS", "DryRun", "TableName", "Version"]
 
@@ -170,7 +172,7 @@ def curve(
 @command("list", ON_TABLES)
 def list_(run: Run, table: TableName) -> list[IndexInfo]:
     """List the indexes of a table."""
-    infos = ls.list_indexes(table, spark=run.session(), location=run.location)
+    infos = ls.list_indexes(table, **run.reach(table))
     if not infos:
         run.output.say(f"{table} has no index. Build one with: lakesieve create {table} COLUMN")
     return infos
@@ -194,6 +196,8 @@ def files(run: Run, table: TableName, predicate: Predicate, version: Version = N
 @command("explain", ON_TABLES)
 def explain(run: Run, table: TableName, predicate: Predicate, version: Version = None) -> Explained:
     """Explain which files a predicate needs, which indexes were used, and why."""
+    from lakesieve.report import Explained
+
     return Explained(found=_find(run, table, predicate, version))
 
 
@@ -214,6 +218,8 @@ def drop(
     dry_run: DryRun = False,
 ) -> Dropped:
     """Delete an index; the table itself is not touched."""
+    from lakesieve.report import Dropped
+
     opened = _open(run, table, index)
     if not dry_run:
         opened.drop(force=force)
@@ -339,16 +345,25 @@ def verify(
     table: TableName,
     index: IndexName,
     files: Annotated[
-        int, typer.Option(min=0, help="Data files to read again and look up, spread evenly.")
-    ] = 10,
+        int,
+        typer.Option(
+            min=0, help="Also read so many data files again, spread evenly, and look up their keys."
+        ),
+    ] = 0,
     all_files: Annotated[
-        bool, typer.Option("--all", help="Read all data files of the current version again.")
+        bool, typer.Option("--all", help="Also read all data files of the current version again.")
     ] = False,
 ) -> Checked:
-    """Check every checksum of an index, and look up the keys of data files read again."""
-    opened = _open(run, table, index)
+    """Check every checksum of an index; with Spark, also the keys of data files read again."""
+    from lakesieve.report import Checked
+
+    if not (files or all_files):
+        return Checked(
+            index=index, table=table, stored=_open(run, table, index).verify(), rows=None
+        )
+    opened = ls.open_index(table, index, spark=run.session(), location=run.location)
     stored, rows = opened.verify(), None
-    if not stored.damaged and (files or all_files):
+    if not stored.damaged:
         with run.output.building(f"Verifying {index} of {table}") as progress:
             rows = opened.verify_rows(files=None if all_files else files, progress=progress)
     return Checked(index=index, table=table, stored=stored, rows=rows)
@@ -357,19 +372,16 @@ def verify(
 @command("repair", ON_TABLES)
 def repair(run: Run, table: TableName, index: IndexName, dry_run: DryRun = False) -> Repaired:
     """Make a damaged index usable again from what is left of it, or say what is lost."""
-    return ls.repair_index(
-        table, index, spark=run.session(), location=run.location, dry_run=dry_run
-    )
+    return ls.repair_index(table, index, dry_run=dry_run, **run.reach(table))
 
 
-def _open(run: Run, table: str, index: str) -> ls.SparkIndex:
-    return ls.open_index(table, index, spark=run.session(), location=run.location)
+def _open(run: Run, table: str, index: str) -> ls.Index:
+    opened: ls.Index = ls.open_index(table, index, **run.reach(table))
+    return opened
 
 
 def _find(run: Run, table: str, predicate: str, version: str | None) -> Found:
-    return ls.find_files(
-        table, predicate, spark=run.session(), version=version, location=run.location
-    )
+    return ls.find_files(table, predicate, version=version, **run.reach(table))
 
 
 COMMANDS = (

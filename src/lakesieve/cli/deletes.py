@@ -17,14 +17,12 @@ from lakesieve.errors import (
     LakesieveError,
     StorageError,
 )
-from lakesieve.report import units
-from lakesieve.spark.deletes.result import Conversion, DeleteStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lakesieve.cli.session import Session
-    from lakesieve.spark.deletes.result import ConversionProgress
+    from lakesieve.spark.deletes.result import Conversion, ConversionProgress, DeleteStatus
 
 __all__ = ["DELETES"]
 
@@ -97,6 +95,8 @@ def convert(
 
 def _maintain(run: Run, spark: Session, table: str, convert: Callable[[], Conversion]) -> None:
     """One round; what may pass by itself is reported and left to the next."""
+    from lakesieve.report import units
+
     for info in ls.list_indexes(table, spark=spark, location=run.location):
         try:
             index = ls.open_index(table, info.name, spark=spark, location=run.location)
@@ -117,6 +117,8 @@ def _maintain(run: Run, spark: Session, table: str, convert: Callable[[], Conver
 
 
 def _teller(run: Run) -> Callable[[ConversionProgress], None]:
+    from lakesieve.report import units
+
     def tell(report: ConversionProgress) -> None:
         progress = (
             f" {report.units_done + 1} of {report.units_total}" if report.phase == "write" else ""

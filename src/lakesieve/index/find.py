@@ -9,7 +9,6 @@ import pyarrow as pa
 from lakesieve.index.read_plan import plan
 from lakesieve.index.reasons import Reason, ReasonCode, uncovered_detail
 from lakesieve.index.result import Found
-from lakesieve.predicate import parse_sql
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,6 +42,9 @@ def find(
         InvalidInputError: The predicate cannot be understood.
         NotFoundError: An unknown column or version.
     """
+    # the parser takes its time to load, and is of use here alone
+    from lakesieve.predicate.parse import parse_sql
+
     resolved = table.version(version)
     expression = parse_sql(predicate)
     planned = plan(

@@ -4,24 +4,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow.compute as pc
+
 from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError
+from lakesieve.index.access import without_engine
+from lakesieve.index.definition import indexed_columns
 from lakesieve.index.find import find
 from lakesieve.index.opened import OpenedIndex
-from lakesieve.index.result import CommitInfo, Found, IndexInfo
+from lakesieve.index.registry import index_storage
+from lakesieve.index.result import Cloned, CommitInfo, Compacted, Found, IndexInfo
+from lakesieve.index.upkeep import Upkeep
 from lakesieve.store import (
     RETAIN_COMMITS,
     SAFETY_AGE,
     IndexReader,
     IndexStore,
+    clone,
     shared_cache,
     vacuum,
     verify,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from datetime import timedelta
 
+    from lakesieve.index.access import TableAccess
     from lakesieve.storage import Storage
     from lakesieve.store import Snapshot, Vacuumed, Verified
     from lakesieve.tables import TableReader
@@ -35,7 +42,8 @@ class Index:
     Args:
         table: The table it was opened for.
         storage: The index's root.
-        timezone: Returns the current session time zone, for timestamps written without one.
+        access: How other tables are reached, and the zone of timestamps written without one; by
+            default without a session, and UTC.
         commit: The commit whose state is read; ``None`` follows the last one.
 
     Raises:
@@ -47,16 +55,17 @@ class Index:
         table: TableReader,
         storage: Storage,
         *,
-        timezone: Callable[[], str] = lambda: "UTC",
+        access: TableAccess[TableReader] | None = None,
         commit: int | None = None,
     ) -> None:
         self._table = table
         self._storage = storage
-        self._timezone = timezone
+        self._access = access or without_engine()
         self._store = IndexStore(storage)
         self._cache = shared_cache()
         self._commit = commit
         self._snapshot = self._store.snapshot(commit)
+        self._upkeep = Upkeep(table=table, store=self._store)
 
     @property
     def name(self) -> str:
@@ -84,7 +93,7 @@ class Index:
             self._snapshot = self._store.snapshot()
         reader = IndexReader(self._store, self._snapshot, self._cache)
         opened = OpenedIndex(self._snapshot, reader)
-        return find(self._table, [opened], [], predicate, version, timezone=self._timezone())
+        return find(self._table, [opened], [], predicate, version, timezone=self._access.timezone())
 
     def explain(self, predicate: str, version: str | int | None = None) -> str:
         """The answer of :meth:`files`, as text for a person.
@@ -124,7 +133,7 @@ class Index:
         Raises:
             NotFoundError: There is no such commit, or its state is not kept.
         """
-        return Index(self._table, self._storage, timezone=self._timezone, commit=commit)
+        return Index(self._table, self._storage, access=self._access, commit=commit)
 
     def rollback(self, commit: int) -> IndexInfo:
         """Make the index what it was after an earlier commit, by a new commit.
@@ -145,6 +154,82 @@ class Index:
         self._check_index()
         self._snapshot = self._store.rollback(commit)
         return self.info()
+
+    def compact(self, *, dry_run: bool = False) -> Compacted:
+        """Merge all segments, from the index alone, without files that no table version keeps.
+
+        Args:
+            dry_run: Do all but the commit.
+
+        Raises:
+            InvalidInputError: The index belongs to a table that was here before.
+            CommitConflictError: Others compact all the time.
+            StorageError: The location cannot be written to.
+        """
+        self._upkeep.check_table()
+        base = self._store.snapshot()
+        before = base.totals()
+        files, after = self._upkeep.kept_files(base), None
+        if not dry_run:
+            after = self._upkeep.compacted().totals()
+        return Compacted(
+            index=self.name,
+            table=self._table.name,
+            files_before=before["files"],
+            files=after["files"] if after else files,
+            segments_before=before["segments"],
+            segments=after["segments"] if after else None,
+            bytes_before=before["bytes"],
+            bytes=after["bytes"] if after else None,
+            commit=self._store.snapshot().number,
+            dry_run=dry_run,
+        )
+
+    def clone(self, table: str, *, name: str | None = None, commit: int | None = None) -> Cloned:
+        """Give a table that shares data files with this one its index, without building anything.
+
+        Args:
+            table: The other table, such as an Iceberg snapshot of this one or a copy registered
+                under another name. Its columns must be those of this table, by field id.
+            name: The clone's name; by default this index's.
+            commit: The commit whose state is taken; by default the last one.
+
+        Raises:
+            NotFoundError: No such table or commit.
+            InvalidInputError: The table has the index already, or shares no data file.
+            UnsupportedError: Its columns are others, or it lies in another kind of store.
+        """
+        self._upkeep.check_table()
+        other = self._access.open_table(table)
+        version = other.version()
+        indexed_columns(self._snapshot.definition, other, version, strict=True)
+        state = self._store.snapshot(commit)
+        live = other.live_files(version).column("path")
+        shared = int(pc.sum(pc.is_in(live, value_set=self._upkeep.covered(state))).as_py() or 0)
+        if not shared:
+            raise InvalidInputError(
+                f"{table} shares no data file with {self._table.name}.",
+                kind=ErrorKind.INVALID_ARGUMENT,
+                hint="Create an index of its own for it.",
+            )
+        roots = self._access.roots(other)
+        target = index_storage(roots[0], name or self.name)
+        made = clone(
+            self._store,
+            target,
+            number=commit,
+            name=name,
+            table_uuid=other.uuid,
+            table_location=other.location,
+        )
+        return Cloned(
+            index=made.definition.name,
+            table=table,
+            origin=self._table.name,
+            location=target.location,
+            files=len(live),
+            shared=shared,
+        )
 
     def vacuum(
         self,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from lakesieve.predicate.bind import ColumnType, Condition, bind
 from lakesieve.predicate.catalyst import from_catalyst
 from lakesieve.predicate.expression import Expr
-from lakesieve.predicate.parse import parse_sql
 from lakesieve.predicate.ranges import Ranges
 from lakesieve.predicate.row_filter import (
     AllOf,
@@ -35,7 +34,6 @@ __all__ = [
     "any_of",
     "bind",
     "from_catalyst",
-    "parse_sql",
     "rows_where",
     "to_text",
 ]

@@ -37,7 +37,6 @@ _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 _SIGN = np.uint64(1 << 63)
 _ESCAPED = b"\x00\xff"
 _END = b"\x00\x00"
-_BEGIN = pa.scalar(VALUES[0], pa.binary())
 _MAX_DIGITS = 38
 _WIDTHS = {"string": 0, "binary": 0, "decimal": 16}
 """Bytes of every value's code, 0 where they differ, 8 for the kinds not named."""
@@ -110,11 +109,12 @@ def _components(key_type: KeyType, values: pa.Array | pa.ChunkedArray) -> pa.Arr
     codes = encode_keys(wide, values)
     if codes.type == pa.int64():
         return _marked_words(codes)
+    begin = pa.scalar(VALUES[0], pa.binary())
     if is_decimal:
-        components = _joined(_BEGIN, codes)
+        components = _joined(begin, codes)
     else:
         escaped = pc.replace_substring(codes, pattern=b"\x00", replacement=_ESCAPED)
-        components = _joined(_BEGIN, escaped, pa.scalar(_END, pa.binary()))
+        components = _joined(begin, escaped, pa.scalar(_END, pa.binary()))
     return pc.fill_null(components, component_code(key_type.kind, None))
 
 

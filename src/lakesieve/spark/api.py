@@ -2,53 +2,40 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, UnsupportedError
-from lakesieve.index import (
-    Cloned,
-    Found,
-    IndexInfo,
-    IndexRegistry,
-    Refreshed,
-    TablePruning,
-    TradeOffInfo,
-    describe,
-    find,
-    index_storage,
-)
-from lakesieve.spark.build.definition import key_columns
+from lakesieve.index import Refreshed, TradeOffInfo, by_name
+from lakesieve.index.access import no_index
+from lakesieve.index.definition import key_columns
 from lakesieve.spark.build.indexing import failure
 from lakesieve.spark.build.progress import Watch
 from lakesieve.spark.build.refresh import refresh_each
 from lakesieve.spark.build.segments import draw_curve
 from lakesieve.spark.build.source import Source
-from lakesieve.spark.index import SparkIndex, session_timezone
+from lakesieve.spark.index import SparkIndex
 from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.rule.planning import pruning_rows
-from lakesieve.spark.session.locations import index_stores, no_index, table_roots
+from lakesieve.spark.session.access import access_by
 from lakesieve.spark.tables import FORMATS, open_table
 from lakesieve.spark.tables.contract import CopyableTable
 from lakesieve.spark.tables.hadoop import storage_options
-from lakesieve.store import IndexStore, Repaired, repair
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from pyspark.sql import SparkSession
 
-    from lakesieve.index import BuildProgress
+    from lakesieve.index import BuildProgress, Cloned, TablePruning
 
 __all__ = [
     "clone_table",
     "disable",
     "enable",
-    "find_files",
     "last_pruning",
-    "list_indexes",
     "open_index",
     "refresh_indexes",
-    "repair_index",
     "trade_offs",
 ]
 
@@ -76,13 +63,7 @@ def disable(spark: SparkSession) -> None:
 
 
 def last_pruning(spark: SparkSession) -> list[TablePruning]:
-    """What the latest query or command of this session did, one entry a table scan.
-
-    It is the latest that was planned and reads tables. Without a scan that could skip files, as of
-    a metadata table or when metadata alone give the answer, it has no entries. A DataFrame that is
-    run again is not planned again; values, cached rows, results of commands, the batches of a
-    stream and lakesieve's own reading of tables are no queries here.
-    """
+    """What the latest query or command of this session did; see :func:`lakesieve.last_pruning`."""
     return pruning_rows(installed_rule(spark).report())
 
 
@@ -131,41 +112,7 @@ def open_index(
     Raises:
         NotFoundError: No such table or index.
     """
-    opened = open_table(spark, table)
-    for root in table_roots(spark, opened, location):
-        storage = index_storage(root, name)
-        if IndexStore(storage).exists():
-            return SparkIndex(spark, opened, storage)
-    raise no_index(table, name)
-
-
-def repair_index(
-    table: str,
-    name: str,
-    *,
-    spark: SparkSession,
-    location: str | None = None,
-    dry_run: bool = True,
-) -> Repaired:
-    """Make a damaged index usable again from what is left of it.
-
-    Args:
-        table: The table.
-        name: The index's name.
-        spark: The session.
-        location: A further root to search for it.
-        dry_run: Only tell what would be saved and what is lost.
-
-    Raises:
-        NotFoundError: No such table, or nothing is left of the index.
-        CorruptIndexError: Nothing that is left says what the index is of.
-    """
-    opened = open_table(spark, table)
-    for root in table_roots(spark, opened, location):
-        storage = index_storage(root, name)
-        if storage.objects("log/") or storage.objects("files/"):
-            return repair(IndexStore(storage), dry_run=dry_run)
-    raise no_index(table, name)
+    return by_name.open_index(access_by(spark), table, name, location, partial(SparkIndex, spark))
 
 
 def clone_table(
@@ -206,36 +153,8 @@ def clone_table(
             hint=copying.format(table=table, copy=target, version=copied.id),
         )
     opened.copy_to(target, copied)
-    roots = table_roots(spark, opened, location)
-    storages = [root.child(name) for root in roots for name in sorted(root.folders(""))]
-    return [
-        SparkIndex(spark, opened, storage).clone(target)
-        for storage in storages
-        if IndexStore(storage).exists()
-    ]
-
-
-def list_indexes(
-    table: str, *, spark: SparkSession, location: str | None = None
-) -> list[IndexInfo]:
-    """List the indexes of a table that can be read.
-
-    Args:
-        table: As for :func:`create_index`.
-        spark: The session.
-        location: A further root to search, before the table's own.
-
-    Raises:
-        NotFoundError: No such table.
-    """
-    opened = open_table(spark, table)
-    infos = []
-    for root in table_roots(spark, opened, location):
-        for name in sorted(root.folders("")):
-            store = IndexStore(root.child(name))
-            if store.exists():
-                infos.append(describe(store.snapshot(), opened.name, store.storage.location))
-    return infos
+    stores = access_by(spark).stores(opened, location).values()
+    return [SparkIndex(spark, opened, store.storage).clone(target) for store in stores]
 
 
 def refresh_indexes(
@@ -270,7 +189,7 @@ def refresh_indexes(
         StorageError: A location cannot be written to.
     """
     opened = open_table(spark, table)
-    stores = index_stores(spark, opened, location)
+    stores = access_by(spark).stores(opened, location)
     if names is not None:
         missing = [name for name in names if name not in stores]
         if missing:
@@ -289,31 +208,3 @@ def refresh_indexes(
     if error is not None:
         raise error
     return [done for done in outcomes.values() if isinstance(done, Refreshed)]
-
-
-def find_files(
-    table: str,
-    predicate: str,
-    *,
-    spark: SparkSession,
-    version: str | int | None = None,
-    location: str | None = None,
-) -> Found:
-    """Data files that can hold a match, by all indexes of the table together.
-
-    Args:
-        table: The table.
-        predicate: SQL text.
-        spark: The session.
-        version: Snapshot id, time, tag or branch; ``None`` is the current version.
-        location: A further root to search for indexes.
-
-    Raises:
-        NotFoundError: No such table, column or version.
-        InvalidInputError: The predicate cannot be understood.
-    """
-    opened = open_table(spark, table)
-    locations = () if location is None else (location,)
-    registry = IndexRegistry(locations, storage_options(spark))
-    indexes, reasons = registry.indexes(opened.location, opened.uuid, file_io=opened.file_io)
-    return find(opened, indexes, reasons, predicate, version, timezone=session_timezone(spark))

@@ -6,14 +6,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, InvalidInputError
+from lakesieve.index.definition import define, key_columns
 from lakesieve.sieve import ABSENT_HITS
-from lakesieve.spark.build.definition import define, key_columns
 from lakesieve.spark.build.indexing import build_each, failure
 from lakesieve.spark.build.progress import Watch
 from lakesieve.spark.build.source import Source, Target, read_for
 from lakesieve.spark.index import SparkIndex
 from lakesieve.spark.rule.installed import installed_rule
-from lakesieve.spark.session.locations import new_index_storage
+from lakesieve.spark.session.access import access_by
 from lakesieve.spark.tables import open_table
 from lakesieve.store import COMPACTION, IndexStore
 
@@ -127,7 +127,8 @@ def create_indexes(
     chosen = _chosen_names(columns, names)
     make = partial(define, opened, budget=budget, absent_hits=absent_hits, compaction=compaction)
     definitions = [make(key, name) for key, name in zip(keys, chosen, strict=True)]
-    roots = [new_index_storage(spark, opened, name, location) for name in chosen]
+    access = access_by(spark)
+    roots = [access.new_storage(opened, name, location) for name in chosen]
     targets = [
         Target(definition=definition, storage=root, columns=key)
         for definition, root, key in zip(definitions, roots, keys, strict=True)

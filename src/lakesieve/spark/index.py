@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakesieve.errors import ErrorKind, InvalidInputError
-from lakesieve.index import (
-    Cloned,
-    Compacted,
-    Index,
-    OpenedIndex,
-    Refreshed,
-    VerifiedRows,
-    index_storage,
-)
-from lakesieve.spark.build.definition import indexed_columns
+from lakesieve.index import Index, OpenedIndex, Refreshed, VerifiedRows
+from lakesieve.index.definition import indexed_columns
 from lakesieve.spark.build.progress import Watch
 from lakesieve.spark.build.refresh import refresh_each
 from lakesieve.spark.build.source import Source
-from lakesieve.spark.build.upkeep import Upkeep
 from lakesieve.spark.build.verify import check_rows
 from lakesieve.spark.commands.locate import Located, locate_keys
 from lakesieve.spark.rule.installed import installed_rule
-from lakesieve.spark.session.locations import table_roots
-from lakesieve.spark.tables import open_table
-from lakesieve.store import IndexReader, clone
+from lakesieve.spark.session.access import access_by
+from lakesieve.store import IndexReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,12 +28,7 @@ if TYPE_CHECKING:
     from lakesieve.storage import Storage
     from lakesieve.tables import Column, TableVersion
 
-__all__ = ["SparkIndex", "session_timezone"]
-
-
-def session_timezone(spark: SparkSession) -> str:
-    """The zone of timestamps that are written without one."""
-    return str(spark.conf.get("spark.sql.session.timeZone"))
+__all__ = ["SparkIndex"]
 
 
 class SparkIndex(Index):
@@ -63,9 +46,8 @@ class SparkIndex(Index):
     _table: IndexableTable
 
     def __init__(self, spark: SparkSession, table: IndexableTable, storage: Storage) -> None:
-        super().__init__(table, storage, timezone=partial(session_timezone, spark))
+        super().__init__(table, storage, access=access_by(spark))
         self._spark = spark
-        self._upkeep = Upkeep(table=table, store=self._store)
 
     def refresh(
         self,
@@ -98,82 +80,6 @@ class SparkIndex(Index):
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
-
-    def compact(self, *, dry_run: bool = False) -> Compacted:
-        """Merge all segments, from the index alone, without files that no table version keeps.
-
-        Args:
-            dry_run: Do all but the commit.
-
-        Raises:
-            InvalidInputError: The index belongs to a table that was here before.
-            CommitConflictError: Others compact all the time.
-            StorageError: The location cannot be written to.
-        """
-        self._upkeep.check_table()
-        base = self._store.snapshot()
-        before = base.totals()
-        files, after = self._upkeep.kept_files(base), None
-        if not dry_run:
-            after = self._upkeep.compacted().totals()
-        return Compacted(
-            index=self.name,
-            table=self._table.name,
-            files_before=before["files"],
-            files=after["files"] if after else files,
-            segments_before=before["segments"],
-            segments=after["segments"] if after else None,
-            bytes_before=before["bytes"],
-            bytes=after["bytes"] if after else None,
-            commit=self._store.snapshot().number,
-            dry_run=dry_run,
-        )
-
-    def clone(self, table: str, *, name: str | None = None, commit: int | None = None) -> Cloned:
-        """Give a table that shares data files with this one its index, without building anything.
-
-        Args:
-            table: The other table, such as an Iceberg snapshot of this one or a copy registered
-                under another name. Its columns must be those of this table, by field id.
-            name: The clone's name; by default this index's.
-            commit: The commit whose state is taken; by default the last one.
-
-        Raises:
-            NotFoundError: No such table or commit.
-            InvalidInputError: The table has the index already, or shares no data file.
-            UnsupportedError: Its columns are others, or it lies in another kind of store.
-        """
-        self._upkeep.check_table()
-        other = open_table(self._spark, table)
-        version = other.version()
-        indexed_columns(self._snapshot.definition, other, version, strict=True)
-        state = self._store.snapshot(commit)
-        live = other.live_files(version).column("path")
-        shared = int(pc.sum(pc.is_in(live, value_set=self._upkeep.covered(state))).as_py() or 0)
-        if not shared:
-            raise InvalidInputError(
-                f"{table} shares no data file with {self._table.name}.",
-                kind=ErrorKind.INVALID_ARGUMENT,
-                hint="Create an index of its own for it.",
-            )
-        roots = table_roots(self._spark, other, None)
-        target = index_storage(roots[0], name or self.name)
-        made = clone(
-            self._store,
-            target,
-            number=commit,
-            name=name,
-            table_uuid=other.uuid,
-            table_location=other.location,
-        )
-        return Cloned(
-            index=made.definition.name,
-            table=table,
-            origin=self._table.name,
-            location=target.location,
-            files=len(live),
-            shared=shared,
-        )
 
     def verify_rows(
         self,

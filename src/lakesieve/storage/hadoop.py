@@ -29,6 +29,7 @@ _FILE_IO_NAMES = {
     "s3.session-token": "session_token",
     "s3.endpoint": "endpoint",
     "client.region": "region",
+    "s3.region": "region",
 }
 
 

@@ -12,7 +12,14 @@ from lakesieve.errors import ErrorKind, UnsupportedError
 from lakesieve.tables.contract import Column
 from lakesieve.tables.identity import field_identity
 
-__all__ = ["DELTA_FEATURES", "SPARK_KINDS", "delta_columns", "hudi_columns", "parquet_columns"]
+__all__ = [
+    "DELTA_FEATURES",
+    "READ_BY_DEFAULT",
+    "SPARK_KINDS",
+    "delta_columns",
+    "hudi_columns",
+    "parquet_columns",
+]
 
 DELTA_FEATURES = frozenset(
     {
@@ -51,6 +58,9 @@ _OF_STRINGS = frozenset({"char", "collation"})
 # larger numbers may be made into such ones by cutting bits off
 _NARROW = frozenset({"byte", "short"})
 _PLAIN_TIMES = "CORRECTED CORRECTED"
+READ_BY_DEFAULT = {"case": "false", "times": _PLAIN_TIMES}
+"""How names are compared and old times are read where no session says otherwise."""
+
 _TIMES = frozenset({"date", "timestamp", "timestamp_ntz"})
 _DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 _PHYSICAL = "delta.columnMapping.physicalName"

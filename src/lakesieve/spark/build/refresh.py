@@ -10,11 +10,11 @@ import pyarrow.compute as pc
 from lakesieve.errors import CommitConflictError
 from lakesieve.format import catalogue_id
 from lakesieve.index import Refreshed
-from lakesieve.spark.build.definition import indexed_columns
+from lakesieve.index.definition import indexed_columns
+from lakesieve.index.upkeep import ATTEMPTS, Upkeep
 from lakesieve.spark.build.indexing import build_each
 from lakesieve.spark.build.progress import Watch
 from lakesieve.spark.build.source import Source, Target, indexable, read_for
-from lakesieve.spark.build.upkeep import ATTEMPTS, Upkeep
 from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.tables.jobs import own_jobs
 from lakesieve.store import FilesUncovered
@@ -139,7 +139,9 @@ def _kept(index: _Stale, step: Callable[[], object]) -> None:
 
 def _outcome(call: _Refresh, index: _Stale) -> Refreshed | Exception:
     try:
-        compacted = not call.dry_run and index.upkeep.compact_if_due()
+        compacted = not call.dry_run and index.upkeep.compact_if_due(
+            merges_on_read=call.table.merges_on_read
+        )
         return Refreshed(
             index=index.name,
             table=call.table.name,

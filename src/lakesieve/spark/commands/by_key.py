@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError, UnsupportedError
 from lakesieve.index import Reason, ReasonCode, Refreshed, RowChange
-from lakesieve.spark.build.definition import key_columns
+from lakesieve.index.definition import key_columns
 from lakesieve.spark.build.refresh import refresh_each
 from lakesieve.spark.commands.keys import given_keys, given_rows, rows_in
 from lakesieve.spark.rule.installed import installed_rule
-from lakesieve.spark.session.locations import index_stores
+from lakesieve.spark.session.access import access_by
 from lakesieve.spark.tables import FORMATS, open_table
 from lakesieve.spark.tables.changes import NOTHING, ChangeOutcome
 from lakesieve.spark.tables.contract import ChangeableTable
@@ -270,7 +270,7 @@ def _refreshed(request: _Request, spark: SparkSession) -> tuple[list[Refreshed],
     """Index what the commit wrote; what fails is reported and leaves the commit as it is."""
     try:
         table = open_table(spark, request.table)
-        stores = index_stores(spark, table, request.location)
+        stores = access_by(spark).stores(table, request.location)
     except Exception as error:  # noqa: BLE001 - the commit is made, and must be reported
         return [], [_failed("the indexes could not be listed", error)]
     try:

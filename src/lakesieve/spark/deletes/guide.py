@@ -25,7 +25,7 @@ from lakesieve.spark.tables.iceberg.table import file_io_of
 from lakesieve.spark.tables.reading import lines_of
 from lakesieve.spark.tables.workers import gathered, in_workers
 from lakesieve.store import IN_ORDER_BYTES, BlockCache, IndexReader, IndexStore
-from lakesieve.tables.iceberg_schema import NAME_MAPPING, columns_of_schema
+from lakesieve.tables.iceberg.schema import NAME_MAPPING, columns_of_schema
 from lakesieve.tables.paths import normal_paths
 
 if TYPE_CHECKING:

@@ -13,16 +13,14 @@ from lakesieve.errors import (
     UnsupportedError,
 )
 from lakesieve.spark.versions.spark_versions import error_class
+from lakesieve.tables.names import FORMS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark.sql import SparkSession
 
-__all__ = ["FORMS", "catalog_table", "forget_table", "named_errors"]
-
-FORMS = "catalog.database.table, iceberg:PATH, delta:PATH, hudi:PATH or parquet:PATH"
-"""How tables are named."""
+__all__ = ["catalog_table", "forget_table", "named_errors"]
 
 
 def catalog_table(spark: SparkSession, name: str) -> Any:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lakesieve.errors import ErrorKind, InvalidInputError, SetupError, UnsupportedError
-from lakesieve.spark.tables.catalogs import FORMS, catalog_table
+from lakesieve.errors import ErrorKind, SetupError, UnsupportedError
+from lakesieve.spark.tables.catalogs import catalog_table
 from lakesieve.spark.tables.delta.spec import DELTA
 from lakesieve.spark.tables.hudi.spec import HUDI
 from lakesieve.spark.tables.iceberg.spec import ICEBERG
 from lakesieve.spark.tables.parquet.spec import PARQUET
 from lakesieve.spark.versions.janino import has_class
 from lakesieve.spark.versions.spark_versions import SPARK_VERSIONS, spark_version_of
+from lakesieve.tables.names import parse_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,16 +44,10 @@ def open_table(spark: SparkSession, name: str) -> IndexableTable:
         InvalidInputError: The text names no table.
         SetupError: The format's runtime is missing from the session.
     """
-    text = name.strip()
-    if not text:
-        raise InvalidInputError(
-            "The table's name is empty.", kind=ErrorKind.NOT_A_TABLE, hint=f"Name it {FORMS}."
-        )
-    scheme, _, path = text.partition(":")
-    if scheme in FORMATS and path:
-        return _open_path(spark, FORMATS[scheme], path)
-    if text.startswith("/") or ":/" in text:
-        return _open_path(spark, ICEBERG, text)
+    parsed = parse_name(name)
+    text = parsed.text
+    if parsed.format is not None:
+        return _open_path(spark, FORMATS[parsed.format], parsed.path)
     entry = catalog_table(spark, text)
     table_format = format_of(entry)
     if table_format not in FORMATS:

@@ -6,19 +6,17 @@ from typing import TYPE_CHECKING
 
 from lakesieve.spark.tables.formats import FormatSpec
 from lakesieve.spark.tables.iceberg.table import IcebergTable
-from lakesieve.tables.iceberg_schema import columns_of_schema
+from lakesieve.tables.iceberg.schema import columns_of_schema
+from lakesieve.tables.names import EMBEDDED_CATALOG
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = ["ICEBERG"]
 
-CATALOG = "lake"
-"""Name of the catalog of ``ls.local_session``."""
-
 
 def _catalog(warehouse: str) -> Mapping[str, str]:
-    catalog = f"spark.sql.catalog.{CATALOG}"
+    catalog = f"spark.sql.catalog.{EMBEDDED_CATALOG}"
     return {
         catalog: "org.apache.iceberg.spark.SparkCatalog",
         f"{catalog}.type": "hadoop",

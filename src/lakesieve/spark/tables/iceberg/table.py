@@ -21,7 +21,7 @@ from lakesieve.spark.tables.row_deletes import RowDeletes
 from lakesieve.spark.versions.janino import JavaSources, as_python
 from lakesieve.spark.versions.spark_versions import arrow_of
 from lakesieve.tables import Column, TableVersion
-from lakesieve.tables.iceberg_schema import columns_of_schema, fields_of_type
+from lakesieve.tables.iceberg.schema import columns_of_schema, fields_of_type
 from lakesieve.tables.identity import check_identity
 from lakesieve.tables.paths import identified, normal_paths
 

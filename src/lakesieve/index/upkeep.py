@@ -12,8 +12,8 @@ from lakesieve.errors import CommitConflictError, ErrorKind, InvalidInputError
 from lakesieve.store import CompactionPolicy, compaction_changes, wants_compaction
 
 if TYPE_CHECKING:
-    from lakesieve.spark.tables import IndexableTable
     from lakesieve.store import IndexStore, Snapshot
+    from lakesieve.tables import TableReader
 
 __all__ = ["ATTEMPTS", "Upkeep"]
 
@@ -30,7 +30,7 @@ class Upkeep:
         store: The index.
     """
 
-    table: IndexableTable
+    table: TableReader
     store: IndexStore
 
     def covered(self, state: Snapshot) -> pa.ChunkedArray:
@@ -92,12 +92,14 @@ class Upkeep:
                     return self.store.snapshot()
         raise AssertionError("unreachable")
 
-    def compact_if_due(self) -> bool:
-        """Merge the deltas if there are too many; returns whether that was done."""
+    def compact_if_due(self, *, merges_on_read: bool) -> bool:
+        """Merge the deltas if there are too many; returns whether that was done.
+
+        Args:
+            merges_on_read: Whether row-level commands on the table write deletes.
+        """
         state = self.store.snapshot()
-        policy = CompactionPolicy.parse(
-            state.definition.compaction, merges_on_read=self.table.merges_on_read
-        )
+        policy = CompactionPolicy.parse(state.definition.compaction, merges_on_read=merges_on_read)
         due = wants_compaction(state, policy)
         if not due:
             return False

@@ -14,14 +14,13 @@ from lakesieve.store import CompactionPolicy
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from lakesieve.spark.tables import IndexableTable
-    from lakesieve.tables import Column, TableVersion
+    from lakesieve.tables import Column, TableReader, TableVersion
 
 __all__ = ["define", "indexed_columns", "key_columns"]
 
 
 def key_columns(
-    table: IndexableTable, version: TableVersion, columns: Sequence[str]
+    table: TableReader, version: TableVersion, columns: Sequence[str]
 ) -> tuple[Column, ...]:
     """Find the columns of a table by name.
 
@@ -56,7 +55,7 @@ def key_columns(
 
 
 def _key_column(
-    table: IndexableTable, known: Mapping[tuple[str, ...], Column], wanted_name: str
+    table: TableReader, known: Mapping[tuple[str, ...], Column], wanted_name: str
 ) -> Column:
     by_name = {".".join(path): column for path, column in known.items()}
     column = by_name.get(wanted_name)
@@ -93,7 +92,7 @@ def _not_indexable(what: str, column: Column) -> UnsupportedError:
 
 
 def define(
-    table: IndexableTable,
+    table: TableReader,
     columns: Sequence[Column],
     name: str,
     *,
@@ -146,7 +145,7 @@ def define(
 
 
 def indexed_columns(
-    definition: IndexDefinition, table: IndexableTable, version: TableVersion, *, strict: bool
+    definition: IndexDefinition, table: TableReader, version: TableVersion, *, strict: bool
 ) -> tuple[Column, ...] | None:
     """The key columns of an index as a version of a table has them, by field id.
 

@@ -1,0 +1,193 @@
+"""The public functions that look things up: with a Spark session, or without any JVM."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, overload
+
+from lakesieve.index import by_name
+from lakesieve.index.access import without_engine
+from lakesieve.tables.opening import WAREHOUSE
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from lakesieve.index import Found, Index, IndexInfo, TablePruning
+    from lakesieve.index.access import TableAccess
+    from lakesieve.spark.index import SparkIndex
+    from lakesieve.store import Repaired
+    from lakesieve.tables import TableReader
+
+__all__ = ["find_files", "last_pruning", "list_indexes", "open_index", "repair_index"]
+
+
+@overload
+def open_index(
+    table: str, name: str, *, spark: SparkSession, location: str | None = None
+) -> SparkIndex: ...
+
+
+@overload
+def open_index(
+    table: str | Any,
+    name: str,
+    *,
+    spark: None = None,
+    location: str | None = None,
+    catalog: str | None = None,
+    warehouse: str = WAREHOUSE,
+    timezone: str = "UTC",
+) -> Index: ...
+
+
+def open_index(
+    table: str | Any,
+    name: str,
+    *,
+    spark: SparkSession | None = None,
+    location: str | None = None,
+    catalog: str | None = None,
+    warehouse: str = WAREHOUSE,
+    timezone: str = "UTC",
+) -> Index:
+    """Open an index by its name, which defaults to its columns joined by ``_``.
+
+    Args:
+        table: ``catalog.database.table``; or ``iceberg:PATH``, ``delta:PATH``, ``hudi:PATH`` or
+            ``parquet:PATH``. Without a session also a ``pyiceberg.table.Table``.
+        name: Name of the index.
+        spark: A session whose catalogs and settings are used; without one no JVM starts, and what
+            reads rows, such as a refresh, is left out.
+        location: A further root to search, after the table's own.
+        catalog: Without a session: name of a catalog in PyIceberg's configuration.
+        warehouse: Without a session: folder of the embedded catalog ``lake``.
+        timezone: Without a session: the zone of timestamps that are written without one.
+
+    Raises:
+        NotFoundError: No such table or index.
+        SetupError: Without a session: a package that reads such tables is missing.
+        UnsupportedError: Without a session: the table cannot be read without Spark.
+    """
+    if spark is not None:
+        from lakesieve.spark import api
+
+        return api.open_index(table, name, spark=spark, location=location)
+    access = without_engine(catalog=catalog, warehouse=warehouse, timezone=timezone)
+    return by_name.open_index(access, table, name, location, by_name.opened_without_engine(access))
+
+
+def list_indexes(
+    table: str | Any,
+    *,
+    spark: SparkSession | None = None,
+    location: str | None = None,
+    catalog: str | None = None,
+    warehouse: str = WAREHOUSE,
+    timezone: str = "UTC",
+) -> list[IndexInfo]:
+    """List the indexes of a table that can be read.
+
+    Args:
+        table: As for :func:`open_index`, as are the others.
+        spark: A session, if any.
+        location: A further root to search, after the table's own.
+        catalog: Name of a catalog in PyIceberg's configuration.
+        warehouse: Folder of the embedded catalog.
+        timezone: As for the others; nothing here depends on it.
+
+    Raises:
+        NotFoundError: No such table.
+    """
+    access = _access(spark, catalog, warehouse, timezone)
+    return by_name.list_indexes(access, table, location)
+
+
+def find_files(
+    table: str | Any,
+    predicate: str,
+    *,
+    spark: SparkSession | None = None,
+    version: str | int | None = None,
+    location: str | None = None,
+    catalog: str | None = None,
+    warehouse: str = WAREHOUSE,
+    timezone: str = "UTC",
+) -> Found:
+    """Data files that can hold a match, by all indexes of the table together.
+
+    Args:
+        table: As for :func:`open_index`, as are the others.
+        predicate: SQL text, such as ``id IN (5, 9)``.
+        spark: A session, if any.
+        version: Snapshot id, time, tag or branch; ``None`` is the current version.
+        location: A further root to search for indexes.
+        catalog: Name of a catalog in PyIceberg's configuration.
+        warehouse: Folder of the embedded catalog.
+        timezone: The zone of timestamps that are written without one.
+
+    Raises:
+        NotFoundError: No such table, column or version.
+        InvalidInputError: The predicate cannot be understood.
+    """
+    access = _access(spark, catalog, warehouse, timezone)
+    return by_name.find_files(access, table, predicate, version, location)
+
+
+def repair_index(
+    table: str | Any,
+    name: str,
+    *,
+    spark: SparkSession | None = None,
+    location: str | None = None,
+    catalog: str | None = None,
+    warehouse: str = WAREHOUSE,
+    timezone: str = "UTC",
+    dry_run: bool = True,
+) -> Repaired:
+    """Make a damaged index usable again from what is left of it.
+
+    Args:
+        table: As for :func:`open_index`, as are the others.
+        name: The index's name.
+        spark: A session, if any.
+        location: A further root to search for it.
+        catalog: Name of a catalog in PyIceberg's configuration.
+        warehouse: Folder of the embedded catalog.
+        timezone: As for the others; nothing here depends on it.
+        dry_run: Only tell what would be saved and what is lost.
+
+    Raises:
+        NotFoundError: No such table, or nothing is left of the index.
+        CorruptIndexError: Nothing that is left says what the index is of.
+    """
+    access = _access(spark, catalog, warehouse, timezone)
+    return by_name.repair_index(access, table, name, location, dry_run=dry_run)
+
+
+def last_pruning(spark: SparkSession | None = None) -> list[TablePruning]:
+    """What the latest query did, one entry a table scan.
+
+    Args:
+        spark: The session whose latest query is meant: the latest that was planned and reads
+            tables. Without a scan that could skip files, as of a metadata table or when metadata
+            alone give the answer, it has no entries. A DataFrame that is run again is not planned
+            again; values, cached rows, results of commands, the batches of a stream and lakesieve's
+            own reading of tables are no queries here. Without a session, the latest scan of an
+            engine in this process is meant.
+    """
+    if spark is not None:
+        from lakesieve.spark import api
+
+        return api.last_pruning(spark)
+    from lakesieve.engines import pruning
+
+    return pruning.last_pruning()
+
+
+def _access(
+    spark: SparkSession | None, catalog: str | None, warehouse: str, timezone: str
+) -> TableAccess[TableReader]:
+    if spark is not None:
+        from lakesieve.spark.session.access import access_by
+
+        return access_by(spark)
+    return without_engine(catalog=catalog, warehouse=warehouse, timezone=timezone)

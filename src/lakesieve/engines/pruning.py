@@ -1,0 +1,181 @@
+"""What engines share: the files of a predicate by a table's indexes, and what scans came to."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lakesieve.index import (
+    IndexRegistry,
+    Plan,
+    Reason,
+    ReasonCode,
+    TablePruning,
+    plan,
+    uncovered_detail,
+)
+from lakesieve.predicate import to_text
+from lakesieve.storage import Background
+from lakesieve.tables.opening import options_by_environment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    import pyarrow as pa
+
+    from lakesieve.predicate import Expr
+    from lakesieve.tables import Column
+
+__all__ = ["PLANNING_SECONDS", "FilePruner", "Pruned", "last_pruning", "remember"]
+
+PLANNING_SECONDS = 2.0
+"""How long a scan waits for the storage of indexes before it reads every file."""
+
+_lock = threading.Lock()
+_latest: list[TablePruning] = []
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Pruned:
+    """One scan of a table: which files it must read, counted as they are judged.
+
+    Args:
+        table: The table's name.
+        reasons: Coded reasons.
+        plan: What the indexes say, if they can leave files out.
+        predicate: The part of the filter that was understood.
+    """
+
+    table: str
+    reasons: tuple[Reason, ...]
+    plan: Plan | None = None
+    predicate: str = ""
+    total: int = 0
+    read: int = 0
+    uncovered: int = 0
+
+    def keep(self, paths: pa.Array | pa.ChunkedArray) -> np.ndarray:
+        """Judge data files.
+
+        Args:
+            paths: Their paths in the one spelling, without nulls.
+
+        Returns:
+            A boolean array: which must be read.
+        """
+        count = len(paths)
+        self.total += count
+        if self.plan is None:
+            self.read += count
+            return np.ones(count, bool)
+        keep, covered = self.plan.of(paths)
+        self.read += int(keep.sum())
+        self.uncovered += count - int(covered.sum())
+        return keep
+
+    def result(self) -> TablePruning:
+        """What was done, as users see it."""
+        reasons = self.reasons
+        if self.uncovered and self.plan is not None:
+            detail = uncovered_detail(self.uncovered)
+            reasons = (*reasons, Reason(code=ReasonCode.UNCOVERED_FILES, detail=detail))
+        return TablePruning(
+            table=self.table,
+            files_total=self.total,
+            files_read=self.read,
+            uncovered=self.uncovered,
+            indexes=self.plan.used if self.plan is not None else (),
+            reasons=reasons,
+            predicate=self.predicate,
+        )
+
+
+class FilePruner:
+    """Finds the files of predicates for the scans of one engine; keeps indexes open.
+
+    Args:
+        locations: Further roots to search for indexes.
+        seconds: How long a scan waits for their storage.
+    """
+
+    def __init__(self, locations: Iterable[str] = (), *, seconds: float = PLANNING_SECONDS) -> None:
+        self._registry = IndexRegistry(locations, options_by_environment())
+        self._seconds = seconds
+
+    def prune(
+        self,
+        table: str,
+        *,
+        location: str,
+        uuid: str,
+        file_io: Mapping[str, str],
+        columns: Callable[[], Mapping[tuple[str, ...], Column]],
+        expression: Callable[[], Expr],
+    ) -> Pruned:
+        """Plan one scan. Whatever goes wrong leaves every file in it, with a coded reason.
+
+        Args:
+            table: The table's name.
+            location: Its root.
+            uuid: Its identity.
+            file_io: Settings by which its files are reached.
+            columns: Tells the columns by path.
+            expression: Tells the predicate.
+        """
+        until = time.monotonic() + self._seconds
+
+        def look() -> Pruned:
+            indexes, reasons = self._registry.indexes(location, uuid, file_io=file_io, until=until)
+            if not indexes:
+                missing = Reason(code=ReasonCode.NO_INDEX, detail="")
+                return Pruned(table=table, reasons=tuple(reasons) or (missing,))
+            known = columns()
+            planned = plan(known, expression(), indexes, uuid, strict=False)
+            names = {column.field_id: ".".join(path) for path, column in known.items()}
+            return Pruned(
+                table=table,
+                reasons=(*reasons, *planned.reasons),
+                plan=planned.plan if planned.plan.skips else None,
+                predicate=to_text(planned.row_filter, names),
+            )
+
+        task = Background(look)
+        if not task.wait(until):
+            detail = "planning took longer than the query waits for it"
+            late = Reason(code=ReasonCode.PLANNING_TIMEOUT, detail=detail)
+            return Pruned(table=table, reasons=(late,))
+        try:
+            return task.result()
+        except Exception as error:  # noqa: BLE001 - the scan reads every file
+            return failed(table, error)
+
+
+def failed(table: str, error: Exception) -> Pruned:
+    """A scan that reads every file because of a failure.
+
+    Args:
+        table: The table's name.
+        error: The failure.
+    """
+    detail = f"{type(error).__name__}: {error}"
+    return Pruned(table=table, reasons=(Reason(code=ReasonCode.INTERNAL_ERROR, detail=detail),))
+
+
+def remember(scans: Sequence[Pruned]) -> None:
+    """Keep what the latest query of an engine did.
+
+    Args:
+        scans: Its scans.
+    """
+    with _lock:
+        _latest[:] = [scan.result() for scan in scans]
+
+
+def last_pruning() -> list[TablePruning]:
+    """What the latest scan of an engine in this process did."""
+    with _lock:
+        return list(_latest)

@@ -1,0 +1,261 @@
+"""PyIceberg: scans of Iceberg tables, and all that plan through them, open only candidate files.
+
+That is Polars' ``scan_iceberg``, Daft, and PyIceberg's own deletes and upserts as well. Partitions
+and min/max are pruned by PyIceberg as before, deletes are matched by it, and every row is still
+compared with the filter.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from lakesieve.engines import pruning
+from lakesieve.engines.pruning import PLANNING_SECONDS, FilePruner, last_pruning
+from lakesieve.errors import ErrorKind, SetupError, UnsupportedError
+from lakesieve.predicate.pyiceberg import from_pyiceberg
+from lakesieve.tables.iceberg.manifests import shared_entries
+from lakesieve.tables.iceberg.schema import NAME_MAPPING, columns_of_schema
+
+try:
+    import pyiceberg.table as iceberg
+    from pyiceberg.expressions.visitors import bind
+    from pyiceberg.manifest import ManifestContent
+    from pyiceberg.transforms import IdentityTransform
+except ImportError as error:
+    raise SetupError(
+        "PyIceberg is not installed.",
+        kind=ErrorKind.DEPENDENCY_MISSING,
+        hint='Install it with: pip install "lakesieve[iceberg]"',
+    ) from error
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from pyiceberg.expressions import BooleanExpression
+    from pyiceberg.manifest import ManifestEntry, ManifestFile
+    from pyiceberg.table import DataScan, FileScanTask, Table
+
+    from lakesieve.engines.pruning import Pruned
+    from lakesieve.tables import Column
+
+__all__ = ["disable", "enable", "last_pruning", "scan"]
+
+_PLAN = "_plan_files_local"
+_BUILT = ("manifest_evaluator", "partition_evaluator", "metrics_evaluator")
+_ORIGINAL: dict[str, Callable[[DataScan], Iterable[FileScanTask]]] = {}
+
+
+def enable(*, locations: Iterable[str] = (), seconds: float = PLANNING_SECONDS) -> None:
+    """Make every scan of this process skip files from now on.
+
+    Args:
+        locations: Further roots to search for indexes, besides each table's own folder.
+        seconds: How long a scan waits for the storage of indexes.
+
+    Raises:
+        UnsupportedError: This version of PyIceberg plans in another way.
+    """
+    _check()
+    disable()
+    original = iceberg.DataScan._plan_files_local
+    pruner = FilePruner(locations, seconds=seconds)
+    _ORIGINAL[_PLAN] = original
+    setattr(iceberg.DataScan, _PLAN, lambda scan: _tasks(scan, pruner, original))
+
+
+def disable() -> None:
+    """Leave scans as they are from now on."""
+    original = _ORIGINAL.pop(_PLAN, None)
+    if original is not None:
+        setattr(iceberg.DataScan, _PLAN, original)
+
+
+def scan(
+    table: Table,
+    row_filter: str | BooleanExpression = iceberg.ALWAYS_TRUE,
+    *,
+    selected_fields: tuple[str, ...] = ("*",),
+    case_sensitive: bool = True,
+    snapshot_id: int | None = None,
+    limit: int | None = None,
+    options: Mapping[str, str] | None = None,
+    locations: Iterable[str] = (),
+) -> DataScan:
+    """Scan a table as ``table.scan`` does, and skip files, whether or not ``enable`` was called.
+
+    Args:
+        table: The table.
+        row_filter: Which rows.
+        selected_fields: Which columns.
+        case_sensitive: How names are compared.
+        snapshot_id: Which snapshot; by default the current one.
+        limit: How many rows at most.
+        options: Further options of PyIceberg.
+        locations: Further roots to search for indexes.
+
+    Raises:
+        UnsupportedError: This version of PyIceberg plans in another way.
+    """
+    _check()
+    plain = table.scan(
+        row_filter=row_filter,
+        selected_fields=selected_fields,
+        case_sensitive=case_sensitive,
+        snapshot_id=snapshot_id,
+        options=dict(options or {}),
+        limit=limit,
+    )
+    found = _IndexedScan(
+        table_metadata=plain.table_metadata,
+        io=plain.io,
+        row_filter=plain.row_filter,
+        selected_fields=plain.selected_fields,
+        case_sensitive=plain.case_sensitive,
+        snapshot_id=plain.snapshot_id,
+        options=plain.options,
+        limit=plain.limit,
+        catalog=plain.catalog,
+        table_identifier=plain.table_identifier,
+    )
+    found.pruner = _pruner(tuple(locations))
+    return found
+
+
+@lru_cache(maxsize=16)
+def _pruner(locations: tuple[str, ...]) -> FilePruner:
+    return FilePruner(locations)
+
+
+def _check() -> None:
+    """Insist that PyIceberg plans as it is known to."""
+    planner = getattr(iceberg, "ManifestGroupPlanner", None)
+    names = [f"_build_{name}" for name in _BUILT]
+    known = hasattr(iceberg.DataScan, _PLAN) and all(hasattr(planner, name) for name in names)
+    if not known:
+        raise UnsupportedError(
+            "This version of PyIceberg plans its scans in a way that is not known.",
+            kind=ErrorKind.DEPENDENCY_MISSING,
+            hint="Use PyIceberg 0.12, or look for a newer version of lakesieve.",
+        )
+
+
+class _IndexedScan(iceberg.DataScan):
+    """A scan that skips files by itself."""
+
+    pruner: FilePruner
+
+    def _plan_files_local(self) -> Iterable[FileScanTask]:
+        original = _ORIGINAL.get(_PLAN, iceberg.DataScan._plan_files_local)
+        return _tasks(self, self.pruner, original)
+
+
+def _tasks(
+    scan: DataScan, pruner: FilePruner, original: Callable[[DataScan], Iterable[FileScanTask]]
+) -> Iterable[FileScanTask]:
+    """The tasks of a scan that must be read; all of them where anything goes wrong."""
+    snapshot = scan.snapshot()
+    if snapshot is None:
+        return original(scan)
+    name = ".".join(scan.table_identifier or ()) or scan.table_metadata.location
+    try:
+        pruned = _pruned(scan, name, pruner)
+        if pruned.plan is not None:
+            planner = _Planner(
+                table_metadata=scan.table_metadata,
+                io=scan.io,
+                row_filter=scan.row_filter,
+                case_sensitive=scan.case_sensitive,
+                options=scan.options,
+            )
+            planner.pruned = pruned
+            tasks = list(planner.plan_files(snapshot.manifests(scan.io)))
+            pruning.remember([pruned])
+            return tasks
+    except Exception as error:  # noqa: BLE001 - what is wrong with the table, its own scan tells
+        pruned = pruning.failed(name, error)
+    tasks = list(original(scan))
+    pruned.total = pruned.read = len(tasks)
+    pruning.remember([pruned])
+    return tasks
+
+
+def _pruned(scan: DataScan, name: str, pruner: FilePruner) -> Pruned:
+    metadata = scan.table_metadata
+    schema = metadata.schema()
+    columns = _columns(metadata)
+
+    def expression() -> Any:
+        paths = {column.field_id: path for path, column in columns.items()}
+        # files without field ids are read by names: their columns have other identities
+        if metadata.properties.get(NAME_MAPPING) is not None:
+            ids = {path: schema.find_field(".".join(path)).field_id for path in columns}
+            paths = {field_id: path for path, field_id in ids.items()}
+        return from_pyiceberg(bind(schema, scan.row_filter, scan.case_sensitive), paths)
+
+    return pruner.prune(
+        name,
+        location=metadata.location,
+        uuid=str(metadata.table_uuid),
+        file_io={key: str(value) for key, value in scan.io.properties.items()},
+        columns=lambda: columns,
+        expression=expression,
+    )
+
+
+def _columns(metadata: Any) -> Mapping[tuple[str, ...], Column]:
+    """The columns of the current schema, by which filters are bound."""
+    text = metadata.schema().model_dump_json()
+    mapping = metadata.properties.get(NAME_MAPPING)
+    sources = {
+        field.source_id
+        for spec in metadata.partition_specs
+        for field in spec.fields
+        if isinstance(field.transform, IdentityTransform)
+    }
+    return _parsed(text, mapping, tuple(sorted(sources)))
+
+
+@lru_cache(maxsize=64)
+def _parsed(
+    schema: str, mapping: str | None, sources: tuple[int, ...]
+) -> Mapping[tuple[str, ...], Column]:
+    if mapping is None:
+        return columns_of_schema(schema)
+    more = {"name-mapping": mapping, "partitioning": list(sources)}
+    return columns_of_schema(json.dumps({**json.loads(schema), **more}))
+
+
+class _Planner(iceberg.ManifestGroupPlanner):
+    """Plans as PyIceberg does, from the entries of files that must be read alone."""
+
+    pruned: Pruned
+
+    def plan_manifest_entries(
+        self, manifests: Iterable[ManifestFile]
+    ) -> Iterator[list[ManifestEntry]]:
+        """Entries of data files that can match, then those of all delete files.
+
+        Args:
+            manifests: Of the snapshot.
+        """
+        listed = list(manifests)
+        deletes = [m for m in listed if m.content != ManifestContent.DATA]
+        evaluators: dict[int, Callable[[ManifestFile], bool]] = {}
+        data: list[ManifestFile] = []
+        for manifest in listed:
+            spec = manifest.partition_spec_id
+            if manifest.content == ManifestContent.DATA:
+                if spec not in evaluators:
+                    evaluators[spec] = self._build_manifest_evaluator(spec)
+                if evaluators[spec](manifest):
+                    data.append(manifest)
+        matches = self._build_metrics_evaluator()
+        for manifest, known in zip(data, shared_entries().of(data, self.io), strict=True):
+            keep = self.pruned.keep(known.paths)
+            in_partition = self._build_partition_evaluator(manifest.partition_spec_id)
+            kept = (known.entries[at] for at in keep.nonzero()[0].tolist())
+            yield [e for e in kept if in_partition(e.data_file) and matches(e.data_file)]
+        if deletes:
+            yield from super().plan_manifest_entries(deletes)

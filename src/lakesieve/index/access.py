@@ -1,0 +1,119 @@
+"""How tables and the folders of their indexes are reached: through a session, or without one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError
+from lakesieve.index.registry import index_storage, roots_of
+from lakesieve.store import IndexStore
+from lakesieve.tables.opening import WAREHOUSE, open_table, options_by_environment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import TypeAlias
+
+    from lakesieve.storage import Storage, StorageOptions
+    from lakesieve.tables import TableReader
+
+    FileIo: TypeAlias = Callable[[], Mapping[str, str]]
+
+__all__ = ["TableAccess", "no_index", "without_engine"]
+
+
+_Table_co = TypeVar("_Table_co", bound="TableReader", covariant=True)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TableAccess(Generic[_Table_co]):
+    """What reaches tables and storages.
+
+    Args:
+        open_table: Opens a table by its name.
+        options: The storage options of each location; given the properties of a table's own file
+            IO, if any.
+        timezone: The zone of timestamps that are written without one.
+    """
+
+    open_table: Callable[[str], _Table_co]
+    options: Callable[[FileIo | None], StorageOptions]
+    timezone: Callable[[], str]
+
+    def roots(self, table: TableReader, location: str | None = None) -> list[Storage]:
+        """The roots that hold indexes of a table: its own folder first.
+
+        Args:
+            table: The table.
+            location: A further root, if any.
+        """
+        locations = () if location is None else (location,)
+        options = self.options(lambda: table.file_io)
+        return roots_of(table.location, table.uuid, locations, options)
+
+    def stores(self, table: TableReader, location: str | None = None) -> dict[str, IndexStore]:
+        """All indexes of a table that can be opened, by name; the first of a name counts.
+
+        Args:
+            table: The table.
+            location: A further root, if any.
+        """
+        found: dict[str, IndexStore] = {}
+        for root in self.roots(table, location):
+            for name in sorted(root.folders("")):
+                store = IndexStore(root.child(name))
+                if name not in found and store.exists():
+                    found[name] = store
+        return found
+
+    def new_storage(self, table: TableReader, name: str, location: str | None) -> Storage:
+        """The root of an index that is to be made.
+
+        Args:
+            table: The table.
+            name: Name of the index.
+            location: The root to put it below; the table's own folder by default.
+
+        Raises:
+            InvalidInputError: There is one already, or the name cannot be used.
+        """
+        storage = index_storage(self.roots(table, location)[-1], name)
+        if IndexStore(storage).exists():
+            raise InvalidInputError(
+                f"{table.name} already has an index {name}.",
+                kind=ErrorKind.INDEX_EXISTS,
+                hint="Choose another name, or drop it first: lakesieve drop TABLE INDEX.",
+            )
+        return storage
+
+
+def without_engine(
+    *, catalog: str | None = None, warehouse: str = WAREHOUSE, timezone: str = "UTC"
+) -> TableAccess[TableReader]:
+    """Reach tables without a session.
+
+    Args:
+        catalog: Name of a catalog in PyIceberg's configuration.
+        warehouse: Folder of the embedded catalog.
+        timezone: The zone of timestamps that are written without one.
+    """
+    return TableAccess(
+        open_table=partial(open_table, catalog=catalog, warehouse=warehouse),
+        options=options_by_environment,
+        timezone=lambda: timezone,
+    )
+
+
+def no_index(table: str, name: str) -> NotFoundError:
+    """The error where a table lacks an index that was named.
+
+    Args:
+        table: Name of the table.
+        name: Name of the index.
+    """
+    return NotFoundError(
+        f"{table} has no index {name}.",
+        kind=ErrorKind.INDEX_NOT_FOUND,
+        hint="lakesieve list TABLE names those it has.",
+    )

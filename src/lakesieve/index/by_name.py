@@ -1,0 +1,141 @@
+"""Indexes by the names of their tables, however these are reached."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from lakesieve.index.access import no_index
+from lakesieve.index.find import find
+from lakesieve.index.index import Index, describe
+from lakesieve.index.registry import IndexRegistry, index_storage
+from lakesieve.store import IndexStore, Repaired, repair
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lakesieve.index.access import TableAccess
+    from lakesieve.index.result import Found, IndexInfo
+    from lakesieve.storage import Storage
+    from lakesieve.tables import TableReader
+
+_Index = TypeVar("_Index", bound=Index)
+_Table = TypeVar("_Table", bound="TableReader")
+
+__all__ = ["find_files", "list_indexes", "open_index", "opened_without_engine", "repair_index"]
+
+
+def opened_without_engine(
+    access: TableAccess[TableReader],
+) -> Callable[[TableReader, Storage], Index]:
+    """Makes indexes that only read their tables.
+
+    Args:
+        access: How tables are reached.
+    """
+    return lambda table, storage: Index(table, storage, access=access)
+
+
+def open_index(
+    access: TableAccess[_Table],
+    table: str,
+    name: str,
+    location: str | None,
+    make: Callable[[_Table, Storage], _Index],
+) -> _Index:
+    """Open an index by its name.
+
+    Args:
+        access: How tables are reached.
+        table: Name of the table.
+        name: Name of the index.
+        location: A further root to search.
+        make: Makes the handle from the table and the index's root.
+
+    Raises:
+        NotFoundError: No such table or index.
+    """
+    opened = access.open_table(table)
+    for root in access.roots(opened, location):
+        storage = index_storage(root, name)
+        if IndexStore(storage).exists():
+            return make(opened, storage)
+    raise no_index(opened.name, name)
+
+
+def list_indexes(
+    access: TableAccess[TableReader], table: str, location: str | None
+) -> list[IndexInfo]:
+    """List the indexes of a table that can be read.
+
+    Args:
+        access: How tables are reached.
+        table: Name of the table.
+        location: A further root to search.
+
+    Raises:
+        NotFoundError: No such table.
+    """
+    opened = access.open_table(table)
+    infos = []
+    for root in access.roots(opened, location):
+        for name in sorted(root.folders("")):
+            store = IndexStore(root.child(name))
+            if store.exists():
+                infos.append(describe(store.snapshot(), opened.name, store.storage.location))
+    return infos
+
+
+def find_files(
+    access: TableAccess[TableReader],
+    table: str,
+    predicate: str,
+    version: str | int | None,
+    location: str | None,
+) -> Found:
+    """Data files that can hold a match, by all indexes of a table together.
+
+    Args:
+        access: How tables are reached.
+        table: Name of the table.
+        predicate: SQL text.
+        version: The version; ``None`` is the current one.
+        location: A further root to search for indexes.
+
+    Raises:
+        NotFoundError: No such table, column or version.
+        InvalidInputError: The predicate cannot be understood.
+    """
+    opened = access.open_table(table)
+    locations = () if location is None else (location,)
+    registry = IndexRegistry(locations, access.options(None))
+    indexes, reasons = registry.indexes(opened.location, opened.uuid, file_io=opened.file_io)
+    return find(opened, indexes, reasons, predicate, version, timezone=access.timezone())
+
+
+def repair_index(
+    access: TableAccess[TableReader],
+    table: str,
+    name: str,
+    location: str | None,
+    *,
+    dry_run: bool,
+) -> Repaired:
+    """Make a damaged index usable again from what is left of it.
+
+    Args:
+        access: How tables are reached.
+        table: Name of the table.
+        name: The index's name.
+        location: A further root to search for it.
+        dry_run: Only tell what would be saved and what is lost.
+
+    Raises:
+        NotFoundError: No such table, or nothing is left of the index.
+        CorruptIndexError: Nothing that is left says what the index is of.
+    """
+    opened = access.open_table(table)
+    for root in access.roots(opened, location):
+        storage = index_storage(root, name)
+        if storage.objects("log/") or storage.objects("files/"):
+            return repair(IndexStore(storage), dry_run=dry_run)
+    raise no_index(opened.name, name)

@@ -1,0 +1,190 @@
+"""PyIceberg's expressions as predicates; what is not understood becomes unknown.
+
+A predicate is true wherever PyIceberg's reader keeps a row, and may be true of more rows. The two
+differ about NaN, which compares as greater than all numbers here and as nothing there, and about
+nulls: for them NOT IN is true there. So all that is negated holds for nulls, too.
+"""
+
+from __future__ import annotations
+
+import math
+import uuid
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from lakesieve.predicate.expression import (
+    And,
+    Compare,
+    Constant,
+    Expr,
+    In,
+    IsNull,
+    Literal,
+    Not,
+    Or,
+    StartsWith,
+    Unknown,
+)
+from lakesieve.predicate.literals import float_code
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["from_pyiceberg"]
+
+_COMPARED = {
+    "BoundEqualTo": "=",
+    "BoundLessThan": "<",
+    "BoundLessThanOrEqual": "<=",
+    "BoundGreaterThan": ">",
+    "BoundGreaterThanOrEqual": ">=",
+}
+_NEGATED = {
+    "BoundNotEqualTo": "BoundEqualTo",
+    "BoundNotIn": "BoundIn",
+    "BoundNotStartsWith": "BoundStartsWith",
+    "BoundNotNull": "BoundIsNull",
+}
+_KINDS = {
+    "BooleanType": "boolean",
+    "IntegerType": "integer",
+    "LongType": "integer",
+    "FloatType": "float",
+    "DoubleType": "float",
+    "DateType": "date",
+    "TimestampType": "timestamp_ntz",
+    "TimestamptzType": "timestamp",
+    "TimestampNanoType": "timestamp_ntz_ns",
+    "TimestamptzNanoType": "timestamp_ns",
+    "StringType": "string",
+    "UUIDType": "string",
+    "BinaryType": "binary",
+    "FixedType": "binary",
+    "DecimalType": "decimal",
+}
+_DEEPEST = 200
+
+
+class _OddError(Exception):
+    """A part of a form that is not known."""
+
+
+def from_pyiceberg(expression: Any, paths: Mapping[int, tuple[str, ...]]) -> Expr:
+    """Read an expression that PyIceberg has bound to a schema.
+
+    Args:
+        expression: A ``BooleanExpression``, bound.
+        paths: The path of each column by its field id.
+    """
+    return _node(expression, paths, 0)
+
+
+def _node(node: Any, paths: Mapping[int, tuple[str, ...]], depth: int) -> Expr:
+    if depth > _DEEPEST:
+        return Unknown(text="too deep")
+    name = type(node).__name__
+    match name:
+        case "AlwaysTrue":
+            return Constant(value=True)
+        case "AlwaysFalse":
+            return Constant(value=False)
+        case "And" | "Or":
+            args = tuple(_node(arg, paths, depth + 1) for arg in (node.left, node.right))
+            return And(args=args) if name == "And" else Or(args=args)
+        case "Not":
+            return _not(node.child, paths, depth + 1)
+    try:
+        return _leaf(name, node, paths)
+    except (_OddError, AttributeError, TypeError, ValueError, OverflowError, KeyError):
+        return Unknown(text=name)
+
+
+def _not(child: Any, paths: Mapping[int, tuple[str, ...]], depth: int) -> Expr:
+    """NOT, of which NaN makes a difference: there it is true wherever a comparison is not."""
+    name = type(child).__name__
+    if name in {"And", "Or"}:
+        args = tuple(_not(arg, paths, depth + 1) for arg in (child.left, child.right))
+        return Or(args=args) if name == "And" else And(args=args)
+    if name == "Not":
+        return _node(child.child, paths, depth + 1)
+    if name in _COMPARED and name != "BoundEqualTo" and _kind(child) == "float":
+        return Unknown(text=f"NOT {name}")
+    read = _node(child, paths, depth + 1)
+    if isinstance(read, Unknown):
+        # what may be true anywhere may be false anywhere, too
+        return Unknown(text=f"NOT {name}")
+    if isinstance(read, Constant):
+        return Not(arg=read)
+    if name in _NEGATED:
+        return _leaf(_NEGATED[name], child, paths)
+    return _negated(read, paths[child.term.ref().field.field_id])
+
+
+def _negated(read: Expr, column: tuple[str, ...]) -> Expr:
+    if isinstance(read, IsNull):
+        return Not(arg=read)
+    return Or(args=(Not(arg=read), IsNull(column=column)))
+
+
+def _kind(node: Any) -> str:
+    return _KINDS.get(type(node.term.ref().field.field_type).__name__, "other")
+
+
+def _leaf(name: str, node: Any, paths: Mapping[int, tuple[str, ...]]) -> Expr:
+    field = node.term.ref().field
+    # a transform of the column is another thing than the column
+    if type(node.term).__name__ not in {"BoundReference", "BoundReferenceWithName"}:
+        raise _OddError
+    column = paths[field.field_id]
+    match name:
+        case "BoundIsNull":
+            return IsNull(column=column)
+        case "BoundNotNull":
+            return Not(arg=IsNull(column=column))
+        case "BoundIsNaN" | "BoundNotNaN":
+            raise _OddError
+        case "BoundStartsWith" | "BoundNotStartsWith":
+            if type(field.field_type).__name__ != "StringType":
+                raise _OddError
+            prefix = StartsWith(column=column, prefix=str(node.literal.value).encode())
+            return prefix if name == "BoundStartsWith" else _negated(prefix, column)
+        case "BoundNotEqualTo" | "BoundNotIn":
+            return _negated(_values(_NEGATED[name], node, column, field.field_type), column)
+    return _values(name, node, column, field.field_type)
+
+
+def _values(name: str, node: Any, column: tuple[str, ...], field_type: Any) -> Expr:
+    if name == "BoundIn":
+        return In(
+            column=column, values=tuple(_literal(value, field_type) for value in node.literals)
+        )
+    return Compare(column=column, op=_COMPARED[name], value=_literal(node.literal, field_type))
+
+
+def _literal(literal: Any, field_type: Any) -> Literal:
+    kind, value = _KINDS[type(field_type).__name__], literal.value
+    # one beyond the range of its type is a mark, not a number
+    if type(literal).__name__.endswith(("AboveMax", "BelowMin")):
+        raise _OddError
+    match kind:
+        case "boolean" if isinstance(value, bool):
+            return Literal(kind=kind, value=value)
+        case "float":
+            number = float(value)
+            if math.isnan(number):
+                raise _OddError
+            return Literal(kind=kind, value=float_code(number))
+        case "decimal":
+            unscaled = Decimal(value).scaleb(field_type.scale)
+            if unscaled != int(unscaled):
+                raise _OddError
+            return Literal(kind=kind, value=int(unscaled), scale=field_type.scale)
+        case "string":
+            if type(field_type).__name__ == "UUIDType":
+                value = str(value if isinstance(value, uuid.UUID) else uuid.UUID(bytes=value))
+            return Literal(kind=kind, value=str(value).encode())
+        case "binary":
+            return Literal(kind=kind, value=bytes(value))
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise _OddError
+    return Literal(kind=kind, value=value)

@@ -1,0 +1,35 @@
+"""Tables and the folders of their indexes, as a Spark session reaches them."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from lakesieve.index.access import TableAccess
+from lakesieve.spark.tables import open_table
+from lakesieve.spark.tables.hadoop import storage_options
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from lakesieve.spark.tables import IndexableTable
+
+__all__ = ["access_by", "session_timezone"]
+
+
+def session_timezone(spark: SparkSession) -> str:
+    """The zone of timestamps that are written without one."""
+    return str(spark.conf.get("spark.sql.session.timeZone"))
+
+
+def access_by(spark: SparkSession) -> TableAccess[IndexableTable]:
+    """Reach tables by a session's catalogs, and storages by its settings.
+
+    Args:
+        spark: The session.
+    """
+    return TableAccess(
+        open_table=partial(open_table, spark),
+        options=partial(storage_options, spark),
+        timezone=partial(session_timezone, spark),
+    )

@@ -1,0 +1,1 @@
+"""Delta Lake: the transaction log, and tables read without an engine."""

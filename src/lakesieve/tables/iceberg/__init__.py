@@ -1,0 +1,1 @@
+"""Apache Iceberg: schemas, metadata files, manifests, and tables read without an engine."""

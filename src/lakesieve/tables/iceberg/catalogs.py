@@ -1,0 +1,262 @@
+"""Where the metadata of Iceberg tables is: in PyIceberg's catalogs, or in the tables' folders."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+from lakesieve.errors import (
+    ErrorKind,
+    InvalidInputError,
+    LakesieveError,
+    NotFoundError,
+    SetupError,
+    StorageError,
+    UnsupportedError,
+)
+from lakesieve.storage import Storage, StorageOptions, open_storage
+from lakesieve.tables.iceberg.metadata import IcebergMetadata
+from lakesieve.tables.names import FORMS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+__all__ = [
+    "LoadedTable",
+    "catalog_names",
+    "catalog_properties",
+    "from_catalog",
+    "from_folder",
+    "from_object",
+    "no_pyiceberg",
+]
+
+_HINT = "metadata/version-hint.text"
+_LARGEST_HINT = 1 << 10
+_LARGEST_METADATA = 1 << 30
+_VERSIONED = re.compile(r"metadata/v(\d+)(\.gz)?\.metadata\.json(\.gz)?")
+_SUFFIXES = (".metadata.json", ".gz.metadata.json", ".metadata.json.gz")
+_FILE_IO_PREFIXES = ("s3.", "client.", "gcs.", "adls.", "hdfs.", "py-io-impl")
+_NO_TABLE = frozenset({"NoSuchTableError", "NoSuchNamespaceError", "NoSuchIcebergTableError"})
+_REFUSED = frozenset({"UnauthorizedError", "ForbiddenError", "AuthorizationExpiredError"})
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class LoadedTable:
+    """A table as it was loaded once.
+
+    Args:
+        metadata: Its metadata file.
+        file_io: Settings by which its files are reached, as PyIceberg names them.
+    """
+
+    metadata: IcebergMetadata
+    file_io: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+def catalog_names() -> frozenset[str]:
+    """The catalogs that PyIceberg's configuration names; none where PyIceberg is missing."""
+    try:
+        from pyiceberg.utils.config import Config
+    except ImportError:
+        return frozenset()
+    catalogs = Config().config.get("catalog")
+    return frozenset(catalogs) if isinstance(catalogs, dict) else frozenset()
+
+
+def catalog_properties(catalog: str) -> dict[str, str] | None:
+    """What PyIceberg's configuration says of a catalog, if anything.
+
+    Args:
+        catalog: Its name there.
+    """
+    try:
+        from pyiceberg.utils.config import Config
+    except ImportError as error:
+        raise no_pyiceberg(f"the catalog {catalog}") from error
+    found = Config().get_catalog_config(catalog)
+    return None if found is None else {name: str(value) for name, value in found.items()}
+
+
+def from_catalog(catalog: str, identifier: tuple[str, ...], name: str) -> LoadedTable:
+    """Load a table from a catalog that PyIceberg's configuration names.
+
+    Args:
+        catalog: The catalog's name there.
+        identifier: Namespace and name of the table.
+        name: As the user called it.
+
+    Raises:
+        NotFoundError: There is no such table.
+        SetupError: PyIceberg, or what it needs for this catalog, is missing.
+        StorageError: The catalog refuses, or cannot be reached.
+    """
+    try:
+        from pyiceberg.catalog import load_catalog
+    except ImportError as error:
+        raise no_pyiceberg(name) from error
+    with _catalog_errors(name, catalog):
+        # PyIceberg itself reads its configuration once a process
+        properties = catalog_properties(catalog) or {}
+        table = load_catalog(catalog, **properties).load_table(identifier)
+    return from_object(table)
+
+
+def from_object(table: Any) -> LoadedTable:
+    """Take a table that PyIceberg has loaded.
+
+    Args:
+        table: A ``pyiceberg.table.Table``.
+    """
+    settings = {
+        key: str(value)
+        for key, value in table.io.properties.items()
+        if key.startswith(_FILE_IO_PREFIXES)
+    }
+    document = json.loads(table.metadata.model_dump_json())
+    return LoadedTable(metadata=IcebergMetadata(document), file_io=settings)
+
+
+def no_pyiceberg(name: str) -> SetupError:
+    """The error where a table cannot be read for want of PyIceberg.
+
+    Args:
+        name: The table.
+    """
+    return SetupError(
+        f"Reading {name} without Spark takes PyIceberg.",
+        kind=ErrorKind.DEPENDENCY_MISSING,
+        hint='Install it: pip install "lakesieve[iceberg]".',
+    )
+
+
+@contextmanager
+def _catalog_errors(name: str, catalog: str) -> Iterator[None]:
+    """What a catalog says of a name, as one of lakesieve's errors."""
+    try:
+        yield
+    except LakesieveError:
+        raise
+    except Exception as error:  # catalogs are clients of many kinds, with errors of their own
+        kind, first = type(error).__name__, str(error).strip().partition("\n")[0]
+        if kind in _NO_TABLE:
+            raise NotFoundError(
+                f"There is no table {name} in the catalog {catalog}.",
+                kind=ErrorKind.TABLE_NOT_FOUND,
+                hint=f"Name it {FORMS}.",
+            ) from error
+        if kind == "NotInstalledError" or isinstance(error, ImportError):
+            raise SetupError(
+                f"The catalog {catalog} needs a package that is missing: {first}",
+                kind=ErrorKind.DEPENDENCY_MISSING,
+                hint="Install PyIceberg with the extra of that catalog.",
+            ) from error
+        if kind == "ValidationError":
+            raise UnsupportedError(
+                f"PyIceberg cannot read the metadata of {name}: {first}",
+                kind=ErrorKind.UNSUPPORTED_TABLE,
+                hint="Open it with a Spark session, or with a newer PyIceberg.",
+            ) from error
+        refused = kind in _REFUSED
+        raise StorageError(
+            f"The catalog {catalog} cannot load {name}: {kind}: {first}",
+            kind=ErrorKind.CREDENTIALS if refused else ErrorKind.STORAGE_FAILED,
+            hint=f"Check the settings of {catalog} in PyIceberg's configuration.",
+        ) from error
+
+
+def from_folder(location: str, name: str, options: StorageOptions) -> LoadedTable:
+    """Load a table of a Hadoop catalog, or one metadata file of any table.
+
+    Args:
+        location: The table's folder, or a path that ends with ``.metadata.json``.
+        name: As the user called it.
+        options: The storage options of each location.
+
+    Raises:
+        NotFoundError: There is no such table.
+        UnsupportedError: Its metadata is of an unknown version.
+    """
+    folder, _, file = location.rpartition("/")
+    if file.endswith(_SUFFIXES) and folder:
+        storage, path = open_storage(folder, options(folder), renew=options.renewed), file
+    else:
+        storage = open_storage(location, options(location), renew=options.renewed)
+        path = _newest(storage) or ""
+    if not path:
+        raise NotFoundError(
+            f"There is no table {name}: {location} has no metadata of an Iceberg table.",
+            kind=ErrorKind.TABLE_NOT_FOUND,
+            hint="Name a table of a catalog as catalog.database.table; the path of a table is "
+            "enough where no catalog but the file system knows its newest version.",
+        )
+    return LoadedTable(metadata=_read(storage, path))
+
+
+def _newest(storage: Storage) -> str | None:
+    """Path of the newest metadata file in a folder, as Iceberg's ``HadoopTables`` finds it."""
+    try:
+        hint = storage.get(_HINT, most=_LARGEST_HINT).decode(errors="replace").strip()
+    except NotFoundError:
+        hint = ""
+    if hint.endswith(".metadata.json") and "/" not in hint:
+        return f"metadata/{hint}"
+    number, found = -1, None
+    if hint.isascii() and hint.isdigit():
+        number, found = int(hint), _versioned(storage, int(hint))
+    if found is None:
+        number, found = _listed(storage)
+    # the hint is written after the commit, if at all
+    while found is not None:
+        newer = _versioned(storage, number + 1)
+        if newer is None:
+            break
+        number, found = number + 1, newer
+    return found
+
+
+def _versioned(storage: Storage, number: int) -> str | None:
+    for suffix in _SUFFIXES:
+        path = f"metadata/v{number}{suffix}"
+        try:
+            storage.head(path)
+        except NotFoundError:
+            continue
+        return path
+    return None
+
+
+def _listed(storage: Storage) -> tuple[int, str | None]:
+    number, newest = -1, None
+    for info in storage.objects("metadata/"):
+        found = _VERSIONED.fullmatch(info.path)
+        if found and int(found[1]) > number:
+            number, newest = int(found[1]), info.path
+    return number, newest
+
+
+def _read(storage: Storage, path: str) -> IcebergMetadata:
+    data = storage.get(path, most=_LARGEST_METADATA)
+    try:
+        if data[:2] == b"\x1f\x8b":
+            with gzip.open(BytesIO(data)) as unpacked:
+                data = unpacked.read(_LARGEST_METADATA)
+        document = json.loads(data)
+    except (OSError, EOFError, ValueError) as error:
+        raise UnsupportedError(
+            f"{storage.location}/{path} is no metadata file of an Iceberg table: {error}.",
+            kind=ErrorKind.UNSUPPORTED_TABLE,
+            hint="Restore the file, or name the table by its catalog.",
+        ) from error
+    if not isinstance(document, dict):
+        raise InvalidInputError(
+            f"{storage.location}/{path} is no metadata file of an Iceberg table.",
+            kind=ErrorKind.NOT_A_TABLE,
+            hint="Name the folder of a table.",
+        )
+    return IcebergMetadata(document)

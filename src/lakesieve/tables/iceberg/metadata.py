@@ -1,0 +1,143 @@
+"""What an Iceberg table's metadata file says: its versions, schemas and references."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from lakesieve.errors import ErrorKind, UnsupportedError
+from lakesieve.tables.contract import TableVersion
+from lakesieve.tables.iceberg.schema import NAME_MAPPING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["IcebergMetadata"]
+
+_MAIN = "main"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IcebergMetadata:
+    """A metadata file of a table.
+
+    It is read as JSON, so that types and features that only matter to readers of rows do not
+    matter here.
+
+    Args:
+        document: Its contents.
+
+    Raises:
+        UnsupportedError: It is no metadata of a version that is known.
+    """
+
+    document: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        known = self.document.get("format-version") in {1, 2, 3}
+        named = all(isinstance(self.document.get(k), str) for k in ("table-uuid", "location"))
+        if not known or not named:
+            raise UnsupportedError(
+                "The table's metadata is of an unknown version, or lacks its identity.",
+                kind=ErrorKind.UNSUPPORTED_TABLE,
+                hint="Look for a newer version of lakesieve.",
+            )
+
+    @property
+    def uuid(self) -> str:
+        """Identity of the table."""
+        return str(self.document["table-uuid"]).lower()
+
+    @property
+    def location(self) -> str:
+        """Root of the table's own files."""
+        return str(self.document["location"])
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """The table's properties."""
+        return self.document.get("properties") or {}
+
+    @property
+    def snapshots(self) -> Sequence[Mapping[str, Any]]:
+        """All snapshots that the metadata lists."""
+        return self.document.get("snapshots") or ()
+
+    def snapshot(self, snapshot_id: int | None) -> Mapping[str, Any] | None:
+        """A snapshot by its id, if it is kept."""
+        return next((s for s in self.snapshots if s["snapshot-id"] == snapshot_id), None)
+
+    def references(self) -> dict[str, Mapping[str, Any]]:
+        """Branches and tags by name, ``main`` among them where the metadata lists it."""
+        return dict(self.document.get("refs") or {})
+
+    def version(self, spec: str | int | None) -> TableVersion | None:
+        """Resolve a snapshot id, an ISO timestamp, a branch or a tag, as Iceberg does.
+
+        Args:
+            spec: ``None`` is the current snapshot.
+
+        Returns:
+            ``None`` if there is no such version.
+        """
+        reference = None if spec is None else self.references().get(str(spec))
+        if spec is None:
+            snapshot = self.snapshot(self.document.get("current-snapshot-id"))
+            if snapshot is None:
+                return TableVersion(id=None, schema=self._described(self._current_schema()))
+        elif reference is not None:
+            snapshot = self.snapshot(reference["snapshot-id"])
+        else:
+            snapshot = self._named(str(spec))
+        if snapshot is None:
+            return None
+        # the head and branches are read with the table's schema, all else with its own
+        is_head = spec is None or (reference is not None and reference.get("type") == "branch")
+        schema = None if is_head else self._schema(snapshot.get("schema-id"))
+        return TableVersion(
+            id=str(snapshot["snapshot-id"]),
+            timestamp_ms=snapshot["timestamp-ms"],
+            schema=self._described(schema or self._current_schema()),
+        )
+
+    def _named(self, spec: str) -> Mapping[str, Any] | None:
+        if spec.isascii() and spec.isdigit() and int(spec) < 2**63:
+            return self.snapshot(int(spec))
+        try:
+            instant = datetime.fromisoformat(spec)
+        except ValueError:
+            return None
+        if instant.tzinfo is None:
+            instant = instant.replace(tzinfo=UTC)
+        limit = int(instant.timestamp() * 1000)
+        log = self.document.get("snapshot-log") or ()
+        older = [entry["snapshot-id"] for entry in log if entry["timestamp-ms"] <= limit]
+        return self.snapshot(older[-1]) if older else None
+
+    def _schema(self, schema_id: int | None) -> Mapping[str, Any] | None:
+        schemas = self.document.get("schemas") or ()
+        return next((s for s in schemas if s.get("schema-id") == schema_id), None)
+
+    def _current_schema(self) -> Mapping[str, Any]:
+        current = self._schema(self.document.get("current-schema-id"))
+        # the only place of the oldest files of format version 1
+        schema: Mapping[str, Any] = current or self.document["schema"]
+        return schema
+
+    def _described(self, schema: Mapping[str, Any]) -> str:
+        """A schema as ``IcebergFields.java`` writes it."""
+        mapping = self.properties.get(NAME_MAPPING)
+        more = {}
+        if mapping is not None:
+            more = {"name-mapping": mapping, "partitioning": self._identity_sources()}
+        return json.dumps({**schema, **more})
+
+    def _identity_sources(self) -> list[int]:
+        """Ids of the source fields of identity partitions in any of the table's specs."""
+        specs = self.document.get("partition-specs")
+        fields = [field for spec in specs or () for field in spec["fields"]]
+        if specs is None:
+            fields = list(self.document.get("partition-spec") or ())
+        return sorted({f["source-id"] for f in fields if f["transform"] == "identity"})

@@ -1,0 +1,117 @@
+"""Apache Iceberg tables without an engine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lakesieve.errors import ErrorKind, NotFoundError
+from lakesieve.tables.iceberg.catalogs import no_pyiceberg
+from lakesieve.tables.iceberg.manifests import FILES_SCHEMA, data_files
+from lakesieve.tables.iceberg.schema import columns_of_schema
+from lakesieve.tables.identity import check_identity
+from lakesieve.tables.paths import identified, normal_paths
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import pyarrow as pa
+
+    from lakesieve.tables.contract import Column, TableVersion
+    from lakesieve.tables.iceberg.catalogs import LoadedTable
+
+__all__ = ["IcebergReader"]
+
+
+class IcebergReader:
+    """One Iceberg table, its metadata read as JSON, its manifests by PyIceberg.
+
+    Args:
+        name: As the user called it.
+        load: Loads it as it is now.
+    """
+
+    format = "iceberg"
+
+    def __init__(self, name: str, load: Callable[[], LoadedTable]) -> None:
+        self.name = name
+        self._load = load
+        self._loaded = load()
+        self.uuid = self._loaded.metadata.uuid
+        self.location = self._loaded.metadata.location
+
+    @property
+    def file_io(self) -> Mapping[str, str]:
+        """Settings of the table's file IO, with credentials that its catalog lends."""
+        return self._loaded.file_io
+
+    def reload(self) -> None:
+        """Read the newest metadata.
+
+        Raises:
+            NotFoundError: The table is gone, or its name leads to another one.
+        """
+        loaded = self._load()
+        check_identity(self.name, self.uuid, loaded.metadata.uuid)
+        self._loaded = loaded
+
+    def version(self, spec: str | int | None = None) -> TableVersion:
+        """Resolve a snapshot id, an ISO timestamp, a branch or a tag.
+
+        Raises:
+            NotFoundError: There is no such version.
+        """
+        self.reload()
+        found = self._loaded.metadata.version(spec)
+        if found is None:
+            raise NotFoundError(
+                f"{self.name} has no version {spec!r}.",
+                kind=ErrorKind.VERSION_NOT_FOUND,
+                hint="Give a snapshot id, a branch, a tag, or a time such as 2026-01-31T12:00:00.",
+            )
+        return found
+
+    def columns(self, version: TableVersion) -> Mapping[tuple[str, ...], Column]:
+        """The columns, and the fields of structs outside lists and maps, as of that version."""
+        return columns_of_schema(version.schema)
+
+    def live_files(self, version: TableVersion) -> pa.Table:
+        """Data files of that version, from its manifests.
+
+        Raises:
+            NotFoundError: The version is not kept any more.
+            StorageError: A manifest cannot be read.
+        """
+        if version.id is None:
+            return FILES_SCHEMA.empty_table()
+        snapshot = self._loaded.metadata.snapshot(int(version.id))
+        if snapshot is None:
+            raise NotFoundError(
+                f"{self.name} does not keep version {version.id} any more.",
+                kind=ErrorKind.VERSION_NOT_FOUND,
+                hint="Name another one.",
+            )
+        return identified(data_files([snapshot], self._io(), self.name))
+
+    def retained_files(self) -> pa.ChunkedArray:
+        """Data files of all snapshots that metadata still lists.
+
+        Raises:
+            StorageError: A manifest cannot be read.
+        """
+        self.reload()
+        snapshots = self._loaded.metadata.snapshots
+        if not snapshots:
+            return FILES_SCHEMA.empty_table().column("path")
+        files = data_files(snapshots, self._io(), self.name)
+        return normal_paths(files.column("path")).unique()
+
+    def references(self) -> list[str]:
+        """Names of the branches and tags other than ``main``."""
+        return sorted(name for name in self._loaded.metadata.references() if name != "main")
+
+    def _io(self) -> Any:
+        try:
+            from pyiceberg.io import load_file_io
+        except ImportError as error:
+            raise no_pyiceberg(self.name) from error
+        return load_file_io(dict(self._loaded.file_io), location=self.location)

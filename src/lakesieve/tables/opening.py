@@ -1,0 +1,148 @@
+"""Tables opened by their names, without an engine."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from lakesieve.errors import ErrorKind, InvalidInputError, UnsupportedError
+from lakesieve.storage import StorageOptions, normalized, trusted_folders
+from lakesieve.tables.names import EMBEDDED_CATALOG, FORMS, parse_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from lakesieve.tables.contract import TableReader
+    from lakesieve.tables.names import TableName
+
+__all__ = ["WAREHOUSE", "can_open", "open_table", "options_by_environment"]
+
+WAREHOUSE = "warehouse"
+"""Folder of the embedded catalog, as ``ls.local_session`` has it by default."""
+
+_TRUSTED = "LAKESIEVE_TRUSTED_ROOTS"
+
+
+def options_by_environment(
+    file_io: Callable[[], Mapping[str, str]] | None = None,
+) -> StorageOptions:
+    """Storage options where no engine has settings: the environment's own.
+
+    Args:
+        file_io: Tells the properties of a table's own file IO, now and again.
+
+    Raises:
+        InvalidInputError: The list of trusted places has something else in it.
+    """
+    return StorageOptions(
+        conf={},
+        trusted=",".join(trusted_folders(os.environ.get(_TRUSTED, ""))),
+        file_io=file_io() if file_io else {},
+        vended=file_io,
+    )
+
+
+def can_open(table: str, *, catalog: str | None = None) -> bool:
+    """Whether a name is one that :func:`open_table` knows a way for, with the packages there are.
+
+    Args:
+        table: Name of the table.
+        catalog: Name of a catalog in PyIceberg's configuration, if any.
+    """
+    name = parse_name(table)
+    if name.format is not None and name.format != "iceberg":
+        return name.format == "delta"
+    if find_spec("pyiceberg") is None:
+        return False
+    if name.format is not None or catalog is not None:
+        return True
+    from lakesieve.tables.iceberg.catalogs import catalog_names
+
+    parts = name.identifier()
+    return len(parts) > 2 and (parts[0] == EMBEDDED_CATALOG or parts[0] in catalog_names())
+
+
+def open_table(
+    table: str | Any, *, catalog: str | None = None, warehouse: str = WAREHOUSE
+) -> TableReader:
+    """Open a table.
+
+    Args:
+        table: ``catalog.database.table`` of a catalog that PyIceberg's configuration names, or of
+            the embedded catalog ``lake``; ``iceberg:PATH``, ``delta:PATH``, ``hudi:PATH`` or
+            ``parquet:PATH``; a bare path of an Iceberg table; or a ``pyiceberg.table.Table``.
+        catalog: Name of a catalog in PyIceberg's configuration; the identifier may then leave it
+            out.
+        warehouse: Folder of the embedded catalog.
+
+    Raises:
+        NotFoundError: There is no such table.
+        InvalidInputError: The text names no table, or no catalog.
+        UnsupportedError: It is a table that cannot be read without Spark.
+        SetupError: A package that reading it takes is missing.
+        StorageError: Its catalog or its storage refuses, or cannot be reached.
+    """
+    if not isinstance(table, str):
+        return _given(table)
+    name = parse_name(table)
+    if name.format is None:
+        return _named(name, catalog, warehouse)
+    options = options_by_environment()
+    if name.format == "delta":
+        from lakesieve.tables.delta.table import DeltaReader
+
+        return DeltaReader(name.text, name.path, options)
+    if name.format == "iceberg":
+        return _iceberg_at(name.text, name.path, options)
+    raise UnsupportedError(
+        f"{table} is read with Spark alone so far.",
+        kind=ErrorKind.UNSUPPORTED_TABLE,
+        hint="Pass a session: spark=ls.local_session(...).",
+    )
+
+
+def _iceberg_at(name: str, location: str, options: StorageOptions) -> TableReader:
+    from lakesieve.tables.iceberg.catalogs import from_folder
+    from lakesieve.tables.iceberg.table import IcebergReader
+
+    return IcebergReader(name, partial(from_folder, location, name, options))
+
+
+def _named(name: TableName, catalog: str | None, warehouse: str) -> TableReader:
+    from lakesieve.tables.iceberg.catalogs import catalog_names, from_catalog
+    from lakesieve.tables.iceberg.table import IcebergReader
+
+    parts = name.identifier()
+    known = catalog_names() if catalog is not None or parts[0] != EMBEDDED_CATALOG else frozenset()
+    if catalog is None:
+        if len(parts) > 2 and parts[0] == EMBEDDED_CATALOG:
+            location = "/".join((normalized(warehouse), *parts[1:]))
+            return _iceberg_at(name.text, location, options_by_environment())
+        catalog, parts = parts[0], parts[1:]
+    elif len(parts) > 2 and parts[0] == catalog:
+        parts = parts[1:]
+    if catalog not in known or len(parts) < 2:
+        listed = ", ".join(sorted(known)) or "none"
+        raise InvalidInputError(
+            f"{name.text!r} is in no known catalog; PyIceberg's configuration has: {listed}.",
+            kind=ErrorKind.NOT_A_TABLE,
+            hint=f"Name it {FORMS}; a catalog is described in .pyiceberg.yaml, or by variables "
+            "such as PYICEBERG_CATALOG__NAME__URI.",
+        )
+    return IcebergReader(name.text, partial(from_catalog, catalog, parts, name.text))
+
+
+def _given(table: Any) -> TableReader:
+    """A table that another library has opened."""
+    if type(table).__module__.startswith("pyiceberg."):
+        from lakesieve.tables.iceberg.catalogs import from_object
+        from lakesieve.tables.iceberg.table import IcebergReader
+
+        return IcebergReader(".".join(table.name()), lambda: from_object(table))
+    raise InvalidInputError(
+        f"A {type(table).__name__} is no table that is known.",
+        kind=ErrorKind.NOT_A_TABLE,
+        hint=f"Name it {FORMS}, or pass a table of PyIceberg.",
+    )

@@ -1,0 +1,74 @@
+"""A table read through a session and without one: the same in all that an index knows it by."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import lakesieve as ls
+from lakesieve.spark.tables import open_table as open_with_spark
+from lakesieve.tables.opening import open_table
+from lakesieve.tables.paths import table_root
+from lakesieve.testing.generated import predicate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import SparkSession
+
+    from lakesieve.tables import TableReader, TableVersion
+
+__all__ = ["check_alike"]
+
+_FILES = ("path", "size", "records")
+_PREDICATES = 6
+
+
+def check_alike(
+    spark: SparkSession, name: str, plain_name: str, versions: Sequence[str], columns: Sequence[str]
+) -> None:
+    """Insist that both sides know a table alike, and find the same files.
+
+    Args:
+        spark: The session.
+        name: The table's name for the session.
+        plain_name: Its name where there is no session.
+        versions: Versions besides the current one, as a user names them.
+        columns: Columns that predicates may compare.
+    """
+    warehouse = spark.conf.get("spark.sql.catalog.lake.warehouse")
+    with_spark = open_with_spark(spark, name)
+    without = open_table(plain_name, warehouse=str(warehouse))
+    assert without.format == with_spark.format
+    assert without.uuid == with_spark.uuid
+    assert table_root(without.location) == table_root(with_spark.location)
+    assert list(without.references()) == list(with_spark.references())
+    for spec in (None, *versions):
+        theirs, ours = with_spark.version(spec), without.version(spec)
+        assert (ours.id, ours.timestamp_ms) == (theirs.id, theirs.timestamp_ms), spec
+        assert dict(without.columns(ours)) == dict(with_spark.columns(theirs)), spec
+        assert _files(without, ours) == _files(with_spark, theirs), spec
+    kept = set(with_spark.retained_files().to_pylist())
+    # what a session does not list any more may be named by the log for longer
+    assert kept <= set(without.retained_files().to_pylist())
+    drawn = random.Random(name)
+    known = with_spark.columns(with_spark.version())
+    columns = [column for column in columns if (column,) in known]
+    for _ in range(_PREDICATES):
+        text = predicate(drawn, columns)
+        expected = ls.find_files(name, text, spark=spark)
+        found = ls.find_files(
+            plain_name, text, warehouse=str(warehouse), timezone="America/New_York"
+        )
+        assert sorted(_bare(found.paths)) == sorted(_bare(expected.paths)), text
+        assert (found.total, found.uncovered) == (expected.total, expected.uncovered), text
+        assert found.reasons == expected.reasons, text
+
+
+def _bare(paths: Sequence[str]) -> list[str]:
+    return [path.removeprefix("file:").replace("//", "/") for path in paths]
+
+
+def _files(table: TableReader, version: TableVersion) -> list[tuple[object, ...]]:
+    files = table.live_files(version).select(_FILES)
+    return sorted(tuple(row.values()) for row in files.to_pylist())
