@@ -34,13 +34,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from pyiceberg.expressions import BooleanExpression
+    from pyiceberg.io import FileIO
     from pyiceberg.manifest import ManifestEntry, ManifestFile
     from pyiceberg.table import DataScan, FileScanTask, Table
+    from pyiceberg.table.metadata import TableMetadata
+    from pyiceberg.table.snapshots import Snapshot
 
     from lakesieve.engines.pruning import Pruned
     from lakesieve.tables import Column
 
-__all__ = ["disable", "enable", "last_pruning", "scan"]
+__all__ = ["disable", "enable", "last_pruning", "plan_tasks", "scan"]
 
 _PLAN = "_plan_files_local"
 _BUILT = ("manifest_evaluator", "partition_evaluator", "metrics_evaluator")
@@ -162,15 +165,15 @@ def _tasks(
     try:
         pruned = _pruned(scan, name, pruner)
         if pruned.plan is not None:
-            planner = _Planner(
-                table_metadata=scan.table_metadata,
-                io=scan.io,
-                row_filter=scan.row_filter,
+            tasks = plan_tasks(
+                scan.table_metadata,
+                scan.io,
+                scan.row_filter,
+                snapshot,
+                pruned,
                 case_sensitive=scan.case_sensitive,
                 options=scan.options,
             )
-            planner.pruned = pruned
-            tasks = list(planner.plan_files(snapshot.manifests(scan.io)))
             pruning.remember([pruned])
             return tasks
     except Exception as error:  # noqa: BLE001 - what is wrong with the table, its own scan tells
@@ -179,6 +182,41 @@ def _tasks(
     pruned.total = pruned.read = len(tasks)
     pruning.remember([pruned])
     return tasks
+
+
+def plan_tasks(
+    metadata: TableMetadata,
+    io: FileIO,
+    row_filter: BooleanExpression,
+    snapshot: Snapshot,
+    pruned: Pruned,
+    *,
+    case_sensitive: bool = True,
+    options: Mapping[str, str] | None = None,
+) -> list[FileScanTask]:
+    """Plan as PyIceberg does, without the files that the indexes leave out.
+
+    Args:
+        metadata: Of the table.
+        io: Reads its files.
+        row_filter: By which partitions and minima and maxima are pruned.
+        snapshot: The version.
+        pruned: What the indexes say; it counts the files.
+        case_sensitive: How names are compared.
+        options: Further options of PyIceberg.
+
+    Raises:
+        ValueError: PyIceberg's: the version has equality deletes.
+    """
+    planner = _Planner(
+        table_metadata=metadata,
+        io=io,
+        row_filter=row_filter,
+        case_sensitive=case_sensitive,
+        options=dict(options or {}),
+    )
+    planner.pruned = pruned
+    return list(planner.plan_files(snapshot.manifests(io)))
 
 
 def _pruned(scan: DataScan, name: str, pruner: FilePruner) -> Pruned:

@@ -30,7 +30,7 @@ from lakesieve.predicate.literals import float_code
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["from_pyiceberg"]
+__all__ = ["from_pyiceberg", "to_pyiceberg"]
 
 _COMPARED = {
     "BoundEqualTo": "=",
@@ -188,3 +188,68 @@ def _literal(literal: Any, field_type: Any) -> Literal:
     if isinstance(value, bool) or not isinstance(value, int):
         raise _OddError
     return Literal(kind=kind, value=value)
+
+
+def to_pyiceberg(expression: Expr, names: Mapping[tuple[str, ...], str]) -> Any:
+    """The part of a predicate by which PyIceberg can leave out files and row groups.
+
+    It is true wherever the predicate is, and of more rows.
+
+    Args:
+        expression: The predicate.
+        names: The columns that PyIceberg knows, by path.
+    """
+    from pyiceberg import expressions
+
+    made: Any = expressions
+    match expression:
+        case And() | Or():
+            whole = made.AlwaysTrue() if isinstance(expression, And) else made.AlwaysFalse()
+            join = made.And if isinstance(expression, And) else made.Or
+            for arg in expression.args:
+                whole = join(whole, to_pyiceberg(arg, names))
+            return whole
+        case Constant():
+            return made.AlwaysTrue() if expression.value else made.AlwaysFalse()
+        case Not(arg=IsNull(column=column)) if column in names:
+            return made.NotNull(names[column])
+        case IsNull(column=column) if column in names:
+            return made.IsNull(names[column])
+        case Compare(column=column, op=op, value=value) if column in names:
+            literal = _iceberg_literal(value)
+            if literal is not None:
+                return getattr(made, _OPERATORS[op])(names[column], literal)
+        case In(column=column, values=values) if column in names:
+            literals = [_iceberg_literal(value) for value in values]
+            if None not in literals:
+                return made.In(names[column], literals)
+    return made.AlwaysTrue()
+
+
+_OPERATORS = {
+    "=": "EqualTo",
+    "<": "LessThan",
+    "<=": "LessThanOrEqual",
+    ">": "GreaterThan",
+    ">=": "GreaterThanOrEqual",
+}
+
+
+def _iceberg_literal(literal: Literal) -> Any:
+    """A literal of PyIceberg's; ``None`` for kinds whose codes are not their values."""
+    from pyiceberg.expressions import literals
+
+    made: Any = literals
+    value: Any = literal.value
+    match literal.kind:
+        case "integer":
+            return made.LongLiteral(value)
+        case "date":
+            return made.DateLiteral(value)
+        case "timestamp" | "timestamp_ntz":
+            return made.TimestampLiteral(value)
+        case "string":
+            return made.StringLiteral(value.decode())
+        case "decimal":
+            return made.DecimalLiteral(Decimal(value).scaleb(-literal.scale))
+    return None

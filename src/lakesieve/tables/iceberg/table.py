@@ -44,6 +44,23 @@ class IcebergReader:
         """Settings of the table's file IO, with credentials that its catalog lends."""
         return self._loaded.file_io
 
+    @property
+    def loaded(self) -> LoadedTable:
+        """The table as it was loaded last."""
+        return self._loaded
+
+    def io(self) -> Any:
+        """PyIceberg's ``FileIO`` for the table's files.
+
+        Raises:
+            SetupError: PyIceberg is missing.
+        """
+        try:
+            from pyiceberg.io import load_file_io
+        except ImportError as error:
+            raise no_pyiceberg(self.name) from error
+        return load_file_io(dict(self._loaded.file_io), location=self.location)
+
     def reload(self) -> None:
         """Read the newest metadata.
 
@@ -90,7 +107,7 @@ class IcebergReader:
                 kind=ErrorKind.VERSION_NOT_FOUND,
                 hint="Name another one.",
             )
-        return identified(data_files([snapshot], self._io(), self.name))
+        return identified(data_files([snapshot], self.io(), self.name))
 
     def retained_files(self) -> pa.ChunkedArray:
         """Data files of all snapshots that metadata still lists.
@@ -102,16 +119,9 @@ class IcebergReader:
         snapshots = self._loaded.metadata.snapshots
         if not snapshots:
             return FILES_SCHEMA.empty_table().column("path")
-        files = data_files(snapshots, self._io(), self.name)
+        files = data_files(snapshots, self.io(), self.name)
         return normal_paths(files.column("path")).unique()
 
     def references(self) -> list[str]:
         """Names of the branches and tags other than ``main``."""
         return sorted(name for name in self._loaded.metadata.references() if name != "main")
-
-    def _io(self) -> Any:
-        try:
-            from pyiceberg.io import load_file_io
-        except ImportError as error:
-            raise no_pyiceberg(self.name) from error
-        return load_file_io(dict(self._loaded.file_io), location=self.location)

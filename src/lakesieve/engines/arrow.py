@@ -1,0 +1,122 @@
+"""Tables as Arrow datasets that open only candidate files: for DuckDB, pandas and Acero.
+
+Rows come through PyIceberg's reader, which applies position deletes and deletion vectors, evolved
+schemas, name mappings and the values of partitions. What an engine pushes down is applied exactly.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from lakesieve.engines.iceberg_rows import IcebergRows
+from lakesieve.engines.pruning import last_pruning
+from lakesieve.errors import ErrorKind, SetupError
+from lakesieve.predicate.arrow import from_arrow, used_columns
+from lakesieve.predicate.expression import Constant
+from lakesieve.tables.opening import WAREHOUSE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from lakesieve.predicate import Expr
+
+__all__ = ["dataset", "last_pruning"]
+
+
+def dataset(
+    table: str | Any,
+    version: str | int | None = None,
+    *,
+    catalog: str | None = None,
+    warehouse: str = WAREHOUSE,
+    locations: Iterable[str] = (),
+) -> ds.Dataset:
+    """Open a version of a table as a dataset, which stays at that version.
+
+    Args:
+        table: As for :func:`lakesieve.open_index` without a session.
+        version: Snapshot id, time, tag or branch; ``None`` is the current version.
+        catalog: Name of a catalog in PyIceberg's configuration.
+        warehouse: Folder of the embedded catalog.
+        locations: Further roots to search for indexes.
+
+    Raises:
+        NotFoundError: No such table or version.
+        UnsupportedError: Its rows cannot be read without Spark.
+        SetupError: A package is missing.
+    """
+    if find_spec("substrait") is None:
+        raise SetupError(
+            "The package substrait, by which filters are read, is not installed.",
+            kind=ErrorKind.DEPENDENCY_MISSING,
+            hint='Install it with: pip install "lakesieve[duckdb]"',
+        )
+    rows = IcebergRows.open(
+        table, version, catalog=catalog, warehouse=warehouse, locations=locations
+    )
+    return _TableDataset(rows)
+
+
+class _TableDataset(ds.Dataset):  # type: ignore[misc]
+    """One version of a table. What pyarrow itself keeps of a dataset is not there."""
+
+    def __init__(self, rows: IcebergRows) -> None:
+        self._rows = rows
+
+    def __reduce__(self) -> Any:
+        raise TypeError("A dataset of lakesieve stays in its process; open it there instead.")
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the version."""
+        return self._rows.schema
+
+    def scanner(
+        self,
+        columns: Sequence[str] | dict[str, Any] | None = None,
+        filter: Any = None,  # noqa: A002 - pyarrow calls it so
+        batch_size: int = 131_072,
+        **options: Any,
+    ) -> ds.Scanner:
+        """Scan the files that can hold a row for which the filter is true.
+
+        Args:
+            columns: As pyarrow has it: names, or expressions by name.
+            filter: Which rows, applied exactly.
+            batch_size: Rows of a batch at most.
+            **options: Further options of pyarrow's scanner, which change no row.
+        """
+        kept = {name: options[name] for name in ("use_threads", "memory_pool") if name in options}
+        schema, batches = self._batches(columns, filter)
+        reader = pa.RecordBatchReader.from_batches(schema, batches)
+        return ds.Scanner.from_batches(
+            reader, columns=columns, filter=filter, batch_size=batch_size, **kept
+        )
+
+    def get_fragments(self, filter: Any = None) -> Iterator[ds.Fragment]:  # noqa: A002
+        """The rows that can match, as fragments in memory.
+
+        Args:
+            filter: Which rows are needed.
+        """
+        _, batches = self._batches(None, filter)
+        for batch in batches:
+            yield from ds.InMemoryDataset(batch).get_fragments()
+
+    def _batches(
+        self, columns: Sequence[str] | dict[str, Any] | None, condition: Any
+    ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        if condition is None:
+            expression: Expr = Constant(value=True)
+            used: frozenset[str] | None = frozenset()
+        else:
+            expression = from_arrow(condition, self.schema)
+            used = used_columns(condition, self.schema)
+        # expressions may use any column
+        if columns is None or isinstance(columns, dict) or used is None:
+            return self._rows.batches(expression)
+        return self._rows.batches(expression, used.union(columns))

@@ -1,0 +1,45 @@
+"""DuckDB: a relation over a table whose scan opens only candidate files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lakesieve.engines import arrow
+from lakesieve.engines.pruning import last_pruning
+from lakesieve.tables.opening import WAREHOUSE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import duckdb
+
+__all__ = ["last_pruning", "relation"]
+
+
+def relation(
+    con: duckdb.DuckDBPyConnection,
+    table: str | Any,
+    version: str | int | None = None,
+    *,
+    catalog: str | None = None,
+    warehouse: str = WAREHOUSE,
+    locations: Iterable[str] = (),
+) -> duckdb.DuckDBPyRelation:
+    """Make a relation of a version of a table; filters and columns are pushed into its scan.
+
+    Args:
+        con: The connection.
+        table: As for :func:`lakesieve.engines.arrow.dataset`, as are the others.
+        version: Snapshot id, time, tag or branch; ``None`` is the current version.
+        catalog: Name of a catalog in PyIceberg's configuration.
+        warehouse: Folder of the embedded catalog.
+        locations: Further roots to search for indexes.
+
+    Raises:
+        NotFoundError: No such table or version.
+        UnsupportedError: Its rows cannot be read without Spark.
+    """
+    opened = arrow.dataset(
+        table, version, catalog=catalog, warehouse=warehouse, locations=locations
+    )
+    return con.from_arrow(opened)

@@ -1,0 +1,154 @@
+"""Rows of one version of an Iceberg table through PyIceberg's reader, of candidate files alone."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from lakesieve.engines import pruning
+from lakesieve.engines.pruning import FilePruner
+from lakesieve.engines.pyiceberg import plan_tasks
+from lakesieve.errors import ErrorKind, UnsupportedError
+from lakesieve.predicate.pyiceberg import to_pyiceberg
+from lakesieve.tables.iceberg.schema import columns_of_schema
+from lakesieve.tables.iceberg.table import IcebergReader
+from lakesieve.tables.opening import open_table
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+
+    from lakesieve.predicate import Expr
+
+__all__ = ["IcebergRows"]
+
+
+class IcebergRows:
+    """What position deletes, deletion vectors, evolved schemas and partitions leave and add.
+
+    Args:
+        table: The table.
+        version: Snapshot id, time, tag or branch; ``None`` is the current version.
+        locations: Further roots to search for indexes.
+
+    Raises:
+        NotFoundError: There is no such version.
+    """
+
+    def __init__(
+        self, table: IcebergReader, version: str | int | None, locations: Iterable[str]
+    ) -> None:
+        from pyiceberg.io.pyarrow import schema_to_pyarrow
+        from pyiceberg.schema import Schema
+        from pyiceberg.table.metadata import TableMetadataUtil
+
+        self._table = table
+        self._version = table.version(version)
+        self._pruner = FilePruner(locations)
+        self._io = table.io()
+        self._metadata = TableMetadataUtil.parse_obj(dict(table.loaded.metadata.document))
+        document = json.loads(self._version.schema)
+        self._columns = columns_of_schema(self._version.schema)
+        self._fields = Schema.model_validate(
+            {k: v for k, v in document.items() if k not in {"name-mapping", "partitioning"}}
+        )
+        self.schema: pa.Schema = schema_to_pyarrow(self._fields, include_field_ids=False)
+
+    @classmethod
+    def open(
+        cls,
+        table: str | Any,
+        version: str | int | None,
+        *,
+        catalog: str | None,
+        warehouse: str,
+        locations: Iterable[str],
+    ) -> IcebergRows:
+        """Open a version of a table.
+
+        Args:
+            table: As for :func:`lakesieve.open_index` without a session, as are the others.
+            version: Snapshot id, time, tag or branch; ``None`` is the current version.
+            catalog: Name of a catalog in PyIceberg's configuration.
+            warehouse: Folder of the embedded catalog.
+            locations: Further roots to search for indexes.
+
+        Raises:
+            NotFoundError: No such table or version.
+            UnsupportedError: Its rows cannot be read without Spark.
+        """
+        opened = open_table(table, catalog=catalog, warehouse=warehouse)
+        if not isinstance(opened, IcebergReader):
+            raise UnsupportedError(
+                f"{opened.name}: rows of {opened.format} tables are not read without Spark so far.",
+                kind=ErrorKind.UNSUPPORTED_TABLE,
+                hint="Read the files of ls.find_files, or use Spark.",
+            )
+        return cls(opened, version, locations)
+
+    def batches(
+        self, expression: Expr, columns: Collection[str] | None = None
+    ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        """Read the files that can hold a row for which a predicate is true.
+
+        Args:
+            expression: The predicate; rows for which it is not true may be among them.
+            columns: Top-level columns that are needed; ``None`` is all.
+
+        Returns:
+            The columns, in the table's order, and their rows.
+
+        Raises:
+            UnsupportedError: PyIceberg cannot read the version's deletes.
+        """
+        fields, target = self._fields, self.schema
+        if columns is not None:
+            wanted = [name for name in self.schema.names if name in columns]
+            # a scan without columns still has rows
+            wanted = wanted or self.schema.names[:1]
+            fields = self._fields.select(*wanted)
+            target = pa.schema([self.schema.field(name) for name in wanted])
+        return target, self._read(expression, fields, target)
+
+    def _read(self, expression: Expr, fields: Any, target: pa.Schema) -> Iterator[pa.RecordBatch]:
+        from pyiceberg.io.pyarrow import ArrowScan
+
+        if self._version.id is None:
+            return
+        pruned = self._pruner.prune(
+            self._table.name,
+            location=self._table.location,
+            uuid=self._table.uuid,
+            file_io=self._table.file_io,
+            columns=lambda: self._columns,
+            expression=lambda: expression,
+        )
+        snapshot = self._metadata.snapshot_by_id(int(self._version.id))
+        assert snapshot is not None
+        row_filter = self._row_filter(expression)
+        try:
+            tasks = plan_tasks(self._metadata, self._io, row_filter, snapshot, pruned)
+        except ValueError as error:
+            if "equality deletes" not in str(error):
+                raise
+            raise UnsupportedError(
+                f"{self._table.name} has equality deletes, which PyIceberg does not read.",
+                kind=ErrorKind.UNSUPPORTED_TABLE,
+                hint="Convert them: lakesieve deletes convert TABLE.",
+            ) from error
+        pruning.remember([pruned])
+        scan = ArrowScan(self._metadata, self._io, fields, row_filter)
+        for batch in scan.to_record_batches(tasks):
+            yield from pa.Table.from_batches([batch]).cast(target).to_batches()
+
+    def _row_filter(self, expression: Expr) -> Any:
+        """The filter for PyIceberg's own pruning, which knows columns by their names of now."""
+        current = {field.field_id: field for field in self._metadata.schema().fields}
+        names: dict[tuple[str, ...], str] = {
+            (field.name,): current[field.field_id].name
+            for field in self._fields.fields
+            if current.get(field.field_id) is not None
+            and current[field.field_id].field_type == field.field_type
+        }
+        return to_pyiceberg(expression, names)

@@ -1,0 +1,82 @@
+"""Polars: a LazyFrame over a table whose scan opens only candidate files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lakesieve.engines.iceberg_rows import IcebergRows
+from lakesieve.engines.pruning import last_pruning
+from lakesieve.errors import ErrorKind, SetupError
+from lakesieve.predicate.expression import Constant
+from lakesieve.predicate.polars import from_polars
+from lakesieve.tables.opening import WAREHOUSE
+
+try:
+    import polars as pl
+    from polars.io.plugins import register_io_source
+except ImportError as error:
+    raise SetupError(
+        "Polars is not installed.",
+        kind=ErrorKind.DEPENDENCY_MISSING,
+        hint='Install it with: pip install "lakesieve[polars]"',
+    ) from error
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from lakesieve.predicate import Expr
+
+__all__ = ["last_pruning", "scan"]
+
+
+def scan(
+    table: str | Any,
+    version: str | int | None = None,
+    *,
+    catalog: str | None = None,
+    warehouse: str = WAREHOUSE,
+    locations: Iterable[str] = (),
+) -> pl.LazyFrame:
+    """Scan a version of a table; filters and the choice of columns are pushed into the scan.
+
+    Polars itself filters the rows that come from it, as it filters its own.
+
+    Args:
+        table: As for :func:`lakesieve.open_index` without a session.
+        version: Snapshot id, time, tag or branch; ``None`` is the current version.
+        catalog: Name of a catalog in PyIceberg's configuration.
+        warehouse: Folder of the embedded catalog.
+        locations: Further roots to search for indexes.
+
+    Raises:
+        NotFoundError: No such table or version.
+        UnsupportedError: Its rows cannot be read without Spark.
+    """
+    rows = IcebergRows.open(
+        table, version, catalog=catalog, warehouse=warehouse, locations=locations
+    )
+
+    def read(
+        columns: list[str] | None, predicate: pl.Expr | None, limit: int | None, _: int | None
+    ) -> Iterator[pl.DataFrame]:
+        needed = None if columns is None else {*columns}
+        expression: Expr = Constant(value=True)
+        if predicate is not None:
+            expression = from_polars(predicate.meta.serialize(format="json"))
+            needed = None if needed is None else needed.union(predicate.meta.root_names())
+        left = limit
+        for batch in rows.batches(expression, needed)[1]:
+            frame = pl.DataFrame(pl.from_arrow(batch))
+            if predicate is not None:
+                frame = frame.filter(predicate)
+            if columns is not None:
+                frame = frame.select(columns)
+            if left is not None:
+                frame = frame.head(left)
+                left -= frame.height
+            yield frame
+            if left == 0:
+                return
+
+    empty = pl.DataFrame(pl.from_arrow(rows.schema.empty_table()))
+    return register_io_source(read, schema=empty.schema)
