@@ -104,7 +104,7 @@ def _check(dataset: Any, whole: pa.Table, drawn: random.Random) -> None:
 
 
 def test_filters_are_exact(table: Table) -> None:
-    """Filters of every kind on columns of every type, with the columns that are asked for."""
+    """Filters of every kind on columns of every type, with the columns that are wanted."""
     dataset = arrow.dataset(table)
     whole = table.scan().to_arrow().cast(dataset.schema)
 
