@@ -4,18 +4,34 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from lakesieve.spark.tables import open_table
+from lakesieve.testing.driver import Driver
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from lakesieve.testing.driver import Driver
+__all__ = [
+    "DRIVERS",
+    "DeltaDriver",
+    "DeltaIdDriver",
+    "IcebergDriver",
+    "OpenDriver",
+    "ParquetDriver",
+]
 
-__all__ = ["DRIVERS", "DeltaDriver", "DeltaIdDriver", "IcebergDriver", "ParquetDriver"]
+
+class OpenDriver(Driver, Protocol):
+    """A driver of a table that can be opened without a session."""
+
+    def plain_name(self) -> str:
+        """Its name there."""
+
+    def versions(self) -> list[str]:
+        """Some versions besides the current one."""
 
 
 class _SqlDriver:
@@ -226,6 +242,12 @@ class ParquetDriver:
     def version(self) -> None:
         return None
 
+    def plain_name(self) -> str:
+        return self.name
+
+    def versions(self) -> list[str]:
+        return []
+
     def relation(self, version: str | None = None) -> str:
         assert version is None
         return f"parquet.`{self.folder}`"
@@ -257,7 +279,7 @@ class ParquetDriver:
         assert self.entry
 
 
-DRIVERS: dict[str, Callable[[SparkSession, Path, str], Driver]] = {
+DRIVERS: dict[str, Callable[[SparkSession, Path, str], OpenDriver]] = {
     "iceberg": IcebergDriver,
     "delta": DeltaDriver,
     "parquet": ParquetDriver,

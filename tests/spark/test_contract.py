@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.spark.drivers import DRIVERS, DeltaDriver, DeltaIdDriver, IcebergDriver
+from tests.spark.drivers import DRIVERS, DeltaIdDriver
 from tests.spark.without_engine import check_alike
 
 from lakesieve.testing.contract import TableContract
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from pyspark.sql import SparkSession
+    from tests.spark.drivers import OpenDriver
 
     from lakesieve.testing.driver import Driver
 
@@ -23,10 +24,10 @@ _NUMBERS = itertools.count()
 
 
 def _tables(
-    spark: SparkSession, folder: Path, driver: Callable[..., Driver]
+    spark: SparkSession, folder: Path, driver: Callable[..., OpenDriver]
 ) -> Iterator[Callable[[], Driver]]:
     """Makes tables in folders with a blank, a percent sign, a plus sign and an accent."""
-    made: list[Driver] = []
+    made: list[OpenDriver] = []
 
     def make() -> Driver:
         number = next(_NUMBERS)
@@ -35,8 +36,9 @@ def _tables(
 
     yield make
     for table in made:
-        is_there = table.name.startswith("parquet:") or spark.catalog.tableExists(table.name)
-        if is_there and isinstance(table, IcebergDriver | DeltaDriver):
+        path = table.name.removeprefix("parquet:")
+        is_there = Path(path).exists() or (path == table.name and spark.catalog.tableExists(path))
+        if is_there:
             check_alike(spark, table.name, table.plain_name(), table.versions(), ["l", "s", "i"])
         if not table.name.startswith("parquet:"):
             spark.sql(f"DROP TABLE IF EXISTS {table.name}")

@@ -218,8 +218,8 @@ class TestFolders:
 
 def test_which_names_need_no_session(table: Table) -> None:
     """Those of the embedded catalog, of PyIceberg's catalogs, and paths of known formats."""
-    known = ["lake.db.t", "shop.db.t", "/data/t", "iceberg:/t", "delta:/t"]
-    unknown = ["spark_catalog.db.t", "db.t", "hudi:/t", "parquet:/t"]
+    known = ["lake.db.t", "shop.db.t", "/data/t", "iceberg:/t", "delta:/t", "parquet:/t"]
+    unknown = ["spark_catalog.db.t", "db.t", "hudi:/t"]
 
     assert [name for name in known + unknown if can_open(name)] == known
     assert can_open("db.t", catalog="shop")

@@ -53,7 +53,7 @@ def can_open(table: str, *, catalog: str | None = None) -> bool:
     """
     name = parse_name(table)
     if name.format is not None and name.format != "iceberg":
-        return name.format == "delta"
+        return name.format in {"delta", "parquet"}
     if find_spec("pyiceberg") is None:
         return False
     if name.format is not None or catalog is not None:
@@ -94,6 +94,10 @@ def open_table(
         from lakesieve.tables.delta.table import DeltaReader
 
         return DeltaReader(name.text, name.path, options)
+    if name.format == "parquet":
+        from lakesieve.tables.parquet.table import ParquetReader
+
+        return ParquetReader(name.text, name.path, options)
     if name.format == "iceberg":
         return _iceberg_at(name.text, name.path, options)
     raise UnsupportedError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
@@ -25,6 +24,7 @@ from lakesieve.spark.tables.reading import (
 from lakesieve.spark.versions.janino import JavaSources
 from lakesieve.tables import Column, TableVersion
 from lakesieve.tables.identity import check_identity
+from lakesieve.tables.parquet.versions import version_of
 from lakesieve.tables.paths import identified
 from lakesieve.tables.struct_schema import parquet_columns
 
@@ -147,12 +147,8 @@ class ParquetTable:
                 hint="A directory of Parquet files has only the files that are in it now.",
             )
         self.reload()
-        state = hashlib.sha256()
-        number = -1
-        for number, part in enumerate(self._identities()):
-            state.update(part.encode() if number == 0 else b"\n" + part.encode())
         return TableVersion(
-            id=None if number < 0 else state.hexdigest()[:16],
+            id=version_of(part.split("\n") for part in self._identities()),
             schema=str(self._call("schema", self._leaf)),
         )
 

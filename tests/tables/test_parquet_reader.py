@@ -1,0 +1,211 @@
+"""Directories of Parquet files without an engine: what Spark lists, and its schema."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from lakesieve.errors import ErrorKind, LakesieveError, NotFoundError
+from lakesieve.tables.opening import open_table
+from lakesieve.tables.parquet.schema import partition_type
+from lakesieve.tables.parquet.versions import version_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ROWS = pa.table({"k": [1, 2], "s": ["a", None]})
+
+
+def _write(folder: Path, *names: str, rows: pa.Table = ROWS) -> None:
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(rows, path)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with signs that other readers trip over."""
+    return tmp_path / "ä b%25+1"
+
+
+def _paths(folder: Path) -> list[str]:
+    table: Any = open_table(f"parquet:{folder}")
+    listed = table.live_files(table.version()).column("location").to_pylist()
+    return sorted(path.removeprefix(f"file:{folder}/") for path in listed)
+
+
+def test_hidden_names_are_left_out(folder: Path) -> None:
+    """Names with a dot or an underscore in front are no data, nor those in such folders."""
+    _write(folder, "b.parquet", "a x.parquet", "_c.parquet", ".d.parquet", "e.parquet._COPYING_")
+    _write(folder, "_lakesieve/i/x.parquet", "_temporary/0/y.parquet", "in/z.parquet")
+
+    # a folder of a partition beside files
+    _write(folder, "k=1/p.parquet")
+    with pytest.raises(LakesieveError, match="partitioned in different ways"):
+        _paths(folder)
+    (folder / "k=1" / "p.parquet").unlink()
+    assert _paths(folder) == ["a x.parquet", "b.parquet"]
+
+
+def test_partitions(folder: Path) -> None:
+    """Values of partitions are in the names of folders, encoded; their columns are no keys."""
+    names = [f"day={day}/p={p}/f.parquet" for day in ("2020-01-01", "2021-02-03") for p in "12"]
+    _write(folder, *names, "day=2020-01-01/p=__HIVE_DEFAULT_PARTITION__/a%20b.parquet")
+    table = open_table(f"parquet:{folder}")
+    columns = table.columns(table.version())
+
+    assert _paths(folder) == sorted(
+        [*names, "day=2020-01-01/p=__HIVE_DEFAULT_PARTITION__/a%20b.parquet"]
+    )
+    assert {path[0]: (c.type, c.kind) for path, c in columns.items()} == {
+        "k": ("long", "integer"),
+        "s": ("string", "string"),
+        "day": ("date", "other"),
+        "p": ("integer", "other"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (["1", "2"], "integer"),
+        (["1", "3000000000"], "long"),
+        (["1", "1.5"], "double"),
+        (["99999999999999999999"], "decimal(20,0)"),
+        (["2020-01-01"], "date"),
+        (["2020-01-01 10:00:00"], "timestamp"),
+        (["2020-01-01", "2020-01-01 10:00:00"], "timestamp"),
+        (["1", "a"], "string"),
+        (["a", None], "string"),
+        ([None], "string"),
+    ],
+)
+def test_types_of_partitions(values: list[str | None], kind: str) -> None:
+    """The type is that of all values together."""
+    assert partition_type(values) == kind
+
+
+def test_types_of_columns(folder: Path) -> None:
+    """A file that Spark has not written has the types that Spark makes of Parquet's."""
+    fields = {
+        "tiny": pa.int8(),
+        "small": pa.int16(),
+        "int": pa.int32(),
+        "long": pa.int64(),
+        "utiny": pa.uint8(),
+        "usmall": pa.uint16(),
+        "uint": pa.uint32(),
+        "ulong": pa.uint64(),
+        "real": pa.float32(),
+        "double": pa.float64(),
+        "flag": pa.bool_(),
+        "day": pa.date32(),
+        "moment": pa.timestamp("us", "UTC"),
+        "plain": pa.timestamp("us"),
+        "money": pa.decimal128(9, 2),
+        "text": pa.string(),
+        "data": pa.binary(),
+        "fixed": pa.binary(4),
+        "inner": pa.struct({"x": pa.int32()}),
+        "many": pa.list_(pa.int32()),
+        "pairs": pa.map_(pa.string(), pa.int32()),
+    }
+    _write(folder, "f.parquet", rows=pa.schema(fields).empty_table())
+    table = open_table(f"parquet:{folder}")
+    found = {".".join(path): c.type for path, c in table.columns(table.version()).items()}
+
+    assert found == {
+        "tiny": "byte",
+        "small": "short",
+        "int": "integer",
+        "long": "long",
+        "utiny": "short",
+        "usmall": "integer",
+        "uint": "long",
+        "ulong": "decimal(20,0)",
+        "real": "float",
+        "double": "double",
+        "flag": "boolean",
+        "day": "date",
+        "moment": "timestamp",
+        "plain": "timestamp_ntz",
+        "money": "decimal(9,2)",
+        "text": "string",
+        "data": "binary",
+        "fixed": "binary",
+        "inner": "struct",
+        "inner.x": "integer",
+        "many": "array",
+        "pairs": "map",
+    }
+
+
+def test_what_spark_wrote_counts(folder: Path) -> None:
+    """The schema in the footer of the first file by name, where Spark has left one."""
+    document = {
+        "type": "struct",
+        "fields": [
+            {
+                "name": "k",
+                "type": "long",
+                "nullable": True,
+                "metadata": {"__CHAR_VARCHAR_TYPE_STRING": "char(3)"},
+            },
+            {"name": "s", "type": "string", "nullable": True, "metadata": {}},
+        ],
+    }
+    key = "org.apache.spark.sql.parquet.row.metadata"
+    _write(folder, "b.parquet")
+    _write(folder, "a.parquet", rows=ROWS.replace_schema_metadata({key: json.dumps(document)}))
+    table: Any = open_table(f"parquet:{folder}")
+
+    assert json.loads(table.version().schema)["schema"] == document
+    _write(folder, "a.parquet", rows=ROWS.replace_schema_metadata({key: "nonsense"}))
+    assert [c.kind for c in table.columns(table.version()).values()] == ["integer", "string"]
+
+
+def test_a_rewritten_file_is_another_one(folder: Path) -> None:
+    """A file is known by its size and time as well; the version says that something changed."""
+    _write(folder, "a.parquet", "b.parquet")
+    table = open_table(f"parquet:{folder}")
+    before = table.version()
+    first = table.live_files(before).column("path").to_pylist()
+    os.utime(folder / "a.parquet", ns=(5_999_999, 5_999_999))
+    after = table.version()
+    second = table.live_files(after).column("path").to_pylist()
+
+    assert before.id != after.id
+    assert len(set(first) & set(second)) == 1
+    assert f"file:{folder}/a.parquet#{(folder / 'a.parquet').stat().st_size}@5" in second
+
+
+def test_names_of_versions() -> None:
+    """The order of a listing does not matter, every file does."""
+    assert version_of([]) is None
+    assert version_of([[]]) is None
+    assert version_of([["a", "b"], ["c"]]) == version_of([["c", "b"], ["a"]])
+    assert len({version_of([files]) for files in (["a"], ["b"], ["a", "b"], ["a", "a"])}) == 4
+
+
+def test_what_is_no_table(folder: Path) -> None:
+    """A folder without files, one with other files, and a version that there is not."""
+    folder.mkdir()
+    with pytest.raises(NotFoundError) as empty:
+        open_table(f"parquet:{folder}")
+    (folder / "x.parquet").write_text("no Parquet at all")
+    table = open_table(f"parquet:{folder}")
+    with pytest.raises(LakesieveError) as other:
+        table.version()
+    _write(folder, "x.parquet")
+    with pytest.raises(NotFoundError) as version:
+        table.version("1")
+
+    assert empty.value.kind is ErrorKind.TABLE_NOT_FOUND
+    assert other.value.kind is ErrorKind.UNSUPPORTED_TABLE
+    assert version.value.kind is ErrorKind.VERSION_NOT_FOUND
