@@ -19,7 +19,7 @@ from lakesieve.index import (
     uncovered_detail,
 )
 from lakesieve.predicate import to_text
-from lakesieve.storage import Background
+from lakesieve.storage import Background, normalized
 from lakesieve.tables.opening import options_by_environment
 
 if TYPE_CHECKING:
@@ -103,7 +103,9 @@ class FilePruner:
     """
 
     def __init__(self, locations: Iterable[str] = (), *, seconds: float = PLANNING_SECONDS) -> None:
-        self._registry = IndexRegistry(locations, options_by_environment())
+        roots = tuple(locations)
+        self._registry = IndexRegistry(roots, options_by_environment())
+        self._is_local = all(normalized(root).startswith("/") for root in roots)
         self._seconds = seconds
 
     def prune(
@@ -143,15 +145,22 @@ class FilePruner:
                 predicate=to_text(planned.row_filter, names),
             )
 
+        if self._is_local and normalized(location).startswith("/"):
+            # nothing to wait for: a thread would only cost a switch to it and back
+            return _tried(table, look)
         task = Background(look)
         if not task.wait(until):
             detail = "planning took longer than the query waits for it"
             late = Reason(code=ReasonCode.PLANNING_TIMEOUT, detail=detail)
             return Pruned(table=table, reasons=(late,))
-        try:
-            return task.result()
-        except Exception as error:  # noqa: BLE001 - the scan reads every file
-            return failed(table, error)
+        return _tried(table, task.result)
+
+
+def _tried(table: str, look: Callable[[], Pruned]) -> Pruned:
+    try:
+        return look()
+    except Exception as error:  # noqa: BLE001 - the scan reads every file
+        return failed(table, error)
 
 
 def failed(table: str, error: Exception) -> Pruned:

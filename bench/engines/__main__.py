@@ -1,0 +1,148 @@
+"""``python -m bench.engines``: each engine's point query, by its own scan and through the index."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import polars as pl
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from bench.engines.table import RandomKeys
+from bench.measure import Measured, finish, in_turn, scratch_folder
+from lakesieve.engines import arrow, pruning
+from lakesieve.engines import duckdb as by_duckdb
+from lakesieve.engines import polars as by_polars
+from lakesieve.engines import pyiceberg as by_pyiceberg
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+SPEED_UP, MILLISECONDS, SHARE = 20.0, 30.0, 2.0
+
+
+def main() -> int:
+    """Make the table and time every engine; exit status 1 when a bound is missed."""
+    parser = argparse.ArgumentParser(prog="python -m bench.engines", description=__doc__)
+    parser.add_argument("--rows", type=float, default=2e6)
+    parser.add_argument("--files", type=int, default=1000)
+    parser.add_argument("--json", type=Path, help="write the figures as JSON to this file")
+    arguments = parser.parse_args()
+    # else Polars may plan by itself, without PyIceberg
+    os.environ["POLARS_ICEBERG_PLANNER"] = "pyiceberg"
+    with scratch_folder() as scratch:
+        print("Making the table and its index ...", file=sys.stderr)
+        made = RandomKeys.make(scratch, int(arguments.rows), arguments.files)
+        results = []
+        for result in _measured(made):
+            print(str(result), flush=True)
+            results.append(result)
+    return finish(results, arguments.json)
+
+
+def _measured(made: RandomKeys) -> Iterator[Measured]:
+    keys = itertools.cycle(made.keys)
+    for name, own, indexed in _ways(made):
+        lookups: list[float] = []
+
+        def through(indexed: Callable[[int], int] = indexed, into: Any = lookups) -> object:
+            with _timed_lookups(into):
+                return _one(indexed, next(keys))
+
+        times = in_turn({"own": lambda own=own: _one(own, next(keys)), "indexed": through})
+        off, on = times["own"] * 1000, times["indexed"] * 1000
+        share = sorted(lookups)[len(lookups) // 2] * 1000
+        details = {"own": f"{off:.0f} ms", "indexed": f"{on:.1f} ms"}
+        yield Measured(
+            name=f"{name}: point query, speed-up",
+            value=off / on,
+            unit="x",
+            at_least=SPEED_UP,
+            details=details,
+        )
+        yield Measured(name=f"{name}: warm", value=on, unit="ms", at_most=MILLISECONDS)
+        yield Measured(name=f"{name}: of that the index", value=share, unit="ms", at_most=SHARE)
+
+
+def _one(way: Callable[[int], int], key: int) -> int:
+    found = way(key)
+    assert found == 1, f"{found} rows of the key {key}"
+    return found
+
+
+def _ways(
+    made: RandomKeys,
+) -> Iterator[tuple[str, Callable[[int], int], Callable[[int], int]]]:
+    """Each engine's own best way to ask for a key, and the way through the index."""
+    table = made.table
+    yield (
+        "PyIceberg",
+        lambda key: int(table.scan(row_filter=f"k = {key}").to_arrow().num_rows),
+        lambda key: int(by_pyiceberg.scan(table, f"k = {key}").to_arrow().num_rows),
+    )
+
+    def scan_iceberg(key: int) -> int:
+        return int(pl.scan_iceberg(table).filter(pl.col("k") == key).collect().height)
+
+    frame = by_polars.scan(table)
+    yield (
+        "Polars",
+        scan_iceberg,
+        lambda key: int(frame.filter(pl.col("k") == key).collect().height),
+    )
+
+    def enabled(key: int) -> int:
+        by_pyiceberg.enable()
+        try:
+            return scan_iceberg(key)
+        finally:
+            by_pyiceberg.disable()
+
+    yield "Polars' scan_iceberg, enabled", scan_iceberg, enabled
+    con = duckdb.connect()
+    con.from_parquet(made.paths).create_view("own")
+    by_duckdb.relation(con, table).create_view("indexed")
+
+    def query(view: str, key: int) -> int:
+        return len(con.execute(f"SELECT k, s FROM {view} WHERE k = {key}").fetchall())
+
+    yield "DuckDB", lambda key: query("own", key), lambda key: query("indexed", key)
+    plain, indexed = ds.dataset(made.paths, format="parquet"), arrow.dataset(table)
+    yield (
+        "Arrow dataset",
+        lambda key: int(plain.to_table(filter=pc.field("k") == key).num_rows),
+        lambda key: int(indexed.to_table(filter=pc.field("k") == key).num_rows),
+    )
+
+
+class _timed_lookups:  # noqa: N801 - used as a statement
+    """Times what the index itself does of a query."""
+
+    def __init__(self, into: list[float]) -> None:
+        self._into = into
+
+    def __enter__(self) -> None:
+        self._prune = pruning.FilePruner.prune
+        prune, into = self._prune, self._into
+
+        def timed(*args: Any, **rest: Any) -> Any:
+            start = time.perf_counter()
+            pruned = prune(*args, **rest)
+            into.append(time.perf_counter() - start)
+            return pruned
+
+        pruning.FilePruner.prune = timed  # type: ignore[method-assign]
+
+    def __exit__(self, *_: object) -> None:
+        pruning.FilePruner.prune = self._prune  # type: ignore[method-assign]
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,107 @@
+"""Indexes built in one process, without Spark, by both stages of the real build."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from lakesieve.format import SegmentEntry, catalogue_id
+from lakesieve.index.access import without_engine
+from lakesieve.index.definition import define, key_columns
+from lakesieve.sieve import KeyType
+from lakesieve.spark.build.stages import CutPlan, KeyRuns, ScatterPlan, SegmentPlan, cut, scatter
+from lakesieve.store import Changes, IndexStore, stage_catalogue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lakesieve.tables import TableReader
+
+__all__ = ["build_index"]
+
+
+def build_index(
+    table: TableReader,
+    column: str,
+    read: Callable[[str], pa.Array],
+    *,
+    covers: Callable[[str], bool] = lambda _: True,
+) -> None:
+    """Index the data files of the current version on one column, beside the table.
+
+    All keys are in memory at once.
+
+    Args:
+        table: The table.
+        column: Name of the column, also of the index.
+        read: Reads the column of a data file, by the file's path.
+        covers: Tells by its path whether a file is indexed.
+
+    Raises:
+        NotFoundError: There is no such column.
+        UnsupportedError: Its type cannot be indexed.
+        InvalidInputError: The table has such an index.
+    """
+    version = table.version()
+    keys = key_columns(table, version, [column])
+    definition = define(table, keys, column, budget=None, absent_hits=1 / 256, compaction="8")
+    store = IndexStore(without_engine().new_storage(table, column, None))
+    files = table.live_files(version)
+    kept = [covers(path) for path in files.column("path").to_pylist()]
+    files = files.filter(pa.array(kept, pa.bool_()))
+    paths = files.column("path").to_pylist()
+    segments, tally = _staged(store, keys[0].path, paths, [read(path) for path in paths], table)
+    listed = pa.table(
+        {
+            "path": files.column("path"),
+            "size": files.column("size"),
+            "records": pa.array(tally[0]),
+            "has_null": pa.array(tally[1] > 0),
+            "has_value": pa.array(tally[0] > tally[1]),
+        }
+    )
+    entry = stage_catalogue(store.storage, listed, segments=segments, definition=definition)
+    store.create(
+        definition,
+        Changes(operation="create", add_catalogues=(entry,), add_segments=tuple(segments)),
+    )
+
+
+def _staged(
+    store: IndexStore,
+    column: tuple[str, ...],
+    paths: list[str],
+    values: list[pa.Array],
+    table: TableReader,
+) -> tuple[list[SegmentEntry], np.ndarray]:
+    """The segments, and for each file its rows and its nulls."""
+    known = table.columns(table.version())[column]
+    key_type = KeyType(kind=known.kind, scale=known.scale, precision=known.precision)
+    ordinals = np.repeat(np.arange(len(paths)), [len(each) for each in values])
+    keys = pa.concat_arrays(values) if values else pa.array([], pa.int64())
+    if key_type.kind == "string":
+        keys = keys.cast(pa.binary())
+    batch = pa.record_batch([keys, pa.array(ordinals, pa.int64())], ["key", "file"])
+    runs = KeyRuns(columns=(0,), key_types=(key_type,), boundaries=())
+    scattered = ScatterPlan(
+        runs=(runs,),
+        hashes=np.arange(len(paths)),
+        ordinals=np.arange(len(paths), dtype=np.int32),
+    )
+    of = SegmentPlan(
+        storage=store.storage, tally_bucket=runs.tally_bucket, absent_hits=1 / 256, budget=None
+    )
+    catalogue = catalogue_id(pa.chunked_array([paths], pa.string()))
+    cuts = CutPlan(segments=(of,), catalogue=catalogue, unit_count=len(paths))
+    segments: list[SegmentEntry] = []
+    tally = np.zeros((2, len(paths)), np.int64)
+    for out in cut(cuts)(scatter(scattered)([batch])):
+        _, kind, body = (part[0].as_py() for part in out.columns)
+        if kind == "tally":
+            tally += np.frombuffer(body, np.int64).reshape(2, -1)
+        else:
+            segments.append(SegmentEntry.from_json(json.loads(body)))
+    return segments, tally
