@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lakesieve.errors import LakesieveError
 from lakesieve.index import (
     IndexRegistry,
     Plan,
@@ -105,7 +106,7 @@ class FilePruner:
     def __init__(self, locations: Iterable[str] = (), *, seconds: float = PLANNING_SECONDS) -> None:
         roots = tuple(locations)
         self._registry = IndexRegistry(roots, options_by_environment())
-        self._is_local = all(normalized(root).startswith("/") for root in roots)
+        self._is_local = all(map(_is_on_disk, roots))
         self._seconds = seconds
 
     def prune(
@@ -145,7 +146,7 @@ class FilePruner:
                 predicate=to_text(planned.row_filter, names),
             )
 
-        if self._is_local and normalized(location).startswith("/"):
+        if self._is_local and _is_on_disk(location):
             # nothing to wait for: a thread would only cost a switch to it and back
             return _tried(table, look)
         task = Background(look)
@@ -154,6 +155,13 @@ class FilePruner:
             late = Reason(code=ReasonCode.PLANNING_TIMEOUT, detail=detail)
             return Pruned(table=table, reasons=(late,))
         return _tried(table, task.result)
+
+
+def _is_on_disk(location: str) -> bool:
+    try:
+        return normalized(location).startswith("/")
+    except LakesieveError:
+        return False
 
 
 def _tried(table: str, look: Callable[[], Pruned]) -> Pruned:
