@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from lakesieve.engines.iceberg_rows import IcebergRows
 from lakesieve.engines.pruning import last_pruning
+from lakesieve.engines.rows import open_rows
 from lakesieve.errors import ErrorKind, SetupError
 from lakesieve.predicate.arrow import from_arrow, used_columns
 from lakesieve.predicate.expression import Constant
@@ -22,6 +22,7 @@ from lakesieve.tables.opening import WAREHOUSE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from lakesieve.engines.rows import TableRows
     from lakesieve.predicate import Expr
 
 __all__ = ["dataset", "last_pruning"]
@@ -55,16 +56,14 @@ def dataset(
             kind=ErrorKind.DEPENDENCY_MISSING,
             hint='Install it with: pip install "lakesieve[duckdb]"',
         )
-    rows = IcebergRows.open(
-        table, version, catalog=catalog, warehouse=warehouse, locations=locations
-    )
+    rows = open_rows(table, version, catalog=catalog, warehouse=warehouse, locations=locations)
     return _TableDataset(rows)
 
 
 class _TableDataset(ds.Dataset):  # type: ignore[misc]
     """One version of a table. What pyarrow itself keeps of a dataset is not there."""
 
-    def __init__(self, rows: IcebergRows) -> None:
+    def __init__(self, rows: TableRows) -> None:
         self._rows = rows
 
     def __reduce__(self) -> Any:

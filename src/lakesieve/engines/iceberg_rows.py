@@ -13,13 +13,12 @@ from lakesieve.engines.pyiceberg import plan_tasks
 from lakesieve.errors import ErrorKind, UnsupportedError
 from lakesieve.predicate.pyiceberg import to_pyiceberg
 from lakesieve.tables.iceberg.schema import columns_of_schema
-from lakesieve.tables.iceberg.table import IcebergReader
-from lakesieve.tables.opening import open_table
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
     from lakesieve.predicate import Expr
+    from lakesieve.tables.iceberg.table import IcebergReader
 
 __all__ = ["IcebergRows"]
 
@@ -54,38 +53,6 @@ class IcebergRows:
             {k: v for k, v in document.items() if k not in {"name-mapping", "partitioning"}}
         )
         self.schema: pa.Schema = schema_to_pyarrow(self._fields, include_field_ids=False)
-
-    @classmethod
-    def open(
-        cls,
-        table: str | Any,
-        version: str | int | None,
-        *,
-        catalog: str | None,
-        warehouse: str,
-        locations: Iterable[str],
-    ) -> IcebergRows:
-        """Open a version of a table.
-
-        Args:
-            table: As for :func:`lakesieve.open_index` without a session, as are the others.
-            version: Snapshot id, time, tag or branch; ``None`` is the current version.
-            catalog: Name of a catalog in PyIceberg's configuration.
-            warehouse: Folder of the embedded catalog.
-            locations: Further roots to search for indexes.
-
-        Raises:
-            NotFoundError: No such table or version.
-            UnsupportedError: Its rows cannot be read without Spark.
-        """
-        opened = open_table(table, catalog=catalog, warehouse=warehouse)
-        if not isinstance(opened, IcebergReader):
-            raise UnsupportedError(
-                f"{opened.name}: rows of {opened.format} tables are not read without Spark so far.",
-                kind=ErrorKind.UNSUPPORTED_TABLE,
-                hint="Read the files of ls.find_files, or use Spark.",
-            )
-        return cls(opened, version, locations)
 
     def batches(
         self, expression: Expr, columns: Collection[str] | None = None

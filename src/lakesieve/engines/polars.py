@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lakesieve.engines.iceberg_rows import IcebergRows
 from lakesieve.engines.pruning import last_pruning
+from lakesieve.engines.rows import open_rows
 from lakesieve.errors import ErrorKind, SetupError
 from lakesieve.predicate.expression import Constant
 from lakesieve.predicate.polars import from_polars
@@ -52,9 +52,7 @@ def scan(
         NotFoundError: No such table or version.
         UnsupportedError: Its rows cannot be read without Spark.
     """
-    rows = IcebergRows.open(
-        table, version, catalog=catalog, warehouse=warehouse, locations=locations
-    )
+    rows = open_rows(table, version, catalog=catalog, warehouse=warehouse, locations=locations)
 
     def read(
         columns: list[str] | None, predicate: pl.Expr | None, limit: int | None, _: int | None

@@ -6,6 +6,7 @@ from lakesieve.storage.background import Background, all_at_once
 from lakesieve.storage.hadoop import StorageOptions, hadoop_options
 from lakesieve.storage.location import local_path, normalized
 from lakesieve.storage.objects import ObjectInfo, Storage, open_storage
+from lakesieve.storage.reading import elsewhere, open_object
 from lakesieve.storage.trust import TRUSTED_ROOTS, trusted_folders
 
 __all__ = [
@@ -15,9 +16,11 @@ __all__ = [
     "Storage",
     "StorageOptions",
     "all_at_once",
+    "elsewhere",
     "hadoop_options",
     "local_path",
     "normalized",
+    "open_object",
     "open_storage",
     "trusted_folders",
 ]

@@ -28,10 +28,12 @@ FILE_SCHEMA = pa.schema(
         ("vector", pa.string()),
         ("size", pa.int64()),
         ("stats", pa.string()),
+        ("partition", pa.map_(pa.string(), pa.string())),
         ("added", pa.bool_()),
     ]
 )
-"""Data files as logged: ``vector`` is the identity of the deletion vector, empty without one."""
+"""Data files as logged: ``vector`` is the identity of the deletion vector, empty without one,
+``partition`` the values of partition columns, as text, by their names in the log."""
 
 _NUMBER_OF_RECORDS = pa.schema([("numRecords", pa.int64())])
 
@@ -64,6 +66,7 @@ def file_row(action: Mapping[str, Any], *, added: bool) -> dict[str, Any]:
         "vector": _vector_id(vector),
         "size": action.get("size"),
         "stats": action.get("stats"),
+        "partition": list((action.get("partitionValues") or {}).items()),
         "added": added,
     }
 
@@ -85,7 +88,8 @@ def files_of(file: pq.ParquetFile, action: str) -> pa.Table:
     """
     struct = file.schema_arrow.field(action).type
     names = [struct.field(at).name for at in range(struct.num_fields)]
-    wanted = [name for name in ("path", "size", "deletionVector", "stats") if name in names]
+    known = ("path", "size", "deletionVector", "stats", "partitionValues")
+    wanted = [name for name in known if name in names]
     counts = "stats_parsed" in names and "numRecords" in [f.name for f in _fields(struct)]
     columns = [f"{action}.{name}" for name in wanted]
     if counts:
@@ -119,6 +123,7 @@ def files_of(file: pq.ParquetFile, action: str) -> pa.Table:
             "vector": vectors,
             "size": part("size", pa.int64()),
             "stats": stats,
+            "partition": part("partitionValues", FILE_SCHEMA.field("partition").type),
             "added": pa.array([action == "add"] * rows, pa.bool_()),
         },
         schema=FILE_SCHEMA,

@@ -22,7 +22,7 @@ from lakesieve.tables.struct_schema import READ_BY_DEFAULT, delta_columns
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from lakesieve.storage import StorageOptions
+    from lakesieve.storage import Storage, StorageOptions
     from lakesieve.tables.contract import Column
     from lakesieve.tables.delta.log import DeltaSnapshot
 
@@ -50,12 +50,31 @@ class DeltaReader:
 
     def __init__(self, name: str, location: str, options: StorageOptions) -> None:
         self.name = name
-        storage = open_storage(location, options(location), renew=options.renewed)
-        self.location = table_root(storage.location)
-        self._log = DeltaLog(storage, name)
+        self._storage = open_storage(location, options(location), renew=options.renewed)
+        self.location = table_root(self._storage.location)
+        self._log = DeltaLog(self._storage, name)
         self._known: dict[int, DeltaSnapshot] = {}
         self._snapshot = self._log.snapshot()
         self.uuid = str(self._snapshot.metadata["id"])
+
+    @property
+    def storage(self) -> Storage:
+        """The table's folder."""
+        return self._storage
+
+    def logged_files(self, version: TableVersion) -> pa.Table:
+        """Data files of a version with what reading their rows takes.
+
+        Args:
+            version: The version.
+
+        Returns:
+            ``path`` absolute, ``vector`` and ``partition`` as the log has them.
+        """
+        files = self._numbered(int(str(version.id))).files
+        live = files.filter(files.column("added"))
+        paths = self._absolute(live.column("path"))
+        return live.select(["path", "vector", "partition"]).set_column(0, "path", paths)
 
     def reload(self) -> None:
         """Read the newest snapshot.

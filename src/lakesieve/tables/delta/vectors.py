@@ -1,0 +1,112 @@
+"""Deletion vectors of Delta tables: which rows of a data file are gone."""
+
+from __future__ import annotations
+
+import base64
+import re
+import struct
+import uuid
+import zlib
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lakesieve.errors import ErrorKind, SetupError, StorageError
+from lakesieve.storage import elsewhere
+
+if TYPE_CHECKING:
+    from lakesieve.storage import Storage
+
+__all__ = ["deleted_rows", "encoded_bytes", "encoded_vector"]
+
+_LOGGED = re.compile(r"(?P<kind>[uip])(?P<text>(?s:.*?))(?:@(?P<offset>\d+))?")
+_MAGIC = 1681511377
+_LARGEST = 1 << 30
+_UUID_CHARACTERS = 20
+# Z85 and the base 85 of RFC 1924 differ by their digits alone
+_Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
+_B85 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
+_FROM_Z85 = str.maketrans(_Z85, _B85)
+_TO_Z85 = str.maketrans(_B85, _Z85)
+
+
+def deleted_rows(vector: str, table: Storage, name: str) -> np.ndarray:
+    """Positions of the rows of a data file that a deletion vector deletes, ascending.
+
+    Args:
+        vector: Its identity in the log: kind, path or contents, offset.
+        table: The table's folder.
+        name: The table, for messages.
+
+    Raises:
+        SetupError: The package ``pyroaring`` is missing.
+        StorageError: The vector cannot be read, or is damaged.
+    """
+    try:
+        from pyroaring import BitMap64
+    except ImportError as error:
+        raise SetupError(
+            f"Reading {name}, which has deletion vectors, takes pyroaring.",
+            kind=ErrorKind.DEPENDENCY_MISSING,
+            hint='Install it: pip install "lakesieve[delta]".',
+        ) from error
+    try:
+        data = _contents(vector, table)
+        (magic,) = struct.unpack_from("<i", data)
+        if magic != _MAGIC:
+            raise ValueError(f"it is of an unknown kind, {magic}")
+        return np.array(BitMap64.deserialize(data[4:]), np.int64)
+    except (ValueError, struct.error) as error:
+        raise StorageError(
+            f"A deletion vector of {name} cannot be read: {error}.",
+            kind=ErrorKind.STORAGE_FAILED,
+            hint="No reader of the table can read it; restore it, or an older version.",
+        ) from error
+
+
+def _contents(vector: str, table: Storage) -> bytes:
+    found = _LOGGED.fullmatch(vector)
+    if found is None:
+        raise ValueError(f"{vector!r} names none")
+    if found["kind"] == "i":
+        return _decoded(found["text"])
+    storage, path = table, ""
+    if found["kind"] == "u":
+        prefix, text = found["text"][:-_UUID_CHARACTERS], found["text"][-_UUID_CHARACTERS:]
+        file = f"deletion_vector_{uuid.UUID(bytes=_decoded(text))}.bin"
+        path = f"{prefix}/{file}" if prefix else file
+    else:
+        folder, _, path = found["text"].rpartition("/")
+        storage = elsewhere(table, folder)
+    start = int(found["offset"] or 1)
+    (size,) = struct.unpack(">i", storage.get_range(path, start, 4))
+    if not 4 <= size <= _LARGEST:
+        raise ValueError(f"it has {size} bytes")
+    whole = storage.get_range(path, start + 4, size + 4)
+    data, (checksum,) = whole[:size], struct.unpack(">I", whole[size:])
+    if zlib.crc32(data) != checksum:
+        raise ValueError("its checksum is wrong")
+    return data
+
+
+def _decoded(text: str) -> bytes:
+    return base64.b85decode(text.translate(_FROM_Z85))
+
+
+def encoded_vector(data: bytes) -> str:
+    """The identity of a deletion vector that the log itself has.
+
+    Args:
+        data: The rows as a serialized 64-bit Roaring bitmap.
+    """
+    whole = struct.pack("<i", _MAGIC) + data
+    return "i" + encoded_bytes(whole + b"\0" * (-len(whole) % 4))
+
+
+def encoded_bytes(data: bytes) -> str:
+    """Bytes as the log writes them: Z85.
+
+    Args:
+        data: A multiple of four bytes.
+    """
+    return base64.b85encode(data).decode().translate(_TO_Z85)

@@ -1,0 +1,259 @@
+"""Rows of Delta tables: deletion vectors, column mapping, partitions, evolved files, clones."""
+
+from __future__ import annotations
+
+import json
+import random
+import struct
+import uuid
+import zlib
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from pyroaring import BitMap64
+from tests.tables.test_delta_reader import METADATA, PROTOCOL, Log, added
+
+from lakesieve.engines import arrow
+from lakesieve.engines import duckdb as duckdb_engine
+from lakesieve.engines import polars as polars_engine
+from lakesieve.errors import ErrorKind, StorageError, UnsupportedError
+from lakesieve.storage import open_storage
+from lakesieve.tables.delta.vectors import deleted_rows, encoded_bytes, encoded_vector
+from lakesieve.tables.opening import open_table
+from lakesieve.testing.building import build_index
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def _schema(*fields: tuple[str, Any, dict[str, Any]]) -> dict[str, Any]:
+    written = [
+        {"name": name, "type": kind, "nullable": True, "metadata": metadata}
+        for name, kind, metadata in fields
+    ]
+    return {"type": "struct", "fields": written}
+
+
+class Files(Log):
+    """A table of real files, whose log is written by hand."""
+
+    def __init__(self, root: Path, schema: dict[str, Any], **metadata: Any) -> None:
+        super().__init__(root)
+        described = {**METADATA["metaData"], "schemaString": json.dumps(schema), **metadata}
+        self.commit(0, PROTOCOL, {"metaData": {"partitionColumns": [], **described}})
+        self._version = 0
+
+    def add(self, name: str, rows: pa.Table, **action: Any) -> None:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(rows, path)
+        self.commit_next(added(name, rows.num_rows, **action))
+
+    def commit_next(self, *actions: dict[str, Any]) -> None:
+        self._version += 1
+        self.commit(self._version, *actions)
+
+    def rows(self, **arguments: Any) -> list[dict[str, Any]]:
+        dataset = arrow.dataset(f"delta:{self.root}")
+        found: list[dict[str, Any]] = dataset.to_table(**arguments).to_pylist()
+        return found
+
+
+def _inline(*rows: int) -> dict[str, Any]:
+    text = encoded_vector(BitMap64(rows).serialize())
+    return {"storageType": "i", "pathOrInlineDv": text[1:], "sizeInBytes": 1, "cardinality": 1}
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    """Three files of a table with an index on ``k``."""
+    root = tmp_path / "ä b%25+1" / "t"
+    made = Files(root, _schema(("k", "long", {}), ("s", "string", {})), partitionColumns=[])
+    for number in range(3):
+        keys = list(range(number, 30, 3))
+        made.add(f"{number}.parquet", pa.table({"k": keys, "s": [f"s{k}" for k in keys]}))
+    return made
+
+
+def _index(files: Files) -> None:
+    def read(path: str) -> pa.Array:
+        return pq.read_table(path.removeprefix("file:")).column("k").combine_chunks()
+
+    build_index(open_table(f"delta:{files.root}"), "k", read)
+
+
+def test_a_point_reads_one_file(files: Files) -> None:
+    """Each engine opens the file of a key, and gives its row."""
+    _index(files)
+    name = f"delta:{files.root}"
+    con = duckdb.connect()
+    duckdb_engine.relation(con, name).create_view("t")
+
+    assert files.rows(filter=pc.field("k") == 7) == [{"k": 7, "s": "s7"}]
+    assert arrow.last_pruning()[0].files_read == 1
+    assert con.execute("SELECT s FROM t WHERE k = 8").fetchall() == [("s8",)]
+    assert arrow.last_pruning()[0].files_read == 1
+    assert polars_engine.scan(name).filter(pl.col("k") == 9).collect().rows() == [(9, "s9")]
+    assert arrow.last_pruning()[0].files_read == 1
+    assert con.execute("SELECT count(*) FROM t").fetchall() == [(30,)]
+
+
+def test_deletion_vectors(files: Files) -> None:
+    """Rows that a vector deletes are gone, whichever way it is stored."""
+    _index(files)
+    prefix, name = "ab", uuid.uuid4()
+    data = struct.pack("<i", 1681511377) + BitMap64([0, 9]).serialize()
+    stored = b"\1" + struct.pack(">i", len(data)) + data + struct.pack(">I", zlib.crc32(data))
+    (files.root / prefix).mkdir()
+    path = files.root / prefix / f"deletion_vector_{name}.bin"
+    path.write_bytes(stored)
+    text = prefix + encoded_bytes(name.bytes)
+    by_uuid = {"storageType": "u", "pathOrInlineDv": text, "offset": 1, "sizeInBytes": len(data)}
+    by_path = {**by_uuid, "storageType": "p", "pathOrInlineDv": str(path)}
+    files.commit_next(added("0.parquet", 10, deletionVector=by_uuid), _gone("0.parquet"))
+    files.commit_next(added("1.parquet", 10, deletionVector=by_path), _gone("1.parquet"))
+    files.commit_next(added("2.parquet", 10, deletionVector=_inline(1)), _gone("2.parquet"))
+
+    gone = {0, 27, 1, 28, 5}
+    assert sorted(row["k"] for row in files.rows()) == [k for k in range(30) if k not in gone]
+    assert files.rows(filter=pc.field("k") == 27) == []
+    assert arrow.last_pruning()[0].files_read == 1
+    path.write_bytes(stored[:-1] + bytes([stored[-1] ^ 1]))
+    with pytest.raises(StorageError, match="checksum"):
+        files.rows()
+    with pytest.raises(StorageError, match="names none"):
+        deleted_rows("x", open_storage(str(files.root)), "t")
+
+
+def _gone(path: str) -> dict[str, Any]:
+    return {"remove": {"path": path, "deletionTimestamp": 1, "dataChange": True}}
+
+
+@pytest.mark.parametrize("mapping", ["name", "id"])
+def test_column_mapping(tmp_path: Path, mapping: str) -> None:
+    """Columns and fields are found by their physical names, or by their ids."""
+
+    def mapped(number: int, physical: str) -> dict[str, Any]:
+        return {
+            "delta.columnMapping.id": number,
+            "delta.columnMapping.physicalName": physical,
+        }
+
+    inner = {
+        "type": "struct",
+        "fields": [
+            {"name": "x", "type": "long", "nullable": True, "metadata": mapped(3, "p-x")},
+            {"name": "new", "type": "string", "nullable": True, "metadata": mapped(5, "p-new")},
+        ],
+    }
+    many = {"type": "array", "elementType": inner, "containsNull": True}
+    schema = _schema(
+        ("renamed", "long", mapped(1, "p-k")),
+        ("st", inner, mapped(2, "p-st")),
+        ("many", many, mapped(4, "p-many")),
+        ("late", "string", mapped(6, "p-late")),
+    )
+    made = Files(tmp_path / "t", schema, configuration={"delta.columnMapping.mode": mapping})
+    numbered = {b"PARQUET:field_id": b"1"}
+    kind = pa.struct([pa.field("p-x", pa.int32(), metadata={b"PARQUET:field_id": b"3"})])
+    fields = pa.schema(
+        [
+            pa.field("p-k", pa.int32(), metadata=numbered),
+            pa.field("p-st", kind, metadata={b"PARQUET:field_id": b"2"}),
+            pa.field("p-many", pa.list_(kind), metadata={b"PARQUET:field_id": b"4"}),
+        ]
+    )
+    rows = pa.Table.from_pylist(
+        [
+            {"p-k": 1, "p-st": {"p-x": 2}, "p-many": [{"p-x": 3}, None]},
+            {"p-k": None, "p-st": None, "p-many": None},
+        ],
+        schema=fields,
+    )
+    made.add("a.parquet", rows)
+
+    assert made.rows() == [
+        {
+            "renamed": 1,
+            "st": {"x": 2, "new": None},
+            "many": [{"x": 3, "new": None}, None],
+            "late": None,
+        },
+        {"renamed": None, "st": None, "many": None, "late": None},
+    ]
+    assert made.rows(columns=["late", "renamed"], filter=pc.field("renamed") == 1) == [
+        {"late": None, "renamed": 1}
+    ]
+
+
+def test_partitions(tmp_path: Path) -> None:
+    """Values of partition columns come from the log, as their types."""
+    kinds = ["string", "integer", "date", "timestamp", "timestamp_ntz", "decimal(5,2)", "boolean"]
+    schema = _schema(("k", "long", {}), *((f"p{at}", kind, {}) for at, kind in enumerate(kinds)))
+    names = [f"p{at}" for at in range(len(kinds))]
+    made = Files(tmp_path / "t", schema, partitionColumns=names)
+    texts = ["a b", "5", "2020-01-02", "2020-01-02T03:04:05.000006Z", "2020-01-02 03:04:05"]
+    texts += ["1.25", "true"]
+    made.add(
+        "a.parquet", pa.table({"k": [1]}), partitionValues=dict(zip(names, texts, strict=True))
+    )
+    made.add("b.parquet", pa.table({"k": [2]}), partitionValues=dict.fromkeys(names))
+
+    one, two = sorted(made.rows(), key=lambda row: int(row["k"]))
+    assert list(one.values()) == [
+        1,
+        "a b",
+        5,
+        date(2020, 1, 2),
+        datetime(2020, 1, 2, 3, 4, 5, 6, tzinfo=UTC),
+        datetime(2020, 1, 2, 3, 4, 5),  # noqa: DTZ001 - it has none
+        Decimal("1.25"),
+        True,
+    ]
+    assert list(two.values()) == [2, *[None] * len(kinds)]
+
+
+def test_what_is_refused(tmp_path: Path) -> None:
+    """Columns and values whose meaning depends on more than the table are named."""
+    variant = Files(tmp_path / "v", _schema(("v", "variant", {})))
+    default = Files(tmp_path / "d", _schema(("k", "long", {"EXISTS_DEFAULT": "5"})))
+    zoned = Files(tmp_path / "z", _schema(("t", "timestamp", {})), partitionColumns=["t"])
+    zoned.add("a.parquet", pa.table({"k": [1]}), partitionValues={"t": "2020-01-02 03:04:05"})
+
+    for made in (variant, default):
+        with pytest.raises(UnsupportedError) as caught:
+            arrow.dataset(f"delta:{made.root}")
+        assert caught.value.kind is ErrorKind.UNSUPPORTED_TABLE
+    with pytest.raises(UnsupportedError, match="zone"):
+        zoned.rows()
+
+
+def test_drawn_filters(files: Files) -> None:
+    """With an index that does not know every file, filters give the rows of the whole table."""
+    _index(files)
+    files.commit_next(added("1.parquet", 10, deletionVector=_inline(0, 3)), _gone("1.parquet"))
+    files.add("late.parquet", pa.table({"k": [5, None], "s": [None, "s5"]}))
+    dataset = arrow.dataset(f"delta:{files.root}")
+    whole = dataset.to_table()
+    drawn = random.Random("filters")
+    for _ in range(60):
+        low, high = sorted(drawn.choices(range(-2, 33), k=2))
+        text = pc.field("s") == f"s{low}"
+        wanted = drawn.choice(
+            [
+                pc.field("k") == low,
+                (pc.field("k") >= low) & (pc.field("k") < high),
+                ~(pc.field("k") > low) | text,
+                pc.field("k").isin([low, high]),
+                pc.field("k").is_null() | text,
+            ]
+        )
+        found = dataset.to_table(filter=wanted).to_pylist()
+        assert sorted(map(repr, found)) == sorted(map(repr, whole.filter(wanted).to_pylist()))
