@@ -24,6 +24,7 @@ COLUMNS: dict[str, pa.DataType] = {
     "small": pa.int32(),
     "text": pa.string(),
     "real": pa.float64(),
+    "single": pa.float32(),
     "money": pa.decimal128(12, 2),
     "day": pa.date32(),
     "moment": pa.timestamp("us", "UTC"),
@@ -34,7 +35,7 @@ COLUMNS: dict[str, pa.DataType] = {
 """Columns of the tables, by name."""
 
 _TEXTS = ("", "a", "ab", "abc", "ä", "日本", "z" * 300, "%_", "'", "\x00", "A")
-_REALS = (0.0, -0.0, 1.5, -1.5, float("nan"), float("inf"), float("-inf"), 5e-324, 1e300)
+_REALS = (0.0, -0.0, 1.5, -1.5, float("nan"), float("inf"), float("-inf"), 5e-324, 1e300, 0.1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -49,7 +50,7 @@ def _value(drawn: random.Random, name: str) -> Any:
             return near
         case "text":
             return drawn.choice(_TEXTS) + drawn.choice(("", "", "b", "é"))
-        case "real":
+        case "real" | "single":
             return drawn.choice(_REALS) if drawn.random() < 0.5 else near / 4
         case "money":
             return Decimal(near * 25) / 100

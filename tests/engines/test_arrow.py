@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pickle
 import random
+from datetime import UTC, datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -148,6 +150,9 @@ SQL = [
     "real = 'nan'::DOUBLE",
     "NOT (real > 1)",
     "NOT (id > 1 AND text = 'a')",
+    "single = 0.1",
+    "single = 0.1::FLOAT",
+    "single < 0.1",
     "flag",
     "data = 'a'::BLOB",
     "id IS NULL",
@@ -190,6 +195,19 @@ POLARS = [
     ~pl.col("small").is_in([1, 2]),
     pl.col("day") == pl.date(2000, 4, 10),
     pl.col("id") + 1 == 5,
+    pl.col("single") == 0.1,
+    pl.col("single") <= 0.1,
+    pl.col("single").is_in([0.1, 0.25]),
+    pl.col("money") == Decimal("1.25"),
+    pl.col("moment") < datetime(1970, 1, 5, tzinfo=UTC),
+    pl.col("plain") >= datetime(1970, 1, 5),  # noqa: DTZ001 - it has none
+    pl.col("data") == b"a",
+    pl.col("flag"),
+    pl.col("real") > 0,
+    pl.col("real").is_nan(),
+    pl.col("id").eq_missing(None),
+    pl.col("id").ne_missing(5),
+    pl.lit(5) < pl.col("id"),
 ]
 
 

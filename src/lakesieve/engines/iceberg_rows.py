@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from pyiceberg.table import ALWAYS_TRUE
 
 from lakesieve.engines import pruning
 from lakesieve.engines.pruning import FilePruner
@@ -17,6 +18,10 @@ from lakesieve.tables.iceberg.schema import columns_of_schema
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
+    from pyiceberg.table import FileScanTask
+    from pyiceberg.table.snapshots import Snapshot
+
+    from lakesieve.engines.pruning import Pruned
     from lakesieve.predicate import Expr
     from lakesieve.tables.iceberg.table import IcebergReader
 
@@ -93,21 +98,33 @@ class IcebergRows:
         )
         snapshot = self._metadata.snapshot_by_id(int(self._version.id))
         assert snapshot is not None
-        row_filter = self._row_filter(expression)
-        try:
-            tasks = plan_tasks(self._metadata, self._io, row_filter, snapshot, pruned)
-        except ValueError as error:
-            if "equality deletes" not in str(error):
-                raise
-            raise UnsupportedError(
-                f"{self._table.name} has equality deletes, which PyIceberg does not read.",
-                kind=ErrorKind.UNSUPPORTED_TABLE,
-                hint="Convert them: lakesieve deletes convert TABLE.",
-            ) from error
+        row_filter, tasks = self._planned(expression, snapshot, pruned)
         pruning.remember([pruned])
         scan = ArrowScan(self._metadata, self._io, fields, row_filter)
         for batch in scan.to_record_batches(tasks):
             yield from pa.Table.from_batches([batch]).cast(target).to_batches()
+
+    def _planned(
+        self, expression: Expr, snapshot: Snapshot, pruned: Pruned
+    ) -> tuple[Any, list[FileScanTask]]:
+        """The tasks, and the filter that PyIceberg's reader gets."""
+        for row_filter in (self._row_filter(expression), ALWAYS_TRUE):
+            pruned.total = pruned.read = pruned.uncovered = 0
+            try:
+                return row_filter, plan_tasks(
+                    self._metadata, self._io, row_filter, snapshot, pruned
+                )
+            except (TypeError, ValueError) as error:
+                if "equality deletes" in str(error):
+                    raise UnsupportedError(
+                        f"{self._table.name} has equality deletes, which PyIceberg does not read.",
+                        kind=ErrorKind.UNSUPPORTED_TABLE,
+                        hint="Convert them: lakesieve deletes convert TABLE.",
+                    ) from error
+                # a literal that does not fit a column, or a null partition compared with a number
+                if row_filter is ALWAYS_TRUE:
+                    raise
+        raise AssertionError("unreachable")
 
     def _row_filter(self, expression: Expr) -> Any:
         """The filter for PyIceberg's own pruning, which knows columns by their names of now."""

@@ -202,7 +202,10 @@ def _literal(literal: Any, column: pa.DataType) -> Literal | None:
         return Literal(kind="integer", value=int(value))
     if kind == "boolean" and pa.types.is_boolean(column):
         return Literal(kind="boolean", value=bool(value))
-    if kind in {"fp32", "fp64"} and pa.types.is_floating(column) and not math.isnan(value):
+    single = pa.types.is_float32(column)
+    if kind == ("fp32" if single else "fp64") and not math.isnan(value):
+        if not (single or pa.types.is_float64(column)):
+            raise _OddError
         return Literal(kind="float", value=float_code(float(value)))
     if kind == "date" and pa.types.is_date32(column):
         return Literal(kind="date", value=int(value))

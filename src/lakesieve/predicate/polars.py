@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from lakesieve.predicate.expression import (
@@ -179,7 +180,10 @@ def _literal(node: Any) -> Literal | None:
     match kind, value:
         case "Boolean", bool():
             return Literal(kind="boolean", value=value)
-        case (("Float32" | "Float64"), (float() | int())):
+        case "Float32", (float() | int()):
+            # written with as few digits as tell it from its neighbours of single precision
+            return Literal(kind="float", value=float_code(float(np.float32(value))))
+        case "Float64", (float() | int()):
             return Literal(kind="float", value=float_code(float(value)))
         case (("String" | "StringOwned"), str()):
             return Literal(kind="string", value=value.encode())

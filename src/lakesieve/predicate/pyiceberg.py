@@ -12,6 +12,8 @@ import uuid
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from lakesieve.predicate.expression import (
     And,
     Compare,
@@ -54,8 +56,6 @@ _KINDS = {
     "DateType": "date",
     "TimestampType": "timestamp_ntz",
     "TimestamptzType": "timestamp",
-    "TimestampNanoType": "timestamp_ntz_ns",
-    "TimestamptzNanoType": "timestamp_ns",
     "StringType": "string",
     "UUIDType": "string",
     "BinaryType": "binary",
@@ -171,7 +171,10 @@ def _literal(literal: Any, field_type: Any) -> Literal:
             return Literal(kind=kind, value=value)
         case "float":
             number = float(value)
-            if math.isnan(number):
+            # of single precision PyIceberg rounds a literal before it compares
+            if math.isnan(number) or (
+                type(field_type).__name__ == "FloatType" and number != np.float32(number)
+            ):
                 raise _OddError
             return Literal(kind=kind, value=float_code(number))
         case "decimal":

@@ -75,6 +75,8 @@ def _type(kind: pa.DataType, depth: int) -> Any:
         return "unknown"
     if kind in _SIMPLE:
         return _SIMPLE[kind]
+    if pa.types.is_dictionary(kind):
+        return _type(kind.value_type, depth)
     if pa.types.is_decimal(kind):
         return f"decimal({kind.precision},{kind.scale})"
     if pa.types.is_timestamp(kind):
