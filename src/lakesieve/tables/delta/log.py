@@ -144,7 +144,8 @@ class DeltaLog:
                     metadata = value
                 else:
                     tables.append(value)
-        data = self._storage.get_all([info.path for info in listing.commits.values()])
+        paths = [info.path for info in listing.commits.values()]
+        data = self._storage.get_all(paths, most=_LARGEST)
         for info, commit in zip(listing.commits.values(), data, strict=True):
             stamp = int(info.modified.timestamp() * 1000)
             rows: list[dict[str, Any]] = []
