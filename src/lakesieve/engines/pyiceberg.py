@@ -12,10 +12,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from lakesieve.engines import pruning
+from lakesieve.engines.manifest_entries import live_entries
 from lakesieve.engines.pruning import PLANNING_SECONDS, FilePruner, last_pruning
 from lakesieve.errors import ErrorKind, SetupError, UnsupportedError
 from lakesieve.predicate.pyiceberg import from_pyiceberg
-from lakesieve.tables.iceberg.manifests import shared_entries
 from lakesieve.tables.iceberg.schema import NAME_MAPPING, columns_of_schema
 
 try:
@@ -290,7 +290,7 @@ class _Planner(iceberg.ManifestGroupPlanner):
                 if evaluators[spec](manifest):
                     data.append(manifest)
         matches = self._build_metrics_evaluator()
-        for manifest, known in zip(data, shared_entries().of(data, self.io), strict=True):
+        for manifest, known in zip(data, live_entries(data, self.io), strict=True):
             keep = self.pruned.keep(known.paths)
             in_partition = self._build_partition_evaluator(manifest.partition_spec_id)
             kept = (known.entries[at] for at in keep.nonzero()[0].tolist())

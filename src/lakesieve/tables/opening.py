@@ -52,16 +52,16 @@ def can_open(table: str, *, catalog: str | None = None) -> bool:
         catalog: Name of a catalog in PyIceberg's configuration, if any.
     """
     name = parse_name(table)
-    if name.format is not None and name.format != "iceberg":
-        return name.format in {"delta", "parquet"}
-    if find_spec("pyiceberg") is None:
-        return False
-    if name.format is not None or catalog is not None:
-        return True
+    if name.format is not None:
+        return name.format in {"delta", "iceberg", "parquet"}
+    if catalog is not None:
+        return find_spec("pyiceberg") is not None
+    parts = name.identifier()
+    if len(parts) <= 2 or parts[0] == EMBEDDED_CATALOG:
+        return len(parts) > 2
     from lakesieve.tables.iceberg.catalogs import catalog_names
 
-    parts = name.identifier()
-    return len(parts) > 2 and (parts[0] == EMBEDDED_CATALOG or parts[0] in catalog_names())
+    return parts[0] in catalog_names()
 
 
 def open_table(
@@ -111,7 +111,8 @@ def _iceberg_at(name: str, location: str, options: StorageOptions) -> TableReade
     from lakesieve.tables.iceberg.catalogs import from_folder
     from lakesieve.tables.iceberg.table import IcebergReader
 
-    return IcebergReader(name, partial(from_folder, location, name, options))
+    load = partial(from_folder, location, name, options)
+    return IcebergReader(name, load, options_by_environment)
 
 
 def _named(name: TableName, catalog: str | None, warehouse: str) -> TableReader:
@@ -135,7 +136,8 @@ def _named(name: TableName, catalog: str | None, warehouse: str) -> TableReader:
             hint=f"Name it {FORMS}; a catalog is described in .pyiceberg.yaml, or by variables "
             "such as PYICEBERG_CATALOG__NAME__URI.",
         )
-    return IcebergReader(name.text, partial(from_catalog, catalog, parts, name.text))
+    load = partial(from_catalog, catalog, parts, name.text)
+    return IcebergReader(name.text, load, options_by_environment)
 
 
 def _given(table: Any) -> TableReader:
@@ -144,7 +146,9 @@ def _given(table: Any) -> TableReader:
         from lakesieve.tables.iceberg.catalogs import from_object
         from lakesieve.tables.iceberg.table import IcebergReader
 
-        return IcebergReader(".".join(table.name()), lambda: from_object(table))
+        return IcebergReader(
+            ".".join(table.name()), lambda: from_object(table), options_by_environment
+        )
     raise InvalidInputError(
         f"A {type(table).__name__} is no table that is known.",
         kind=ErrorKind.NOT_A_TABLE,

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from lakesieve.storage import StorageOptions
     from lakesieve.tables.contract import Column, TableVersion
     from lakesieve.tables.iceberg.catalogs import LoadedTable
 
@@ -23,19 +24,26 @@ __all__ = ["IcebergReader"]
 
 
 class IcebergReader:
-    """One Iceberg table, its metadata read as JSON, its manifests by PyIceberg.
+    """One Iceberg table, by its metadata file and its manifests.
 
     Args:
         name: As the user called it.
         load: Loads it as it is now.
+        options: Makes the storage options of the properties of its file IO.
     """
 
     format = "iceberg"
 
-    def __init__(self, name: str, load: Callable[[], LoadedTable]) -> None:
+    def __init__(
+        self,
+        name: str,
+        load: Callable[[], LoadedTable],
+        options: Callable[[Callable[[], Mapping[str, str]]], StorageOptions],
+    ) -> None:
         self.name = name
         self._load = load
         self._loaded = load()
+        self._options = options(lambda: self._loaded.file_io)
         self.uuid = self._loaded.metadata.uuid
         self.location = self._loaded.metadata.location
 
@@ -107,7 +115,7 @@ class IcebergReader:
                 kind=ErrorKind.VERSION_NOT_FOUND,
                 hint="Name another one.",
             )
-        return identified(data_files([snapshot], self.io(), self.name))
+        return identified(data_files([snapshot], self._options, self.name))
 
     def retained_files(self) -> pa.ChunkedArray:
         """Data files of all snapshots that metadata still lists.
@@ -119,7 +127,7 @@ class IcebergReader:
         snapshots = self._loaded.metadata.snapshots
         if not snapshots:
             return FILES_SCHEMA.empty_table().column("path")
-        files = data_files(snapshots, self.io(), self.name)
+        files = data_files(snapshots, self._options, self.name)
         return normal_paths(files.column("path")).unique()
 
     def references(self) -> list[str]:
