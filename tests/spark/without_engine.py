@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["check_alike"]
 
 _FILES = ("path", "size", "records")
-_PREDICATES = 6
+_PREDICATES = 3
 
 
 def check_alike(

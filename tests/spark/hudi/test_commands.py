@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.spark.commands.kit import Row
     from tests.spark.hudi.driver import HudiDriver
 
-COMMANDS = depth("COMMANDS", test=12, soak=300) // len(DRIVERS)
+COMMANDS = depth("COMMANDS", test=8, soak=300) // len(DRIVERS)
 CHANGES = ("insert", "delete", "delete", "update", "update", "refresh", "compact")
 
 
