@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyiceberg.table import ALWAYS_TRUE
 
 from lakesieve.engines import pruning
+from lakesieve.engines.equality import EqualityDeletes
 from lakesieve.engines.pruning import FilePruner
 from lakesieve.engines.pyiceberg import plan_tasks
 from lakesieve.errors import ErrorKind, UnsupportedError
@@ -72,7 +73,7 @@ class IcebergRows:
             The columns, in the table's order, and their rows.
 
         Raises:
-            UnsupportedError: PyIceberg cannot read the version's deletes.
+            UnsupportedError: Equality deletes compare what is not there.
         """
         fields, target = self._fields, self.schema
         if columns is not None:
@@ -98,29 +99,54 @@ class IcebergRows:
         )
         snapshot = self._metadata.snapshot_by_id(int(self._version.id))
         assert snapshot is not None
-        row_filter, tasks = self._planned(expression, snapshot, pruned)
+        equality = EqualityDeletes(
+            partitioned=frozenset(s.spec_id for s in self._metadata.partition_specs if s.fields)
+        )
+        row_filter, tasks = self._planned(expression, snapshot, pruned, equality)
         pruning.remember([pruned])
+        compared = equality.field_ids()
+        if compared:
+            names = self._compared(compared)
+            wanted = {*target.names, *names.values()}
+            fields = self._fields.select(*[n for n in self.schema.names if n in wanted])
         scan = ArrowScan(self._metadata, self._io, fields, row_filter)
-        for batch in scan.to_record_batches(tasks):
-            yield from pa.Table.from_batches([batch]).cast(target).to_batches()
+        if not compared:
+            for batch in scan.to_record_batches(tasks):
+                yield from pa.Table.from_batches([batch]).cast(target).to_batches()
+            return
+        whole = pa.schema([self.schema.field(field.name) for field in fields.fields])
+        for task in tasks:
+            deletes = equality.of(task.file)
+            for batch in scan.to_record_batches([task]):
+                rows = pa.Table.from_batches([batch]).cast(whole)
+                alive = equality.alive(rows, deletes, names, self._io)
+                yield from alive.select(target.names).to_batches()
+
+    def _compared(self, field_ids: set[int]) -> dict[int, str]:
+        """The top-level columns that equality deletes compare, by field id."""
+        names = {field.field_id: field.name for field in self._fields.fields}
+        missing = field_ids - names.keys()
+        if missing:
+            raise UnsupportedError(
+                f"{self._table.name} has equality deletes by fields that are not columns of this "
+                f"version: {sorted(missing)}.",
+                kind=ErrorKind.UNSUPPORTED_TABLE,
+                hint="Convert them: lakesieve deletes convert TABLE.",
+            )
+        return {field_id: names[field_id] for field_id in field_ids}
 
     def _planned(
-        self, expression: Expr, snapshot: Snapshot, pruned: Pruned
+        self, expression: Expr, snapshot: Snapshot, pruned: Pruned, equality: EqualityDeletes
     ) -> tuple[Any, list[FileScanTask]]:
         """The tasks, and the filter that PyIceberg's reader gets."""
         for row_filter in (self._row_filter(expression), ALWAYS_TRUE):
             pruned.total = pruned.read = pruned.uncovered = 0
+            equality.entries.clear()
             try:
                 return row_filter, plan_tasks(
-                    self._metadata, self._io, row_filter, snapshot, pruned
+                    self._metadata, self._io, row_filter, snapshot, pruned, equality=equality
                 )
-            except (TypeError, ValueError) as error:
-                if "equality deletes" in str(error):
-                    raise UnsupportedError(
-                        f"{self._table.name} has equality deletes, which PyIceberg does not read.",
-                        kind=ErrorKind.UNSUPPORTED_TABLE,
-                        hint="Convert them: lakesieve deletes convert TABLE.",
-                    ) from error
+            except (TypeError, ValueError):
                 # a literal that does not fit a column, or a null partition compared with a number
                 if row_filter is ALWAYS_TRUE:
                     raise

@@ -21,7 +21,7 @@ from lakesieve.tables.iceberg.schema import NAME_MAPPING, columns_of_schema
 try:
     import pyiceberg.table as iceberg
     from pyiceberg.expressions.visitors import bind
-    from pyiceberg.manifest import ManifestContent
+    from pyiceberg.manifest import DataFileContent, ManifestContent
     from pyiceberg.transforms import IdentityTransform
 except ImportError as error:
     raise SetupError(
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.table.snapshots import Snapshot
 
+    from lakesieve.engines.equality import EqualityDeletes
     from lakesieve.engines.pruning import Pruned
     from lakesieve.tables import Column
 
@@ -193,6 +194,7 @@ def plan_tasks(
     *,
     case_sensitive: bool = True,
     options: Mapping[str, str] | None = None,
+    equality: EqualityDeletes | None = None,
 ) -> list[FileScanTask]:
     """Plan as PyIceberg does, without the files that the indexes leave out.
 
@@ -204,9 +206,10 @@ def plan_tasks(
         pruned: What the indexes say; it counts the files.
         case_sensitive: How names are compared.
         options: Further options of PyIceberg.
+        equality: Takes up the equality deletes, which the caller applies; PyIceberg does not.
 
     Raises:
-        ValueError: PyIceberg's: the version has equality deletes.
+        ValueError: PyIceberg's: the version has equality deletes, and nothing takes them up.
     """
     planner = _Planner(
         table_metadata=metadata,
@@ -216,6 +219,7 @@ def plan_tasks(
         options=dict(options or {}),
     )
     planner.pruned = pruned
+    planner.equality = equality
     return list(planner.plan_files(snapshot.manifests(io)))
 
 
@@ -269,6 +273,7 @@ class _Planner(iceberg.ManifestGroupPlanner):
     """Plans as PyIceberg does, from the entries of files that must be read alone."""
 
     pruned: Pruned
+    equality: EqualityDeletes | None
 
     def plan_manifest_entries(
         self, manifests: Iterable[ManifestFile]
@@ -294,6 +299,19 @@ class _Planner(iceberg.ManifestGroupPlanner):
             keep = self.pruned.keep(known.paths)
             in_partition = self._build_partition_evaluator(manifest.partition_spec_id)
             kept = (known.entries[at] for at in keep.nonzero()[0].tolist())
-            yield [e for e in kept if in_partition(e.data_file) and matches(e.data_file)]
-        if deletes:
-            yield from super().plan_manifest_entries(deletes)
+            entries = [e for e in kept if in_partition(e.data_file) and matches(e.data_file)]
+            if self.equality is not None:
+                self.equality.sequences |= {
+                    entry.data_file.file_path: entry.sequence_number or 0 for entry in entries
+                }
+            yield entries
+        for entries in super().plan_manifest_entries(deletes) if deletes else ():
+            yield entries if self.equality is None else self._without_equality(entries)
+
+    def _without_equality(self, entries: list[ManifestEntry]) -> list[ManifestEntry]:
+        """The other deletes; those of equality are taken up."""
+        assert self.equality is not None
+        of_equality = DataFileContent.EQUALITY_DELETES
+        found = [entry for entry in entries if entry.data_file.content == of_equality]
+        self.equality.entries.extend(found)
+        return [entry for entry in entries if entry.data_file.content != of_equality]

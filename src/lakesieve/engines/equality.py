@@ -1,0 +1,121 @@
+"""Equality deletes of Iceberg tables, applied to the rows of candidate files in Arrow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lakesieve.errors import ErrorKind, UnsupportedError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["EqualityDeletes"]
+
+_FIELD_ID = b"PARQUET:field_id"
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class EqualityDeletes:
+    """Those of one version, and which data files they apply to.
+
+    Args:
+        entries: Entries of equality delete files, as PyIceberg has them.
+        sequences: The data sequence number of each candidate data file, by its path.
+        partitioned: Ids of the partition specs that have fields.
+    """
+
+    entries: list[Any] = field(default_factory=list)
+    sequences: dict[str, int] = field(default_factory=dict)
+    partitioned: frozenset[int] = frozenset()
+    _read: dict[str, pa.Table] = field(default_factory=dict)
+
+    def field_ids(self) -> set[int]:
+        """Ids of all fields that deletes compare."""
+        return {field_id for entry in self.entries for field_id in entry.data_file.equality_ids}
+
+    def of(self, data_file: Any) -> list[Any]:
+        """The delete files that apply to a data file: newer ones, of its partition or of all.
+
+        Args:
+            data_file: As PyIceberg has it.
+        """
+        sequence = self.sequences[data_file.file_path]
+        return [
+            entry.data_file
+            for entry in self.entries
+            if (entry.sequence_number or 0) > sequence
+            and (
+                entry.data_file.spec_id not in self.partitioned
+                or (entry.data_file.spec_id, entry.data_file.partition)
+                == (data_file.spec_id, data_file.partition)
+            )
+        ]
+
+    def alive(
+        self, rows: pa.Table, deletes: Sequence[Any], names: Mapping[int, str], io: Any
+    ) -> pa.Table:
+        """Take out the rows that are equal to a deleted one; null equals null.
+
+        Args:
+            rows: Of one data file, with the fields that deletes compare.
+            deletes: The delete files that apply to it.
+            names: The column of each field id.
+            io: PyIceberg's ``FileIO``.
+
+        Raises:
+            UnsupportedError: A delete file is of another format, or compares what is not there.
+        """
+        gone = np.zeros(rows.num_rows, bool)
+        for delete in deletes:
+            keys = self._keys(delete, names, rows.schema, io)
+            gone |= _matches(rows.select(keys.column_names), keys)
+        return rows.filter(pa.array(~gone)) if gone.any() else rows
+
+    def _keys(self, delete: Any, names: Mapping[int, str], schema: pa.Schema, io: Any) -> pa.Table:
+        path = delete.file_path
+        if path not in self._read:
+            if delete.file_format.name != "PARQUET":
+                raise _unread(path, f"it is of the format {delete.file_format.name}")
+            with io.new_input(path).open() as opened:
+                file = pq.ParquetFile(opened)
+                stored = {
+                    int(column.metadata[_FIELD_ID]): column.name
+                    for column in file.schema_arrow
+                    if column.metadata and _FIELD_ID in column.metadata
+                }
+                missing = [i for i in delete.equality_ids if i not in stored or i not in names]
+                if missing:
+                    raise _unread(path, f"it compares fields that are not there: {missing}")
+                ids = list(delete.equality_ids)
+                self._read[path] = file.read(columns=[stored[i] for i in ids]).rename_columns(
+                    [names[i] for i in ids]
+                )
+        keys = self._read[path]
+        return keys.cast(pa.schema([schema.field(name) for name in keys.column_names]))
+
+
+def _unread(path: str, why: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"The equality deletes in {path} are not applied without Spark: {why}.",
+        kind=ErrorKind.UNSUPPORTED_TABLE,
+        hint="Convert them: lakesieve deletes convert TABLE.",
+    )
+
+
+def _matches(rows: pa.Table, keys: pa.Table) -> np.ndarray:
+    """Which rows are among the keys, all columns together."""
+    count = rows.num_rows
+    codes = np.zeros(count + keys.num_rows, np.int64)
+    for name in rows.column_names:
+        both = pa.chunked_array([*rows.column(name).chunks, *keys.column(name).chunks])
+        encoded = both.combine_chunks().dictionary_encode(null_encoding="encode")
+        values = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        pairs = codes * (len(encoded.dictionary) + 1) + values
+        # numbers of what is there keep the product of many columns small
+        codes = np.unique(pairs, return_inverse=True)[1]
+    return np.isin(codes[:count], codes[count:])
