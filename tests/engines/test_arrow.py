@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 FILES, ROWS = 10, 6
-PREDICATES = depth("PREDICATES", test=40, soak=1500)
+PREDICATES = depth("PREDICATES", test=20, soak=1500)
 
 
-@pytest.fixture(scope="module")
-def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
+@pytest.fixture
+def table(tmp_path: Path) -> Table:
     """A table of some files with an index on each column that can have one."""
-    folder = tmp_path_factory.mktemp("arrow")
+    folder = tmp_path
     catalog = SqlCatalog("c", uri=f"sqlite:///{folder}/c.db", warehouse=str(folder / "d"))
     catalog.create_namespace("db")
     drawn = random.Random("arrow")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 FILES, ROWS = 12, 5
-PREDICATES = depth("PREDICATES", test=25, soak=1000)
+PREDICATES = depth("PREDICATES", test=20, soak=1000)
 IS: Any = expressions
 """Whose classes are called with a name and a value, which their types do not tell."""
 
