@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakesieve.errors import ErrorKind, NotFoundError, StorageError, UnsupportedError
+from lakesieve.storage import Storage
 from lakesieve.tables.opening import open_table
 
 if TYPE_CHECKING:
@@ -207,6 +208,37 @@ def test_checkpoints(log: Log, form: str, is_hinted: bool) -> None:
     assert files.column("records").to_pylist() == [5, 9, 5]
     with pytest.raises(NotFoundError, match="no version '3'"):
         table.version("3")
+
+
+@pytest.mark.parametrize("hint", [3, 99])
+def test_a_hint_at_nothing(log: Log, hint: int) -> None:
+    """A hint at a checkpoint that is gone, or never was, is passed over."""
+    for version in range(1, 6):
+        log.commit(version, added(f"{version}.parquet"))
+    (log.folder / "_last_checkpoint").write_text(json.dumps({"version": hint}))
+
+    assert len(log.paths()) == 6
+    assert len(log.paths("2")) == 3
+
+
+def test_nothing_is_read_twice(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While nothing is written, the log is listed again but not read again."""
+    table = log.open()
+    read: list[str] = []
+    get = Storage.get
+
+    def noted(self: Storage, path: str, *, most: int | None = None) -> bytes:
+        read.append(path)
+        return get(self, path, most=most)
+
+    monkeypatch.setattr(Storage, "get", noted)
+    table.version()
+    again = [path for path in read if path.endswith(".json")]
+    log.commit(1, added("b.parquet"))
+    table.version()
+
+    assert again == []
+    assert [path for path in read if path.endswith(".json")] != []
 
 
 def test_versions_by_time(log: Log) -> None:

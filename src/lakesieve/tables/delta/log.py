@@ -56,7 +56,7 @@ class _Listing:
         commits: Commits after it, by version, in order.
     """
 
-    checkpoint: tuple[str, ...]
+    checkpoint: tuple[ObjectInfo, ...]
     start: int
     commits: Mapping[int, ObjectInfo]
 
@@ -88,7 +88,7 @@ class DeltaSnapshot:
 
     @cached_property
     def live(self) -> pa.Table:
-        """The data files of the version: ``path`` decoded, ``size``, ``records`` or null."""
+        """The data files of the version: ``path`` as logged, ``size``, ``records`` or null."""
         added = self.files.filter(self.files.column("added"))
         return pa.table(
             {
@@ -120,6 +120,7 @@ class DeltaLog:
     def __init__(self, table: Storage, name: str) -> None:
         self._storage = table.child(FOLDER)
         self._name = name
+        self._newest: tuple[_Listing, DeltaSnapshot] | None = None
 
     def snapshot(self, version: int | None = None) -> DeltaSnapshot:
         """Read one version, by default the newest.
@@ -132,12 +133,20 @@ class DeltaLog:
             StorageError: The log cannot be read.
         """
         listing = self._listing(version)
+        if version is not None:
+            return self._read(listing)
+        # nothing is read again while nothing is written
+        if self._newest is None or self._newest[0] != listing:
+            self._newest = (listing, self._read(listing))
+        return self._newest[1]
+
+    def _read(self, listing: _Listing) -> DeltaSnapshot:
         protocol: Mapping[str, Any] = {}
         metadata: Mapping[str, Any] = {}
         tables: list[pa.Table] = []
         stamp: int | None = None
-        for path in listing.checkpoint:
-            for action, value in self._checkpoint(path):
+        for part in listing.checkpoint:
+            for action, value in self._checkpoint(part.path):
                 if action == "protocol":
                     protocol = value
                 elif action == "metaData":
@@ -205,37 +214,22 @@ class DeltaLog:
             after = 0
         first = f"{after:020d}" if after > 0 else ""
         infos = self._storage.objects("", after=first)
-        complete: dict[int, tuple[str, ...]] = {}
-        parts: dict[tuple[int, int], list[str]] = {}
-        commits: dict[int, ObjectInfo] = {}
-        for info in infos:
-            if found := _COMMIT.fullmatch(info.path):
-                commits[int(found[1])] = info
-            elif found := _CHECKPOINT.fullmatch(info.path):
-                number = int(found["version"])
-                if found["parts"] is None:
-                    complete[number] = (info.path,)
-                else:
-                    of_all = parts.setdefault((number, int(found["parts"])), [])
-                    of_all.append(info.path)
-        for (number, count), paths in parts.items():
-            if len(paths) == count:
-                complete.setdefault(number, tuple(paths))
-        newest = max((*commits, *complete), default=-1)
-        wanted = newest if version is None else version
-        start = max((number for number in complete if number <= wanted), default=-1)
-        chosen = {n: commits[n] for n in sorted(commits) if start < n <= wanted}
-        if newest < 0:
+        found = _chosen(infos, version)
+        if found is None and first:
+            # the hint is at a checkpoint that is not there
+            infos = self._storage.objects("")
+            found = _chosen(infos, version)
+        if found is not None:
+            return found
+        if not any(_COMMIT.fullmatch(i.path) or _CHECKPOINT.fullmatch(i.path) for i in infos):
             raise NotFoundError(
                 f"There is no Delta table at {self._storage.parent.location}.",
                 kind=ErrorKind.TABLE_NOT_FOUND,
                 hint="Give the folder that holds _delta_log.",
             )
-        if list(chosen) != list(range(start + 1, wanted + 1)):
-            if version is None:
-                raise self._unreadable(f"commits between versions {start} and {wanted} are missing")
+        if version is not None:
             raise self.no_version(version)
-        return _Listing(checkpoint=complete.get(start, ()), start=start, commits=chosen)
+        raise self._unreadable("commits between versions are missing")
 
     def no_version(self, spec: str | int) -> NotFoundError:
         """The error for a version that there is not.
@@ -316,3 +310,30 @@ class DeltaLog:
             kind=ErrorKind.STORAGE_FAILED,
             hint="No query of this version can be planned either; restore the log.",
         )
+
+
+def _chosen(infos: list[ObjectInfo], version: int | None) -> _Listing | None:
+    """What of a listing leads to a version; ``None`` where something is missing."""
+    complete: dict[int, tuple[ObjectInfo, ...]] = {}
+    parts: dict[tuple[int, int], list[ObjectInfo]] = {}
+    commits: dict[int, ObjectInfo] = {}
+    for info in infos:
+        if found := _COMMIT.fullmatch(info.path):
+            commits[int(found[1])] = info
+        elif found := _CHECKPOINT.fullmatch(info.path):
+            number = int(found["version"])
+            if found["parts"] is None:
+                complete[number] = (info,)
+            else:
+                of_all = parts.setdefault((number, int(found["parts"])), [])
+                of_all.append(info)
+    for (number, count), of_all in parts.items():
+        if len(of_all) == count:
+            complete.setdefault(number, tuple(of_all))
+    newest = max((*commits, *complete), default=-1)
+    wanted = newest if version is None else version
+    start = max((number for number in complete if number <= wanted), default=-1)
+    chosen = {n: commits[n] for n in sorted(commits) if start < n <= wanted}
+    if newest < 0 or list(chosen) != list(range(start + 1, wanted + 1)):
+        return None
+    return _Listing(checkpoint=complete.get(start, ()), start=start, commits=chosen)
