@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
-from lakesieve.index import by_name
+from lakesieve.index import Index, by_name
 from lakesieve.index.access import without_engine
 from lakesieve.tables.opening import WAREHOUSE
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lakesieve.index import Found, Index, IndexInfo, TablePruning
+    from lakesieve.index import Found, IndexInfo, TablePruning
     from lakesieve.index.access import TableAccess
     from lakesieve.spark.index import SparkIndex
     from lakesieve.store import Repaired
@@ -72,7 +73,7 @@ def open_index(
 
         return api.open_index(table, name, spark=spark, location=location)
     access = without_engine(catalog=catalog, warehouse=warehouse, timezone=timezone)
-    return by_name.open_index(access, table, name, location, by_name.opened_without_engine(access))
+    return by_name.open_index(access, table, name, location, partial(Index, access=access))
 
 
 def list_indexes(

@@ -1,7 +1,6 @@
 """Tables as Arrow datasets that open only candidate files: for DuckDB, pandas and Acero.
 
-Rows come through PyIceberg's reader, which applies position deletes and deletion vectors, evolved
-schemas, name mappings and the values of partitions. What an engine pushes down is applied exactly.
+What an engine pushes down is applied exactly, to every row.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import pyarrow.dataset as ds
 from lakesieve.engines.pruning import last_pruning
 from lakesieve.engines.rows import open_rows
 from lakesieve.errors import ErrorKind, SetupError
-from lakesieve.predicate.arrow import from_arrow, used_columns
+from lakesieve.predicate.arrow import from_arrow
 from lakesieve.predicate.expression import Constant
 from lakesieve.tables.opening import WAREHOUSE
 
@@ -109,12 +108,10 @@ class _TableDataset(ds.Dataset):  # type: ignore[misc]
     def _batches(
         self, columns: Sequence[str] | dict[str, Any] | None, condition: Any
     ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-        if condition is None:
-            expression: Expr = Constant(value=True)
-            used: frozenset[str] | None = frozenset()
-        else:
-            expression = from_arrow(condition, self.schema)
-            used = used_columns(condition, self.schema)
+        expression: Expr = Constant(value=True)
+        used: frozenset[str] | None = frozenset()
+        if condition is not None:
+            expression, used = from_arrow(condition, self.schema)
         # expressions may use any column
         if columns is None or isinstance(columns, dict) or used is None:
             return self._rows.batches(expression)

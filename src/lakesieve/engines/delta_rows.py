@@ -1,4 +1,4 @@
-"""Rows of Delta tables and Parquet directories from their files, of candidate files alone."""
+"""Rows of one version of a Delta table from its files, of candidate files alone."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakesieve.engines import pruning
+from lakesieve.engines.field_ids import names_by_id
 from lakesieve.engines.pruning import FilePruner
 from lakesieve.errors import ErrorKind, UnsupportedError
 from lakesieve.storage import Storage, elsewhere, normalized, open_object
@@ -43,7 +44,6 @@ _ARROW = {
 }
 _DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 _PHYSICAL, _ID = "delta.columnMapping.physicalName", "delta.columnMapping.id"
-_FIELD_ID = b"PARQUET:field_id"
 _DEFAULT = "EXISTS_DEFAULT"
 
 
@@ -173,14 +173,7 @@ class DeltaRows:
     def _read(
         self, expression: Expr, fields: list[_Field], target: pa.Schema
     ) -> Iterator[pa.RecordBatch]:
-        pruned = self._pruner.prune(
-            self._table.name,
-            location=self._table.location,
-            uuid=self._table.uuid,
-            file_io=self._table.file_io,
-            columns=lambda: self._columns,
-            expression=lambda: expression,
-        )
+        pruned = self._pruner.of_table(self._table, self._columns, expression)
         files = self._table.logged_files(self._version)
         keep = pruned.keep(normal_paths(files.column("path")))
         pruning.remember([pruned])
@@ -194,7 +187,7 @@ class DeltaRows:
         partition = dict(file["partition"] or ())
         with open_object(storage, path) as opened:
             stored = pq.ParquetFile(opened, coerce_int96_timestamp_unit="us")
-            known = {} if stored.schema_arrow is None else _stored(stored.schema_arrow, fields)
+            known = _stored(stored.schema_arrow, fields)
             names = [name for name in known.values() if name is not None]
             rows = stored.read(columns=names) if names else None
             count = stored.metadata.num_rows
@@ -225,11 +218,7 @@ class DeltaRows:
 
 def _stored(schema: pa.Schema, fields: list[_Field]) -> dict[str, str | None]:
     """By column the name that it has in a data file."""
-    by_id = {
-        int(field.metadata[_FIELD_ID]): field.name
-        for field in schema
-        if field.metadata and _FIELD_ID in field.metadata
-    }
+    by_id = names_by_id(schema)
     exact = set(schema.names)
     folded = {name.lower(): name for name in schema.names}
     found: dict[str, str | None] = {}

@@ -9,14 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from lakesieve.engines.field_ids import names_by_id
 from lakesieve.errors import ErrorKind, UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 __all__ = ["EqualityDeletes"]
-
-_FIELD_ID = b"PARQUET:field_id"
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -83,11 +82,7 @@ class EqualityDeletes:
                 raise _unread(path, f"it is of the format {delete.file_format.name}")
             with io.new_input(path).open() as opened:
                 file = pq.ParquetFile(opened)
-                stored = {
-                    int(column.metadata[_FIELD_ID]): column.name
-                    for column in file.schema_arrow
-                    if column.metadata and _FIELD_ID in column.metadata
-                }
+                stored = names_by_id(file.schema_arrow)
                 missing = [i for i in delete.equality_ids if i not in stored or i not in names]
                 if missing:
                     raise _unread(path, f"it compares fields that are not there: {missing}")

@@ -89,14 +89,7 @@ class IcebergRows:
 
         if self._version.id is None:
             return
-        pruned = self._pruner.prune(
-            self._table.name,
-            location=self._table.location,
-            uuid=self._table.uuid,
-            file_io=self._table.file_io,
-            columns=lambda: self._columns,
-            expression=lambda: expression,
-        )
+        pruned = self._pruner.of_table(self._table, self._columns, expression)
         snapshot = self._metadata.snapshot_by_id(int(self._version.id))
         assert snapshot is not None
         equality = EqualityDeletes(

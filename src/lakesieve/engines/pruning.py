@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakesieve.predicate import Expr
-    from lakesieve.tables import Column
+    from lakesieve.tables import Column, TableReader
 
 __all__ = ["PLANNING_SECONDS", "FilePruner", "Pruned", "last_pruning", "remember"]
 
@@ -108,6 +108,25 @@ class FilePruner:
         self._registry = IndexRegistry(roots, options_by_environment())
         self._is_local = all(map(_is_on_disk, roots))
         self._seconds = seconds
+
+    def of_table(
+        self, table: TableReader, columns: Mapping[tuple[str, ...], Column], expression: Expr
+    ) -> Pruned:
+        """Plan one scan of a table that was opened here, as :meth:`prune` does.
+
+        Args:
+            table: The table.
+            columns: Those of the version, by path.
+            expression: The predicate.
+        """
+        return self.prune(
+            table.name,
+            location=table.location,
+            uuid=table.uuid,
+            file_io=table.file_io,
+            columns=lambda: columns,
+            expression=lambda: expression,
+        )
 
     def prune(
         self,

@@ -16,7 +16,7 @@ from lakesieve.engines.manifest_entries import live_entries
 from lakesieve.engines.pruning import PLANNING_SECONDS, FilePruner, last_pruning
 from lakesieve.errors import ErrorKind, SetupError, UnsupportedError
 from lakesieve.predicate.pyiceberg import from_pyiceberg
-from lakesieve.tables.iceberg.schema import NAME_MAPPING, columns_of_schema
+from lakesieve.tables.iceberg.schema import NAME_MAPPING, columns_of_schema, schema_document
 
 try:
     import pyiceberg.table as iceberg
@@ -263,10 +263,7 @@ def _columns(metadata: Any) -> Mapping[tuple[str, ...], Column]:
 def _parsed(
     schema: str, mapping: str | None, sources: tuple[int, ...]
 ) -> Mapping[tuple[str, ...], Column]:
-    if mapping is None:
-        return columns_of_schema(schema)
-    more = {"name-mapping": mapping, "partitioning": list(sources)}
-    return columns_of_schema(json.dumps({**json.loads(schema), **more}))
+    return columns_of_schema(schema_document(json.loads(schema), mapping, sources))
 
 
 class _Planner(iceberg.ManifestGroupPlanner):

@@ -68,7 +68,7 @@ def open_rows(
 
         return IcebergRows(opened, version, locations)
     if isinstance(opened, DeltaReader):
-        from lakesieve.engines.file_rows import DeltaRows
+        from lakesieve.engines.delta_rows import DeltaRows
 
         return DeltaRows(opened, version, locations)
     raise UnsupportedError(

@@ -21,18 +21,7 @@ if TYPE_CHECKING:
 _Index = TypeVar("_Index", bound=Index)
 _Table = TypeVar("_Table", bound="TableReader")
 
-__all__ = ["find_files", "list_indexes", "open_index", "opened_without_engine", "repair_index"]
-
-
-def opened_without_engine(
-    access: TableAccess[TableReader],
-) -> Callable[[TableReader, Storage], Index]:
-    """Makes indexes that only read their tables.
-
-    Args:
-        access: How tables are reached.
-    """
-    return lambda table, storage: Index(table, storage, access=access)
+__all__ = ["find_files", "list_indexes", "open_index", "repair_index"]
 
 
 def open_index(

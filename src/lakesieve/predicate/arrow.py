@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from lakesieve.predicate.converting import DEEPEST, MIRRORED, OddError
 from lakesieve.predicate.expression import (
     And,
     Compare,
@@ -30,57 +31,43 @@ from lakesieve.predicate.literals import float_code
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["from_arrow", "used_columns"]
+__all__ = ["from_arrow"]
 
 _COMPARED = {"equal": "=", "lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
-_TURNED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _INTEGERS = frozenset({"i8", "i16", "i32", "i64"})
 # fields of literals that Substrait has given up and Arrow still writes: microseconds
 _TIMESTAMP, _TIMESTAMP_TZ = 14, 27
-_DEEPEST = 200
 
 
-class _OddError(Exception):
-    """A part of a form that is not known."""
-
-
-def from_arrow(expression: Any, schema: pa.Schema) -> Expr:
+def from_arrow(expression: Any, schema: pa.Schema) -> tuple[Expr, frozenset[str] | None]:
     """Read the filter of a scan.
 
     Args:
         expression: A ``pyarrow.compute.Expression``.
         schema: The dataset's schema.
+
+    Returns:
+        The predicate, and the top-level columns that the filter uses; ``None`` where that is not to
+        be found out.
     """
     from substrait.proto import ExtendedExpression
 
     try:
         document = ExtendedExpression.FromString(bytes(expression.to_substrait(schema)))
     except (pa.ArrowException, NotImplementedError) as error:
-        return Unknown(text=str(error))
+        return Unknown(text=str(error)), None
     functions = {
         entry.extension_function.function_anchor: entry.extension_function.name
         for entry in document.extensions
         if entry.WhichOneof("mapping_type") == "extension_function"
     }
-    reader = _Reader(functions, schema)
-    return reader.node(document.referred_expr[0].expression, 0, negated=False)
+    root = document.referred_expr[0].expression
+    return _Reader(functions, schema).node(root, 0, negated=False), _used(root, schema)
 
 
-def used_columns(expression: Any, schema: pa.Schema) -> frozenset[str] | None:
-    """The top-level columns that a filter uses; ``None`` where that is not to be found out.
-
-    Args:
-        expression: A ``pyarrow.compute.Expression``.
-        schema: The dataset's schema.
-    """
-    from substrait.proto import ExtendedExpression
-
-    try:
-        document = ExtendedExpression.FromString(bytes(expression.to_substrait(schema)))
-    except (pa.ArrowException, NotImplementedError):
-        return None
+def _used(root: Any, schema: pa.Schema) -> frozenset[str]:
     found: set[str] = set()
-    unread: list[Any] = [document.referred_expr[0].expression]
+    unread: list[Any] = [root]
     while unread:
         message = unread.pop()
         for field, value in message.ListFields():
@@ -98,7 +85,7 @@ class _Reader:
 
     def node(self, node: Any, depth: int, *, negated: bool) -> Expr:
         """A condition, or its opposite."""
-        if depth > _DEEPEST:
+        if depth > DEEPEST:
             return Unknown(text="too deep")
         try:
             kind = node.WhichOneof("rex_type")
@@ -108,7 +95,7 @@ class _Reader:
                 return self._listed(node.singular_or_list, negated=negated)
             if kind == "literal" and node.literal.WhichOneof("literal_type") == "boolean":
                 return Constant(value=node.literal.boolean != negated)
-        except (_OddError, AttributeError, TypeError, ValueError, IndexError, KeyError):
+        except (OddError, AttributeError, TypeError, ValueError, IndexError, KeyError):
             pass
         return Unknown(text="a part of the filter")
 
@@ -135,28 +122,28 @@ class _Reader:
         exact = all(list(option.preference) == ["CASE_SENSITIVE"] for option in call.options)
         text = args[1].literal
         if not _is_text(kind) or not exact or text.WhichOneof("literal_type") != "string":
-            raise _OddError
+            raise OddError
         return _either(StartsWith(column=column, prefix=text.string.encode()), column, negated)
 
     def _compared(self, op: str, args: Sequence[Any], *, negated: bool) -> Expr:
         if args[0].WhichOneof("rex_type") == "literal":
-            op, args = _TURNED[op], args[::-1]
+            op, args = MIRRORED[op], args[::-1]
         column, kind = self._column(args[0])
         if args[1].WhichOneof("rex_type") != "literal":
-            raise _OddError
+            raise OddError
         if negated and op != "=" and pa.types.is_floating(kind):
             # true of NaN, which is no value of any range here
-            raise _OddError
+            raise OddError
         value = _literal(args[1].literal, kind)
         if value is None:
             # compared with null
-            raise _OddError
+            raise OddError
         return _either(Compare(column=column, op=op, value=value), column, negated)
 
     def _listed(self, listed: Any, *, negated: bool) -> Expr:
         column, kind = self._column(listed.value)
         if any(option.WhichOneof("rex_type") != "literal" for option in listed.options):
-            raise _OddError
+            raise OddError
         values = [_literal(option.literal, kind) for option in listed.options]
         present = tuple(value for value in values if value is not None)
         found: Expr = In(column=column, values=present)
@@ -167,13 +154,13 @@ class _Reader:
 
     def _column(self, node: Any) -> tuple[tuple[str, ...], pa.DataType]:
         if node.WhichOneof("rex_type") != "selection":
-            raise _OddError
+            raise OddError
         segment = node.selection.direct_reference
         kind: Any = self._schema
         path: list[str] = []
         while True:
             if segment.WhichOneof("reference_type") != "struct_field":
-                raise _OddError
+                raise OddError
             field = kind.field(segment.struct_field.field)
             path.append(field.name)
             kind = field.type
@@ -205,7 +192,7 @@ def _literal(literal: Any, column: pa.DataType) -> Literal | None:
     single = pa.types.is_float32(column)
     if kind == ("fp32" if single else "fp64") and not math.isnan(value):
         if not (single or pa.types.is_float64(column)):
-            raise _OddError
+            raise OddError
         return Literal(kind="float", value=float_code(float(value)))
     if kind == "date" and pa.types.is_date32(column):
         return Literal(kind="date", value=int(value))
@@ -217,7 +204,7 @@ def _literal(literal: Any, column: pa.DataType) -> Literal | None:
     if kind == "decimal" and pa.types.is_decimal(column):
         unscaled = int.from_bytes(value.value, "little", signed=True)
         return Literal(kind="decimal", value=unscaled, scale=value.scale)
-    raise _OddError
+    raise OddError
 
 
 def _moment(literal: Any, column: pa.DataType) -> Literal:
@@ -231,4 +218,4 @@ def _moment(literal: Any, column: pa.DataType) -> Literal:
             return Literal(kind="timestamp", value=micros)
         if field.field_number == _TIMESTAMP and column.tz is None:
             return Literal(kind="timestamp_ntz", value=micros)
-    raise _OddError
+    raise OddError

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from lakesieve.predicate.converting import DEEPEST, OddError
 from lakesieve.predicate.expression import (
     And,
     Compare,
@@ -34,11 +35,6 @@ __all__ = ["from_catalyst"]
 _INTEGERS = frozenset({"tinyint", "smallint", "int", "bigint"})
 _SAME = frozenset({"date", "timestamp", "timestamp_ntz"})
 _DECIMAL = re.compile(r"decimal\((\d+),(-?\d+)\)")
-_DEEPEST = 200
-
-
-class _OddError(Exception):
-    """A node of a form this version does not know."""
 
 
 def from_catalyst(document: Any) -> Expr:
@@ -54,7 +50,7 @@ def from_catalyst(document: Any) -> Expr:
 
 
 def _node(document: Any, depth: int) -> Expr:
-    if depth > _DEEPEST:
+    if depth > DEEPEST:
         return Unknown(text="too deep")
     try:
         op = document["op"]
@@ -64,7 +60,7 @@ def _node(document: Any, depth: int) -> Expr:
         if op == "not":
             return Not(arg=_node(document["arg"], depth + 1))
         return _leaf(op, document)
-    except (_OddError, KeyError, TypeError, ValueError, AttributeError, struct.error):
+    except (OddError, KeyError, TypeError, ValueError, AttributeError, struct.error):
         return Unknown(text="unreadable condition")
 
 
@@ -72,13 +68,13 @@ def _leaf(op: str, document: dict[str, Any]) -> Expr:
     if op == "const":
         value = document["value"]
         if value is not None and not isinstance(value, bool):
-            raise _OddError
+            raise OddError
         return Constant(value=value)
     if op == "unknown":
         return Unknown(text=str(document["text"]))
     column = tuple(document["col"])
     if not column or not all(isinstance(part, str) for part in column):
-        raise _OddError
+        raise OddError
     match op:
         case "isnull":
             return IsNull(column=column)
@@ -89,7 +85,7 @@ def _leaf(op: str, document: dict[str, Any]) -> Expr:
         case "in":
             values = tuple(_literal(document["type"], v) for v in document["values"])
             if not isinstance(document["null"], bool):
-                raise _OddError
+                raise OddError
             return In(column=column, values=values, has_null=document["null"])
         case "keys":
             return _keys(column, document)
@@ -101,7 +97,7 @@ def _leaf(op: str, document: dict[str, Any]) -> Expr:
             return Compare(
                 column=column, op=op, value=_literal(document["type"], document["value"])
             )
-    raise _OddError
+    raise OddError
 
 
 def _keys(column: tuple[str, ...], document: dict[str, Any]) -> Keys:
@@ -110,7 +106,7 @@ def _keys(column: tuple[str, ...], document: dict[str, Any]) -> Keys:
     if values in {"string", "binary"}:
         ends = np.cumsum(np.frombuffer(_bytes(document["lengths"]), "<i4"), dtype=np.int64).tolist()
         if ends and ends[-1] != len(data):
-            raise _OddError
+            raise OddError
         starts = [0, *ends[:-1]]
         texts = {data[start:end] for start, end in zip(starts, ends, strict=bool(ends))}
         return Keys(column=column, kind=values, values=Ranges.points(texts))
@@ -125,7 +121,7 @@ def _keys(column: tuple[str, ...], document: dict[str, Any]) -> Keys:
     if kind == "float":
         codes = encode_keys(KeyType(kind=kind), pa.array(codes.view("<f8"))).to_numpy()
     elif kind not in {"integer", "boolean", *_SAME}:
-        raise _OddError
+        raise OddError
     return Keys(column=column, kind=kind, values=Ranges.of_codes(codes))
 
 
@@ -143,12 +139,12 @@ def _literal(kind: str, value: Any) -> Literal:
         return Literal(kind="float", value=float_code(_double(value)))
     if kind == "boolean" and isinstance(value, bool):
         return Literal(kind="boolean", value=value)
-    raise _OddError
+    raise OddError
 
 
 def _integer(value: Any) -> int:
     if not isinstance(value, str) or len(value) > 60:
-        raise _OddError
+        raise OddError
     return int(value)
 
 
@@ -159,5 +155,5 @@ def _double(bits: Any) -> float:
 
 def _bytes(value: Any) -> bytes:
     if not isinstance(value, str):
-        raise _OddError
+        raise OddError
     return base64.b64decode(value, validate=True)

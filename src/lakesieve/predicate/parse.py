@@ -13,6 +13,7 @@ from sqlglot import expressions as sql
 from sqlglot.errors import SqlglotError
 
 from lakesieve.errors import ErrorKind, InvalidInputError
+from lakesieve.predicate.converting import MIRRORED
 from lakesieve.predicate.expression import (
     And,
     Compare,
@@ -46,7 +47,6 @@ _OPERATORS: dict[type[Expression], str] = {
     sql.GT: ">",
     sql.GTE: ">=",
 }
-_MIRRORED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def parse_sql(text: str) -> Expr:
@@ -185,7 +185,7 @@ def _leaf(node: Expression) -> Expr | None:
 def _comparison(op: str, left: Expression, right: Expression) -> Expr | None:
     column = _column(left)
     if column is None:
-        column, op, right = _column(right), _MIRRORED[op], left
+        column, op, right = _column(right), MIRRORED[op], left
     if column is None:
         return None
     if isinstance(right, sql.Null):

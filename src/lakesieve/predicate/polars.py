@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from lakesieve.predicate.converting import DEEPEST, MIRRORED, OddError
 from lakesieve.predicate.expression import (
     And,
     Compare,
@@ -34,15 +35,9 @@ if TYPE_CHECKING:
 __all__ = ["from_polars"]
 
 _COMPARED = {"Eq": "=", "Lt": "<", "LtEq": "<=", "Gt": ">", "GtEq": ">="}
-_TURNED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _AND, _OR = frozenset({"And", "LogicalAnd"}), frozenset({"Or", "LogicalOr"})
 _BETWEEN = {"Both": (">=", "<="), "Left": (">=", "<"), "Right": (">", "<="), "None": (">", "<")}
 _INTEGERS = frozenset(f"{sign}Int{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64))
-_DEEPEST = 200
-
-
-class _OddError(Exception):
-    """A part of a form that is not known."""
 
 
 def from_polars(document: str) -> Expr:
@@ -58,7 +53,7 @@ def from_polars(document: str) -> Expr:
 
 
 def _node(node: Any, depth: int) -> Expr:
-    if depth > _DEEPEST:
+    if depth > DEEPEST:
         return Unknown(text="too deep")
     try:
         ((kind, body),) = node.items()
@@ -73,7 +68,7 @@ def _node(node: Any, depth: int) -> Expr:
                 value = _literal(node)
                 if value is None or value.kind == "boolean":
                     return Constant(value=None if value is None else bool(value.value))
-    except (_OddError, KeyError, TypeError, ValueError, AttributeError, pa.ArrowException):
+    except (OddError, KeyError, TypeError, ValueError, AttributeError, pa.ArrowException):
         pass
     return Unknown(text="a part of the filter")
 
@@ -95,7 +90,7 @@ def _binary(body: dict[str, Any], depth: int) -> Expr:
     if op == "NotEq":
         return Not(arg=Compare(column=column, op="=", value=value))
     name = _COMPARED[op]
-    return Compare(column=column, op=_TURNED[name] if turned else name, value=value)
+    return Compare(column=column, op=MIRRORED[name] if turned else name, value=value)
 
 
 def _function(function: Any, args: Sequence[Any], depth: int) -> Expr:
@@ -109,13 +104,13 @@ def _function(function: Any, args: Sequence[Any], depth: int) -> Expr:
         case {"StringExpr": "StartsWith"}:
             prefix = _literal(args[1])
             if prefix is None or not isinstance(prefix.value, bytes):
-                raise _OddError
+                raise OddError
             return StartsWith(column=_column(args[0]), prefix=prefix.value)
         case {"Boolean": {"IsBetween": {"closed": closed}}}:
             column = _column(args[0])
             low, high = _literal(args[1]), _literal(args[2])
             if low is None or high is None:
-                raise _OddError
+                raise OddError
             above, below = _BETWEEN[closed]
             bounds = (
                 Compare(column=column, op=above, value=low),
@@ -124,7 +119,7 @@ def _function(function: Any, args: Sequence[Any], depth: int) -> Expr:
             return And(args=bounds)
         case {"Boolean": {"IsIn": {"nulls_equal": False}}}:
             return _listed(_column(args[0]), args[1]["Literal"]["Scalar"]["List"])
-    raise _OddError
+    raise OddError
 
 
 def _listed(column: tuple[str, ...], data: Sequence[int]) -> Expr:
@@ -157,7 +152,7 @@ def _value(value: Any, kind: pa.DataType) -> Literal:
     if pa.types.is_timestamp(kind) and kind.unit == "us":
         zone = "timestamp_ntz" if kind.tz is None else "timestamp"
         return Literal(kind=zone, value=pa.scalar(value, kind).cast(pa.int64()).as_py())
-    raise _OddError
+    raise OddError
 
 
 def _column(node: Any) -> tuple[str, ...]:
@@ -166,7 +161,7 @@ def _column(node: Any) -> tuple[str, ...]:
             return (name,)
         case {"Function": {"input": [inner], "function": {"StructExpr": {"FieldByName": name}}}}:
             return (*_column(inner), str(name))
-    raise _OddError
+    raise OddError
 
 
 def _literal(node: Any) -> Literal | None:
@@ -195,4 +190,4 @@ def _literal(node: Any) -> Literal | None:
             return Literal(kind="timestamp_ntz" if zone is None else "timestamp", value=micros)
         case "Decimal", [int(unscaled), _, int(scale)]:
             return Literal(kind="decimal", value=unscaled, scale=scale)
-    raise _OddError
+    raise OddError

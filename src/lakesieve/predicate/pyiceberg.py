@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lakesieve.predicate.converting import DEEPEST, OddError
 from lakesieve.predicate.expression import (
     And,
     Compare,
@@ -62,11 +63,6 @@ _KINDS = {
     "FixedType": "binary",
     "DecimalType": "decimal",
 }
-_DEEPEST = 200
-
-
-class _OddError(Exception):
-    """A part of a form that is not known."""
 
 
 def from_pyiceberg(expression: Any, paths: Mapping[int, tuple[str, ...]]) -> Expr:
@@ -80,7 +76,7 @@ def from_pyiceberg(expression: Any, paths: Mapping[int, tuple[str, ...]]) -> Exp
 
 
 def _node(node: Any, paths: Mapping[int, tuple[str, ...]], depth: int) -> Expr:
-    if depth > _DEEPEST:
+    if depth > DEEPEST:
         return Unknown(text="too deep")
     name = type(node).__name__
     match name:
@@ -95,7 +91,7 @@ def _node(node: Any, paths: Mapping[int, tuple[str, ...]], depth: int) -> Expr:
             return _not(node.child, paths, depth + 1)
     try:
         return _leaf(name, node, paths)
-    except (_OddError, AttributeError, TypeError, ValueError, OverflowError, KeyError):
+    except (OddError, AttributeError, TypeError, ValueError, OverflowError, KeyError):
         return Unknown(text=name)
 
 
@@ -134,7 +130,7 @@ def _leaf(name: str, node: Any, paths: Mapping[int, tuple[str, ...]]) -> Expr:
     field = node.term.ref().field
     # a transform of the column is another thing than the column
     if type(node.term).__name__ not in {"BoundReference", "BoundReferenceWithName"}:
-        raise _OddError
+        raise OddError
     column = paths[field.field_id]
     match name:
         case "BoundIsNull":
@@ -142,10 +138,10 @@ def _leaf(name: str, node: Any, paths: Mapping[int, tuple[str, ...]]) -> Expr:
         case "BoundNotNull":
             return Not(arg=IsNull(column=column))
         case "BoundIsNaN" | "BoundNotNaN":
-            raise _OddError
+            raise OddError
         case "BoundStartsWith" | "BoundNotStartsWith":
             if type(field.field_type).__name__ != "StringType":
-                raise _OddError
+                raise OddError
             prefix = StartsWith(column=column, prefix=str(node.literal.value).encode())
             return prefix if name == "BoundStartsWith" else _negated(prefix, column)
         case "BoundNotEqualTo" | "BoundNotIn":
@@ -165,7 +161,7 @@ def _literal(literal: Any, field_type: Any) -> Literal:
     kind, value = _KINDS[type(field_type).__name__], literal.value
     # one beyond the range of its type is a mark, not a number
     if type(literal).__name__.endswith(("AboveMax", "BelowMin")):
-        raise _OddError
+        raise OddError
     match kind:
         case "boolean" if isinstance(value, bool):
             return Literal(kind=kind, value=value)
@@ -175,12 +171,12 @@ def _literal(literal: Any, field_type: Any) -> Literal:
             if math.isnan(number) or (
                 type(field_type).__name__ == "FloatType" and number != np.float32(number)
             ):
-                raise _OddError
+                raise OddError
             return Literal(kind=kind, value=float_code(number))
         case "decimal":
             unscaled = Decimal(value).scaleb(field_type.scale)
             if unscaled != int(unscaled):
-                raise _OddError
+                raise OddError
             return Literal(kind=kind, value=int(unscaled), scale=field_type.scale)
         case "string":
             if type(field_type).__name__ == "UUIDType":
@@ -189,7 +185,7 @@ def _literal(literal: Any, field_type: Any) -> Literal:
         case "binary":
             return Literal(kind=kind, value=bytes(value))
     if isinstance(value, bool) or not isinstance(value, int):
-        raise _OddError
+        raise OddError
     return Literal(kind=kind, value=value)
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
-from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -16,6 +14,7 @@ from lakesieve.tables.contract import TableVersion
 from lakesieve.tables.delta.actions import decoded
 from lakesieve.tables.delta.log import DeltaLog
 from lakesieve.tables.identity import check_identity
+from lakesieve.tables.moments import millis_of
 from lakesieve.tables.paths import identified, normal_paths, table_root
 from lakesieve.tables.struct_schema import READ_BY_DEFAULT, delta_columns
 
@@ -116,13 +115,8 @@ class DeltaReader:
         return self._known[number]
 
     def _number_at(self, spec: str) -> int | None:
-        try:
-            instant = datetime.fromisoformat(spec)
-        except ValueError:
-            return None
-        if instant.tzinfo is None:
-            instant = instant.replace(tzinfo=UTC)
-        return self._log.version_at(math.floor(instant.timestamp() * 1000))
+        moment = millis_of(spec)
+        return None if moment is None else self._log.version_at(moment)
 
     def columns(self, version: TableVersion) -> Mapping[tuple[str, ...], Column]:
         """The columns, and the fields of structs outside lists and maps, as of that version.

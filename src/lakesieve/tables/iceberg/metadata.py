@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from lakesieve.errors import ErrorKind, UnsupportedError
 from lakesieve.tables.contract import TableVersion
-from lakesieve.tables.iceberg.schema import NAME_MAPPING
+from lakesieve.tables.iceberg.schema import NAME_MAPPING, schema_document
+from lakesieve.tables.moments import millis_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -105,13 +104,9 @@ class IcebergMetadata:
     def _named(self, spec: str) -> Mapping[str, Any] | None:
         if spec.isascii() and spec.isdigit() and int(spec) < 2**63:
             return self.snapshot(int(spec))
-        try:
-            instant = datetime.fromisoformat(spec)
-        except ValueError:
+        limit = millis_of(spec)
+        if limit is None:
             return None
-        if instant.tzinfo is None:
-            instant = instant.replace(tzinfo=UTC)
-        limit = int(instant.timestamp() * 1000)
         log = self.document.get("snapshot-log") or ()
         older = [entry["snapshot-id"] for entry in log if entry["timestamp-ms"] <= limit]
         return self.snapshot(older[-1]) if older else None
@@ -127,17 +122,13 @@ class IcebergMetadata:
         return schema
 
     def _described(self, schema: Mapping[str, Any]) -> str:
-        """A schema as ``IcebergFields.java`` writes it."""
         mapping = self.properties.get(NAME_MAPPING)
-        more = {}
-        if mapping is not None:
-            more = {"name-mapping": mapping, "partitioning": self._identity_sources()}
-        return json.dumps({**schema, **more})
+        return schema_document(schema, mapping, self._identity_sources())
 
-    def _identity_sources(self) -> list[int]:
+    def _identity_sources(self) -> set[int]:
         """Ids of the source fields of identity partitions in any of the table's specs."""
         specs = self.document.get("partition-specs")
         fields = [field for spec in specs or () for field in spec["fields"]]
         if specs is None:
             fields = list(self.document.get("partition-spec") or ())
-        return sorted({f["source-id"] for f in fields if f["transform"] == "identity"})
+        return {f["source-id"] for f in fields if f["transform"] == "identity"}

@@ -12,9 +12,9 @@ from lakesieve.tables.contract import Column
 from lakesieve.tables.identity import field_identity
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
-__all__ = ["NAME_MAPPING", "columns_of_schema", "fields_of_type"]
+__all__ = ["NAME_MAPPING", "columns_of_schema", "fields_of_type", "schema_document"]
 
 NAME_MAPPING = "schema.name-mapping.default"
 """The table property with the names by which files without field ids are read."""
@@ -93,6 +93,22 @@ def _names_by_id(mapping: Any) -> dict[int, list[Any]]:
                 found[at] = path
             unread.append((path, field.get("fields") or ()))
     return found
+
+
+def schema_document(
+    schema: Mapping[str, Any], mapping: str | None, identity_sources: Iterable[int]
+) -> str:
+    """A schema as ``IcebergFields.java`` writes it.
+
+    Args:
+        schema: As Iceberg writes it to JSON.
+        mapping: The table's name mapping, if it has one.
+        identity_sources: Ids of the source fields of identity partitions in any of its specs.
+    """
+    more: dict[str, Any] = {}
+    if mapping is not None:
+        more = {"name-mapping": mapping, "partitioning": sorted(set(identity_sources))}
+    return json.dumps({**schema, **more})
 
 
 def columns_of_schema(schema_json: str) -> dict[tuple[str, ...], Column]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +25,7 @@ from lakesieve.spark.versions.janino import JavaSources
 from lakesieve.spark.versions.spark_versions import arrow_of, delta_commit_at, delta_snapshot_at
 from lakesieve.tables import Column, TableVersion
 from lakesieve.tables.identity import check_identity
+from lakesieve.tables.moments import millis_of
 from lakesieve.tables.paths import identified, normal_paths
 from lakesieve.tables.struct_schema import delta_columns
 
@@ -163,13 +162,9 @@ class DeltaTable:
         ) from cause
 
     def _number_at(self, spec: str) -> int | None:
-        try:
-            instant = datetime.fromisoformat(spec)
-        except ValueError:
+        millis = millis_of(spec)
+        if millis is None:
             return None
-        if instant.tzinfo is None:
-            instant = instant.replace(tzinfo=UTC)
-        millis = math.floor(instant.timestamp() * 1000)
         return delta_commit_at(self._spark, self._log, millis, self._entry)
 
     def columns(self, version: TableVersion) -> Mapping[tuple[str, ...], Column]:

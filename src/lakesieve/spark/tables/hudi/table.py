@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +25,7 @@ from lakesieve.spark.tables.row_deletes import RowDeletes
 from lakesieve.spark.versions.janino import JavaSources
 from lakesieve.tables import Column, TableVersion
 from lakesieve.tables.identity import check_identity
+from lakesieve.tables.moments import millis_of
 from lakesieve.tables.paths import identified, normal_paths
 from lakesieve.tables.struct_schema import hudi_columns
 
@@ -158,13 +157,8 @@ class HudiTable:
         if spec.isascii() and spec.isdigit():
             # older commits are named by seconds; as Hudi compares them
             return spec
-        try:
-            instant = datetime.fromisoformat(spec)
-        except ValueError:
-            return None
-        if instant.tzinfo is None:
-            instant = instant.replace(tzinfo=UTC)
-        return str(self._call("moment", math.floor(instant.timestamp() * 1000)))
+        millis = millis_of(spec)
+        return None if millis is None else str(self._call("moment", millis))
 
     def columns(self, version: TableVersion) -> Mapping[tuple[str, ...], Column]:
         """The columns, and the fields of structs outside lists and maps, as of that version.

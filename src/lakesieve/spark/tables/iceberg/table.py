@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -23,6 +22,7 @@ from lakesieve.spark.versions.spark_versions import arrow_of
 from lakesieve.tables import Column, TableVersion
 from lakesieve.tables.iceberg.schema import columns_of_schema, fields_of_type
 from lakesieve.tables.identity import check_identity
+from lakesieve.tables.moments import millis_of
 from lakesieve.tables.paths import identified, normal_paths
 
 if TYPE_CHECKING:
@@ -149,14 +149,10 @@ class IcebergTable:
             return self._java.snapshot(reference.snapshotId())
         if spec.isascii() and spec.isdigit() and int(spec) < 2**63:
             return self._java.snapshot(int(spec))
-        try:
-            instant = datetime.fromisoformat(spec)
-        except ValueError:
+        limit = millis_of(spec)
+        if limit is None:
             return None
-        if instant.tzinfo is None:
-            instant = instant.replace(tzinfo=UTC)
         newest = None
-        limit = int(instant.timestamp() * 1000)
         entries = self._java.history().iterator()
         while entries.hasNext():
             entry = entries.next()
