@@ -42,6 +42,13 @@ CATALYST = JavaSources(*RULE[: RULE.index("spark/rule/CatalystJson") + 1])
 MEMBERS = JavaSources("spark/versions/PrivateMembers")
 
 
+class Context:
+    """What the sources need of a ``SparkContext``."""
+
+    def __init__(self, gateway: Any) -> None:
+        self._gateway = gateway
+
+
 @pytest.fixture(scope="module")
 def jvm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """What the sources need of a session, before a JVM with the jars of all formats."""
@@ -49,11 +56,8 @@ def jvm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     settings = local._defaults(str(tmp_path_factory.mktemp("warehouse")), names, VERSION)
     conf = SimpleNamespace(getAll=lambda: list(settings.items()))
     gateway: Any = launch_gateway(conf=conf)  # type: ignore[no-untyped-call]
-    context = SimpleNamespace(applicationId="none", _gateway=gateway)
-    with pytest.MonkeyPatch.context() as patch:
-        # the classes of a session that runs meanwhile stay
-        patch.setattr(janino, "_LOADERS", {})
-        yield SimpleNamespace(_jvm=gateway.jvm, version=pyspark.__version__, sparkContext=context)
+    context = Context(gateway)
+    yield SimpleNamespace(_jvm=gateway.jvm, version=pyspark.__version__, sparkContext=context)
     gateway.shutdown()
     gateway.proc.stdin.close()
     gateway.proc.wait()
@@ -244,8 +248,10 @@ def test_adapters_find_their_private_members(jvm: Any) -> None:
 
 def test_an_adapter_that_misses_a_member_is_left_out(jvm: Any) -> None:
     """The search goes on with the other adapters, and says which one is missing and why."""
+    adapter = JavaSources("spark/BrokenScans", root=Path(__file__).parents[1])
     sources = JavaSources(*RULE)
-    sources._files.append(Path(__file__).parent / "java" / "BrokenScans.java")
+    sources._files += adapter._files
+    sources._names += adapter._names
     broken = sources.new(jvm, "lakesieve.BrokenScans")
     adapters = jvm._jvm.java.lang.reflect.Array.newInstance(broken.getClass().getSuperclass(), 1)
     adapters[0] = broken

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lakesieve.spark.versions.janino import JavaSources
+from lakesieve.spark.versions.java_classes import java_class, java_list
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,8 +22,8 @@ _SOURCES = JavaSources("deletes/DeleteWriter", root=Path(__file__).parents[1])
 
 def load(spark: SparkSession, name: str) -> Any:
     """Iceberg's own object of a table, fresh."""
-    jvm: Any = spark._jvm
-    table = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, name)
+    tables = java_class(spark, "org.apache.iceberg.spark.Spark3Util")
+    table = tables.loadIcebergTable(spark._jsparkSession, name)
     table.refresh()
     return table
 
@@ -80,20 +81,14 @@ class EqualityDeletes:
             branch: The branch to commit to.
         """
         table = load(self._spark, self._name)
-        jvm: Any = self._spark._jvm
         found = partition or self.everywhere() or self.partitions(branch=branch)[0]
-        names, texts = jvm.java.util.ArrayList(), jvm.java.util.ArrayList()
-        for name in columns:
-            names.add(name)
+        names, texts = java_list(self._spark, tuple(columns)), java_list(self._spark)
         for row in rows:
-            values = jvm.java.util.ArrayList()
-            for value in row:
-                values.add(None if value is None else json.dumps(value))
-            texts.add(values)
+            values = tuple(None if value is None else json.dumps(value) for value in row)
+            texts.add(java_list(self._spark, values))
         path = f"{table.location()}/data/{uuid.uuid4().hex}-eq.{format}"
-        files = jvm.java.util.ArrayList()
-        files.add(self._writer.write(table, found, names, texts, format, path))
-        self._writer.commit(table, files, branch)
+        written = self._writer.write(table, found, names, texts, format, path)
+        self._writer.commit(table, java_list(self._spark, (written,)), branch)
 
     def replace_by_copies(self) -> None:
         """Replace every data file by a copy with its sequence number, as old compactions do."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from lakesieve.spark.versions.java_classes import java_class
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -16,13 +18,14 @@ ROOM = 0.5
 
 def executor(spark: SparkSession) -> tuple[int, int]:
     """Tasks at once and heap, in bytes, of one executor."""
-    jvm: Any = spark._jvm
     context = spark.sparkContext
     if re.fullmatch(r"local(\[.*\])?", str(context.master)):
-        return context.defaultParallelism, int(jvm.java.lang.Runtime.getRuntime().maxMemory())
+        runtime = java_class(spark, "java.lang.Runtime")
+        return context.defaultParallelism, int(runtime.getRuntime().maxMemory())
     conf = context.getConf()
     memory = conf.get("spark.executor.memory", "1g")
-    heap = int(jvm.org.apache.spark.network.util.JavaUtils.byteStringAsBytes(memory))
+    sizes = java_class(spark, "org.apache.spark.network.util.JavaUtils")
+    heap = int(sizes.byteStringAsBytes(memory))
     cores = conf.get("spark.executor.cores", None)
     if cores is None:
         # a standalone cluster gives an executor all that its worker has

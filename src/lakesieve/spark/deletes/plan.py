@@ -13,6 +13,7 @@ from lakesieve.errors import ErrorKind, SetupError, UnsupportedError
 from lakesieve.spark.tables import open_table
 from lakesieve.spark.tables.iceberg.table import IcebergTable
 from lakesieve.spark.versions.janino import JavaSources, as_python
+from lakesieve.spark.versions.java_classes import has_class, java_class
 from lakesieve.spark.versions.spark_versions import SPARK_VERSIONS, spark_version_of
 
 if TYPE_CHECKING:
@@ -154,8 +155,9 @@ class DeletePlan:
 
     def touched_files(self, unit: int = ALL) -> DataFrame:
         """The reached data files of a unit: number and ``file``, the path."""
-        jvm: Any = self._spark._jvm
-        type_ = jvm.org.apache.spark.sql.types.StructType.fromDDL(_FILES_TYPE)
+        type_ = java_class(self._spark, "org.apache.spark.sql.types.StructType").fromDDL(
+            _FILES_TYPE
+        )
         return self._frame(self.java.touchedFiles(self._java_session, type_, unit))
 
     def deletes(self, kind: Kind, unit: int = ALL) -> DataFrame:
@@ -261,16 +263,12 @@ def _check_session(spark: SparkSession) -> None:
             kind=ErrorKind.UNSUPPORTED_SESSION,
             hint=f"Use Spark {newest.name}; Iceberg itself reads such tables on either.",
         )
-    jvm: Any = spark._jvm
-    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-    try:
-        loader.loadClass("org.apache.iceberg.spark.source.SparkTable")
-    except Exception as error:
+    if not has_class(spark, "org.apache.iceberg.spark.source.SparkTable"):
         raise SetupError(
             "Iceberg's Spark runtime is not on the class path of this session.",
             kind=ErrorKind.DEPENDENCY_MISSING,
             hint="Start it with spark.jars.packages, or use ls.local_session().",
-        ) from error
+        )
 
 
 def _unsupported(message: str, hint: str) -> UnsupportedError:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from lakesieve.spark.deletes.plan import plan_scan
 from lakesieve.spark.deletes.read import live_rows
 from lakesieve.spark.tables.iceberg.spec import ICEBERG
-from lakesieve.spark.versions.janino import has_class
+from lakesieve.spark.versions.java_classes import has_class
 from lakesieve.spark.versions.spark_versions import SPARK_VERSIONS, spark_version_of
 
 if TYPE_CHECKING:

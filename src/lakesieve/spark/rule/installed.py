@@ -16,6 +16,7 @@ from lakesieve.spark.rule.sources import DELETE_JOINS, RULE, extension_of, scans
 from lakesieve.spark.session.local import check_session
 from lakesieve.spark.tables.registry import formats_in
 from lakesieve.spark.versions.janino import JavaSources
+from lakesieve.spark.versions.java_classes import java_class, java_list, scala_seq
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -177,9 +178,8 @@ class _Optimizer:
 
     def install(self, present: bool) -> None:
         """Have the rule among them once, or not."""
-        jvm: Any = self._spark._jvm
         experimental = self._spark._jsparkSession.experimental()
-        rules = jvm.java.util.ArrayList()
+        rules = java_list(self._spark)
         current = experimental.extraOptimizations().iterator()
         while current.hasNext():
             rule = current.next()
@@ -187,7 +187,7 @@ class _Optimizer:
                 rules.add(rule)
         if present:
             rules.add(self.rule)
-        getattr(experimental, "extraOptimizations_$eq")(jvm.PythonUtils.toSeq(rules))
+        getattr(experimental, "extraOptimizations_$eq")(scala_seq(self._spark, rules))
 
 
 def installed_rule(spark: SparkSession) -> InstalledRule:
@@ -230,7 +230,6 @@ def _joined(spark: SparkSession, scan: Any) -> Any:
 
 
 def _instantiate(spark: SparkSession, answer: _Callback, join: _Callback) -> Any:
-    jvm: Any = spark._jvm
     formats = formats_in(spark)
     adapters = [scans_of(spec).new(spark, f"lakesieve.{spec.scans}") for spec in formats]
     joins = None
@@ -241,7 +240,8 @@ def _instantiate(spark: SparkSession, answer: _Callback, join: _Callback) -> Any
         joins = JavaSources(*DELETE_JOINS).new(spark, "lakesieve.DeleteJoins", *given)
     rule = JavaSources(*RULE)
     interface = rule.type(spark, "lakesieve.ScanAdapter")
-    listed = jvm.java.lang.reflect.Array.newInstance(interface, len(adapters))
+    arrays = java_class(spark, "java.lang.reflect.Array")
+    listed = arrays.newInstance(interface, len(adapters))
     for number, adapter in enumerate(adapters):
         listed[number] = adapter
     installed = rule.new(spark, "lakesieve.PruningRule", answer, listed, joins)

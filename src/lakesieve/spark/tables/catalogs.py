@@ -12,6 +12,7 @@ from lakesieve.errors import (
     NotFoundError,
     UnsupportedError,
 )
+from lakesieve.spark.versions.java_classes import java_array, java_class
 from lakesieve.spark.versions.spark_versions import error_class
 from lakesieve.tables.names import FORMS
 
@@ -56,8 +57,6 @@ def forget_table(spark: SparkSession, name: str) -> None:
 
 def _resolved(spark: SparkSession, name: str) -> tuple[Any, Any]:
     """The catalog that an identifier leads to, and the identifier in it."""
-    jvm: Any = spark._jvm
-    gateway: Any = spark.sparkContext._gateway
     state = spark._jsparkSession.sessionState()
     manager = state.catalogManager()
     parsed = state.sqlParser().parseMultipartIdentifier(name)
@@ -67,11 +66,9 @@ def _resolved(spark: SparkSession, name: str) -> tuple[Any, Any]:
         catalog = manager.catalog(names.pop(0))
     elif len(names) == 1:
         names = [*manager.currentNamespace(), *names]
-    namespace = gateway.new_array(jvm.java.lang.String, len(names) - 1)
-    for at, part in enumerate(names[:-1]):
-        namespace[at] = part
-    identifier = jvm.org.apache.spark.sql.connector.catalog.Identifier.of(namespace, names[-1])
-    return catalog, identifier
+    namespace = java_array(spark, "java.lang.String", tuple(names[:-1]))
+    identifiers = java_class(spark, "org.apache.spark.sql.connector.catalog.Identifier")
+    return catalog, identifiers.of(namespace, names[-1])
 
 
 @contextmanager

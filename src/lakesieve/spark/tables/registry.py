@@ -10,7 +10,7 @@ from lakesieve.spark.tables.delta.spec import DELTA
 from lakesieve.spark.tables.hudi.spec import HUDI
 from lakesieve.spark.tables.iceberg.spec import ICEBERG
 from lakesieve.spark.tables.parquet.spec import PARQUET
-from lakesieve.spark.versions.janino import has_class
+from lakesieve.spark.versions.java_classes import has_class
 from lakesieve.spark.versions.spark_versions import SPARK_VERSIONS, spark_version_of
 from lakesieve.tables.names import parse_name
 

@@ -5,23 +5,42 @@ from __future__ import annotations
 import json
 import re
 import threading
+from dataclasses import dataclass, field
 from importlib import resources
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
+from lakesieve.spark.versions.java_classes import context_loader, java_array, java_class, java_list
 from lakesieve.spark.versions.spark_versions import spark_version_of
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
     from lakesieve.spark.versions.spark_versions import SparkVersion
 
-__all__ = ["JavaSources", "as_python", "has_class"]
+__all__ = ["JavaSources", "as_python"]
 
-_LOADERS: dict[tuple[str, ...], Any] = {}
 _LOCK = threading.RLock()
 _PLACEHOLDER = re.compile(r"\$\{([^}]*)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Compiled:
+    """What one application has of the classes, by the sources that lead to it.
+
+    Args:
+        loaders: The class loader of each list of sources.
+        methods: Static methods, by their sources and their name.
+    """
+
+    loaders: dict[tuple[str, ...], Any] = field(default_factory=dict)
+    methods: dict[tuple[str, ...], Any] = field(default_factory=dict)
+
+
+_COMPILED: WeakKeyDictionary[SparkContext, _Compiled] = WeakKeyDictionary()
 
 
 class JavaSources:
@@ -36,7 +55,9 @@ class JavaSources:
     def __init__(self, *names: str, root: Traversable | None = None) -> None:
         folder = root or resources.files("lakesieve")
         split_names = (name.rpartition("/") for name in names)
-        self._files = [folder / layer / "java" / f"{name}.java" for layer, _, name in split_names]
+        files = (folder / layer / "java" / f"{name}.java" for layer, _, name in split_names)
+        self._files = tuple(files)
+        self._names = tuple(map(str, self._files))
         self._last = f"lakesieve.{names[-1].rpartition('/')[2]}"
 
     def new(self, spark: SparkSession, name: str, *arguments: Any) -> Any:
@@ -51,7 +72,7 @@ class JavaSources:
         """
         for constructor in self.type(spark, name).getConstructors():
             if constructor.getParameterCount() == len(arguments):
-                return constructor.newInstance(_objects(spark, arguments))
+                return constructor.newInstance(java_list(spark, arguments).toArray())
         raise TypeError(f"{name} has no constructor with {len(arguments)} arguments")
 
     def call(self, spark: SparkSession, method: str, *arguments: Any) -> Any:
@@ -62,9 +83,13 @@ class JavaSources:
             method: Name of the method.
             *arguments: Of the method.
         """
-        methods = self.type(spark, self._last).getMethods()
-        found = next(m for m in methods if m.getName() == method)
-        return found.invoke(None, _objects(spark, arguments))
+        with _LOCK:
+            known = _COMPILED.setdefault(spark.sparkContext, _Compiled()).methods
+            key = (*self._names, method)
+            if key not in known:
+                methods = self.type(spark, self._last).getMethods()
+                known[key] = next(m for m in methods if m.getName() == method)
+        return known[key].invoke(None, java_list(spark, arguments).toArray())
 
     def type(self, spark: SparkSession, name: str) -> Any:
         """A class, named with its Java package.
@@ -73,29 +98,22 @@ class JavaSources:
             spark: The session.
             name: The class with its package.
         """
-        application = str(spark.sparkContext.applicationId)
-        jvm: Any = spark._jvm
-        loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
         with _LOCK:
-            # a process has one application at a time: those before it were stopped
-            for other in [known for known in _LOADERS if known[0] != application]:
-                del _LOADERS[other]
-            key: tuple[str, ...] = (application,)
-            for file in self._files:
-                key = (*key, str(file))
-                if key not in _LOADERS:
-                    _LOADERS[key] = _compiled(spark, loader, file)
-                loader = _LOADERS[key]
+            known = _COMPILED.setdefault(spark.sparkContext, _Compiled()).loaders
+            loader = None
+            for count, file in enumerate(self._files, 1):
+                key = self._names[:count]
+                if key not in known:
+                    known[key] = _compiled(spark, loader or context_loader(spark), file)
+                loader = known[key]
         # py4j knows classes by name alone, and these stand in a loader of their own
-        return loader.loadClass(name)
+        return known[self._names].loadClass(name)
 
 
 def _compiled(spark: SparkSession, parent: Any, file: Traversable) -> Any:
-    jvm: Any = spark._jvm
-    gateway: Any = spark.sparkContext._gateway
-    types = gateway.new_array(jvm.java.lang.Class, 0)
     compiler_class = parent.loadClass("org.codehaus.janino.SimpleCompiler")
-    compiler = compiler_class.getDeclaredConstructor(types).newInstance(_objects(spark, ()))
+    constructor = compiler_class.getDeclaredConstructor(java_array(spark, "java.lang.Class", ()))
+    compiler = constructor.newInstance(java_list(spark).toArray())
     compiler.setTargetVersion(8)  # static methods of interfaces
     compiler.setParentClassLoader(parent)
     compiler.cook(_source_of(file, spark_version_of(spark.version)))
@@ -115,14 +133,6 @@ def _source_of(file: Traversable, version: SparkVersion) -> str:
     return _PLACEHOLDER.sub(value, file.read_text(encoding="utf-8"))
 
 
-def _objects(spark: SparkSession, arguments: tuple[Any, ...]) -> Any:
-    jvm: Any = spark._jvm
-    listed = jvm.java.util.ArrayList()
-    for argument in arguments:
-        listed.add(argument)
-    return listed.toArray()
-
-
 def as_python(spark: SparkSession, java: Any) -> Any:
     """A Java map or list as Python's, in one text: to go through it would take calls an entry.
 
@@ -130,23 +140,5 @@ def as_python(spark: SparkSession, java: Any) -> Any:
         spark: The session.
         java: The Java object.
     """
-    jvm: Any = spark._jvm
-    return json.loads(jvm.com.fasterxml.jackson.databind.ObjectMapper().writeValueAsString(java))
-
-
-def has_class(spark: SparkSession, name: str) -> bool:
-    """Whether a Java class is on the class path of the session.
-
-    Args:
-        spark: The session.
-        name: The class with its package.
-    """
-    from py4j.protocol import Py4JJavaError
-
-    jvm: Any = spark._jvm
-    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-    try:
-        loader.loadClass(name)
-    except Py4JJavaError:
-        return False
-    return True
+    writer = java_class(spark, "com.fasterxml.jackson.databind.ObjectMapper")()
+    return json.loads(writer.writeValueAsString(java))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from lakesieve.errors import ErrorKind, UnsupportedError
+from lakesieve.spark.versions.java_classes import java_class
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -101,11 +102,9 @@ def cached_of(frame: DataFrame) -> DataFrame:
     from pyspark.sql import DataFrame
 
     spark = frame.sparkSession
-    jvm: Any = spark._jvm
-    sql = jvm.org.apache.spark.sql
     plan = frame._jdf.queryExecution().withCachedData()
-    classes = sql if spark_version_of(spark.version).name == "3.5" else sql.classic
-    return DataFrame(classes.Dataset.ofRows(spark._jsparkSession, plan), spark)
+    datasets = java_class(spark, f"{spark_version_of(spark.version).java['sql']}.Dataset")
+    return DataFrame(datasets.ofRows(spark._jsparkSession, plan), spark)
 
 
 def frame_of(spark: SparkSession, texts: pa.Table) -> DataFrame:
@@ -169,9 +168,9 @@ def delta_snapshot_at(spark: SparkSession, log: Any, version: int, entry: Any) -
         version: The number.
         entry: The catalog's entry, as an ``Option``.
     """
-    jvm: Any = spark._jvm
+    none = java_class(spark, "scala.Option").empty()
     more = () if spark_version_of(spark.version).name == "3.5" else (False,)
-    return log.getSnapshotAt(version, jvm.scala.Option.empty(), entry, *more)
+    return log.getSnapshotAt(version, none, entry, *more)
 
 
 def delta_commit_at(spark: SparkSession, log: Any, millis: int, entry: Any) -> int:
@@ -183,7 +182,6 @@ def delta_commit_at(spark: SparkSession, log: Any, millis: int, entry: Any) -> i
         millis: Milliseconds since the epoch.
         entry: The catalog's entry, as an ``Option``.
     """
-    jvm: Any = spark._jvm
-    moment = jvm.java.sql.Timestamp(millis)
+    moment = java_class(spark, "java.sql.Timestamp")(millis)
     more = () if spark_version_of(spark.version).name == "3.5" else (entry,)
     return int(log.history().getActiveCommitAtTime(moment, *more, True, True, False).version())

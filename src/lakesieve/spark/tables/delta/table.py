@@ -22,6 +22,7 @@ from lakesieve.spark.tables.reading import (
 )
 from lakesieve.spark.tables.row_deletes import RowDeletes
 from lakesieve.spark.versions.janino import JavaSources
+from lakesieve.spark.versions.java_classes import java_class, scala_seq
 from lakesieve.spark.versions.spark_versions import arrow_of, delta_commit_at, delta_snapshot_at
 from lakesieve.tables import Column, TableVersion
 from lakesieve.tables.identity import check_identity
@@ -86,9 +87,9 @@ class DeltaTable:
             spark: The session.
             path: The folder that holds ``_delta_log``.
         """
-        jvm: Any = spark._jvm
+        logs = java_class(spark, "org.apache.spark.sql.delta.DeltaLog")
         with named_errors(path):
-            log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, path)
+            log = logs.forTable(spark._jsparkSession, path)
         return cls(spark, path, log, _none(spark), is_named=False)
 
     @classmethod
@@ -258,14 +259,15 @@ class DeltaTable:
         from pyspark.sql import DataFrame
         from pyspark.sql import functions as F
 
-        jvm: Any = self._spark._jvm
         snapshot = self._snapshot_at(str(version.id))
         added = self._added(version)
         vector = added.schema["deletionVector"].dataType
         bare = added.withColumn("deletionVector", F.lit(None).cast(vector))
         files = getattr(bare._jdf, "as")(snapshot.allFiles().encoder()).collectAsList()
-        action = jvm.scala.Option.apply(f"{RAW_READ} {raw_read(stride, selection)}")
-        java = self._log.createDataFrame(snapshot, jvm.PythonUtils.toSeq(files), False, action)
+        option = java_class(self._spark, "scala.Option")
+        action = option.apply(f"{RAW_READ} {raw_read(stride, selection)}")
+        files = scala_seq(self._spark, files)
+        java = self._log.createDataFrame(snapshot, files, False, action)
         rows = DataFrame(java, self._spark).select(
             *keys_of(columns), hadoop_path(F.col("_metadata.file_path")).alias("file")
         )
@@ -282,5 +284,4 @@ def _no_table(log: Any) -> NotFoundError:
 
 
 def _none(spark: SparkSession) -> Any:
-    jvm: Any = spark._jvm
-    return jvm.scala.Option.empty()
+    return java_class(spark, "scala.Option").empty()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakesieve.errors import ErrorKind, InvalidInputError, UnsupportedError
 from lakesieve.spark.tables.reading import quoted
+from lakesieve.spark.versions.java_classes import java_class, java_list
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,8 +49,8 @@ def copy_table(spark: SparkSession, java: Any, source: str, target: str, snapsho
     location = _location(str(java.location()), source.split(".")[1:], path)
     metadata = _metadata(spark, java, location, snapshot_id)
     file = f"{location}/metadata/00000-{uuid.uuid4()}.metadata.json"
-    jvm: Any = spark._jvm
-    jvm.org.apache.iceberg.TableMetadataParser.write(metadata, java.io().newOutputFile(file))
+    parser = java_class(spark, "org.apache.iceberg.TableMetadataParser")
+    parser.write(metadata, java.io().newOutputFile(file))
     namespace, name = ".".join(path[:-1]), path[-1]
     spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {quoted(catalog, *path[:-1])}")
     _register(spark, catalog, f"{namespace}.{name}", file, java)
@@ -59,11 +60,10 @@ def _register(spark: SparkSession, catalog: str, name: str, file: str, java: Any
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
-    jvm: Any = spark._jvm
     try:
         # not by CALL, to which Delta's parser, where there is one, hands no arguments on
         found = spark._jsparkSession.sessionState().catalogManager().catalog(catalog)
-        named = jvm.org.apache.iceberg.catalog.TableIdentifier.parse(name)
+        named = java_class(spark, "org.apache.iceberg.catalog.TableIdentifier").parse(name)
         found.icebergCatalog().registerTable(named, file)
     except (PySparkException, Py4JJavaError) as error:
         java.io().deleteFile(file)
@@ -76,26 +76,25 @@ def _register(spark: SparkSession, catalog: str, name: str, file: str, java: Any
 
 def _metadata(spark: SparkSession, java: Any, location: str, snapshot_id: int) -> Any:
     """Metadata of the copy: one snapshot, which ``main`` points to, and nothing else."""
-    jvm: Any = spark._jvm
     base = java.operations().current()
-    builder = jvm.org.apache.iceberg.TableMetadata.buildFrom(base)
+    builder = java_class(spark, "org.apache.iceberg.TableMetadata").buildFrom(base)
     builder = builder.assignUUID(str(uuid.uuid4())).setLocation(location)
     for name in list(base.refs()):
         builder = builder.removeRef(name)
-    others = jvm.java.util.ArrayList()
+    others = java_list(spark)
     for snapshot in base.snapshots():
         if snapshot.snapshotId() != snapshot_id:
             others.add(snapshot)
-    main = jvm.org.apache.iceberg.SnapshotRef.branchBuilder(snapshot_id).build()
-    properties = jvm.java.util.HashMap()
+    branch = java_class(spark, "org.apache.iceberg.SnapshotRef").branchBuilder(snapshot_id)
+    properties = java_class(spark, "java.util.HashMap")()
     properties.put("gc.enabled", "false")
     # locations that are set for the original do not hold for the copy
-    gone = jvm.java.util.HashSet()
+    gone = java_class(spark, "java.util.HashSet")()
     for name in ("write.data.path", "write.metadata.path", "write.object-storage.path"):
         gone.add(name)
     return (
         builder.removeSnapshots(others)
-        .setRef("main", main)
+        .setRef("main", branch.build())
         .setProperties(properties)
         .removeProperties(gone)
         .discardChanges()

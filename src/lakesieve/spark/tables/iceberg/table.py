@@ -18,6 +18,7 @@ from lakesieve.spark.tables.jobs import own_jobs
 from lakesieve.spark.tables.reading import keys_of, raw_read
 from lakesieve.spark.tables.row_deletes import RowDeletes
 from lakesieve.spark.versions.janino import JavaSources, as_python
+from lakesieve.spark.versions.java_classes import java_class
 from lakesieve.spark.versions.spark_versions import arrow_of
 from lakesieve.tables import Column, TableVersion
 from lakesieve.tables.iceberg.schema import columns_of_schema, fields_of_type
@@ -374,8 +375,7 @@ class IcebergTable:
 def _load_identifier(spark: SparkSession, name: str) -> Any:
     from py4j.protocol import Py4JJavaError
 
-    jvm: Any = spark._jvm
-    load = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable
+    load = java_class(spark, "org.apache.iceberg.spark.Spark3Util").loadIcebergTable
     with named_errors(name):
         try:
             table = load(spark._jsparkSession, name)
@@ -388,7 +388,6 @@ def _load_identifier(spark: SparkSession, name: str) -> Any:
 
 
 def _load_path(spark: SparkSession, path: str) -> Any:
-    jvm: Any = spark._jvm
     hadoop = spark._jsparkSession.sessionState().newHadoopConf()
     with named_errors(path):
-        return jvm.org.apache.iceberg.hadoop.HadoopTables(hadoop).load(path)
+        return java_class(spark, "org.apache.iceberg.hadoop.HadoopTables")(hadoop).load(path)

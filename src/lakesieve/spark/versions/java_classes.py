@@ -1,0 +1,85 @@
+"""Java classes by their whole names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["context_loader", "has_class", "java_array", "java_class", "java_list", "scala_seq"]
+
+
+def java_class(spark: SparkSession, name: str) -> Any:
+    """A Java class, whose static members are attributes; a call makes an object.
+
+    ``spark._jvm.org.apache`` asks Java of each part of a name whether it is a class, and to find
+    that it is none takes a look into every jar, each time.
+
+    Args:
+        spark: The session.
+        name: The class with its package.
+    """
+    from py4j.java_gateway import JavaClass
+
+    gateway: Any = spark.sparkContext._gateway
+    return JavaClass(name, gateway._gateway_client)
+
+
+def java_array(spark: SparkSession, name: str, items: tuple[Any, ...]) -> Any:
+    """A Java array.
+
+    Args:
+        spark: The session.
+        name: The class of its items, with its package.
+        items: What it holds; nothing of Python that Java is to call.
+    """
+    gateway: Any = spark.sparkContext._gateway
+    array = gateway.new_array(java_class(spark, name), len(items))
+    for number, item in enumerate(items):
+        array[number] = item
+    return array
+
+
+def java_list(spark: SparkSession, items: tuple[Any, ...] = ()) -> Any:
+    """A Java list that may grow.
+
+    Args:
+        spark: The session.
+        items: What it holds at first; objects of Python, too, that Java is to call.
+    """
+    made = java_class(spark, "java.util.ArrayList")()
+    for item in items:
+        made.add(item)
+    return made
+
+
+def scala_seq(spark: SparkSession, items: Any) -> Any:
+    """A Java list as Scala's methods take it.
+
+    Args:
+        spark: The session.
+        items: The list.
+    """
+    return java_class(spark, "org.apache.spark.api.python.PythonUtils").toSeq(items)
+
+
+def context_loader(spark: SparkSession) -> Any:
+    """The class loader that sees the jars of the session."""
+    return java_class(spark, "java.lang.Thread").currentThread().getContextClassLoader()
+
+
+def has_class(spark: SparkSession, name: str) -> bool:
+    """Whether a Java class is on the class path of the session.
+
+    Args:
+        spark: The session.
+        name: The class with its package.
+    """
+    from py4j.protocol import Py4JJavaError
+
+    try:
+        context_loader(spark).loadClass(name)
+    except Py4JJavaError:
+        return False
+    return True
