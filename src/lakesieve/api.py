@@ -104,7 +104,7 @@ def list_indexes(
 
 def find_files(
     table: str | Any,
-    predicate: str,
+    predicate: str | Any,
     *,
     spark: SparkSession | None = None,
     version: str | int | None = None,
@@ -117,7 +117,8 @@ def find_files(
 
     Args:
         table: As for :func:`open_index`, as are the others.
-        predicate: SQL text, such as ``id IN (5, 9)``.
+        predicate: SQL text, such as ``id IN (5, 9)``, or an expression of PyIceberg, Polars or
+            Arrow, such as ``pl.col("id") == 5``; it is true where that library says so.
         spark: A session, if any.
         version: Snapshot id, time, tag or branch; ``None`` is the current version.
         location: A further root to search for indexes.

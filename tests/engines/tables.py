@@ -89,7 +89,9 @@ def index_of(table: TableReader, column: str, *, covers: Callable[[str], bool]) 
     """
 
     def read(path: str) -> pa.Array:
-        found = pq.read_table(path.removeprefix("file:"), columns=[column])
+        # a file of a directory is known by its size and time, too
+        file = path.removeprefix("file:").partition("#")[0]
+        found = pq.read_table(file, columns=[column])
         return found.column(column).combine_chunks()
 
     build_index(table, column, read, covers=covers)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import pickle
 import random
-from datetime import UTC, datetime
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.types import IntegerType
 from tests.depth import depth
+from tests.engines.drawn import POLARS, arrow_filter
 from tests.engines.tables import COLUMNS, index_of, rows
 
 from lakesieve.engines import arrow
@@ -49,41 +47,6 @@ def table(tmp_path: Path) -> Table:
     return made
 
 
-def _value(drawn: random.Random, name: str) -> pa.Scalar:
-    values = rows(drawn, 9).column(name).drop_null()
-    return values[0] if len(values) else pa.scalar(None, COLUMNS[name])
-
-
-def _leaf(drawn: random.Random) -> Any:
-    name = drawn.choice(list(COLUMNS))
-    field, value = pc.field(name), _value(drawn, name)
-    kind = drawn.randrange(9)
-    if kind == 0:
-        return field.is_null()
-    if kind == 1:
-        return field.is_valid()
-    if kind == 2 and name == "text" and value.is_valid:
-        return pc.starts_with(field, value.as_py()[:2])
-    if kind == 3 and name == "real":
-        return pc.is_nan(field)
-    if kind <= 5:
-        values = [_value(drawn, name) for _ in range(3)] + [pa.scalar(None, COLUMNS[name])]
-        chosen = [v.as_py() for v in drawn.sample(values, 2)]
-        return field.isin(pa.array(chosen, COLUMNS[name]))
-    ways = [field == value, field != value, field < value, field <= value, value < field]
-    return drawn.choice(ways if name != "flag" else ways[:2])
-
-
-def _predicate(drawn: random.Random, deep: int = 2) -> Any:
-    kind = drawn.randrange(5)
-    if deep == 0 or kind < 2:
-        return _leaf(drawn)
-    if kind == 2:
-        return ~_predicate(drawn, deep - 1)
-    left, right = _predicate(drawn, deep - 1), _predicate(drawn, deep - 1)
-    return left & right if kind == 3 else left | right
-
-
 def _sorted(found: pa.Table) -> list[str]:
     return sorted(map(repr, found.to_pylist()))
 
@@ -91,7 +54,7 @@ def _sorted(found: pa.Table) -> list[str]:
 def _check(dataset: Any, whole: pa.Table, drawn: random.Random) -> None:
     total = read = 0
     for _ in range(PREDICATES):
-        wanted = _predicate(drawn)
+        wanted = arrow_filter(drawn)
         expected = whole.filter(wanted)
         columns = drawn.sample(whole.column_names, 3)
 
@@ -182,33 +145,6 @@ def test_duckdb(table: Table) -> None:
     assert con.execute(joined.format("indexed")).fetchall() == (
         con.execute(joined.format("whole")).fetchall()
     )
-
-
-POLARS = [
-    pl.col("id") == 5,
-    pl.col("id").is_in([1, 2, 3]) & (pl.col("real") > 0.5),
-    pl.col("id").is_between(-4, 9),
-    (pl.col("text") == "ab") | (pl.col("id") == 3),
-    pl.col("text").str.starts_with("a"),
-    ~(pl.col("real") > 1),
-    pl.col("id").is_null(),
-    ~pl.col("small").is_in([1, 2]),
-    pl.col("day") == pl.date(2000, 4, 10),
-    pl.col("id") + 1 == 5,
-    pl.col("single") == 0.1,
-    pl.col("single") <= 0.1,
-    pl.col("single").is_in([0.1, 0.25]),
-    pl.col("money") == Decimal("1.25"),
-    pl.col("moment") < datetime(1970, 1, 5, tzinfo=UTC),
-    pl.col("plain") >= datetime(1970, 1, 5),  # noqa: DTZ001 - it has none
-    pl.col("data") == b"a",
-    pl.col("flag"),
-    pl.col("real") > 0,
-    pl.col("real").is_nan(),
-    pl.col("id").eq_missing(None),
-    pl.col("id").ne_missing(5),
-    pl.lit(5) < pl.col("id"),
-]
 
 
 def test_polars(table: Table) -> None:

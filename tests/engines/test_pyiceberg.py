@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import random
 import zlib
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from pyiceberg import expressions
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.types import IntegerType
 from tests.depth import depth
+from tests.engines.drawn import IS, pyiceberg_filter
 from tests.engines.tables import COLUMNS, index_of, rows
 
 import lakesieve as ls
@@ -28,17 +27,6 @@ if TYPE_CHECKING:
 
 FILES, ROWS = 12, 5
 PREDICATES = depth("PREDICATES", test=20, soak=1000)
-IS: Any = expressions
-"""Whose classes are called with a name and a value, which their types do not tell."""
-
-_COMPARISONS = (
-    IS.EqualTo,
-    IS.NotEqualTo,
-    IS.LessThan,
-    IS.LessThanOrEqual,
-    IS.GreaterThan,
-    IS.GreaterThanOrEqual,
-)
 
 
 @pytest.fixture
@@ -81,40 +69,6 @@ def enabled() -> Iterator[None]:
     engine.disable()
 
 
-def _literal(drawn: random.Random, name: str) -> Any:
-    column = rows(drawn, 8).column(name).drop_null()
-    return column[0].as_py() if len(column) else None
-
-
-def _leaf(drawn: random.Random) -> Any:
-    name = drawn.choice(list(COLUMNS))
-    kind = drawn.randrange(8)
-    value = _literal(drawn, name)
-    if kind == 0 or value is None or name == "flag":
-        return drawn.choice([IS.IsNull, IS.NotNull])(name)
-    if kind == 1 and name == "text":
-        return drawn.choice([IS.StartsWith, IS.NotStartsWith])(name, value[:2])
-    if kind == 2 and name == "real":
-        return drawn.choice([IS.IsNaN, IS.NotNaN])(name)
-    if kind <= 4:
-        values = {v for v in (_literal(drawn, name) for _ in range(4)) if v is not None}
-        numbers = {v for v in values if not (isinstance(v, float) and math.isnan(v))}
-        return drawn.choice([IS.In, IS.NotIn])(name, numbers)
-    if isinstance(value, float) and math.isnan(value):
-        return IS.IsNull(name)
-    return drawn.choice(_COMPARISONS)(name, value)
-
-
-def _predicate(drawn: random.Random, deep: int = 2) -> Any:
-    kind = drawn.randrange(5)
-    if deep == 0 or kind < 2:
-        return _leaf(drawn)
-    if kind == 2:
-        return IS.Not(_predicate(drawn, deep - 1))
-    made = IS.And if kind == 3 else IS.Or
-    return made(_predicate(drawn, deep - 1), _predicate(drawn, deep - 1))
-
-
 def _rows(scan: Any) -> list[str]:
     try:
         return sorted(map(repr, scan.to_arrow().to_pylist()))
@@ -127,7 +81,7 @@ def _left_out(table: Table, drawn: random.Random, snapshot: int | None = None) -
     """Insist that drawn filters give the same rows; tells how many files were left out."""
     total = read = 0
     for _ in range(PREDICATES):
-        wanted = _predicate(drawn)
+        wanted = pyiceberg_filter(drawn)
         plain = table.scan(row_filter=wanted, snapshot_id=snapshot)
         found = engine.scan(table, wanted, snapshot_id=snapshot)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lakesieve.index.access import no_index
 from lakesieve.index.find import find
@@ -77,7 +77,7 @@ def list_indexes(
 def find_files(
     access: TableAccess[TableReader],
     table: str,
-    predicate: str,
+    predicate: str | Any,
     version: str | int | None,
     location: str | None,
 ) -> Found:
@@ -86,7 +86,7 @@ def find_files(
     Args:
         access: How tables are reached.
         table: Name of the table.
-        predicate: SQL text.
+        predicate: SQL text, or an expression of PyIceberg, Polars or Arrow.
         version: The version; ``None`` is the current one.
         location: A further root to search for indexes.
 

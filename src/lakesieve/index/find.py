@@ -1,14 +1,16 @@
-"""The files of one table version for a predicate given as SQL text."""
+"""The files of one table version for a predicate as a user gives it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from lakesieve.index.read_plan import plan
 from lakesieve.index.reasons import Reason, ReasonCode, uncovered_detail
 from lakesieve.index.result import Found
+from lakesieve.predicate.given import expression_of
+from lakesieve.tables.arrow_schema import arrow_schema
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +25,7 @@ def find(
     table: TableReader,
     indexes: Sequence[OpenedIndex],
     reasons: Sequence[Reason],
-    predicate: str,
+    predicate: str | Any,
     version: str | int | None = None,
     *,
     timezone: str = "UTC",
@@ -34,7 +36,7 @@ def find(
         table: The table.
         indexes: Its indexes that could be opened.
         reasons: Why others could not.
-        predicate: SQL text.
+        predicate: SQL text, or an expression of PyIceberg, Polars or Arrow.
         version: Snapshot id, time, tag or branch; ``None`` is the current version.
         timezone: For timestamps written without one.
 
@@ -42,14 +44,10 @@ def find(
         InvalidInputError: The predicate cannot be understood.
         NotFoundError: An unknown column or version.
     """
-    # the parser takes its time to load, and is of use here alone
-    from lakesieve.predicate.parse import parse_sql
-
     resolved = table.version(version)
-    expression = parse_sql(predicate)
-    planned = plan(
-        table.columns(resolved), expression, indexes, table.uuid, strict=True, timezone=timezone
-    )
+    columns = table.columns(resolved)
+    expression = expression_of(predicate, lambda: arrow_schema(columns))
+    planned = plan(columns, expression, indexes, table.uuid, strict=True, timezone=timezone)
     files = table.live_files(resolved)
     live = files.column("path")
     shown = files.column("location") if "location" in files.column_names else live
@@ -67,6 +65,6 @@ def find(
         reasons=tuple(all_reasons),
         version=resolved.id,
         table=table.name,
-        predicate=predicate,
+        predicate=str(predicate),
         indexes=planned.plan.used,
     )

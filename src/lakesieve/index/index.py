@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 
@@ -78,11 +78,12 @@ class Index:
             self._snapshot = self._store.snapshot()
         return describe(self._snapshot, self._table.name, self._storage.location)
 
-    def files(self, predicate: str, version: str | int | None = None) -> Found:
+    def files(self, predicate: str | Any, version: str | int | None = None) -> Found:
         """Data files that can hold a row for which the predicate is true.
 
         Args:
-            predicate: SQL text, such as ``l_orderkey BETWEEN 5 AND 9``.
+            predicate: SQL text, such as ``l_orderkey BETWEEN 5 AND 9``, or an expression of
+                PyIceberg, Polars or Arrow.
             version: Snapshot id, time, tag or branch; ``None`` is the current version.
 
         Raises:
@@ -95,12 +96,12 @@ class Index:
         opened = OpenedIndex(self._snapshot, reader)
         return find(self._table, [opened], [], predicate, version, timezone=self._access.timezone())
 
-    def explain(self, predicate: str, version: str | int | None = None) -> str:
+    def explain(self, predicate: str | Any, version: str | int | None = None) -> str:
         """The answer of :meth:`files`, as text for a person.
 
         Args:
-            predicate: SQL, as in WHERE.
-            version: As for :meth:`files`.
+            predicate: As for :meth:`files`, as is the version.
+            version: The version.
         """
         return str(self.files(predicate, version))
 

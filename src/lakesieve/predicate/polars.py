@@ -30,9 +30,9 @@ from lakesieve.predicate.expression import (
 from lakesieve.predicate.literals import float_code
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-__all__ = ["from_polars"]
+__all__ = ["from_polars", "pushed"]
 
 _COMPARED = {"Eq": "=", "Lt": "<", "LtEq": "<=", "Gt": ">", "GtEq": ">="}
 _AND, _OR = frozenset({"And", "LogicalAnd"}), frozenset({"Or", "LogicalOr"})
@@ -50,6 +50,34 @@ def from_polars(document: str) -> Expr:
         return _node(json.loads(document), 0)
     except (ValueError, RecursionError):
         return Unknown(text="a filter that cannot be read")
+
+
+def pushed(predicate: Any, schema: pa.Schema) -> str:
+    """What Polars gives a scan of a filter, whose literals then have the types of their columns.
+
+    Args:
+        predicate: A ``polars.Expr``.
+        schema: The columns.
+
+    Returns:
+        JSON for :func:`from_polars`; of a filter that Polars keeps for itself, that of null.
+    """
+    import polars as pl
+    from polars.io.plugins import register_io_source
+
+    empty: Any = pl.from_arrow(schema.empty_table())
+    given: list[pl.Expr] = []
+
+    def read(
+        _: list[str] | None, filtered: pl.Expr | None, *__: int | None
+    ) -> Iterator[pl.DataFrame]:
+        if filtered is not None:
+            given.append(filtered)
+        yield empty
+
+    register_io_source(read, schema=empty.schema).filter(predicate).collect()
+    # two filters are two calls, of which each holds
+    return given[0].meta.serialize(format="json") if len(given) == 1 else "null"
 
 
 def _node(node: Any, depth: int) -> Expr:

@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from lakesieve.predicate.converting import DEEPEST, OddError
 from lakesieve.predicate.expression import (
@@ -33,7 +34,7 @@ from lakesieve.predicate.literals import float_code
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["from_pyiceberg", "to_pyiceberg"]
+__all__ = ["bound", "from_pyiceberg", "to_pyiceberg"]
 
 _COMPARED = {
     "BoundEqualTo": "=",
@@ -63,6 +64,59 @@ _KINDS = {
     "FixedType": "binary",
     "DecimalType": "decimal",
 }
+
+
+def bound(expression: Any, schema: pa.Schema) -> tuple[Any, dict[int, tuple[str, ...]]]:
+    """An expression bound to columns, for :func:`from_pyiceberg`.
+
+    Args:
+        expression: A ``BooleanExpression`` that is not bound.
+        schema: The columns.
+
+    Returns:
+        The bound expression, and the path of each column by the number that it has there.
+
+    Raises:
+        ValueError: It names no column, or a literal does not fit its column.
+        TypeError: A literal does not fit its column.
+    """
+    from pyiceberg.expressions import visitors
+    from pyiceberg.schema import Schema
+    from pyiceberg.types import NestedField, StructType
+
+    paths: dict[int, tuple[str, ...]] = {}
+
+    def fields(parent: Any, above: tuple[str, ...]) -> list[NestedField]:
+        made = []
+        for field in parent:
+            path = (*above, field.name)
+            number = len(paths) + 1
+            paths[number] = path
+            inner = pa.types.is_struct(field.type)
+            kind = StructType(*fields(field.type, path)) if inner else _iceberg_type(field.type)
+            made.append(NestedField(number, field.name, kind, required=False))
+        return made
+
+    known = Schema(*fields(schema, ()))
+    return visitors.bind(known, expression, case_sensitive=True), paths
+
+
+def _iceberg_type(kind: pa.DataType) -> Any:
+    from pyiceberg import types
+
+    if pa.types.is_decimal(kind):
+        return types.DecimalType(kind.precision, kind.scale)
+    named = {
+        pa.bool_(): types.BooleanType,
+        pa.int64(): types.LongType,
+        pa.float32(): types.FloatType,
+        pa.float64(): types.DoubleType,
+        pa.date32(): types.DateType,
+        pa.timestamp("us"): types.TimestampType,
+        pa.timestamp("us", tz="UTC"): types.TimestamptzType,
+        pa.string(): types.StringType,
+    }
+    return named.get(kind, types.BinaryType)()
 
 
 def from_pyiceberg(expression: Any, paths: Mapping[int, tuple[str, ...]]) -> Expr:

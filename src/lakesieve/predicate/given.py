@@ -1,0 +1,72 @@
+"""A predicate as a user gives it: SQL text, or an expression of another library."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lakesieve.errors import ErrorKind, InvalidInputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pyarrow as pa
+
+    from lakesieve.predicate.expression import Expr
+
+__all__ = ["expression_of"]
+
+
+def expression_of(predicate: str | Any, schema: Callable[[], pa.Schema]) -> Expr:
+    """Read a predicate of any form.
+
+    Args:
+        predicate: SQL text, a ``pyarrow.compute.Expression``, a ``polars.Expr``, or a
+            ``pyiceberg.expressions.BooleanExpression``.
+        schema: Tells the columns that expressions name.
+
+    Raises:
+        InvalidInputError: It is of no such form, or cannot be understood.
+    """
+    # each library takes its time to load, and is there where one of its expressions is
+    if isinstance(predicate, str):
+        from lakesieve.predicate.parse import parse_sql
+
+        return parse_sql(predicate)
+    library = type(predicate).__module__.partition(".")[0]
+    if library not in {"pyarrow", "polars", "pyiceberg"}:
+        raise InvalidInputError(
+            f"A {type(predicate).__name__} is no predicate.",
+            kind=ErrorKind.INVALID_PREDICATE,
+            hint="Give SQL text, or an expression of PyIceberg, Polars or Arrow.",
+        )
+    try:
+        return _READERS[library](predicate, schema())
+    except Exception as error:
+        raise InvalidInputError(
+            f"{predicate} does not fit the columns of the table: {error}",
+            kind=ErrorKind.INVALID_PREDICATE,
+            hint="Use names of its columns, and compare them with values of their own types.",
+        ) from error
+
+
+def _from_arrow(predicate: Any, schema: pa.Schema) -> Expr:
+    from lakesieve.predicate.arrow import from_arrow
+
+    # what Arrow cannot apply raises here; what has no Substrait form is unknown
+    schema.empty_table().filter(predicate)
+    return from_arrow(predicate, schema)[0]
+
+
+def _from_polars(predicate: Any, schema: pa.Schema) -> Expr:
+    from lakesieve.predicate.polars import from_polars, pushed
+
+    return from_polars(pushed(predicate, schema))
+
+
+def _from_pyiceberg(predicate: Any, schema: pa.Schema) -> Expr:
+    from lakesieve.predicate.pyiceberg import bound, from_pyiceberg
+
+    return from_pyiceberg(*bound(predicate, schema))
+
+
+_READERS = {"pyarrow": _from_arrow, "polars": _from_polars, "pyiceberg": _from_pyiceberg}

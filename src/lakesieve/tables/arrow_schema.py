@@ -1,0 +1,66 @@
+"""A table's columns as an Arrow schema, by which expressions of other libraries are understood."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from lakesieve.tables.contract import Column
+
+__all__ = ["arrow_schema"]
+
+_BY_KIND = {
+    "boolean": pa.bool_(),
+    # any width: what does not fit compares as it is
+    "integer": pa.int64(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+    "string": pa.string(),
+    "binary": pa.binary(),
+}
+# columns that cannot be keys, as those of a partition, may stand in expressions, too
+_BY_NAME = {
+    **dict.fromkeys(("byte", "short", "int", "integer", "long"), pa.int64()),
+    **{name: _BY_KIND[name] for name in ("boolean", "date", "string", "binary")},
+    "timestamp": pa.timestamp("us"),
+    "timestamp_ntz": pa.timestamp("us"),
+    "timestamptz": pa.timestamp("us", tz="UTC"),
+    "float": pa.float32(),
+    "double": pa.float64(),
+}
+_DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
+_LARGEST_DECIMAL = 38
+
+
+def arrow_schema(columns: Mapping[tuple[str, ...], Column]) -> pa.Schema:
+    """The columns with Arrow's types; ``null`` is the type of what has no values of one key.
+
+    Args:
+        columns: The columns of a version, by path.
+    """
+    inner: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
+    for path in columns:
+        inner.setdefault(path[:-1], []).append(path)
+
+    def field(path: tuple[str, ...]) -> pa.Field:
+        if path in inner:
+            return pa.field(path[-1], pa.struct([field(child) for child in inner[path]]))
+        return pa.field(path[-1], _type(columns[path]))
+
+    return pa.schema([field(path) for path in inner.get((), [])])
+
+
+def _type(column: Column) -> pa.DataType:
+    if column.kind in _BY_KIND:
+        return _BY_KIND[column.kind]
+    decimal = _DECIMAL.fullmatch(column.type)
+    if decimal is not None:
+        precision, scale = map(int, decimal.groups())
+        return pa.decimal128(precision, scale) if precision <= _LARGEST_DECIMAL else pa.null()
+    return _BY_NAME.get(column.type, pa.null())
