@@ -8,6 +8,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.depth import depth
 from tests.storage.s3_servers import SERVERS, s3_storage
 from tests.store.racers import ROUNDS, contend, race
 from tests.store.samples import DEFINITION, batch, covers
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-PLACES = {"disk": 16, **dict.fromkeys(SERVERS, 4)}
+PLACES = {"disk": depth("RACERS", test=8, soak=16), **dict.fromkeys(SERVERS, 4)}
 
 
 @pytest.fixture(params=PLACES)
