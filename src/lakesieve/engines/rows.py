@@ -8,6 +8,7 @@ from lakesieve.errors import ErrorKind, UnsupportedError
 from lakesieve.tables.delta.table import DeltaReader
 from lakesieve.tables.iceberg.table import IcebergReader
 from lakesieve.tables.opening import open_table
+from lakesieve.tables.parquet.table import ParquetReader
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -71,6 +72,10 @@ def open_rows(
         from lakesieve.engines.delta_rows import DeltaRows
 
         return DeltaRows(opened, version, locations)
+    if isinstance(opened, ParquetReader):
+        from lakesieve.engines.parquet_rows import ParquetRows
+
+        return ParquetRows(opened, version, locations)
     raise UnsupportedError(
         f"{opened.name}: rows of {opened.format} tables are not read without Spark so far.",
         kind=ErrorKind.UNSUPPORTED_TABLE,

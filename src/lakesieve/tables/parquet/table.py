@@ -22,9 +22,9 @@ from lakesieve.tables.paths import identified, table_root
 from lakesieve.tables.struct_schema import READ_BY_DEFAULT, parquet_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from lakesieve.storage import ObjectInfo, StorageOptions
+    from lakesieve.storage import ObjectInfo, Storage, StorageOptions
     from lakesieve.tables.contract import Column
 
 __all__ = ["ParquetReader"]
@@ -63,6 +63,11 @@ class ParquetReader:
         self._files: list[ObjectInfo] = []
         self._partitions: dict[str, list[str | None]] = {}
         self.reload()
+
+    @property
+    def storage(self) -> Storage:
+        """The folder."""
+        return self._storage
 
     def reload(self) -> None:
         """List the files anew.
@@ -187,6 +192,15 @@ class ParquetReader:
     def retained_files(self) -> pa.ChunkedArray:
         """The files that are there now."""
         return self.live_files(self.version()).column("path")
+
+    def listed(self) -> Iterator[tuple[str, Mapping[str, str | None]]]:
+        """The data files as they were listed last, in the order of :meth:`live_files`.
+
+        Returns:
+            Of each the path below the folder, and the values of partition columns as text.
+        """
+        for info in self._files:
+            yield info.path, dict(_partition(info.path.rpartition("/")[0]))
 
     def references(self) -> Sequence[str]:
         """A directory has no branches or tags."""

@@ -1,0 +1,167 @@
+"""Rows of directories of Parquet files are those of their files, with and without indexes."""
+
+from __future__ import annotations
+
+import random
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.depth import depth
+from tests.engines.drawn import arrow_filter
+from tests.engines.tables import COLUMNS, index_of, rows
+
+import lakesieve as ls
+from lakesieve.engines import arrow
+from lakesieve.engines import duckdb as duckdb_engine
+from lakesieve.engines import polars as polars_engine
+from lakesieve.errors import ErrorKind, UnsupportedError
+from lakesieve.tables.opening import open_table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FILES, ROWS = 8, 6
+PREDICATES = depth("PREDICATES", test=20, soak=1000)
+
+
+def _sorted(found: pa.Table) -> list[str]:
+    return sorted(map(repr, found.to_pylist()))
+
+
+def _write(folder: Path, name: str, held: pa.Table) -> None:
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(held, folder / name)
+
+
+def test_filters_are_exact(tmp_path: Path) -> None:
+    """Filters of every kind on columns of every type; files that no index knows are read."""
+    drawn = random.Random("parquet")
+    folder = tmp_path / "wäre house 100%25"
+    held = [rows(drawn, ROWS) for _ in range(FILES)]
+    for number, part in enumerate(held):
+        _write(folder, f"{number}.parquet", part)
+    for column in COLUMNS:
+        if column != "flag":
+            index_of(
+                open_table(f"parquet:{folder}"), column, covers=lambda path: "/3.parq" not in path
+            )
+    whole, dataset = pa.concat_tables(held), arrow.dataset(f"parquet:{folder}")
+    total = read = 0
+    for _ in range(PREDICATES):
+        wanted = arrow_filter(drawn)
+        columns = drawn.sample(whole.column_names, 3)
+        assert _sorted(dataset.to_table(filter=wanted)) == _sorted(whole.filter(wanted)), wanted
+        (pruned,) = ls.last_pruning()
+        total, read = total + pruned.files_total, read + pruned.files_read
+        chosen = dataset.to_table(columns=columns, filter=wanted)
+        assert _sorted(chosen) == _sorted(whole.filter(wanted).select(columns))
+    assert read < total
+
+
+def test_partitions_are_columns(tmp_path: Path) -> None:
+    """Their values come from the names of folders, nulls and odd signs among them."""
+    folders = {
+        "day=2020-01-02/p=x%20y": (date(2020, 1, 2), "x y"),
+        "day=2020-01-03/p=50%25+é": (date(2020, 1, 3), "50%+é"),
+        "day=__HIVE_DEFAULT_PARTITION__/p=%2F": (None, "/"),
+    }
+    for at, path in enumerate(folders):
+        _write(tmp_path, f"{path}/a.parquet", pa.table({"k": [at, at + 10]}))
+    (tmp_path / "_SUCCESS").touch()
+    index_of(open_table(f"parquet:{tmp_path}"), "k", covers=lambda _: True)
+
+    found = polars_engine.scan(f"parquet:{tmp_path}").collect()
+
+    expected = [
+        {"k": key, "day": day, "p": text}
+        for at, (day, text) in enumerate(folders.values())
+        for key in (at, at + 10)
+    ]
+    assert sorted(found.to_dicts(), key=repr) == sorted(expected, key=repr)
+    one = polars_engine.scan(f"parquet:{tmp_path}").filter(pl.col("k") == 11).collect()
+    assert one.to_dicts() == [{"k": 11, "day": date(2020, 1, 3), "p": "50%+é"}]
+    assert ls.last_pruning()[0].files_read == 1
+    con = duckdb.connect()
+    query = duckdb_engine.relation(con, f"parquet:{tmp_path}").filter("p = 'x y' AND k = 10")
+    assert query.fetchall() == [(10, date(2020, 1, 2), "x y")]
+
+
+def test_files_of_other_columns(tmp_path: Path) -> None:
+    """The first file has the schema: what others lack is null, what is narrower is widened."""
+    _write(tmp_path, "a.parquet", pa.table({"k": [1], "Text": ["x"], "real": [0.5]}))
+    _write(tmp_path, "b.parquet", pa.table({"k": pa.array([2], pa.int16()), "more": ["y"]}))
+    single = pa.array([1.5], pa.float32())
+    _write(tmp_path, "c.parquet", pa.table({"real": single, "TEXT": pa.array([b"z"])}))
+
+    found = arrow.dataset(f"parquet:{tmp_path}").to_table()
+
+    assert found.schema == pa.schema(
+        {"k": pa.int64(), "Text": pa.string(), "real": pa.float64()}.items()
+    )
+    assert _sorted(found) == _sorted(
+        pa.table({"k": [1, 2, None], "Text": ["x", None, "z"], "real": [0.5, None, 1.5]})
+    )
+
+
+def test_a_file_rewritten_in_place_is_read(tmp_path: Path) -> None:
+    """An index knows a file by its size and time, and a scan sees the files of its moment."""
+    for number in range(3):
+        _write(tmp_path, f"{number}.parquet", pa.table({"k": [number]}))
+    index_of(open_table(f"parquet:{tmp_path}"), "k", covers=lambda _: True)
+    frame = polars_engine.scan(f"parquet:{tmp_path}").filter(pl.col("k") == 7)
+    assert frame.collect().height == 0
+    assert ls.last_pruning()[0].files_read == 0
+
+    _write(tmp_path, "1.parquet", pa.table({"k": [7, 8]}))
+    _write(tmp_path, "new.parquet", pa.table({"k": [7]}))
+
+    assert frame.collect().height == 2
+    assert ls.last_pruning()[0].files_read == 2
+
+
+def test_summaries_have_no_rows(tmp_path: Path) -> None:
+    """A ``_metadata`` file tells of the rows of other files, which are read there."""
+    held = pa.table({"k": [1, 2, 3]})
+    collected: list[Any] = []
+    pq.write_table(held, tmp_path / "a.parquet", metadata_collector=collected)
+    collected[0].set_file_path("a.parquet")
+    pq.write_metadata(held.schema, tmp_path / "_metadata", metadata_collector=collected)
+
+    assert arrow.dataset(f"parquet:{tmp_path}").to_table().to_pylist() == held.to_pylist()
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        pa.table({"k": ["text"]}),
+        pa.table({"k": [datetime(2020, 1, 2)]}),  # noqa: DTZ001 - a moment without a zone
+        pa.table({"k": [[1]]}),
+        pa.table({"k": [1.5]}),
+    ],
+    ids=("text", "moment", "list", "fraction"),
+)
+def test_other_types_are_refused(tmp_path: Path, held: pa.Table) -> None:
+    """A file whose column has another type is named by that, and never read as nulls."""
+    _write(tmp_path, "a.parquet", pa.table({"k": [1]}))
+    _write(tmp_path, "b.parquet", held)
+
+    with pytest.raises(UnsupportedError, match="column k is not read without Spark") as caught:
+        arrow.dataset(f"parquet:{tmp_path}").to_table()
+    assert caught.value.kind is ErrorKind.UNSUPPORTED_TABLE
+
+
+def test_another_calendar_is_refused(tmp_path: Path) -> None:
+    """Old times that Spark wrote by the Julian calendar would be read as others."""
+    held = pa.table({"k": [1], "d": [date(1500, 1, 1)]})
+    marked = held.replace_schema_metadata({"org.apache.spark.legacyDateTime": ""})
+    _write(tmp_path, "a.parquet", marked)
+
+    dataset = arrow.dataset(f"parquet:{tmp_path}")
+    with pytest.raises(UnsupportedError, match=r"column d is not read .* Julian calendar"):
+        dataset.to_table()
+    assert dataset.to_table(columns=["k"]).to_pylist() == [{"k": 1}]
