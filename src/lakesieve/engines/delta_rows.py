@@ -2,73 +2,30 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from lakesieve.engines import pruning
-from lakesieve.engines.pruning import FilePruner
-from lakesieve.engines.spark_fields import Field, rows_of_file, schema_of
+from lakesieve.engines.file_rows import FileRows
+from lakesieve.engines.spark_fields import rows_of_file
 from lakesieve.storage import Storage, elsewhere, normalized, open_object
+from lakesieve.tables.delta.table import DeltaReader
 from lakesieve.tables.delta.vectors import deleted_rows
 from lakesieve.tables.paths import normal_paths
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
+    from lakesieve.engines.spark_fields import Field
     from lakesieve.predicate import Expr
-    from lakesieve.tables import TableVersion
-    from lakesieve.tables.delta.table import DeltaReader
 
 __all__ = ["DeltaRows"]
 
 
-class DeltaRows:
-    """Rows of a version of a Delta table: deletion vectors, column mapping, partitions, old files.
-
-    Args:
-        table: The table.
-        version: Version number or time; ``None`` is the current version.
-        locations: Further roots to search for indexes.
-
-    Raises:
-        NotFoundError: There is no such version.
-        UnsupportedError: A feature or a column of the table is not known here.
-    """
-
-    def __init__(
-        self, table: DeltaReader, version: str | int | None, locations: Iterable[str]
-    ) -> None:
-        self._table = table
-        self._version: TableVersion = table.version(version)
-        self._columns = table.columns(self._version)
-        self._pruner = FilePruner(locations)
-        document = json.loads(self._version.schema)
-        mapping, self._partitioning = document["mapping"], frozenset(document["partitioning"])
-        self._fields = [Field.of(field, mapping) for field in document["schema"]["fields"]]
-        self.schema = schema_of(self._fields)
-
-    def batches(
-        self, expression: Expr, columns: Collection[str] | None = None
-    ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-        """Read the files that can hold a row for which a predicate is true.
-
-        Args:
-            expression: The predicate; rows for which it is not true may be among them.
-            columns: Top-level columns that are needed; ``None`` is all.
-
-        Returns:
-            The columns, in the table's order, and their rows.
-
-        Raises:
-            StorageError: A data file or a deletion vector cannot be read.
-        """
-        fields = [f for f in self._fields if columns is None or f.name in columns]
-        # a scan without columns still has rows
-        fields = fields or self._fields[:1]
-        return schema_of(fields), self._read(expression, fields)
+class DeltaRows(FileRows[DeltaReader]):
+    """Deletion vectors, column mapping, partitions and old files of a Delta table are seen to."""
 
     def _read(self, expression: Expr, fields: list[Field]) -> Iterator[pa.RecordBatch]:
         pruned = self._pruner.of_table(self._table, self._columns, expression)

@@ -2,78 +2,52 @@
 
 from __future__ import annotations
 
-import json
+import threading
 from typing import TYPE_CHECKING
 
 from lakesieve.engines import pruning
-from lakesieve.engines.pruning import FilePruner
-from lakesieve.engines.spark_fields import Field, rows_of_file, schema_of
+from lakesieve.engines.file_rows import FileRows
+from lakesieve.engines.spark_fields import rows_of_file
 from lakesieve.storage import open_object
+from lakesieve.tables.parquet.table import ParquetReader
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     import pyarrow as pa
 
+    from lakesieve.engines.spark_fields import Field
     from lakesieve.predicate import Expr
-    from lakesieve.tables.parquet.table import ParquetReader
 
 __all__ = ["ParquetRows"]
 
 
-class ParquetRows:
-    """Rows of the files that are in a directory when they are read, under the columns it had.
+class ParquetRows(FileRows[ParquetReader]):
+    """The files that are there when they are read, under the columns that were there before.
 
     Args:
         table: The directory.
         version: ``None``: there is no other.
         locations: Further roots to search for indexes.
-
-    Raises:
-        NotFoundError: A version was given.
-        UnsupportedError: A column is not read without Spark.
     """
 
     def __init__(
         self, table: ParquetReader, version: str | int | None, locations: Iterable[str]
     ) -> None:
-        self._table = table
-        opened = table.version(version)
-        self._columns = table.columns(opened)
-        self._pruner = FilePruner(locations)
-        document = json.loads(opened.schema)
-        self._partitioning = frozenset(document["partitioning"])
-        self._fields = [Field.of(field, "none") for field in document["schema"]["fields"]]
-        self.schema = schema_of(self._fields)
-
-    def batches(
-        self, expression: Expr, columns: Collection[str] | None = None
-    ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-        """Read the files that can hold a row for which a predicate is true.
-
-        Args:
-            expression: The predicate; rows for which it is not true may be among them.
-            columns: Top-level columns that are needed; ``None`` is all.
-
-        Returns:
-            The columns, in the table's order, and their rows.
-
-        Raises:
-            StorageError: A data file cannot be read.
-            UnsupportedError: A data file has a column in a way that is not read without Spark.
-        """
-        fields = [f for f in self._fields if columns is None or f.name in columns]
-        # a scan without columns still has rows
-        fields = fields or self._fields[:1]
-        return schema_of(fields), self._read(expression, fields)
+        super().__init__(table, version, locations)
+        self._listing = threading.Lock()
 
     def _read(self, expression: Expr, fields: list[Field]) -> Iterator[pa.RecordBatch]:
-        # files may be rewritten in place: an index knows them by their size and time of now
-        version = self._table.version()
+        # files may be rewritten in place: an index knows them by their size and time of now;
+        # of two scans at once, one must not list while the other takes down what it listed
+        with self._listing:
+            self._table.reload()
+            identities = self._table.live_files(self._version).column("path")
+            files = list(self._table.listed())
         pruned = self._pruner.of_table(self._table, self._columns, expression)
-        keep = pruned.keep(self._table.live_files(version).column("path"))
+        keep = pruned.keep(identities)
         pruning.remember([pruned])
-        for wanted, (path, partition) in zip(keep, self._table.listed(), strict=True):
+        for wanted, (path, partition) in zip(keep, files, strict=True):
             # summaries are listed with the data files, and have no rows of their own
             if wanted and not path.rpartition("/")[2].startswith("_"):
                 with open_object(self._table.storage, path) as opened:

@@ -76,7 +76,7 @@ def pushed(predicate: Any, schema: pa.Schema) -> str:
         yield empty
 
     register_io_source(read, schema=empty.schema).filter(predicate).collect()
-    # two filters are two calls, of which each holds
+    # where the scan runs more than once, no one filter is the whole of it
     return given[0].meta.serialize(format="json") if len(given) == 1 else "null"
 
 

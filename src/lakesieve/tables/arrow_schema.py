@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -34,7 +33,6 @@ _BY_NAME = {
     "float": pa.float32(),
     "double": pa.float64(),
 }
-_DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 _LARGEST_DECIMAL = 38
 
 
@@ -59,8 +57,6 @@ def arrow_schema(columns: Mapping[tuple[str, ...], Column]) -> pa.Schema:
 def _type(column: Column) -> pa.DataType:
     if column.kind in _BY_KIND:
         return _BY_KIND[column.kind]
-    decimal = _DECIMAL.fullmatch(column.type)
-    if decimal is not None:
-        precision, scale = map(int, decimal.groups())
-        return pa.decimal128(precision, scale) if precision <= _LARGEST_DECIMAL else pa.null()
+    if column.type.startswith("decimal") and column.precision <= _LARGEST_DECIMAL:
+        return pa.decimal128(column.precision, column.scale)
     return _BY_NAME.get(column.type, pa.null())

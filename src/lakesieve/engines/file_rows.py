@@ -1,0 +1,65 @@
+"""Rows by pyarrow, from data files themselves, of tables whose columns are Spark's."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from lakesieve.engines.pruning import FilePruner
+from lakesieve.engines.spark_fields import Field, schema_of
+from lakesieve.tables import TableReader
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+
+    import pyarrow as pa
+
+    from lakesieve.predicate import Expr
+
+__all__ = ["FileRows"]
+
+_Reader = TypeVar("_Reader", bound=TableReader)
+
+
+class FileRows(ABC, Generic[_Reader]):
+    """Rows of a version of a table.
+
+    Args:
+        table: The table.
+        version: As its format names it; ``None`` is the current version.
+        locations: Further roots to search for indexes.
+
+    Raises:
+        NotFoundError: There is no such version.
+        UnsupportedError: A feature or a column of the table is not known here.
+    """
+
+    def __init__(self, table: _Reader, version: str | int | None, locations: Iterable[str]) -> None:
+        self._table = table
+        self._version = table.version(version)
+        self._columns = table.columns(self._version)
+        self._pruner = FilePruner(locations)
+        document = json.loads(self._version.schema)
+        mapping = document.get("mapping", "none")
+        self._partitioning = frozenset(document["partitioning"])
+        self._fields = [Field.of(field, mapping) for field in document["schema"]["fields"]]
+        self.schema = schema_of(self._fields)
+
+    def batches(
+        self, expression: Expr, columns: Collection[str] | None = None
+    ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        """As for :meth:`TableRows.batches`.
+
+        Raises:
+            StorageError: A file cannot be read.
+            UnsupportedError: A data file has a column in a way that is not read without Spark.
+        """
+        fields = [f for f in self._fields if columns is None or f.name in columns]
+        # a scan without columns still has rows
+        fields = fields or self._fields[:1]
+        return schema_of(fields), self._read(expression, fields)
+
+    @abstractmethod
+    def _read(self, expression: Expr, fields: list[Field]) -> Iterator[pa.RecordBatch]:
+        """Rows of the files that can hold a match, under some of the columns."""
