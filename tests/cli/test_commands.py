@@ -120,7 +120,6 @@ def test_what_only_looks_things_up_starts_no_spark(
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("list", "hudi:/d"),
         ("list", "spark_catalog.db.t"),
         ("list", TABLE, "--spark-conf", "a=b"),
         ("list", TABLE, "--format", "delta"),

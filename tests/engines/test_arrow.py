@@ -165,9 +165,9 @@ def test_polars(table: Table) -> None:
 
 
 def test_what_is_refused(tmp_path: Path, table: Table) -> None:
-    """A dataset stays in its process; tables whose rows are not read here are named."""
+    """A dataset stays in its process; where there is no table, it says so."""
     with pytest.raises(TypeError):
         pickle.dumps(arrow.dataset(table))
     with pytest.raises(LakesieveError) as caught:
         arrow.dataset(f"hudi:{tmp_path}")
-    assert caught.value.kind is ErrorKind.UNSUPPORTED_TABLE
+    assert caught.value.kind is ErrorKind.TABLE_NOT_FOUND

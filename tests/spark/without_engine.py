@@ -41,7 +41,7 @@ def check_alike(
         versions: Versions besides the current one, as a user names them.
         columns: Columns that predicates may compare.
     """
-    warehouse = spark.conf.get("spark.sql.catalog.lake.warehouse")
+    warehouse = spark.conf.get("spark.sql.catalog.lake.warehouse", "warehouse")
     with_spark = open_with_spark(spark, name)
     without = open_table(plain_name, warehouse=str(warehouse))
     assert without.format == with_spark.format
@@ -74,9 +74,9 @@ def check_alike(
 def _check_rows(spark: SparkSession, name: str, plain_name: str, warehouse: str) -> None:
     """Insist that rows read without a session are those of the session."""
     rows = open_rows(plain_name, None, catalog=None, warehouse=warehouse, locations=())
-    folder = name.removeprefix("parquet:")
+    form, _, folder = name.partition(":")
     # a folder of files has no name in SQL
-    frame: Any = spark.read.parquet(folder) if folder != name else spark.table(name)
+    frame: Any = spark.read.format(form).load(folder) if folder else spark.table(name)
     # those of Spark 3.5 have another zone in their types than the frame's schema says
     theirs = frame.toArrow() if hasattr(frame, "toArrow") else _of_batches(frame)
     schema, batches = rows.batches(Constant(value=True))

@@ -122,7 +122,7 @@ def test_what_cannot_be_opened(table: Table, tmp_path: Path) -> None:
     assert _refusal("t", catalog="shop") is ErrorKind.NOT_A_TABLE
     assert _refusal(str(tmp_path)) is ErrorKind.TABLE_NOT_FOUND
     assert _refusal("lake.db.t", warehouse=str(tmp_path)) is ErrorKind.TABLE_NOT_FOUND
-    assert _refusal("hudi:/nowhere") is ErrorKind.UNSUPPORTED_TABLE
+    assert _refusal("hudi:/nowhere") is ErrorKind.TABLE_NOT_FOUND
     with pytest.raises(InvalidInputError):
         open_table(17)
 
@@ -218,8 +218,8 @@ class TestFolders:
 
 def test_which_names_need_no_session(table: Table) -> None:
     """Those of the embedded catalog, of PyIceberg's catalogs, and paths of known formats."""
-    known = ["lake.db.t", "shop.db.t", "/data/t", "iceberg:/t", "delta:/t", "parquet:/t"]
-    unknown = ["spark_catalog.db.t", "db.t", "hudi:/t"]
+    known = ["lake.db.t", "shop.db.t", "/data/t", "iceberg:/t", "delta:/t", "hudi:/t", "parquet:/t"]
+    unknown = ["spark_catalog.db.t", "db.t"]
 
     assert [name for name in known + unknown if can_open(name)] == known
     assert can_open("db.t", catalog="shop")

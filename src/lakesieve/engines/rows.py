@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from lakesieve.errors import ErrorKind, UnsupportedError
 from lakesieve.tables.delta.table import DeltaReader
+from lakesieve.tables.hudi.table import HudiReader
 from lakesieve.tables.iceberg.table import IcebergReader
 from lakesieve.tables.opening import open_table
-from lakesieve.tables.parquet.table import ParquetReader
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakesieve.predicate import Expr
+    from lakesieve.tables.parquet.table import ParquetReader
 
 __all__ = ["TableRows", "open_rows"]
 
@@ -72,12 +72,11 @@ def open_rows(
         from lakesieve.engines.delta_rows import DeltaRows
 
         return DeltaRows(opened, version, locations)
-    if isinstance(opened, ParquetReader):
-        from lakesieve.engines.parquet_rows import ParquetRows
+    if isinstance(opened, HudiReader):
+        from lakesieve.engines.hudi_rows import HudiRows
 
-        return ParquetRows(opened, version, locations)
-    raise UnsupportedError(
-        f"{opened.name}: rows of {opened.format} tables are not read without Spark so far.",
-        kind=ErrorKind.UNSUPPORTED_TABLE,
-        hint="Read the files of ls.find_files, or use Spark.",
-    )
+        return HudiRows(opened, version, locations)
+    from lakesieve.engines.parquet_rows import ParquetRows
+
+    # there is no fifth format
+    return ParquetRows(cast("ParquetReader", opened), version, locations)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import io
     from collections.abc import Collection, Mapping, Sequence
 
-__all__ = ["Field", "rows_of_file", "schema_of"]
+__all__ = ["Field", "rows_of_file", "rows_of_table", "schema_of"]
 
 _ARROW = {
     "boolean": pa.bool_(),
@@ -37,6 +37,8 @@ _PHYSICAL, _ID = "delta.columnMapping.physicalName", "delta.columnMapping.id"
 _DEFAULT = "EXISTS_DEFAULT"
 # written by versions of Spark that had another calendar, or as they had it
 _SHIFTED = frozenset({b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96"})
+
+_WITHOUT_COLUMNS = pa.table({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,16 +155,47 @@ def rows_of_file(
         for field in own:
             if pa.types.is_temporal(field.kind):
                 raise _unread(field.name, "a file has its old times by the Julian calendar")
-    known = _stored(stored.schema_arrow, own)
-    names = [name for name in known.values() if name is not None]
-    rows = stored.read(columns=names) if names else None
+    names = [name for name in _stored(stored.schema_arrow, own).values() if name is not None]
     count = stored.metadata.num_rows
+    # a table without columns would have no rows either
+    rows = stored.read(columns=names) if names else _WITHOUT_COLUMNS
+    return _of_table(rows, fields, partition, partitioning, count)
+
+
+def rows_of_table(
+    rows: pa.Table,
+    fields: Sequence[Field],
+    partition: Mapping[str, str | None],
+    partitioning: Collection[str],
+) -> pa.Table:
+    """Rows that another library has read, under the columns of their table.
+
+    Args:
+        rows: The rows.
+        fields: As for :func:`rows_of_file`, as are the others.
+        partition: Values of partition columns.
+        partitioning: Names of the partition columns.
+
+    Raises:
+        UnsupportedError: A column has another type.
+    """
+    return _of_table(rows, fields, partition, partitioning, len(rows))
+
+
+def _of_table(
+    rows: pa.Table,
+    fields: Sequence[Field],
+    partition: Mapping[str, str | None],
+    partitioning: Collection[str],
+    count: int,
+) -> pa.Table:
+    known = _stored(rows.schema, [field for field in fields if field.name not in partitioning])
     columns = []
     for field in fields:
         name = known.get(field.name)
         if field.name in partitioning:
             columns.append(_constant(field, partition.get(field.stored), count))
-        elif name is None or rows is None:
+        elif name is None:
             columns.append(pa.nulls(count, field.kind))
         else:
             columns.append(_shaped(rows.column(name).combine_chunks(), field))

@@ -7,7 +7,7 @@ from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from lakesieve.errors import ErrorKind, InvalidInputError, UnsupportedError
+from lakesieve.errors import ErrorKind, InvalidInputError
 from lakesieve.storage import StorageOptions, normalized, trusted_folders
 from lakesieve.tables.names import EMBEDDED_CATALOG, FORMS, parse_name
 
@@ -53,7 +53,7 @@ def can_open(table: str, *, catalog: str | None = None) -> bool:
     """
     name = parse_name(table)
     if name.format is not None:
-        return name.format in {"delta", "iceberg", "parquet"}
+        return True
     if catalog is not None:
         return find_spec("pyiceberg") is not None
     parts = name.identifier()
@@ -80,7 +80,6 @@ def open_table(
     Raises:
         NotFoundError: There is no such table.
         InvalidInputError: The text names no table, or no catalog.
-        UnsupportedError: It is a table that cannot be read without Spark.
         SetupError: A package that reading it takes is missing.
         StorageError: Its catalog or its storage refuses, or cannot be reached.
     """
@@ -98,13 +97,11 @@ def open_table(
         from lakesieve.tables.parquet.table import ParquetReader
 
         return ParquetReader(name.text, name.path, options)
-    if name.format == "iceberg":
-        return _iceberg_at(name.text, name.path, options)
-    raise UnsupportedError(
-        f"{table} is read with Spark alone so far.",
-        kind=ErrorKind.UNSUPPORTED_TABLE,
-        hint="Pass a session: spark=ls.local_session(...).",
-    )
+    if name.format == "hudi":
+        from lakesieve.tables.hudi.table import HudiReader
+
+        return HudiReader(name.text, name.path, options)
+    return _iceberg_at(name.text, name.path, options)
 
 
 def _iceberg_at(name: str, location: str, options: StorageOptions) -> TableReader:

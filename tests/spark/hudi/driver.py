@@ -79,6 +79,14 @@ class HudiDriver:
     def version(self) -> str:
         return max(path.name.partition("_")[0] for path in self.commits())
 
+    def plain_name(self) -> str:
+        return self.name
+
+    def versions(self) -> list[str]:
+        # each takes a session some jobs
+        times = [path.name.partition("_")[0] for path in self.commits()]
+        return sorted({times[0], times[len(times) // 2]})
+
     def commits(self) -> list[Path]:
         """What marks commits as completed, the oldest first."""
         return sorted((self.folder / ".hoodie" / "timeline").glob("*_*commit"))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.spark.hudi.driver import HudiDriver, MergeOnReadDriver
+from tests.spark.without_engine import check_alike
 
 from lakesieve.testing.contract import TableContract
 
@@ -32,6 +33,9 @@ def _tables(
 
     yield make
     for table in made:
+        if (table.folder / ".hoodie").exists():
+            columns = ["l", "s", "i"]
+            check_alike(spark, table.name, table.plain_name(), table.versions(), columns)
         table.drop()
 
 

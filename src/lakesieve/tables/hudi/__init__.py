@@ -1,0 +1,1 @@
+"""Apache Hudi: the timeline, file slices, and tables read without an engine."""

@@ -1,0 +1,125 @@
+"""The Avro schema of a Hudi table as Hudi's reader for Spark has it, in Spark's own JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["META_COLUMNS", "spark_schema"]
+
+META_COLUMNS = (
+    "_hoodie_commit_time",
+    "_hoodie_commit_seqno",
+    "_hoodie_record_key",
+    "_hoodie_partition_path",
+    "_hoodie_file_name",
+)
+"""Columns that Hudi adds to each table."""
+
+_DEEPEST = 64
+_SIMPLE = {
+    "boolean": "boolean",
+    "int": "integer",
+    "long": "long",
+    "float": "float",
+    "double": "double",
+    "bytes": "binary",
+    "string": "string",
+    "enum": "string",
+    "fixed": "binary",
+}
+_LOGICAL = {
+    "date": "date",
+    "timestamp-micros": "timestamp",
+    "timestamp-millis": "timestamp",
+    "local-timestamp-micros": "timestamp_ntz",
+    "local-timestamp-millis": "timestamp_ntz",
+    "uuid": "string",
+    "time-micros": "long",
+    "time-millis": "integer",
+}
+_UNKNOWN = "unknown"
+
+
+def spark_schema(text: str, partitioning: Sequence[str]) -> dict[str, Any]:
+    """The columns of a table.
+
+    Args:
+        text: Its Avro schema.
+        partitioning: Names of the partition columns, which come last.
+
+    Returns:
+        A struct; a type that is not known has the name ``unknown``.
+
+    Raises:
+        ValueError: The text is no schema of a record.
+    """
+    record = json.loads(text)
+    if not isinstance(record, dict) or record.get("type") != "record":
+        raise ValueError("it is no schema of a record")
+    known: dict[str, Any] = {}
+    fields = [_field(field, known, 0) for field in record["fields"]]
+    own = [field for field in fields if field["name"] not in META_COLUMNS]
+    meta = [_column(name, "string") for name in META_COLUMNS]
+    by_name = {field["name"]: field for field in own}
+    last = [by_name.get(name) or _column(name, "string") for name in partitioning]
+    rest = [field for field in own if field["name"] not in partitioning]
+    return {"type": "struct", "fields": [*meta, *rest, *last]}
+
+
+def _column(name: str, kind: Any) -> dict[str, Any]:
+    return {"name": name, "type": kind, "nullable": True, "metadata": {}}
+
+
+def _field(field: Mapping[str, Any], known: dict[str, Any], depth: int) -> dict[str, Any]:
+    return _column(str(field["name"]), _type(field["type"], known, depth))
+
+
+def _type(avro: Any, known: dict[str, Any], depth: int) -> Any:
+    if depth > _DEEPEST:
+        return _UNKNOWN
+    if isinstance(avro, list):
+        others = [entry for entry in avro if entry != "null"]
+        return _type(others[0], known, depth) if len(others) == 1 else _UNKNOWN
+    if isinstance(avro, str):
+        return _SIMPLE.get(avro) or known.get(avro, _UNKNOWN)
+    found = _written(avro, known, depth)
+    name = avro.get("name")
+    if name is not None:
+        known[name] = found
+        if avro.get("namespace"):
+            known[f"{avro['namespace']}.{name}"] = found
+    return found
+
+
+def _written(avro: Mapping[str, Any], known: dict[str, Any], depth: int) -> Any:
+    logical = avro.get("logicalType")
+    if logical == "decimal":
+        return f"decimal({avro['precision']},{avro.get('scale', 0)})"
+    if logical in _LOGICAL:
+        return _LOGICAL[logical]
+    kind = avro["type"]
+    if logical is not None:
+        # what readers make of a type that is added one day is not known
+        return _UNKNOWN
+    if isinstance(kind, dict | list):
+        return _type(kind, known, depth + 1)
+    match kind:
+        case "record":
+            fields = [_field(field, known, depth + 1) for field in avro["fields"]]
+            return {"type": "struct", "fields": fields}
+        case "array":
+            element = _type(avro["items"], known, depth + 1)
+            return {"type": "array", "elementType": element, "containsNull": True}
+        case "map":
+            value = _type(avro["values"], known, depth + 1)
+            return {
+                "type": "map",
+                "keyType": "string",
+                "valueType": value,
+                "valueContainsNull": True,
+            }
+    return _SIMPLE.get(kind) or known.get(kind, _UNKNOWN)

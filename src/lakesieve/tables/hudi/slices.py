@@ -1,0 +1,214 @@
+"""File slices of a Hudi table, as its own view of the file system finds them."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from lakesieve.errors import ErrorKind, UnsupportedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from lakesieve.storage import ObjectInfo
+    from lakesieve.tables.hudi.timeline import Timeline
+
+__all__ = ["FileGroups", "FileSlice", "LogFile"]
+
+_BASE = re.compile(r"(?P<group>[^_.][^_]*)_[^_]*_(?P<instant>\d+)\.parquet")
+_LOG = re.compile(
+    r"\.(?P<group>[^._]+)_(?P<instant>[^.]*)\.log\.(?P<number>\d+)"
+    r"(?:_(?P<token>\d+-\d+-\d+)(?:\.cdc)?)?"
+)
+_MARKER = ".hoodie_partition_metadata"
+# commits of tables that were made of other tables, whose rows are there
+_BOOTSTRAPPED = "00000000000001"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogFile:
+    """A log file.
+
+    Args:
+        instant: The commit that wrote it; before version 8, that of its base file.
+        number: Its place among those of one instant.
+        token: Of the task that wrote it.
+        info: The file.
+    """
+
+    instant: str
+    number: int
+    token: str
+    info: ObjectInfo
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileSlice:
+    """A base file and the log files that change its rows.
+
+    Args:
+        partition: The folder.
+        instant: When it begins.
+        base: The base file, if there is one.
+        logs: The log files.
+    """
+
+    partition: str
+    instant: str
+    base: ObjectInfo | None = None
+    logs: tuple[LogFile, ...] = ()
+
+    @property
+    def path(self) -> str:
+        """The base file; without one, the newest log file."""
+        if self.base is not None:
+            return self.base.path
+        return max(self.logs, key=_order).info.path
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return (self.base.size if self.base else 0) + sum(log.info.size for log in self.logs)
+
+    @property
+    def is_bootstrapped(self) -> bool:
+        """Whether rows of it lie in a file of another table."""
+        return self.base is not None and self.instant == _BOOTSTRAPPED
+
+
+@dataclass(slots=True)
+class _Group:
+    bases: dict[str, ObjectInfo] = field(default_factory=dict)
+    logs: list[LogFile] = field(default_factory=list)
+
+
+class FileGroups:
+    """The files of a table by the groups that hold the same keys.
+
+    Args:
+        files: All files below the folder of the table.
+        timeline: What is known of the commits that wrote them; it is read before they are listed,
+            or files of a commit in between are missing.
+        partitioned: Whether the table has partitions; else only its own folder has files.
+
+    Raises:
+        UnsupportedError: A base file has a name that is not known.
+    """
+
+    def __init__(
+        self, files: Iterable[ObjectInfo], timeline: Timeline, *, partitioned: bool
+    ) -> None:
+        self._timeline = timeline
+        self._groups: dict[tuple[str, str], _Group] = defaultdict(_Group)
+        folders: set[str] = set()
+        named: list[tuple[str, str, ObjectInfo]] = []
+        for info in files:
+            folder, _, name = info.path.rpartition("/")
+            if name.startswith(_MARKER):
+                folders.add(folder)
+            elif partitioned or not folder:
+                named.append((folder, name, info))
+        for folder, name, info in named:
+            if folder in folders or not partitioned:
+                self._add(folder, name, info)
+
+    def _add(self, folder: str, name: str, info: ObjectInfo) -> None:
+        if found := _BASE.fullmatch(name):
+            bases = self._groups[folder, found["group"]].bases
+            if found["instant"] in bases and self._timeline.is_committed(found["instant"]):
+                raise _unknown(info.path, "another file is that of the same commit")
+            bases[found["instant"]] = info
+        elif found := _LOG.fullmatch(name):
+            log = LogFile(
+                instant=found["instant"],
+                number=int(found["number"]),
+                token=found["token"] or "",
+                info=info,
+            )
+            self._groups[folder, found["group"]].logs.append(log)
+        elif ".parquet" in name and not name.startswith("."):
+            raise _unknown(info.path, "its name is none of a base file")
+
+    def bases(self) -> list[ObjectInfo]:
+        """All base files of commits that took place."""
+        return [
+            info
+            for group in self._groups.values()
+            for instant, info in group.bases.items()
+            if self._timeline.is_committed(instant)
+        ]
+
+    def slices(self, instant: str) -> list[FileSlice]:
+        """The file slices of a version.
+
+        Args:
+            instant: The version.
+        """
+        replaced = self._timeline.replaced(instant)
+        compacted = self._timeline.compacted()
+        found = []
+        for key, group in self._groups.items():
+            if key in replaced:
+                continue
+            chosen = self._chosen(key[0], group, compacted.get(key), instant)
+            if chosen is not None and (chosen.base is not None or chosen.logs):
+                found.append(chosen)
+        return found
+
+    def _chosen(
+        self, partition: str, group: _Group, compacted: str | None, instant: str
+    ) -> FileSlice | None:
+        """The newest slice of a group that is not later than an instant."""
+        slices = self._all(partition, group, compacted)
+        committed = [
+            slices[start]
+            for start in sorted(slices, reverse=True)
+            if self._timeline.is_committed(start) and start <= instant
+        ]
+        if not committed:
+            return None
+        newest = committed[0]
+        if self._timeline.completes_apart:
+            logs = tuple(log for log in newest.logs if self._timeline.is_complete(log.instant))
+            newest = replace(newest, logs=logs)
+        if newest.instant != compacted or len(committed) == 1:
+            return newest
+        # the compaction is not complete: its new file is not there yet
+        before = committed[1]
+        return replace(before, instant=newest.instant, logs=(*before.logs, *newest.logs))
+
+    def _all(self, partition: str, group: _Group, compacted: str | None) -> Mapping[str, FileSlice]:
+        slices = {
+            start: FileSlice(partition=partition, instant=start, base=info)
+            for start, info in group.bases.items()
+        }
+        if compacted is not None and compacted not in slices:
+            slices[compacted] = FileSlice(partition=partition, instant=compacted)
+        for log in sorted(group.logs, key=_order):
+            start = self._start(slices, log)
+            held = slices.get(start) or FileSlice(partition=partition, instant=start)
+            slices[start] = replace(held, logs=(*held.logs, log))
+        return slices
+
+    def _start(self, slices: Mapping[str, FileSlice], log: LogFile) -> str:
+        """When the slice begins that a log file belongs to."""
+        if not slices or not self._timeline.completes_apart:
+            return log.instant
+        completed = self._timeline.completion(log.instant)
+        if completed is None:
+            return max(slices)
+        return max((start for start in slices if start <= completed), default=log.instant)
+
+
+def _order(log: LogFile) -> tuple[str, int, str]:
+    return log.instant, log.number, log.token
+
+
+def _unknown(path: str, why: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"{path} is not read without Spark: {why}.",
+        kind=ErrorKind.UNSUPPORTED_TABLE,
+        hint="Pass a session: spark=ls.local_session(...).",
+    )

@@ -1,0 +1,278 @@
+"""Apache Hudi tables without an engine."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from lakesieve.errors import ErrorKind, NotFoundError, UnsupportedError
+from lakesieve.storage import open_storage
+from lakesieve.tables.contract import TableVersion
+from lakesieve.tables.hudi.schema import spark_schema
+from lakesieve.tables.hudi.slices import FileGroups
+from lakesieve.tables.hudi.timeline import FOLDER, read_properties, read_timeline
+from lakesieve.tables.moments import millis_of
+from lakesieve.tables.paths import identified, normal_paths, table_root
+from lakesieve.tables.struct_schema import READ_BY_DEFAULT, hudi_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from lakesieve.storage import Storage, StorageOptions
+    from lakesieve.tables.contract import Column
+    from lakesieve.tables.hudi.slices import FileSlice
+    from lakesieve.tables.hudi.timeline import Timeline
+
+__all__ = ["HudiReader"]
+
+
+class HudiReader:
+    """One Hudi table, by its folder. Columns are read as a session reads them by default.
+
+    A version is the time of a commit. A file slice without log files is known by the path of its
+    base file, one with log files cannot be indexed.
+
+    Args:
+        name: As the user called it.
+        location: The folder that holds ``.hoodie``.
+        options: The storage options of each location.
+
+    Raises:
+        NotFoundError: There is no table.
+        UnsupportedError: It has no commits.
+        StorageError: Its timeline cannot be read.
+    """
+
+    format = "hudi"
+    file_io: Mapping[str, str] = MappingProxyType({})
+
+    def __init__(self, name: str, location: str, options: StorageOptions) -> None:
+        self.name = name
+        self._storage = open_storage(location, options(location), renew=options.renewed)
+        self.location = table_root(self._storage.location)
+        digest = hashlib.md5(self.location.encode(), usedforsecurity=False).digest()
+        self.uuid = str(uuid.UUID(bytes=digest, version=3))
+        self._properties: Mapping[str, str] = {}
+        self._timeline: Timeline
+        self.reload()
+
+    @property
+    def storage(self) -> Storage:
+        """The table's folder."""
+        return self._storage
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """The table's own settings, by the names that Hudi gives them."""
+        return self._properties
+
+    def reload(self) -> None:
+        """Read the timeline anew.
+
+        Raises:
+            NotFoundError: The table is gone.
+            UnsupportedError: It has no commits.
+        """
+        self._properties = read_properties(self._storage, self.name)
+        self._timeline = read_timeline(self._storage, self._properties, self.name)
+        if not self._timeline.commits:
+            raise UnsupportedError(
+                f"{self.name} has no commits.",
+                kind=ErrorKind.UNSUPPORTED_TABLE,
+                hint="Write something to it first.",
+            )
+
+    def version(self, spec: str | int | None = None) -> TableVersion:
+        """Resolve the time of a commit, as Hudi writes it, or an ISO timestamp.
+
+        Raises:
+            NotFoundError: No commit is that old.
+        """
+        self.reload()
+        latest = None if spec is None else self._moment(str(spec))
+        found = self._timeline.latest(latest)
+        if found is None or (spec is not None and latest is None):
+            raise NotFoundError(
+                f"{self.name} has no version {spec!r}.",
+                kind=ErrorKind.VERSION_NOT_FOUND,
+                hint="Give a commit's time such as 20260131120000000, or 2026-01-31T12:00:00; "
+                "CALL show_commits lists the commits.",
+            )
+        instant = None if spec is None else found.requested
+        return TableVersion(id=found.requested, schema=self._document(instant))
+
+    def _moment(self, spec: str) -> str | None:
+        """A point in time as Hudi writes it, in the time zone of the table."""
+        if spec.isascii() and spec.isdigit():
+            # older commits are named by seconds; as Hudi compares them
+            return spec
+        millis = millis_of(spec)
+        if millis is None:
+            return None
+        moment = datetime.fromtimestamp(millis // 1000, UTC)
+        if self._properties.get("hoodie.table.timeline.timezone", "LOCAL").upper() != "UTC":
+            moment = moment.astimezone()
+        return f"{moment:%Y%m%d%H%M%S}{millis % 1000:03d}"
+
+    @property
+    def partitioning(self) -> list[str]:
+        """Names of the partition columns."""
+        text = self._properties.get("hoodie.table.partition.fields", "")
+        # a key generator may be named with each
+        return [part.partition(":")[0].strip() for part in text.split(",") if part.strip()]
+
+    def _document(self, instant: str | None) -> str:
+        """A schema as ``HudiFiles.java`` writes it."""
+        said: dict[str, Any] = next(
+            (dict(one) for one in self._timeline.schemas(instant) if one.get("schema")), {}
+        )
+        text = said.get("schema") or self._properties.get("hoodie.table.create.schema")
+        partitioning = self.partitioning
+        try:
+            schema = spark_schema(text or "null", partitioning)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise UnsupportedError(
+                f"{self.name} has no schema that can be read: {error}.",
+                kind=ErrorKind.UNSUPPORTED_TABLE,
+                hint="Pass a session: spark=ls.local_session(...).",
+            ) from error
+        return json.dumps(
+            {
+                **READ_BY_DEFAULT,
+                "version": self._timeline.version,
+                "features": self._features(evolves=bool(said.get("latest_schema"))),
+                "partitioning": partitioning,
+                "schema": schema,
+            }
+        )
+
+    def _features(self, *, evolves: bool) -> list[str]:
+        found = []
+        if self._properties.get("hoodie.table.multiple.base.file.formats.enable") == "true":
+            found.append("several base file formats")
+        base = self._properties.get("hoodie.table.base.file.format", "PARQUET").upper()
+        if base != "PARQUET":
+            found.append(f"base files of the format {base}")
+        if evolves:
+            found.append("schema evolution on read")
+        return found
+
+    def columns(self, version: TableVersion) -> Mapping[tuple[str, ...], Column]:
+        """The columns, and the fields of structs outside lists and maps, as of that version.
+
+        Raises:
+            UnsupportedError: The table is written or read in a way that is not known.
+        """
+        return hudi_columns(version.schema)
+
+    @property
+    def merges_on_read(self) -> bool:
+        """Whether log files change the rows of base files."""
+        return self._properties.get("hoodie.table.type") == "MERGE_ON_READ"
+
+    def slices(self, version: TableVersion) -> list[tuple[FileSlice, bool]]:
+        """The file slices of a version, each with whether its base file has exactly its rows.
+
+        Args:
+            version: The version.
+
+        Raises:
+            NotFoundError: The table does not keep all files of the version.
+            UnsupportedError: The version may still change, or a file has a name that is not known.
+        """
+        hudi_columns(version.schema)
+        instant = str(version.id)
+        groups = self._groups()
+        if self._timeline.latest() != self._timeline.latest(instant):
+            self._check_kept(instant)
+        return [(one, self._is_exact(one, instant)) for one in groups.slices(instant)]
+
+    def _groups(self) -> FileGroups:
+        """The files, listed after the timeline that says which of them count."""
+        self.reload()
+        timeline = self._timeline
+        files = [
+            info
+            for info in self._storage.objects("")
+            if not info.path.startswith((f"{FOLDER}/", "_lakesieve/"))
+        ]
+        groups = FileGroups(files, timeline, partitioned=bool(self.partitioning))
+        # the timeline of now says what cleaning removed in the meantime
+        self._timeline = read_timeline(self._storage, self._properties, self.name)
+        return groups
+
+    def _check_kept(self, instant: str) -> None:
+        open_since = self._timeline.first_incomplete
+        if open_since is not None and open_since <= instant:
+            raise UnsupportedError(
+                f"{self.name} at {instant} may still change: the commit {open_since} is not "
+                "complete.",
+                kind=ErrorKind.UNSUPPORTED_TABLE,
+                hint="Read the current version, or wait until that commit is complete or rolled "
+                "back.",
+            )
+        if instant < self._timeline.kept_from:
+            raise NotFoundError(
+                f"{self.name} does not keep the files of {instant}.",
+                kind=ErrorKind.VERSION_NOT_FOUND,
+                hint=f"Cleaning has left those from {self._timeline.kept_from} on.",
+            )
+
+    def _is_exact(self, one: FileSlice, instant: str) -> bool:
+        if one.base is None or one.is_bootstrapped:
+            return False
+        if not self.merges_on_read or not one.logs:
+            return True
+        # before version 8, a log file has the time of its slice and blocks of several commits
+        return self._timeline.completes_apart and not any(
+            len(log.instant) != len(instant) or log.instant <= instant for log in one.logs
+        )
+
+    def live_files(
+        self, version: TableVersion, slices: Sequence[tuple[FileSlice, bool]] | None = None
+    ) -> pa.Table:
+        """Base files of that version; ``records`` is null.
+
+        A slice with log files, or without a base file, is not ``indexable``: its ``path`` is that
+        of no file.
+
+        Args:
+            version: The version.
+            slices: Its slices where they are known; they are listed by default.
+
+        Raises:
+            NotFoundError: The table does not keep all files of the version.
+        """
+        slices = self.slices(version) if slices is None else slices
+        locations = [f"{self.location}/{one.path}" for one, _ in slices]
+        exact = [is_exact for _, is_exact in slices]
+        paths = [
+            path if is_exact else f"{path}#merged"
+            for path, is_exact in zip(locations, exact, strict=True)
+        ]
+        return identified(
+            pa.table(
+                {
+                    "path": pa.array(paths, pa.string()),
+                    "size": pa.array([one.size for one, _ in slices], pa.int64()),
+                    "records": pa.nulls(len(slices), pa.int64()),
+                    "location": pa.array(locations, pa.string()),
+                    "indexable": pa.array(exact, pa.bool_()),
+                }
+            )
+        )
+
+    def retained_files(self) -> pa.ChunkedArray:
+        """Base files of all file slices that cleaning has left."""
+        paths = [f"{self.location}/{info.path}" for info in self._groups().bases()]
+        return normal_paths(pa.chunked_array([pa.array(paths, pa.string())]))
+
+    def references(self) -> Sequence[str]:
+        """Hudi tables have no branches or tags."""
+        return ()

@@ -1,0 +1,454 @@
+"""Hudi tables without an engine: both layouts of the timeline, and the file slices of versions."""
+
+from __future__ import annotations
+
+import io
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import fastavro
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from lakesieve.errors import ErrorKind, NotFoundError, StorageError, UnsupportedError
+from lakesieve.storage import ObjectInfo, Storage
+from lakesieve.tables.hudi.table import HudiReader
+from lakesieve.tables.opening import open_table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+SCHEMA = {
+    "type": "record",
+    "name": "t",
+    "fields": [
+        {"name": "k", "type": ["null", "long"]},
+        {"name": "p", "type": "string"},
+        {"name": "d", "type": {"type": "bytes", "logicalType": "decimal", "precision": 9}},
+        {
+            "name": "s",
+            "type": {
+                "type": "record",
+                "name": "inner",
+                "fields": [{"name": "n", "type": {"type": "int", "logicalType": "date"}}],
+            },
+        },
+        {"name": "again", "type": ["null", "inner"]},
+        {"name": "both", "type": ["string", "long"]},
+        {"name": "l", "type": {"type": "array", "items": {"type": "map", "values": "bytes"}}},
+    ],
+}
+STATISTICS = {
+    "type": "record",
+    "name": "metadata",
+    "fields": [
+        {"name": "operationType", "type": ["null", "string"]},
+        {"name": "extraMetadata", "type": ["null", {"type": "map", "values": "string"}]},
+        {
+            "name": "partitionToReplaceFileIds",
+            "type": [
+                "null",
+                {"type": "map", "values": {"type": "array", "items": "string"}},
+            ],
+        },
+        {"name": "earliestCommitToRetain", "type": ["null", "string"]},
+        {
+            "name": "operations",
+            "type": [
+                "null",
+                {
+                    "type": "array",
+                    "items": {
+                        "type": "record",
+                        "name": "operation",
+                        "fields": [
+                            {"name": "partitionPath", "type": "string"},
+                            {"name": "fileId", "type": "string"},
+                        ],
+                    },
+                },
+            ],
+        },
+    ],
+}
+
+
+def at(minute: int, *, seconds: int = 0) -> str:
+    """A moment as Hudi writes it."""
+    return f"2026010112{minute:02d}{seconds:02d}000"
+
+
+class Table:
+    """A table that is written by hand."""
+
+    def __init__(
+        self, root: Path, version: int = 9, settings: dict[str, str] | None = None
+    ) -> None:
+        self.root = root
+        self.version = version
+        self.folder = root / ".hoodie" / ("timeline" if version >= 8 else "")
+        self.folder.mkdir(parents=True)
+        said = {
+            "hoodie.table.version": str(version),
+            "hoodie.table.type": "MERGE_ON_READ",
+            "hoodie.table.partition.fields": "p",
+            "hoodie.table.timeline.timezone": "UTC",
+        } | (settings or {})
+        lines = ["# made by hand", *(f"{name}={value}" for name, value in said.items())]
+        (root / ".hoodie" / "hoodie.properties").write_text("\n".join(lines))
+
+    def action(self, minute: int, action: str, state: str = "", **said: Any) -> None:
+        """An action, complete half a minute after it began, or in another state."""
+        name = at(minute)
+        if not state and self.version >= 8:
+            name += f"_{at(minute, seconds=30)}"
+        name += f".{action}" if action else ""
+        path = self.folder / (f"{name}.{state}" if state else name)
+        path.write_bytes(self._encoded(said))
+
+    def _encoded(self, said: dict[str, Any]) -> bytes:
+        if not said:
+            return b""
+        if self.version < 8 and "operations" not in said:
+            return json.dumps(said).encode()
+        target = io.BytesIO()
+        fastavro.writer(target, STATISTICS, [said])
+        return target.getvalue()
+
+    def commit(self, minute: int, action: str = "commit", **said: Any) -> None:
+        """A complete commit."""
+        written = {"schema": json.dumps(SCHEMA)}
+        self.action(minute, action, operationType="UPSERT", extraMetadata=written, **said)
+
+    def file(self, name: str, partition: str = "a", size: int = 10) -> None:
+        """A file of a partition."""
+        folder = self.root / partition
+        folder.mkdir(exist_ok=True)
+        (folder / ".hoodie_partition_metadata").touch()
+        (folder / name).write_bytes(b"x" * size)
+
+    def base(self, group: str, minute: int, **more: Any) -> None:
+        """A base file."""
+        self.file(f"{group}_0-1-2_{at(minute)}.parquet", **more)
+
+    def log(self, group: str, minute: int, number: int = 1, **more: Any) -> None:
+        """A log file."""
+        self.file(f".{group}_{at(minute)}.log.{number}_0-1-2", **more)
+
+    def open(self) -> HudiReader:
+        table = open_table(f"hudi:{self.root}")
+        assert isinstance(table, HudiReader)
+        return table
+
+    def files(self, version: str | None = None) -> list[str]:
+        """Its files, those with log files marked."""
+        table = self.open()
+        live = table.live_files(table.version(version)).to_pylist()
+        assert all(row["indexable"] != row["path"].endswith("#merged") for row in live)
+        assert all(row["location"] == row["path"].removesuffix("#merged") for row in live)
+        return sorted(row["path"].removeprefix(f"file:{self.root}/") for row in live)
+
+
+def name(group: str, minute: int, partition: str = "a", merged: str = "") -> str:
+    """The path of a base file."""
+    return f"{partition}/{group}_0-1-2_{at(minute)}.parquet{merged}"
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_versions(tmp_path: Path, version: int) -> None:
+    """A version is the time of a commit; of each group it has the newest file until then."""
+    table = Table(tmp_path / "ä b%25+", version)
+    table.commit(1)
+    table.commit(2)
+    table.commit(3)
+    table.action(4, "commit", "requested")
+    table.action(4, "", "inflight")
+    for group, minute in (("f", 1), ("g", 1), ("f", 2), ("h", 3), ("g", 4)):
+        table.base(group, minute)
+    table.file("notes.txt")
+    table.file(f"f_0-1-2_{at(2)}.parquet", partition="_lakesieve")
+    (table.root / "stray").mkdir()
+    (table.root / "stray" / f"f_0-1-2_{at(1)}.parquet").touch()
+
+    assert table.files() == [name("f", 2), name("g", 1), name("h", 3)]
+    assert table.files(at(1)) == [name("f", 1), name("g", 1)]
+    assert table.files("2026-01-01T12:02:59.999Z") == [name("f", 2), name("g", 1)]
+    reader = table.open()
+    assert reader.version().id == reader.version("20260101120500").id == at(3)
+    assert reader.version().timestamp_ms is None
+    kept = reader.retained_files().to_pylist()
+    assert sorted(path.removeprefix(f"file:{table.root}/") for path in kept) == [
+        name("f", 1),
+        name("f", 2),
+        name("g", 1),
+        name("h", 3),
+    ]
+    for spec in (at(0), "2026-01-01T11:00:00Z", "soon"):
+        with pytest.raises(NotFoundError) as raised:
+            reader.version(spec)
+        assert raised.value.kind is ErrorKind.VERSION_NOT_FOUND
+
+
+def test_times_of_the_table(tmp_path: Path) -> None:
+    """ISO times are compared in the zone that the table's times are in."""
+    table = Table(tmp_path, settings={"hoodie.table.timeline.timezone": "LOCAL"})
+    table.commit(1)
+    moment = datetime.strptime(at(1), "%Y%m%d%H%M%S%f").astimezone()
+    assert table.open().version(moment.astimezone(UTC).isoformat()).id == at(1)
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_replaced_groups(tmp_path: Path, version: int) -> None:
+    """Clustering and overwriting replace file groups from their commit on."""
+    table = Table(tmp_path, version)
+    table.commit(1)
+    table.commit(2, "replacecommit", partitionToReplaceFileIds={"a": ["f"], "b": ["g"]})
+    table.base("f", 1)
+    table.base("f", 1, partition="b")
+    table.base("n", 2)
+
+    assert table.files() == [name("n", 2), name("f", 1, "b")]
+    assert table.files(at(1)) == [name("f", 1), name("f", 1, "b")]
+
+
+def test_log_files(tmp_path: Path) -> None:
+    """A slice with log files until the version is no index's; later ones change nothing."""
+    table = Table(tmp_path)
+    table.commit(1)
+    table.commit(2, "deltacommit")
+    table.action(3, "deltacommit", "requested")
+    table.base("f", 1, size=100)
+    table.base("g", 1)
+    table.log("f", 2, size=7)
+    table.log("f", 3, size=1000)
+
+    assert table.files() == [name("f", 1, merged="#merged"), name("g", 1)]
+    assert table.files(at(1)) == [name("f", 1), name("g", 1)]
+    reader = table.open()
+    live = reader.live_files(reader.version())
+    # what is not complete does not count
+    assert sorted(live.column("size").to_pylist()) == [10, 107]
+    assert live.column("records").null_count == 2
+
+
+def test_log_files_of_older_tables(tmp_path: Path) -> None:
+    """Before version 8, a log file belongs to the slice that its name tells, at any version."""
+    table = Table(tmp_path, 6)
+    table.commit(1)
+    table.commit(2, "deltacommit")
+    table.commit(3)
+    table.base("f", 1)
+    table.base("f", 3)
+    table.log("f", 1)
+
+    assert table.files() == [name("f", 3)]
+    assert table.files(at(1)) == table.files(at(2)) == [name("f", 1, merged="#merged")]
+
+
+def test_a_log_file_belongs_where_it_was_complete(tmp_path: Path) -> None:
+    """A delta commit that ends after a compaction begins is part of the new slice."""
+    table = Table(tmp_path)
+    table.commit(1)
+    slow = table.folder / f"{at(2)}_{at(5)}.deltacommit"
+    table.commit(2, "deltacommit")
+    (table.folder / f"{at(2)}_{at(2, seconds=30)}.deltacommit").rename(slow)
+    table.commit(3)
+    table.base("f", 1)
+    table.base("f", 3)
+    table.log("f", 2)
+
+    assert table.files() == [name("f", 3, merged="#merged")]
+
+
+def test_a_group_of_log_files_alone(tmp_path: Path) -> None:
+    """Without a base file, the newest log file stands for the group."""
+    table = Table(tmp_path)
+    table.commit(1, "deltacommit")
+    table.commit(2, "deltacommit")
+    table.log("f", 1)
+    table.log("f", 2)
+
+    assert table.files() == [f"a/.f_{at(2)}.log.1_0-1-2#merged"]
+
+
+def test_compactions_at_work(tmp_path: Path) -> None:
+    """Until a compaction is complete, its slice is that before with all log files."""
+    table = Table(tmp_path)
+    table.commit(1)
+    operations = [{"partitionPath": "a", "fileId": "f"}]
+    table.action(2, "compaction", "requested", operations=operations)
+    table.action(2, "compaction", "inflight")
+    table.commit(3, "deltacommit")
+    table.base("f", 1, size=100)
+    table.base("f", 2, size=5000)
+    table.base("g", 1)
+    table.log("f", 3, size=7)
+
+    assert table.files() == [name("f", 1, merged="#merged"), name("g", 1)]
+    reader = table.open()
+    assert max(reader.live_files(reader.version()).column("size").to_pylist()) == 107
+    table.commit(2)
+    assert table.files() == [name("f", 2, merged="#merged"), name("g", 1)]
+
+
+def _archive(table: Table, instants: Sequence[tuple[str, str]]) -> None:
+    folder = table.folder / "history"
+    folder.mkdir()
+    rows = [{"instantTime": begun, "completionTime": ended} for begun, ended in instants]
+    pq.write_table(pa.Table.from_pylist(rows), folder / "1.parquet")
+    (folder / "_version_").write_text("3")
+    (folder / "manifest_3").write_text(json.dumps({"files": [{"fileName": "1.parquet"}]}))
+
+
+def test_the_archive(tmp_path: Path) -> None:
+    """Files of commits that the archive has taken count; it knows when those were complete."""
+    table = Table(tmp_path)
+    table.commit(5)
+    table.base("f", 1)
+    table.base("f", 3)
+    table.base("g", 5)
+    table.log("f", 2)
+    assert table.files() == [name("f", 3), name("g", 5)]
+
+    _archive(table, [(at(1), at(1)), (at(2), at(4)), (at(3), at(3))])
+    assert table.files() == [name("f", 3, merged="#merged"), name("g", 5)]
+    (table.folder / "history" / "1.parquet").write_bytes(b"PAR1 damaged")
+    with pytest.raises(StorageError, match="archive"):
+        table.files()
+
+
+def test_versions_that_are_not_kept(tmp_path: Path) -> None:
+    """A version is gone once cleaning removed its files, and may change while a commit is open."""
+    table = Table(tmp_path)
+    for minute in (1, 2, 3, 4):
+        table.commit(minute)
+    table.base("f", 4)
+    table.action(5, "clean", earliestCommitToRetain=at(2))
+    assert table.files(at(2)) == []
+    with pytest.raises(NotFoundError, match="does not keep"):
+        table.files(at(1))
+
+    table.action(2, "commit", "requested")
+    assert table.files(at(3)) == []
+    (table.folder / f"{at(2)}_{at(2, seconds=30)}.commit").unlink()
+    with pytest.raises(UnsupportedError, match="not complete"):
+        table.files(at(3))
+    # the newest is what every reader sees
+    assert table.files() == [name("f", 4)]
+
+
+def test_what_cleaning_does_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files that are removed while they are listed make no version with fewer rows."""
+    table = Table(tmp_path)
+    for minute in (1, 2):
+        table.commit(minute)
+    table.base("f", 1)
+    table.base("f", 2)
+    listing = Storage.objects
+
+    def cleaned(self: Storage, prefix: str, *, after: str = "") -> list[ObjectInfo]:
+        if self.location == str(table.root):
+            (table.root / name("f", 1)).unlink(missing_ok=True)
+            table.action(3, "clean", earliestCommitToRetain=at(2))
+        return listing(self, prefix, after=after)
+
+    reader = table.open()
+    first = reader.version(at(1))
+    monkeypatch.setattr(Storage, "objects", cleaned)
+    with pytest.raises(NotFoundError, match="does not keep"):
+        reader.live_files(first)
+
+
+def test_bootstrapped_files(tmp_path: Path) -> None:
+    """Files whose rows lie in another table are no index's."""
+    table = Table(tmp_path)
+    table.commit(1)
+    table.file("f_0-1-2_00000000000001.parquet")
+
+    assert table.files() == ["a/f_0-1-2_00000000000001.parquet#merged"]
+
+
+def test_columns(tmp_path: Path) -> None:
+    """Columns by their names; partition columns come last and are no keys."""
+    table = Table(tmp_path)
+    table.commit(1)
+    clustered = {"schema": json.dumps({**SCHEMA, "fields": []})}
+    table.action(2, "replacecommit", operationType="CLUSTER", extraMetadata=clustered)
+    reader = table.open()
+    version = reader.version()
+    columns = reader.columns(version)
+
+    names = [field["name"] for field in json.loads(version.schema)["schema"]["fields"]]
+    assert names[0] == "_hoodie_commit_time"
+    assert names[5:] == ["k", "d", "s", "again", "both", "l", "p"]
+    assert {path: column.kind for path, column in columns.items() if path[0] in names[5:]} == {
+        ("k",): "integer",
+        ("d",): "decimal",
+        ("s",): "other",
+        ("s", "n"): "date",
+        ("again",): "other",
+        ("again", "n"): "date",
+        ("both",): "other",
+        ("l",): "other",
+        ("p",): "other",
+    }
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"hoodie.table.version": "10"}, "table version 10"),
+        ({"hoodie.table.base.file.format": "ORC"}, "ORC"),
+        ({"hoodie.table.multiple.base.file.formats.enable": "true"}, "several"),
+    ],
+)
+def test_tables_that_are_not_known(tmp_path: Path, settings: dict[str, str], said: str) -> None:
+    """Features that a reader must know are refused, not passed over."""
+    table = Table(tmp_path, settings=settings)
+    table.commit(1)
+    with pytest.raises(UnsupportedError, match=said):
+        table.files()
+
+
+def test_schemas_that_are_kept(tmp_path: Path) -> None:
+    """A table that has its older schemas, by which files are read, is refused."""
+    table = Table(tmp_path)
+    schemas = {"schema": json.dumps(SCHEMA), "latest_schema": "{}"}
+    table.action(1, "commit", operationType="UPSERT", extraMetadata=schemas)
+    with pytest.raises(UnsupportedError, match="evolution"):
+        table.files()
+
+
+def test_names_that_are_not_known(tmp_path: Path) -> None:
+    """A base file of a name that Hudi itself does not give is an error, as is a second one."""
+    table = Table(tmp_path)
+    table.commit(1)
+    table.file("part-0.parquet")
+    with pytest.raises(UnsupportedError, match=r"part-0\.parquet"):
+        table.files()
+    (tmp_path / "a" / "part-0.parquet").unlink()
+    table.base("f", 1)
+    table.file(f"f_9-9-9_{at(1)}.parquet")
+    with pytest.raises(UnsupportedError, match="same commit"):
+        table.files()
+
+
+def test_what_is_no_table(tmp_path: Path) -> None:
+    """No folder, no commit, no schema, a damaged commit: each says what it is."""
+    with pytest.raises(NotFoundError) as raised:
+        open_table(f"hudi:{tmp_path}/none")
+    assert raised.value.kind is ErrorKind.TABLE_NOT_FOUND
+    table = Table(tmp_path / "t")
+    with pytest.raises(UnsupportedError, match="no commits"):
+        table.open()
+    table.action(1, "commit", operationType="UPSERT")
+    with pytest.raises(UnsupportedError, match="schema"):
+        table.open().version()
+    table.commit(2)
+    path = table.folder / f"{at(2)}_{at(2, seconds=30)}.commit"
+    path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(StorageError, match="timeline"):
+        table.open().version()
