@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def _schema(*fields: tuple[str, Any, dict[str, Any]]) -> dict[str, Any]:
+def schema_of(*fields: tuple[str, Any, dict[str, Any]]) -> dict[str, Any]:
+    """A schema as the log has it, by name, type and metadata."""
     written = [
         {"name": name, "type": kind, "nullable": True, "metadata": metadata}
         for name, kind, metadata in fields
@@ -75,7 +76,7 @@ def _inline(*rows: int) -> dict[str, Any]:
 def files(tmp_path: Path) -> Files:
     """Three files of a table with an index on ``k``."""
     root = tmp_path / "ä b%25+1" / "t"
-    made = Files(root, _schema(("k", "long", {}), ("s", "string", {})), partitionColumns=[])
+    made = Files(root, schema_of(("k", "long", {}), ("s", "string", {})), partitionColumns=[])
     for number in range(3):
         keys = list(range(number, 30, 3))
         made.add(f"{number}.parquet", pa.table({"k": keys, "s": [f"s{k}" for k in keys]}))
@@ -154,7 +155,7 @@ def test_column_mapping(tmp_path: Path, mapping: str) -> None:
         ],
     }
     many = {"type": "array", "elementType": inner, "containsNull": True}
-    schema = _schema(
+    schema = schema_of(
         ("renamed", "long", mapped(1, "p-k")),
         ("st", inner, mapped(2, "p-st")),
         ("many", many, mapped(4, "p-many")),
@@ -196,7 +197,7 @@ def test_column_mapping(tmp_path: Path, mapping: str) -> None:
 def test_partitions(tmp_path: Path) -> None:
     """Values of partition columns come from the log, as their types."""
     kinds = ["string", "integer", "date", "timestamp", "timestamp_ntz", "decimal(5,2)", "boolean"]
-    schema = _schema(("k", "long", {}), *((f"p{at}", kind, {}) for at, kind in enumerate(kinds)))
+    schema = schema_of(("k", "long", {}), *((f"p{at}", kind, {}) for at, kind in enumerate(kinds)))
     names = [f"p{at}" for at in range(len(kinds))]
     made = Files(tmp_path / "t", schema, partitionColumns=names)
     texts = ["a b", "5", "2020-01-02", "2020-01-02T03:04:05.000006Z", "2020-01-02 03:04:05"]
@@ -222,9 +223,9 @@ def test_partitions(tmp_path: Path) -> None:
 
 def test_what_is_refused(tmp_path: Path) -> None:
     """Columns and values whose meaning depends on more than the table are named."""
-    variant = Files(tmp_path / "v", _schema(("v", "variant", {})))
-    default = Files(tmp_path / "d", _schema(("k", "long", {"EXISTS_DEFAULT": "5"})))
-    zoned = Files(tmp_path / "z", _schema(("t", "timestamp", {})), partitionColumns=["t"])
+    variant = Files(tmp_path / "v", schema_of(("v", "variant", {})))
+    default = Files(tmp_path / "d", schema_of(("k", "long", {"EXISTS_DEFAULT": "5"})))
+    zoned = Files(tmp_path / "z", schema_of(("t", "timestamp", {})), partitionColumns=["t"])
     zoned.add("a.parquet", pa.table({"k": [1]}), partitionValues={"t": "2020-01-02 03:04:05"})
 
     for made in (variant, default):

@@ -118,9 +118,11 @@ class Table:
         fastavro.writer(target, STATISTICS, [said])
         return target.getvalue()
 
-    def commit(self, minute: int, action: str = "commit", **said: Any) -> None:
+    def commit(
+        self, minute: int, action: str = "commit", *, schema: Any = SCHEMA, **said: Any
+    ) -> None:
         """A complete commit."""
-        written = {"schema": json.dumps(SCHEMA)}
+        written = {"schema": json.dumps(schema)}
         self.action(minute, action, operationType="UPSERT", extraMetadata=written, **said)
 
     def file(self, name: str, partition: str = "a", size: int = 10) -> None:

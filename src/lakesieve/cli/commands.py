@@ -31,7 +31,7 @@ TableName = Annotated[
     str,
     typer.Argument(
         metavar="TABLE",
-        help="A table: `lake.db.name`, or `iceberg:`, `delta:` or `parquet:` and a path.",
+        help="A table: `lake.db.name`, or `iceberg:`, `delta:`, `hudi:`, `parquet:` and a path.",
         show_default=False,
     ),
 ]

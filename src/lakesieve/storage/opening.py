@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import timedelta
 from functools import lru_cache
 from typing import Any
@@ -22,6 +23,7 @@ _CLIENT_NAMES = frozenset(
 )
 _RETRIES = {"max_retries": 6, "retry_timeout": timedelta(seconds=90)}
 _S3_KEYS = ("access_key_id", "secret_access_key")
+_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
 
 
 @lru_cache(maxsize=64)
@@ -42,6 +44,9 @@ def client(location: str, options: Options) -> Any:
     if location.startswith("s3:"):
         # some servers support an exclusive create only with this setting
         settings.setdefault("conditional_put", "etag")
+        if any(os.environ.get(name, "").startswith("http://") for name in _ENDPOINTS):
+            # the settings of a client replace those of the environment
+            chosen.setdefault("allow_http", "true")
         if all(name in settings for name in _S3_KEYS):
             settings["credential_provider"] = _given(settings)
     retries: Any = _RETRIES

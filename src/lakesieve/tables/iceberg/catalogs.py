@@ -44,6 +44,8 @@ _SUFFIXES = (".metadata.json", ".gz.metadata.json", ".metadata.json.gz")
 _FILE_IO_PREFIXES = ("s3.", "client.", "gcs.", "adls.", "hdfs.", "py-io-impl")
 _NO_TABLE = frozenset({"NoSuchTableError", "NoSuchNamespaceError", "NoSuchIcebergTableError"})
 _REFUSED = frozenset({"UnauthorizedError", "ForbiddenError", "AuthorizationExpiredError"})
+# what Arrow's file systems say, in whose errors a refusal has no type of its own
+_DENIED = re.compile(r"ACCESS_DENIED|SIGNATURE_DOES_NOT_MATCH|INVALID_ACCESS_KEY|\b40[13]\b")
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -162,7 +164,7 @@ def _catalog_errors(name: str, catalog: str) -> Iterator[None]:
                 kind=ErrorKind.UNSUPPORTED_TABLE,
                 hint="Open it with a Spark session, or with a newer PyIceberg.",
             ) from error
-        refused = kind in _REFUSED
+        refused = kind in _REFUSED or _DENIED.search(first) is not None
         raise StorageError(
             f"The catalog {catalog} cannot load {name}: {kind}: {first}",
             kind=ErrorKind.CREDENTIALS if refused else ErrorKind.STORAGE_FAILED,
