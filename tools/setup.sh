@@ -41,6 +41,8 @@ echo "Installing what $lock names ..." >&2
 "$env/bin/python" -m pip install --quiet --disable-pip-version-check "uv==$uv"
 # links fail where the cache lies on another file system; a copy always works
 export UV_LINK_MODE=${UV_LINK_MODE:-copy} VIRTUAL_ENV=$PWD/$env
-"$env/bin/uv" pip sync --quiet --require-hashes "$lock"
+# compiled now, as pip does it, or commands would compile all that they import
+"$env/bin/uv" pip sync --quiet --require-hashes --compile-bytecode "$lock"
 "$env/bin/uv" pip install --quiet --no-deps -e .
+"$env/bin/python" -m compileall -q src
 touch "$env/.complete"
