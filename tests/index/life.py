@@ -19,8 +19,8 @@ from tests.index.life_table import COLUMNS, ModelTable
 
 from lakesieve.errors import CommitConflictError, ErrorKind, InvalidInputError, NotFoundError
 from lakesieve.format import IndexDefinition, KeyColumn
-from lakesieve.index import FOLDER, IndexRegistry, OpenedIndex
-from lakesieve.storage import open_storage
+from lakesieve.index import IndexRegistry, OpenedIndex
+from lakesieve.storage import INDEX_FOLDER, open_storage
 from lakesieve.store import (
     BlockCache,
     CompactionPolicy,
@@ -303,7 +303,7 @@ class Life:
 
     def _copy(self, name: str, table: ModelTable) -> Copy:
         location = f"{self._root}/{name}"
-        storage = open_storage(f"{location}/{FOLDER}/life")
+        storage = open_storage(f"{location}/{INDEX_FOLDER}/life")
         stores = [IndexStore(storage, sleep=lambda _: None) for _ in range(WRITERS)]
         return Copy(name=name, location=location, table=table, stores=stores)
 

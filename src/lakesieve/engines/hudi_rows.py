@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from lakesieve.engines import pruning
 from lakesieve.engines.file_rows import FileRows
@@ -17,6 +16,7 @@ from lakesieve.engines.spark_fields import rows_of_file, rows_of_table
 from lakesieve.errors import ErrorKind, SetupError, UnsupportedError
 from lakesieve.storage import open_object
 from lakesieve.tables.hudi.table import HudiReader
+from lakesieve.tables.paths import NULL_PARTITION
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -30,8 +30,8 @@ __all__ = ["HudiRows"]
 _PLAIN_KEYS = frozenset({"SIMPLE", "SIMPLE_AVRO", "COMPLEX", "COMPLEX_AVRO"})
 _KEY_GENERATOR = "org.apache.hudi.keygen."
 _ENCODES = "hoodie.datasource.write.partitionpath.urlencode"
-_NULL = "__HIVE_DEFAULT_PARTITION__"
-_FLOAT = pa.float32()
+# Hudi makes a double of a float by way of its text
+_WIDENS_FLOATS = False
 
 
 class HudiRows(FileRows[HudiReader]):
@@ -61,7 +61,7 @@ class HudiRows(FileRows[HudiReader]):
     def _read(self, expression: Expr, fields: list[Field]) -> Iterator[pa.RecordBatch]:
         pruned = self._pruner.of_table(self._table, self._columns, expression)
         slices = self._table.slices(self._version)
-        keep = pruned.keep(self._table.live_files(self._version, slices).column("path"))
+        keep = pruned.keep(self._table.files_of(slices).column("path"))
         pruning.remember([pruned])
         for wanted, (one, is_exact) in zip(keep, slices, strict=True):
             if wanted:
@@ -70,10 +70,10 @@ class HudiRows(FileRows[HudiReader]):
 
     def _rows_of(self, one: FileSlice, fields: list[Field]) -> pa.Table:
         with open_object(self._table.storage, one.path) as opened:
-            _check_promotions(pq.read_schema(opened), fields)
-            opened.seek(0)
             partition = self._partition(one.partition)
-            return rows_of_file(opened, fields, partition, self._partitioning)
+            return rows_of_file(
+                opened, fields, partition, self._partitioning, widens_floats=_WIDENS_FLOATS
+            )
 
     def _merged(self, one: FileSlice, fields: list[Field]) -> pa.Table:
         """The rows of a slice with its log files, copied to where ``hudi`` reads them."""
@@ -110,9 +110,10 @@ class HudiRows(FileRows[HudiReader]):
                     kind=ErrorKind.UNSUPPORTED_TABLE,
                     hint="Compact the table, or read it with Spark.",
                 ) from error
-        rows = pa.table(batch)
-        _check_promotions(rows.schema, fields)
-        return rows_of_table(rows, fields, self._partition(one.partition), self._partitioning)
+        partition = self._partition(one.partition)
+        return rows_of_table(
+            pa.table(batch), fields, partition, self._partitioning, widens_floats=_WIDENS_FLOATS
+        )
 
     def _partition(self, folder: str) -> dict[str, str | None]:
         """Values of partition columns as Hudi has them: by the names of folders."""
@@ -131,7 +132,7 @@ class HudiRows(FileRows[HudiReader]):
             text = part.removeprefix(f"{name}=")
             if settings.get(_ENCODES) == "true":
                 text = unquote(text)
-            found[name] = None if text == _NULL else text
+            found[name] = None if text == NULL_PARTITION else text
         return found
 
 
@@ -142,20 +143,3 @@ def _key_generator(settings: Mapping[str, str]) -> str:
         return kind.upper()
     name = settings.get("hoodie.table.keygenerator.class", f"{_KEY_GENERATOR}SimpleKeyGenerator")
     return name.removeprefix(_KEY_GENERATOR).removesuffix("KeyGenerator").upper()
-
-
-def _check_promotions(schema: pa.Schema, fields: list[Field]) -> None:
-    """Insist that no float is to be read as a double, which Hudi does by way of its text."""
-    for field in fields:
-        at = schema.get_field_index(field.stored)
-        if at >= 0 and _has(schema.field(at).type, _FLOAT) and not _has(field.kind, _FLOAT):
-            raise UnsupportedError(
-                f"The column {field.name} is not read without Spark: a file has it as "
-                f"{schema.field(at).type}.",
-                kind=ErrorKind.UNSUPPORTED_TABLE,
-                hint="Use Spark, or the files of ls.find_files with a reader that knows it.",
-            )
-
-
-def _has(kind: pa.DataType, wanted: pa.DataType) -> bool:
-    return kind == wanted or any(_has(kind.field(at).type, wanted) for at in range(kind.num_fields))

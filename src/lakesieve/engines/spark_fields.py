@@ -38,8 +38,6 @@ _DEFAULT = "EXISTS_DEFAULT"
 # written by versions of Spark that had another calendar, or as they had it
 _SHIFTED = frozenset({b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96"})
 
-_WITHOUT_COLUMNS = pa.table({})
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
@@ -137,6 +135,8 @@ def rows_of_file(
     fields: Sequence[Field],
     partition: Mapping[str, str | None],
     partitioning: Collection[str],
+    *,
+    widens_floats: bool = True,
 ) -> pa.Table:
     """The rows of a data file, all of them, under the columns of its table.
 
@@ -145,6 +145,7 @@ def rows_of_file(
         fields: The columns that are wanted.
         partition: Values of partition columns as text, by the name that they are stored under.
         partitioning: Names of the partition columns.
+        widens_floats: Whether floats are the same numbers where the table has doubles.
 
     Raises:
         UnsupportedError: A column is stored in a way that is not read here.
@@ -156,10 +157,9 @@ def rows_of_file(
             if pa.types.is_temporal(field.kind):
                 raise _unread(field.name, "a file has its old times by the Julian calendar")
     names = [name for name in _stored(stored.schema_arrow, own).values() if name is not None]
-    count = stored.metadata.num_rows
-    # a table without columns would have no rows either
-    rows = stored.read(columns=names) if names else _WITHOUT_COLUMNS
-    return _of_table(rows, fields, partition, partitioning, count)
+    # without columns, it has as many rows
+    rows = stored.read(columns=names)
+    return rows_of_table(rows, fields, partition, partitioning, widens_floats=widens_floats)
 
 
 def rows_of_table(
@@ -167,39 +167,40 @@ def rows_of_table(
     fields: Sequence[Field],
     partition: Mapping[str, str | None],
     partitioning: Collection[str],
+    *,
+    widens_floats: bool = True,
 ) -> pa.Table:
-    """Rows that another library has read, under the columns of their table.
+    """Rows as a data file has them, under the columns of its table.
 
     Args:
         rows: The rows.
         fields: As for :func:`rows_of_file`, as are the others.
         partition: Values of partition columns.
         partitioning: Names of the partition columns.
+        widens_floats: Whether floats are the same numbers as doubles.
 
     Raises:
         UnsupportedError: A column has another type.
     """
-    return _of_table(rows, fields, partition, partitioning, len(rows))
-
-
-def _of_table(
-    rows: pa.Table,
-    fields: Sequence[Field],
-    partition: Mapping[str, str | None],
-    partitioning: Collection[str],
-    count: int,
-) -> pa.Table:
     known = _stored(rows.schema, [field for field in fields if field.name not in partitioning])
     columns = []
     for field in fields:
         name = known.get(field.name)
         if field.name in partitioning:
-            columns.append(_constant(field, partition.get(field.stored), count))
+            columns.append(_constant(field, partition.get(field.stored), len(rows)))
         elif name is None:
-            columns.append(pa.nulls(count, field.kind))
+            columns.append(pa.nulls(len(rows), field.kind))
         else:
-            columns.append(_shaped(rows.column(name).combine_chunks(), field))
+            array = rows.column(name).combine_chunks()
+            if not widens_floats and _has_float(array.type) and not _has_float(field.kind):
+                raise _unread(field.name, f"a file has it as {array.type}")
+            columns.append(_shaped(array, field))
     return pa.Table.from_arrays(columns, schema=schema_of(fields))
+
+
+def _has_float(kind: pa.DataType) -> bool:
+    inner = (kind.field(at).type for at in range(kind.num_fields))
+    return kind == pa.float32() or any(map(_has_float, inner))
 
 
 def _stored(schema: pa.Schema, fields: Sequence[Field]) -> dict[str, str | None]:

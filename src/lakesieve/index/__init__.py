@@ -15,7 +15,7 @@ from lakesieve.index.planner import (
 )
 from lakesieve.index.read_plan import Planned, plan, usable_indexes
 from lakesieve.index.reasons import Reason, ReasonCode, uncovered_detail
-from lakesieve.index.registry import FOLDER, IndexRegistry, index_storage, roots_of
+from lakesieve.index.registry import IndexRegistry, index_storage, roots_of
 from lakesieve.index.result import (
     BuildProgress,
     Cloned,
@@ -32,7 +32,6 @@ from lakesieve.index.result import (
 )
 
 __all__ = [
-    "FOLDER",
     "BuildProgress",
     "Cloned",
     "CommitInfo",

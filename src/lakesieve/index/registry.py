@@ -13,7 +13,7 @@ from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError, NotFo
 from lakesieve.index.opened import OpenedIndex
 from lakesieve.index.planner import READ_FAILURES, broken_index
 from lakesieve.index.reasons import Reason, ReasonCode
-from lakesieve.storage import Background, Storage, all_at_once, open_storage
+from lakesieve.storage import INDEX_FOLDER, Background, Storage, all_at_once, open_storage
 from lakesieve.store import IndexReader, IndexStore, changes_made, shared_cache
 
 if TYPE_CHECKING:
@@ -21,10 +21,7 @@ if TYPE_CHECKING:
 
     from lakesieve.storage import StorageOptions
 
-__all__ = ["FOLDER", "IndexRegistry", "index_storage", "roots_of"]
-
-FOLDER = "_lakesieve"
-"""Folder of a table's indexes; the underscore hides it from the formats' own clean-up."""
+__all__ = ["IndexRegistry", "index_storage", "roots_of"]
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,127}")
 _REMOTE_SECONDS = 10.0
@@ -49,7 +46,7 @@ def roots_of(
         locations: Further roots, such as a bucket for indexes of read-only tables.
         options: The storage options of each location.
     """
-    folders = [(table_location, FOLDER), *((location, table_uuid) for location in locations)]
+    folders = [(table_location, INDEX_FOLDER), *((location, table_uuid) for location in locations)]
     return [
         open_storage(
             base,

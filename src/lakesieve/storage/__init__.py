@@ -7,9 +7,10 @@ from lakesieve.storage.hadoop import StorageOptions, hadoop_options
 from lakesieve.storage.location import local_path, normalized
 from lakesieve.storage.objects import ObjectInfo, Storage, open_storage
 from lakesieve.storage.reading import elsewhere, open_object
-from lakesieve.storage.trust import TRUSTED_ROOTS, trusted_folders
+from lakesieve.storage.trust import INDEX_FOLDER, TRUSTED_ROOTS, trusted_folders
 
 __all__ = [
+    "INDEX_FOLDER",
     "TRUSTED_ROOTS",
     "Background",
     "ObjectInfo",

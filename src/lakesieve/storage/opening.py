@@ -44,7 +44,9 @@ def client(location: str, options: Options) -> Any:
     if location.startswith("s3:"):
         # some servers support an exclusive create only with this setting
         settings.setdefault("conditional_put", "etag")
-        if any(os.environ.get(name, "").startswith("http://") for name in _ENDPOINTS):
+        if "endpoint" not in settings and any(
+            os.environ.get(name, "").startswith("http://") for name in _ENDPOINTS
+        ):
             # the settings of a client replace those of the environment
             chosen.setdefault("allow_http", "true")
         if all(name in settings for name in _S3_KEYS):

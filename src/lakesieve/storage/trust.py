@@ -11,7 +11,10 @@ from lakesieve.storage.location import normalized
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["TRUSTED_ROOTS", "check_trusted", "trusted_folders", "warehouse_of"]
+__all__ = ["INDEX_FOLDER", "TRUSTED_ROOTS", "check_trusted", "trusted_folders", "warehouse_of"]
+
+INDEX_FOLDER = "_lakesieve"
+"""Folder of a table's indexes; the underscore hides it from the formats' own clean-up."""
 
 TRUSTED_ROOTS = "lakesieve.trusted.roots"
 """The storage option with further roots, separated by commas, below which other indexes may lie."""
@@ -19,7 +22,6 @@ TRUSTED_ROOTS = "lakesieve.trusted.roots"
 # a store or a server might read these as steps to another folder
 _STEPS = re.compile(r"(^|/)\.{1,2}(/|$)|%2e|%2f|%5c|[\\\x00-\x1f]", re.IGNORECASE)
 _WHOLE = re.compile(r"(?:/|file:/+)[^/]|(?!file:)[A-Za-z][A-Za-z0-9+.\-]*://[^/]")
-_FOLDER = "_lakesieve"
 # folders below a root of indexes: the table's, named by its identity, and the index's
 _BELOW_A_ROOT = 2
 # of an index, its table's folder of indexes, its table, its database
@@ -40,7 +42,7 @@ def warehouse_of(location: str) -> str:
     scheme, mark, path = location.partition("://")
     store, path = (scheme + mark, path) if mark else ("", location)
     first, *folders = path.split("/")
-    above = _BESIDE if folders[-2:-1] == [_FOLDER] else _BELOW_A_ROOT
+    above = _BESIDE if folders[-2:-1] == [INDEX_FOLDER] else _BELOW_A_ROOT
     if not mark and above == _BESIDE and len(folders) == _BESIDE + 1:
         above -= 1
     # of an object store the bucket, of the local disk nothing

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import uuid
 from typing import TYPE_CHECKING, Any
 
 from lakesieve.errors import ErrorKind, NotFoundError
@@ -11,7 +12,7 @@ from lakesieve.errors import ErrorKind, NotFoundError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["check_identity", "field_identity"]
+__all__ = ["check_identity", "field_identity", "location_identity"]
 
 
 def field_identity(document: Mapping[str, Any]) -> int:
@@ -24,6 +25,16 @@ def field_identity(document: Mapping[str, Any]) -> int:
     """
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
+
+
+def location_identity(location: str) -> str:
+    """The identity of a table whose format has none: that of its place.
+
+    Args:
+        location: The root of the table, in its one spelling.
+    """
+    digest = hashlib.md5(location.encode(), usedforsecurity=False).digest()
+    return str(uuid.UUID(bytes=digest, version=3))
 
 
 def check_identity(name: str, opened: str, current: str) -> None:

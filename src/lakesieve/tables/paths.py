@@ -10,7 +10,10 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["identified", "normal_paths", "table_root"]
+__all__ = ["NULL_PARTITION", "identified", "normal_paths", "table_root"]
+
+NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+"""What stands for null in the name of a partition's folder."""
 
 # what the rules leave as it is, in one look at each path
 _NORMAL = r"^(?:file:/(?:[^/]+(?:/[^/]+)*)?/?|s3://(?s:.*))$"

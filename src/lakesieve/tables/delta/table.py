@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import json
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakesieve.storage import open_storage
 from lakesieve.tables.contract import TableVersion
 from lakesieve.tables.delta.actions import decoded
 from lakesieve.tables.delta.log import DeltaLog
+from lakesieve.tables.folder import FolderReader
 from lakesieve.tables.identity import check_identity
 from lakesieve.tables.moments import millis_of
-from lakesieve.tables.paths import identified, normal_paths, table_root
+from lakesieve.tables.paths import identified, normal_paths
 from lakesieve.tables.struct_schema import READ_BY_DEFAULT, delta_columns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from lakesieve.storage import Storage, StorageOptions
+    from lakesieve.storage import StorageOptions
     from lakesieve.tables.contract import Column
     from lakesieve.tables.delta.log import DeltaSnapshot
 
@@ -31,7 +30,7 @@ _KEPT = 4
 _ABSOLUTE = r"^([A-Za-z][A-Za-z0-9+.\-]*:|/)"
 
 
-class DeltaReader:
+class DeltaReader(FolderReader):
     """One Delta table, by its folder. Columns are read as a session reads them by default.
 
     Args:
@@ -45,21 +44,13 @@ class DeltaReader:
     """
 
     format = "delta"
-    file_io: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, name: str, location: str, options: StorageOptions) -> None:
-        self.name = name
-        self._storage = open_storage(location, options(location), renew=options.renewed)
-        self.location = table_root(self._storage.location)
+        super().__init__(name, location, options)
         self._log = DeltaLog(self._storage, name)
         self._known: dict[int, DeltaSnapshot] = {}
         self._snapshot = self._log.snapshot()
         self.uuid = str(self._snapshot.metadata["id"])
-
-    @property
-    def storage(self) -> Storage:
-        """The table's folder."""
-        return self._storage
 
     def logged_files(self, version: TableVersion) -> pa.Table:
         """Data files of a version with what reading their rows takes.
@@ -141,10 +132,6 @@ class DeltaReader:
         """Files of the current version, and those whose removal the log still has."""
         self.reload()
         return normal_paths(self._absolute(self._snapshot.files.column("path"))).unique()
-
-    def references(self) -> tuple[str, ...]:
-        """Delta tables have no branches or tags."""
-        return ()
 
     def _absolute(self, logged: pa.ChunkedArray) -> pa.ChunkedArray:
         """Paths of data files: the log has relative and absolute ones, encoded."""

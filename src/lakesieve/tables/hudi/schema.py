@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["META_COLUMNS", "spark_schema"]
+__all__ = ["spark_schema"]
 
-META_COLUMNS = (
+# that Hudi adds to each table
+_META_COLUMNS = (
     "_hoodie_commit_time",
     "_hoodie_commit_seqno",
     "_hoodie_record_key",
     "_hoodie_partition_path",
     "_hoodie_file_name",
 )
-"""Columns that Hudi adds to each table."""
 
 _DEEPEST = 64
 _SIMPLE = {
@@ -62,8 +62,8 @@ def spark_schema(text: str, partitioning: Sequence[str]) -> dict[str, Any]:
         raise ValueError("it is no schema of a record")
     known: dict[str, Any] = {}
     fields = [_field(field, known, 0) for field in record["fields"]]
-    own = [field for field in fields if field["name"] not in META_COLUMNS]
-    meta = [_column(name, "string") for name in META_COLUMNS]
+    own = [field for field in fields if field["name"] not in _META_COLUMNS]
+    meta = [_column(name, "string") for name in _META_COLUMNS]
     by_name = {field["name"]: field for field in own}
     last = [by_name.get(name) or _column(name, "string") for name in partitioning]
     rest = [field for field in own if field["name"] not in partitioning]

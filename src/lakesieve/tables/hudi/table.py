@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import uuid
 from datetime import UTC, datetime
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from lakesieve.errors import ErrorKind, NotFoundError, UnsupportedError
-from lakesieve.storage import open_storage
+from lakesieve.storage import INDEX_FOLDER
 from lakesieve.tables.contract import TableVersion
+from lakesieve.tables.folder import FolderReader
 from lakesieve.tables.hudi.schema import spark_schema
 from lakesieve.tables.hudi.slices import FileGroups
 from lakesieve.tables.hudi.timeline import FOLDER, read_properties, read_timeline
+from lakesieve.tables.identity import location_identity
 from lakesieve.tables.moments import millis_of
-from lakesieve.tables.paths import identified, normal_paths, table_root
+from lakesieve.tables.paths import identified, normal_paths
 from lakesieve.tables.struct_schema import READ_BY_DEFAULT, hudi_columns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from lakesieve.storage import Storage, StorageOptions
+    from lakesieve.storage import StorageOptions
     from lakesieve.tables.contract import Column
     from lakesieve.tables.hudi.slices import FileSlice
     from lakesieve.tables.hudi.timeline import Timeline
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["HudiReader"]
 
 
-class HudiReader:
+class HudiReader(FolderReader):
     """One Hudi table, by its folder. Columns are read as a session reads them by default.
 
     A version is the time of a commit. A file slice without log files is known by the path of its
@@ -50,22 +49,13 @@ class HudiReader:
     """
 
     format = "hudi"
-    file_io: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, name: str, location: str, options: StorageOptions) -> None:
-        self.name = name
-        self._storage = open_storage(location, options(location), renew=options.renewed)
-        self.location = table_root(self._storage.location)
-        digest = hashlib.md5(self.location.encode(), usedforsecurity=False).digest()
-        self.uuid = str(uuid.UUID(bytes=digest, version=3))
+        super().__init__(name, location, options)
+        self.uuid = location_identity(self.location)
         self._properties: Mapping[str, str] = {}
         self._timeline: Timeline
         self.reload()
-
-    @property
-    def storage(self) -> Storage:
-        """The table's folder."""
-        return self._storage
 
     @property
     def properties(self) -> Mapping[str, str]:
@@ -129,8 +119,8 @@ class HudiReader:
 
     def _document(self, instant: str | None) -> str:
         """A schema as ``HudiFiles.java`` writes it."""
-        said: dict[str, Any] = next(
-            (dict(one) for one in self._timeline.schemas(instant) if one.get("schema")), {}
+        said: Mapping[str, Any] = next(
+            (one for one in self._timeline.schemas(instant) if one.get("schema")), {}
         )
         text = said.get("schema") or self._properties.get("hoodie.table.create.schema")
         partitioning = self.partitioning
@@ -200,7 +190,7 @@ class HudiReader:
         files = [
             info
             for info in self._storage.objects("")
-            if not info.path.startswith((f"{FOLDER}/", "_lakesieve/"))
+            if not info.path.startswith((f"{FOLDER}/", f"{INDEX_FOLDER}/"))
         ]
         groups = FileGroups(files, timeline, partitioned=bool(self.partitioning))
         # the timeline of now says what cleaning removed in the meantime
@@ -234,22 +224,23 @@ class HudiReader:
             len(log.instant) != len(instant) or log.instant <= instant for log in one.logs
         )
 
-    def live_files(
-        self, version: TableVersion, slices: Sequence[tuple[FileSlice, bool]] | None = None
-    ) -> pa.Table:
+    def live_files(self, version: TableVersion) -> pa.Table:
         """Base files of that version; ``records`` is null.
 
         A slice with log files, or without a base file, is not ``indexable``: its ``path`` is that
         of no file.
 
-        Args:
-            version: The version.
-            slices: Its slices where they are known; they are listed by default.
-
         Raises:
             NotFoundError: The table does not keep all files of the version.
         """
-        slices = self.slices(version) if slices is None else slices
+        return self.files_of(self.slices(version))
+
+    def files_of(self, slices: Sequence[tuple[FileSlice, bool]]) -> pa.Table:
+        """The files of slices, as :meth:`live_files` has them.
+
+        Args:
+            slices: As :meth:`slices` has them.
+        """
         locations = [f"{self.location}/{one.path}" for one, _ in slices]
         exact = [is_exact for _, is_exact in slices]
         paths = [
@@ -272,7 +263,3 @@ class HudiReader:
         """Base files of all file slices that cleaning has left."""
         paths = [f"{self.location}/{info.path}" for info in self._groups().bases()]
         return normal_paths(pa.chunked_array([pa.array(paths, pa.string())]))
-
-    def references(self) -> Sequence[str]:
-        """Hudi tables have no branches or tags."""
-        return ()

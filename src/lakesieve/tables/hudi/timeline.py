@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
     from lakesieve.storage import Storage
 
-__all__ = ["COMPACTION", "FOLDER", "Instant", "Timeline", "read_properties", "read_timeline"]
+__all__ = ["FOLDER", "Instant", "Timeline", "read_properties", "read_timeline"]
 
 FOLDER = ".hoodie"
 """Folder of the timeline and of the settings in that of the table."""
 
-COMPACTION = "compaction"
-"""The action of a compaction that is not complete; a complete one is a commit."""
+# that is not complete; a complete one is a commit
+_COMPACTION = "compaction"
 
 _PROPERTIES = "hoodie.properties"
 _INSTANT = re.compile(
@@ -137,7 +137,7 @@ class Timeline:
     @cached_property
     def compactions(self) -> list[Instant]:
         """Compactions that are planned or at work, of which the plan is to be read."""
-        return [i for i in self._instants if not i.is_complete and i.action == COMPACTION]
+        return [i for i in self._instants if not i.is_complete and i.action == _COMPACTION]
 
     @cached_property
     def first_incomplete(self) -> str | None:
@@ -333,7 +333,7 @@ def _is_request(name: str) -> bool:
 def _family(action: str) -> str:
     """What an action becomes once it is complete."""
     becomes = {
-        COMPACTION: "commit",
+        _COMPACTION: "commit",
         "logcompaction": "deltacommit",
         "clustering": "replacecommit",
     }

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import uuid
 from datetime import UTC, datetime, timedelta
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -14,29 +11,29 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakesieve.errors import ErrorKind, LakesieveError, NotFoundError, UnsupportedError
-from lakesieve.storage import open_storage
 from lakesieve.tables.contract import TableVersion
+from lakesieve.tables.folder import FolderReader
+from lakesieve.tables.identity import location_identity
 from lakesieve.tables.parquet.schema import file_schema, partition_type
 from lakesieve.tables.parquet.versions import version_of
-from lakesieve.tables.paths import identified, table_root
+from lakesieve.tables.paths import NULL_PARTITION, identified
 from lakesieve.tables.struct_schema import READ_BY_DEFAULT, parquet_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
-    from lakesieve.storage import ObjectInfo, Storage, StorageOptions
+    from lakesieve.storage import ObjectInfo, StorageOptions
     from lakesieve.tables.contract import Column
 
 __all__ = ["ParquetReader"]
 
-_NULL = "__HIVE_DEFAULT_PARTITION__"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FOOTER = 1 << 16
 _LARGEST_FOOTER = 1 << 28
 _MAGIC = b"PAR1"
 
 
-class ParquetReader:
+class ParquetReader(FolderReader):
     """One directory of Parquet files, listed and read as Spark does by default.
 
     A data file is known by its path, size and modification time.
@@ -52,22 +49,13 @@ class ParquetReader:
     """
 
     format = "parquet"
-    file_io: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, name: str, location: str, options: StorageOptions) -> None:
-        self.name = name
-        self._storage = open_storage(location, options(location), renew=options.renewed)
-        self.location = table_root(self._storage.location)
-        digest = hashlib.md5(self.location.encode(), usedforsecurity=False).digest()
-        self.uuid = str(uuid.UUID(bytes=digest, version=3))
+        super().__init__(name, location, options)
+        self.uuid = location_identity(self.location)
         self._files: list[ObjectInfo] = []
         self._partitions: dict[str, list[str | None]] = {}
         self.reload()
-
-    @property
-    def storage(self) -> Storage:
-        """The folder."""
-        return self._storage
 
     def reload(self) -> None:
         """List the files anew.
@@ -202,10 +190,6 @@ class ParquetReader:
         for info in self._files:
             yield info.path, dict(_partition(info.path.rpartition("/")[0]))
 
-    def references(self) -> Sequence[str]:
-        """A directory has no branches or tags."""
-        return ()
-
 
 def _name(path: str) -> str:
     return path.rpartition("/")[2]
@@ -233,7 +217,7 @@ def _partition(folder: str) -> list[tuple[str, str | None]]:
                 break
             continue
         decoded = unquote(value)
-        found.append((unquote(name), None if decoded == _NULL else decoded))
+        found.append((unquote(name), None if decoded == NULL_PARTITION else decoded))
     return found[::-1]
 
 
