@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.depth import depth
 from tests.spark.commands.kit import Model
+from tests.spark.foreign.hudi import HudiStory
 from tests.spark.hudi.driver import DRIVERS
 
 import lakesieve as ls
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from tests.spark.hudi.driver import HudiDriver
 
 COMMANDS = depth("COMMANDS", test=8, soak=300) // len(DRIVERS)
+OWN_SKIPPING = HudiStory.own_skipping
 CHANGES = ("insert", "delete", "delete", "update", "update", "refresh", "compact")
 
 
@@ -35,6 +37,7 @@ def table(
     yield made
     ls.disable(spark)
     made.drop()
+    spark.conf.unset(OWN_SKIPPING)
 
 
 def append(table: HudiDriver, rows: list[Row]) -> None:
@@ -64,6 +67,8 @@ def test_the_table_is_what_the_model_says(spark: SparkSession, table: HudiDriver
             table.compact()
         else:
             log.append(getattr(model, chosen)())
+            # statistics of Hudi's own leave out files for a prefix: see tests/spark/foreign/hudi.py
+            spark.conf.set(OWN_SKIPPING, str("LIKE" not in log[-1]).lower())
             spark.sql(log[-1])
             reasons = [r for p in ls.last_pruning(spark) for r in p.reasons]
             assert [r for r in reasons if r.code == "internal-error"] == []
