@@ -123,25 +123,32 @@ def _ways(
 
 
 class _timed_lookups:  # noqa: N801 - used as a statement
-    """Times what the index itself does of a query."""
+    """Times what the index itself does of a query: looking up, and judging the files."""
+
+    _TIMED = ((pruning.FilePruner, "prune"), (pruning.Pruned, "keep"))
 
     def __init__(self, into: list[float]) -> None:
         self._into = into
+        self._spent = 0.0
+        self._plain = [getattr(owner, name) for owner, name in self._TIMED]
 
     def __enter__(self) -> None:
-        self._prune = pruning.FilePruner.prune
-        prune, into = self._prune, self._into
-
-        def timed(*args: Any, **rest: Any) -> Any:
-            start = time.perf_counter()
-            pruned = prune(*args, **rest)
-            into.append(time.perf_counter() - start)
-            return pruned
-
-        pruning.FilePruner.prune = timed  # type: ignore[method-assign]
+        for (owner, name), plain in zip(self._TIMED, self._plain, strict=True):
+            setattr(owner, name, self._timed(plain))
 
     def __exit__(self, *_: object) -> None:
-        pruning.FilePruner.prune = self._prune  # type: ignore[method-assign]
+        for (owner, name), plain in zip(self._TIMED, self._plain, strict=True):
+            setattr(owner, name, plain)
+        self._into.append(self._spent)
+
+    def _timed(self, plain: Callable[..., Any]) -> Callable[..., Any]:
+        def timed(*args: Any, **rest: Any) -> Any:
+            start = time.perf_counter()
+            result = plain(*args, **rest)
+            self._spent += time.perf_counter() - start
+            return result
+
+        return timed
 
 
 if __name__ == "__main__":

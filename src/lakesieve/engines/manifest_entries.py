@@ -13,7 +13,7 @@ from lakesieve.tables.paths import normal_paths
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["ManifestEntries", "live_entries"]
+__all__ = ["ManifestEntries", "live_entries", "manifests_of"]
 
 # each is an object with its statistics, some kilobytes
 _MAX_ENTRIES = 50_000
@@ -36,6 +36,17 @@ class ManifestEntries:
 
 
 _ENTRIES: ManifestCache[ManifestEntries] = ManifestCache(_MAX_ENTRIES)
+_LISTS: ManifestCache[Sequence[Any]] = ManifestCache(_MAX_ENTRIES)
+
+
+def manifests_of(snapshot: Any, io: Any) -> Sequence[Any]:
+    """The manifests of a snapshot, whose list never changes.
+
+    Args:
+        snapshot: As PyIceberg has it.
+        io: PyIceberg's ``FileIO``.
+    """
+    return _LISTS.of([snapshot.manifest_list], lambda _: snapshot.manifests(io))[0]
 
 
 def live_entries(manifests: Sequence[Any], io: Any) -> list[ManifestEntries]:

@@ -11,8 +11,11 @@ import json
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pyarrow as pa
+
 from lakesieve.engines import pruning
-from lakesieve.engines.manifest_entries import live_entries
+from lakesieve.engines.manifest_entries import live_entries, manifests_of
 from lakesieve.engines.pruning import PLANNING_SECONDS, FilePruner, last_pruning
 from lakesieve.errors import ErrorKind, SetupError, UnsupportedError
 from lakesieve.predicate.pyiceberg import from_pyiceberg
@@ -23,6 +26,7 @@ try:
     from pyiceberg.expressions.visitors import bind
     from pyiceberg.manifest import DataFileContent, ManifestContent
     from pyiceberg.transforms import IdentityTransform
+    from pyiceberg.typedef import KeyDefaultDict
 except ImportError as error:
     raise SetupError(
         "PyIceberg is not installed.",
@@ -220,7 +224,7 @@ def plan_tasks(
     )
     planner.pruned = pruned
     planner.equality = equality
-    return list(planner.plan_files(snapshot.manifests(io)))
+    return list(planner.plan_files(manifests_of(snapshot, io)))
 
 
 def _pruned(scan: DataScan, name: str, pruner: FilePruner) -> Pruned:
@@ -282,21 +286,25 @@ class _Planner(iceberg.ManifestGroupPlanner):
         """
         listed = list(manifests)
         deletes = [m for m in listed if m.content != ManifestContent.DATA]
-        evaluators: dict[int, Callable[[ManifestFile], bool]] = {}
-        data: list[ManifestFile] = []
-        for manifest in listed:
-            spec = manifest.partition_spec_id
-            if manifest.content == ManifestContent.DATA:
-                if spec not in evaluators:
-                    evaluators[spec] = self._build_manifest_evaluator(spec)
-                if evaluators[spec](manifest):
-                    data.append(manifest)
+        # what PyIceberg builds for a partition spec serves all of its manifests
+        can_match = KeyDefaultDict(self._build_manifest_evaluator)
+        in_partition = KeyDefaultDict(self._build_partition_evaluator)
         matches = self._build_metrics_evaluator()
-        for manifest, known in zip(data, live_entries(data, self.io), strict=True):
-            keep = self.pruned.keep(known.paths)
-            in_partition = self._build_partition_evaluator(manifest.partition_spec_id)
-            kept = (known.entries[at] for at in keep.nonzero()[0].tolist())
-            entries = [e for e in kept if in_partition(e.data_file) and matches(e.data_file)]
+        data = [
+            manifest
+            for manifest in listed
+            if manifest.content == ManifestContent.DATA
+            and can_match[manifest.partition_spec_id](manifest)
+        ]
+        known = live_entries(data, self.io)
+        chunks = [chunk for read in known for chunk in read.paths.chunks]
+        keep = self.pruned.keep(pa.chunked_array(chunks, pa.string()))
+        ends = np.cumsum([len(read) for read in known])
+        for manifest, read, kept in zip(data, known, np.split(keep, ends)[:-1], strict=True):
+            entries = [read.entries[at] for at in kept.nonzero()[0].tolist()]
+            if entries:
+                partition = in_partition[manifest.partition_spec_id]
+                entries = [e for e in entries if partition(e.data_file) and matches(e.data_file)]
             if self.equality is not None:
                 self.equality.sequences |= {
                     entry.data_file.file_path: entry.sequence_number or 0 for entry in entries
