@@ -33,14 +33,18 @@ class Place:
         return subprocess.run(
             [sys.executable, "-c", "from lakesieve.cli import main; main()", *arguments],
             cwd=self.folder,
-            env={
-                **{k: v for k, v in os.environ.items() if k not in {"JAVA_HOME", "SPARK_HOME"}},
-                "PATH": f"{self.folder}/bin:{os.environ['PATH']}",
-            },
+            env=self.environment(),
             capture_output=True,
             text=True,
             check=False,
         )
+
+    def environment(self) -> dict[str, str]:
+        """Variables by which the only Java is one that leaves the marker."""
+        return {
+            **{k: v for k, v in os.environ.items() if k not in {"JAVA_HOME", "SPARK_HOME"}},
+            "PATH": f"{self.folder}/bin:{os.environ['PATH']}",
+        }
 
 
 @pytest.fixture(scope="module")
@@ -113,4 +117,28 @@ def test_errors_start_none_either(place: Place) -> None:
         assert (done.returncode, done.stdout) == (1, ""), arguments
         assert done.stderr.startswith("error: ")
         assert len(done.stderr.splitlines()) == 1
+    assert not place.marker.exists()
+
+
+def test_completions_start_none(place: Place) -> None:
+    """A shell's request for what may come next is answered with commands and options."""
+    script = "from lakesieve.cli import build_app; build_app()(prog_name='lakesieve')"
+    for words, expected in (
+        ("lakesieve hi", ["history"]),
+        ("lakesieve deletes st", ["status"]),
+        ("lakesieve list --cata", ["--catalog"]),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            env={
+                **place.environment(),
+                "_LAKESIEVE_COMPLETE": "complete_bash",
+                "COMP_WORDS": words,
+                "COMP_CWORD": str(words.count(" ")),
+            },
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout.split() == expected
     assert not place.marker.exists()

@@ -23,7 +23,6 @@ def build_app() -> typer.Typer:
         name="lakesieve",
         help="Secondary file-skipping indexes for the lakehouse tables you already have.",
         no_args_is_help=True,
-        add_completion=False,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
