@@ -403,6 +403,7 @@ def test_columns(tmp_path: Path) -> None:
     ("settings", "said"),
     [
         ({"hoodie.table.version": "10"}, "table version 10"),
+        ({"hoodie.table.version": "nine"}, "no number"),
         ({"hoodie.table.base.file.format": "ORC"}, "ORC"),
         ({"hoodie.table.multiple.base.file.formats.enable": "true"}, "several"),
     ],
@@ -454,3 +455,27 @@ def test_what_is_no_table(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-40])
     with pytest.raises(StorageError, match="timeline"):
         table.open().version()
+
+
+@pytest.mark.parametrize(
+    ("action", "said"),
+    [
+        ("replacecommit", {"partitionToReplaceFileIds": ["f"]}),
+        ("replacecommit", {"partitionToReplaceFileIds": {"a": 5}}),
+        ("compaction", {"operations": [{"partitionPath": "a"}]}),
+        ("compaction", {"operations": 5}),
+    ],
+)
+def test_damaged_plans(tmp_path: Path, action: str, said: dict[str, object]) -> None:
+    """An action whose record has another form than it should is an error that names it."""
+    table = Table(tmp_path)
+    table.commit(1)
+    table.base("f", 1)
+    if action == "compaction":
+        table.action(2, action, "requested")
+    else:
+        table.commit(2, action)
+    (path,) = table.folder.glob(f"{at(2)}*")
+    path.write_text(json.dumps(said))
+    with pytest.raises(StorageError, match=f"timeline.*{at(2)}"):
+        table.files()

@@ -17,7 +17,7 @@ import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lakesieve.errors import ErrorKind, NotFoundError, StorageError
+from lakesieve.errors import ErrorKind, NotFoundError, StorageError, UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -99,8 +99,16 @@ def read_timeline(table: Storage, properties: Mapping[str, str], name: str) -> T
 
     Raises:
         StorageError: It cannot be listed.
+        UnsupportedError: The settings name no version.
     """
-    version = int(properties.get("hoodie.table.version", "0"))
+    written = properties.get("hoodie.table.version", "0")
+    if not re.fullmatch(r"[0-9]{1,4}", written, re.ASCII):
+        raise UnsupportedError(
+            f"{name} has the version {written!r}, which is no number.",
+            kind=ErrorKind.UNSUPPORTED_TABLE,
+            hint=f"Restore {FOLDER}/{_PROPERTIES}: no reader of the table can read it.",
+        )
+    version = int(written)
     folder = table.child(FOLDER)
     if version >= _SECOND_LAYOUT:
         folder = folder.child(properties.get("hoodie.timeline.path", "timeline"))
@@ -275,17 +283,23 @@ class Timeline:
             if one.action == "replacecommit" and one.requested <= instant
         ]
         found: set[tuple[str, str]] = set()
-        for said in self._said(commits):
+        for one, said in zip(commits, self._said(commits), strict=True):
             replaced = said.get("partitionToReplaceFileIds") or {}
-            found.update((part, group) for part, ids in replaced.items() for group in ids)
+            try:
+                found.update((part, group) for part, ids in replaced.items() for group in ids)
+            except (AttributeError, TypeError) as error:
+                raise self._unreadable(f"{one.path}: {error}") from error
         return found
 
     def compacted(self) -> dict[tuple[str, str], str]:
         """When compactions began that are not complete, by partition and id of the file group."""
         found: dict[tuple[str, str], str] = {}
         for one, said in zip(self.compactions, self._said(self.compactions), strict=True):
-            for operation in said.get("operations") or ():
-                found[operation["partitionPath"], operation["fileId"]] = one.requested
+            try:
+                for operation in said.get("operations") or ():
+                    found[operation["partitionPath"], operation["fileId"]] = one.requested
+            except (KeyError, TypeError) as error:
+                raise self._unreadable(f"{one.path}: {error!r}") from error
         return found
 
     @cached_property
