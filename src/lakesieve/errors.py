@@ -20,6 +20,7 @@ __all__ = [
     "StorageError",
     "UnsupportedError",
     "corrupt",
+    "not_installed",
 ]
 
 
@@ -132,4 +133,18 @@ def corrupt(path: str, what: str) -> CorruptIndexError:
         f"The index file {path} is damaged: {what}.",
         kind=ErrorKind.CORRUPT,
         hint="Scans read every file meanwhile; drop the index and create it again.",
+    )
+
+
+def not_installed(need: str, extra: str) -> SetupError:
+    """The error for a package that is missing.
+
+    Args:
+        need: What takes which package, as a sentence.
+        extra: The extra of this package that installs it.
+    """
+    return SetupError(
+        need,
+        kind=ErrorKind.DEPENDENCY_MISSING,
+        hint=f'Install it: pip install "lakesieve[{extra}]"',
     )

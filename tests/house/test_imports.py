@@ -62,4 +62,4 @@ def test_a_command_without_spark_says_what_to_install() -> None:
     assert (done.returncode, done.stdout) == (1, "")
     last = done.stderr.splitlines()[-1]
     assert last.startswith("error: PySpark is not installed.")
-    assert "pip install 'lakesieve[spark]'" in last
+    assert 'pip install "lakesieve[spark]"' in last

@@ -13,7 +13,7 @@ import pyarrow.dataset as ds
 
 from lakesieve.engines.pruning import last_pruning
 from lakesieve.engines.rows import open_rows
-from lakesieve.errors import ErrorKind, SetupError
+from lakesieve.errors import not_installed
 from lakesieve.predicate.arrow import from_arrow
 from lakesieve.predicate.expression import Constant
 from lakesieve.tables.opening import WAREHOUSE
@@ -50,11 +50,8 @@ def dataset(
         SetupError: A package is missing.
     """
     if find_spec("substrait") is None:
-        raise SetupError(
-            "The package substrait, by which filters are read, is not installed.",
-            kind=ErrorKind.DEPENDENCY_MISSING,
-            hint='Install it with: pip install "lakesieve[duckdb]"',
-        )
+        need = "The package substrait, by which filters are read, is not installed."
+        raise not_installed(need, "duckdb")
     rows = open_rows(table, version, catalog=catalog, warehouse=warehouse, locations=locations)
     return _TableDataset(rows)
 

@@ -13,7 +13,7 @@ from lakesieve.engines import pruning
 from lakesieve.engines.file_rows import FileRows
 from lakesieve.engines.hudi_logs import check_mergeable
 from lakesieve.engines.spark_fields import rows_of_file, rows_of_table
-from lakesieve.errors import ErrorKind, SetupError, UnsupportedError
+from lakesieve.errors import ErrorKind, UnsupportedError, not_installed
 from lakesieve.storage import open_object
 from lakesieve.tables.hudi.table import HudiReader
 from lakesieve.tables.paths import NULL_PARTITION
@@ -81,11 +81,8 @@ class HudiRows(FileRows[HudiReader]):
         try:
             from hudi import HudiFileGroupReader
         except ImportError as error:
-            raise SetupError(
-                f"Reading {name}, which has log files, takes hudi.",
-                kind=ErrorKind.DEPENDENCY_MISSING,
-                hint='Install it: pip install "lakesieve[hudi]".',
-            ) from error
+            need = f"Reading {name}, which has log files, takes hudi."
+            raise not_installed(need, "hudi") from error
         storage, instant = self._table.storage, str(self._version.id)
         logs = [log for log in one.logs if log.instant <= instant]
         data = storage.get_all([log.info.path for log in logs])

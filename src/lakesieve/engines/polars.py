@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakesieve.engines.pruning import last_pruning
 from lakesieve.engines.rows import open_rows
-from lakesieve.errors import ErrorKind, SetupError
+from lakesieve.errors import not_installed
 from lakesieve.predicate.expression import Constant
 from lakesieve.predicate.polars import from_polars
 from lakesieve.tables.opening import WAREHOUSE
@@ -15,11 +15,7 @@ try:
     import polars as pl
     from polars.io.plugins import register_io_source
 except ImportError as error:
-    raise SetupError(
-        "Polars is not installed.",
-        kind=ErrorKind.DEPENDENCY_MISSING,
-        hint='Install it with: pip install "lakesieve[polars]"',
-    ) from error
+    raise not_installed("Polars is not installed.", "polars") from error
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

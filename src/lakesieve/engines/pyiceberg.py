@@ -17,7 +17,7 @@ import pyarrow as pa
 from lakesieve.engines import pruning
 from lakesieve.engines.manifest_entries import live_entries, manifests_of
 from lakesieve.engines.pruning import PLANNING_SECONDS, FilePruner, last_pruning
-from lakesieve.errors import ErrorKind, SetupError, UnsupportedError
+from lakesieve.errors import ErrorKind, UnsupportedError, not_installed
 from lakesieve.predicate.pyiceberg import from_pyiceberg
 from lakesieve.tables.iceberg.schema import NAME_MAPPING, columns_of_schema, schema_document
 
@@ -28,11 +28,7 @@ try:
     from pyiceberg.transforms import IdentityTransform
     from pyiceberg.typedef import KeyDefaultDict
 except ImportError as error:
-    raise SetupError(
-        "PyIceberg is not installed.",
-        kind=ErrorKind.DEPENDENCY_MISSING,
-        hint='Install it with: pip install "lakesieve[iceberg]"',
-    ) from error
+    raise not_installed("PyIceberg is not installed.", "iceberg") from error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -11,7 +11,13 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lakesieve.errors import ErrorKind, InvalidInputError, SetupError, UnsupportedError
+from lakesieve.errors import (
+    ErrorKind,
+    InvalidInputError,
+    SetupError,
+    UnsupportedError,
+    not_installed,
+)
 from lakesieve.spark.tables.registry import FORMATS, check_formats
 from lakesieve.spark.versions.spark_versions import spark_version_of
 
@@ -65,11 +71,7 @@ def local_session(
         import pyspark
         from pyspark.sql import SparkSession
     except ImportError as error:
-        raise SetupError(
-            "PySpark is not installed.",
-            kind=ErrorKind.DEPENDENCY_MISSING,
-            hint="Install it with: pip install 'lakesieve[spark]'",
-        ) from error
+        raise not_installed("PySpark is not installed.", "spark") from error
     root = str(warehouse) if "://" in str(warehouse) else str(Path(warehouse).absolute())
     version = spark_version_of(pyspark.__version__)
     check_formats(version, formats)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakesieve.errors import ErrorKind, SetupError, StorageError
+from lakesieve.errors import ErrorKind, StorageError, not_installed
 from lakesieve.storage import elsewhere
 
 if TYPE_CHECKING:
@@ -45,11 +45,8 @@ def deleted_rows(vector: str, table: Storage, name: str) -> np.ndarray:
     try:
         from pyroaring import BitMap64
     except ImportError as error:
-        raise SetupError(
-            f"Reading {name}, which has deletion vectors, takes pyroaring.",
-            kind=ErrorKind.DEPENDENCY_MISSING,
-            hint='Install it: pip install "lakesieve[delta]".',
-        ) from error
+        need = f"Reading {name}, which has deletion vectors, takes pyroaring."
+        raise not_installed(need, "delta") from error
     try:
         data = _contents(vector, table)
         (magic,) = struct.unpack_from("<i", data)

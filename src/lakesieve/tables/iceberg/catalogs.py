@@ -18,6 +18,7 @@ from lakesieve.errors import (
     SetupError,
     StorageError,
     UnsupportedError,
+    not_installed,
 )
 from lakesieve.storage import Storage, StorageOptions, open_storage
 from lakesieve.tables.iceberg.metadata import IcebergMetadata
@@ -130,11 +131,7 @@ def no_pyiceberg(name: str) -> SetupError:
     Args:
         name: The table.
     """
-    return SetupError(
-        f"Reading {name} without Spark takes PyIceberg.",
-        kind=ErrorKind.DEPENDENCY_MISSING,
-        hint='Install it: pip install "lakesieve[iceberg]".',
-    )
+    return not_installed(f"Reading {name} without Spark takes PyIceberg.", "iceberg")
 
 
 @contextmanager
