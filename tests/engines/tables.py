@@ -25,7 +25,7 @@ COLUMNS: dict[str, pa.DataType] = {
     "text": pa.string(),
     "real": pa.float64(),
     "single": pa.float32(),
-    "money": pa.decimal128(12, 2),
+    "money": pa.decimal128(38, 2),
     "day": pa.date32(),
     "moment": pa.timestamp("us", "UTC"),
     "plain": pa.timestamp("us"),
@@ -53,7 +53,8 @@ def _value(drawn: random.Random, name: str) -> Any:
         case "real" | "single":
             return drawn.choice(_REALS) if drawn.random() < 0.5 else near / 4
         case "money":
-            return Decimal(near * 25) / 100
+            # more digits than arithmetic of Python keeps by itself
+            return Decimal(f"{drawn.choice((0, 10**34)) + near * 25}e-2")
         case "day":
             return date(2000, 1, 1) + timedelta(days=near * 100)
         case "moment" | "plain":

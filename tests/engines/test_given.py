@@ -86,6 +86,26 @@ def _iceberg_schema() -> Schema:
     return assign_fresh_schema_ids(made)
 
 
+def test_the_digits_of_decimals(files: dict[str, pa.Table]) -> None:
+    """All 38 digits count, in each kind of expression."""
+    held = {v for part in files.values() for v in part.column("money").drop_null().to_pylist()}
+    long = sorted(value for value in held if value > 10**30)
+    assert len(long) > FILES
+    for value in long:
+        scalar = pa.scalar(value, COLUMNS["money"])
+        for wanted in (
+            IS.EqualTo("money", value),
+            pc.field("money") == scalar,
+            pl.col("money") == value,
+        ):
+            left_out = _left_out(
+                files,
+                wanted,
+                lambda part: pc.sum(pc.equal(part.column("money"), scalar)).as_py(),  # noqa: B023
+            )
+            assert left_out > 0, wanted
+
+
 def test_polars(files: dict[str, pa.Table]) -> None:
     """Polars' filters, whose literals have no types before Polars has seen the columns."""
     left_out = [

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import uuid
 from decimal import Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -228,10 +229,11 @@ def _literal(literal: Any, field_type: Any) -> Literal:
                 raise OddError
             return Literal(kind=kind, value=float_code(number))
         case "decimal":
-            unscaled = Decimal(value).scaleb(field_type.scale)
-            if unscaled != int(unscaled):
+            # operators of Decimal would round it
+            unscaled = Fraction(value) * 10**field_type.scale
+            if unscaled.denominator != 1:
                 raise OddError
-            return Literal(kind=kind, value=int(unscaled), scale=field_type.scale)
+            return Literal(kind=kind, value=unscaled.numerator, scale=field_type.scale)
         case "string":
             if type(field_type).__name__ == "UUIDType":
                 value = str(value if isinstance(value, uuid.UUID) else uuid.UUID(bytes=value))
@@ -304,5 +306,5 @@ def _iceberg_literal(literal: Literal) -> Any:
         case "string":
             return made.StringLiteral(value.decode())
         case "decimal":
-            return made.DecimalLiteral(Decimal(value).scaleb(-literal.scale))
+            return made.DecimalLiteral(Decimal(f"{value}e-{literal.scale}"))
     return None
