@@ -78,6 +78,15 @@ def test_filters_are_exact(table: Table) -> None:
     assert _left_out(dataset, whole, random.Random("filters")) > 0
 
 
+def test_filters_without_columns(table: Table) -> None:
+    """A value in the place of a filter is what it says of every row."""
+    dataset = arrow.dataset(table)
+    for value, expected in ((True, dataset.count_rows()), (False, 0), (None, 0)):
+        scanner = dataset.scanner(filter=pa.scalar(value, pa.bool_()))
+        assert scanner.to_table().num_rows == expected
+    assert list(dataset.get_fragments(pa.scalar(False))) == []
+
+
 def test_versions(table: Table) -> None:
     """A dataset is of one version, under the columns that it had."""
     drawn = random.Random("versions")

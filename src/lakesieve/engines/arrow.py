@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from lakesieve.engines.pruning import last_pruning
@@ -86,10 +87,11 @@ class _TableDataset(ds.Dataset):  # type: ignore[misc]
             **options: Further options of pyarrow's scanner, which change no row.
         """
         kept = {name: options[name] for name in ("use_threads", "memory_pool") if name in options}
-        schema, batches = self._batches(columns, filter)
+        condition = _expression(filter)
+        schema, batches = self._batches(columns, condition)
         reader = pa.RecordBatchReader.from_batches(schema, batches)
         return ds.Scanner.from_batches(
-            reader, columns=columns, filter=filter, batch_size=batch_size, **kept
+            reader, columns=columns, filter=condition, batch_size=batch_size, **kept
         )
 
     def get_fragments(self, filter: Any = None) -> Iterator[ds.Fragment]:  # noqa: A002
@@ -98,7 +100,7 @@ class _TableDataset(ds.Dataset):  # type: ignore[misc]
         Args:
             filter: Which rows are needed.
         """
-        _, batches = self._batches(None, filter)
+        _, batches = self._batches(None, _expression(filter))
         for batch in batches:
             yield from ds.InMemoryDataset(batch).get_fragments()
 
@@ -113,3 +115,8 @@ class _TableDataset(ds.Dataset):  # type: ignore[misc]
         if columns is None or isinstance(columns, dict) or used is None:
             return self._rows.batches(expression)
         return self._rows.batches(expression, used.union(columns))
+
+
+def _expression(condition: Any) -> Any:
+    """A filter; DataFusion's are scalars where they use no column."""
+    return pc.scalar(condition) if isinstance(condition, pa.Scalar) else condition
