@@ -64,7 +64,7 @@ def enable(*, locations: Iterable[str] = (), seconds: float = PLANNING_SECONDS) 
     _check()
     disable()
     original = iceberg.DataScan._plan_files_local
-    pruner = FilePruner(locations, seconds=seconds)
+    pruner = _pruner(tuple(locations), seconds)
     _ORIGINAL[_PLAN] = original
     setattr(iceberg.DataScan, _PLAN, lambda scan: _tasks(scan, pruner, original))
 
@@ -128,8 +128,8 @@ def scan(
 
 
 @lru_cache(maxsize=16)
-def _pruner(locations: tuple[str, ...]) -> FilePruner:
-    return FilePruner(locations)
+def _pruner(locations: tuple[str, ...], seconds: float = PLANNING_SECONDS) -> FilePruner:
+    return FilePruner(locations, seconds=seconds)
 
 
 def _check() -> None:
@@ -296,11 +296,13 @@ class _Planner(iceberg.ManifestGroupPlanner):
         chunks = [chunk for read in known for chunk in read.paths.chunks]
         keep = self.pruned.keep(pa.chunked_array(chunks, pa.string()))
         ends = np.cumsum([len(read) for read in known])
-        for manifest, read, kept in zip(data, known, np.split(keep, ends)[:-1], strict=True):
-            entries = [read.entries[at] for at in kept.nonzero()[0].tolist()]
-            if entries:
-                partition = in_partition[manifest.partition_spec_id]
-                entries = [e for e in entries if partition(e.data_file) and matches(e.data_file)]
+        kept = keep.nonzero()[0]
+        places = np.searchsorted(ends, kept, side="right")
+        for place in np.unique(places).tolist():
+            partition = in_partition[data[place].partition_spec_id]
+            first = int(ends[place]) - len(known[place])
+            among = (known[place].entries[at - first] for at in kept[places == place].tolist())
+            entries = [e for e in among if partition(e.data_file) and matches(e.data_file)]
             if self.equality is not None:
                 self.equality.sequences |= {
                     entry.data_file.file_path: entry.sequence_number or 0 for entry in entries
