@@ -200,7 +200,7 @@ def test_a_failure_reads_everything(table: Table, monkeypatch: pytest.MonkeyPatc
     def fail(*_: object) -> None:
         raise ZeroDivisionError("odd")
 
-    monkeypatch.setattr("lakesieve.engines.pyiceberg.from_pyiceberg", fail)
+    monkeypatch.setattr("lakesieve.engines.iceberg_columns.from_pyiceberg", fail)
 
     assert _codes(table) == {ReasonCode.INTERNAL_ERROR}
 

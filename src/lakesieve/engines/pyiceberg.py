@@ -7,25 +7,21 @@ compared with the filter.
 
 from __future__ import annotations
 
-import json
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from lakesieve.engines import pruning
+from lakesieve.engines.iceberg_columns import columns_of, predicate_of
 from lakesieve.engines.manifest_entries import live_entries, manifests_of
 from lakesieve.engines.pruning import PLANNING_SECONDS, FilePruner, last_pruning
 from lakesieve.errors import ErrorKind, UnsupportedError, not_installed
-from lakesieve.predicate.pyiceberg import from_pyiceberg
-from lakesieve.tables.iceberg.schema import NAME_MAPPING, columns_of_schema, schema_document
 
 try:
     import pyiceberg.table as iceberg
-    from pyiceberg.expressions.visitors import bind
     from pyiceberg.manifest import DataFileContent, ManifestContent
-    from pyiceberg.transforms import IdentityTransform
     from pyiceberg.typedef import KeyDefaultDict
 except ImportError as error:
     raise not_installed("PyIceberg is not installed.", "iceberg") from error
@@ -42,7 +38,6 @@ if TYPE_CHECKING:
 
     from lakesieve.engines.equality import EqualityDeletes
     from lakesieve.engines.pruning import Pruned
-    from lakesieve.tables import Column
 
 __all__ = ["disable", "enable", "last_pruning", "plan_tasks", "scan"]
 
@@ -226,44 +221,16 @@ def plan_tasks(
 def _pruned(scan: DataScan, name: str, pruner: FilePruner) -> Pruned:
     metadata = scan.table_metadata
     schema = metadata.schema()
-    columns = _columns(metadata)
-
-    def expression() -> Any:
-        paths = {column.field_id: path for path, column in columns.items()}
-        # files without field ids are read by names: their columns have other identities
-        if metadata.properties.get(NAME_MAPPING) is not None:
-            ids = {path: schema.find_field(".".join(path)).field_id for path in columns}
-            paths = {field_id: path for path, field_id in ids.items()}
-        return from_pyiceberg(bind(schema, scan.row_filter, scan.case_sensitive), paths)
-
     return pruner.prune(
         name,
         location=metadata.location,
         uuid=str(metadata.table_uuid),
         file_io={key: str(value) for key, value in scan.io.properties.items()},
-        columns=lambda: columns,
-        expression=expression,
+        columns=lambda: columns_of(metadata, schema),
+        expression=lambda: predicate_of(
+            scan.row_filter, metadata, schema, case_sensitive=scan.case_sensitive
+        ),
     )
-
-
-def _columns(metadata: Any) -> Mapping[tuple[str, ...], Column]:
-    """The columns of the current schema, by which filters are bound."""
-    text = metadata.schema().model_dump_json()
-    mapping = metadata.properties.get(NAME_MAPPING)
-    sources = {
-        field.source_id
-        for spec in metadata.partition_specs
-        for field in spec.fields
-        if isinstance(field.transform, IdentityTransform)
-    }
-    return _parsed(text, mapping, tuple(sorted(sources)))
-
-
-@lru_cache(maxsize=64)
-def _parsed(
-    schema: str, mapping: str | None, sources: tuple[int, ...]
-) -> Mapping[tuple[str, ...], Column]:
-    return columns_of_schema(schema_document(json.loads(schema), mapping, sources))
 
 
 class _Planner(iceberg.ManifestGroupPlanner):
