@@ -1,0 +1,1 @@
+"""The REST catalog that plans scans with indexes."""

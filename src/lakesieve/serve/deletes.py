@@ -1,0 +1,205 @@
+"""Which delete files belong to a data file, by the rules of Iceberg's specification.
+
+A position delete file applies to the data files of its partition, or to the one that it names,
+that are no younger; a deletion vector to the one that it names, in the place of all position delete
+files; an equality delete file to the older files of its partition, or of all partitions where its
+spec has no fields, whose values can be among those that it deletes.
+"""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_left
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pyiceberg.conversions import from_bytes
+from pyiceberg.manifest import DataFileContent
+from pyiceberg.types import PrimitiveType
+
+from lakesieve.errors import ErrorKind, StorageError
+from lakesieve.serve.manifests import partition_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from pyiceberg.types import NestedField
+
+    from lakesieve.serve.manifests import DeleteFile, FileStatistics, Partition
+
+__all__ = ["DeleteIndex"]
+
+# the column of a position delete file that names data files
+_FILE_PATH = 2147483546
+
+
+@dataclass(slots=True)
+class _BySequence:
+    """Delete files in the order of the sequence numbers up to which they apply."""
+
+    files: list[tuple[int, DeleteFile]] = field(default_factory=list)
+
+    def add(self, last: int, file: DeleteFile) -> None:
+        self.files.append((last, file))
+
+    def sort(self) -> None:
+        self.files.sort(key=lambda one: one[0])
+
+    def of(self, sequence: int) -> list[DeleteFile]:
+        """Those that apply to a data file of a sequence number."""
+        first = bisect_left(self.files, sequence, key=lambda one: one[0])
+        return [file for _, file in self.files[first:]]
+
+
+class DeleteIndex:
+    """The delete files of a snapshot, by the data files to which they apply.
+
+    Args:
+        deletes: The delete files.
+        unpartitioned: Ids of the specs without fields.
+        fields: Fields of all schemas of the table, by their ids.
+
+    Raises:
+        StorageError: Two deletion vectors name one data file.
+    """
+
+    def __init__(
+        self,
+        deletes: Iterable[DeleteFile],
+        *,
+        unpartitioned: frozenset[int],
+        fields: Mapping[int, NestedField],
+    ) -> None:
+        self._fields = fields
+        self._global = _BySequence()
+        self._equality: dict[tuple[int, Partition], _BySequence] = {}
+        self._by_partition: dict[tuple[int, Partition], _BySequence] = {}
+        self._by_path: dict[str, _BySequence] = {}
+        self._vectors: dict[str, DeleteFile] = {}
+        for delete in deletes:
+            self._add(delete, unpartitioned)
+        for group in (
+            *self._equality.values(),
+            *self._by_partition.values(),
+            *self._by_path.values(),
+            self._global,
+        ):
+            group.sort()
+
+    def _add(self, delete: DeleteFile, unpartitioned: frozenset[int]) -> None:
+        key = (delete.spec_id, partition_key(delete.file.partition))
+        if delete.file.content == DataFileContent.EQUALITY_DELETES:
+            if delete.spec_id in unpartitioned:
+                group = self._global
+            else:
+                group = self._equality.setdefault(key, _BySequence())
+            # not to files of the same commit
+            group.add(delete.sequence - 1, delete)
+            return
+        path = delete.referenced or _only_path(delete)
+        if delete.is_vector:
+            known = self._vectors.setdefault(str(path), delete)
+            if known is not delete:
+                raise StorageError(
+                    f"Two deletion vectors are of the data file {path}.",
+                    kind=ErrorKind.STORAGE_FAILED,
+                    hint="No reader can read this snapshot; restore an earlier one.",
+                )
+        elif path is not None:
+            self._by_path.setdefault(path, _BySequence()).add(delete.sequence, delete)
+        else:
+            self._by_partition.setdefault(key, _BySequence()).add(delete.sequence, delete)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there are none."""
+        others = (self._equality, self._by_partition, self._by_path, self._vectors)
+        return not any((*others, self._global.files))
+
+    def of(
+        self, location: str, sequence: int, key: tuple[int, Partition], file: FileStatistics
+    ) -> list[DeleteFile]:
+        """The delete files that apply to a data file.
+
+        Args:
+            location: Its path.
+            sequence: Its data sequence number.
+            key: Its partition spec and partition.
+            file: Its statistics.
+        """
+        found = [
+            delete
+            for group in (self._global, self._equality.get(key))
+            if group is not None
+            for delete in group.of(sequence)
+            if self._can_delete(delete, file)
+        ]
+        vector = self._vectors.get(location)
+        if vector is not None:
+            return [*found, vector]
+        for group in (self._by_partition.get(key), self._by_path.get(location)):
+            found += [] if group is None else group.of(sequence)
+        return found
+
+    def _can_delete(self, delete: DeleteFile, data: FileStatistics) -> bool:
+        """Whether an equality delete file can hold the values of a row of a data file."""
+        deleted: Any = delete.file
+        for field_id in deleted.equality_ids or ():
+            known = self._fields.get(field_id)
+            if known is None or not isinstance(known.field_type, PrimitiveType):
+                continue
+            if _has_null(data, known) and _has_null(deleted, known):
+                continue
+            if _is_all_null(data, known) and _is_without_null(deleted, known):
+                return False
+            if _is_all_null(deleted, known) and _is_without_null(data, known):
+                return False
+            if not _overlap(data, deleted, known):
+                return False
+        return True
+
+
+def _only_path(delete: DeleteFile) -> str | None:
+    """The data file that a position delete file is of, where its bounds are one path."""
+    lower = (delete.file.lower_bounds or {}).get(_FILE_PATH)
+    upper = (delete.file.upper_bounds or {}).get(_FILE_PATH)
+    return lower.decode() if lower is not None and lower == upper else None
+
+
+def _nulls(file: Any, known: NestedField) -> int | None:
+    found: int | None = (file.null_value_counts or {}).get(known.field_id)
+    return found
+
+
+def _has_null(file: Any, known: NestedField) -> bool:
+    count = _nulls(file, known)
+    return not known.required and (count is None or count > 0)
+
+
+def _is_without_null(file: Any, known: NestedField) -> bool:
+    count = _nulls(file, known)
+    return known.required or (count is not None and count <= 0)
+
+
+def _is_all_null(file: Any, known: NestedField) -> bool:
+    nulls, values = _nulls(file, known), (file.value_counts or {}).get(known.field_id)
+    return not known.required and nulls is not None and nulls == values
+
+
+def _overlap(data: Any, deleted: Any, known: NestedField) -> bool:
+    """Whether the ranges of two files meet; unknown ones do."""
+    bounds = []
+    for file in (data, deleted):
+        for of_file in (file.lower_bounds, file.upper_bounds):
+            bound = (of_file or {}).get(known.field_id)
+            if bound is None:
+                return True
+            bounds.append(bound)
+    kind: Any = known.field_type
+    try:
+        low, high, first, last = (from_bytes(kind, bound) for bound in bounds)
+    except (ValueError, struct.error):
+        # as a type was before it was promoted
+        return True
+    # nothing is less or greater than NaN
+    return not (low > last or first > high)

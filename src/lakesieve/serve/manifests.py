@@ -1,0 +1,297 @@
+"""Data files and delete files as manifests list them, in arrays; a manifest never changes."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from pyiceberg.avro.file import AvroFile
+from pyiceberg.manifest import (
+    MANIFEST_ENTRY_SCHEMAS,
+    MANIFEST_LIST_FILE_SCHEMAS,
+    DataFile,
+    DataFileContent,
+    ManifestContent,
+    ManifestEntry,
+    ManifestEntryStatus,
+    ManifestFile,
+    PartitionFieldSummary,
+)
+from pyiceberg.manifest import FileFormat as Format
+
+from lakesieve.tables.paths import normal_paths
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyiceberg.io import FileIO
+
+__all__ = [
+    "DeleteFile",
+    "FileStatistics",
+    "ManifestFiles",
+    "Partition",
+    "partition_key",
+    "read_deletes",
+    "read_files",
+    "read_list",
+]
+
+# the newest version has all fields of the older ones
+_VERSION = 3
+_COUNTS = pa.list_(pa.struct([("key", pa.int32()), ("value", pa.int64())]))
+_BOUNDS = pa.list_(pa.struct([("key", pa.int32()), ("value", pa.binary())]))
+_DETAILS: dict[str, pa.DataType] = {
+    "file_format": pa.string(),
+    "record_count": pa.int64(),
+    "file_size_in_bytes": pa.int64(),
+    "column_sizes": _COUNTS,
+    "value_counts": _COUNTS,
+    "null_value_counts": _COUNTS,
+    "nan_value_counts": _COUNTS,
+    "lower_bounds": _BOUNDS,
+    "upper_bounds": _BOUNDS,
+    "key_metadata": pa.binary(),
+    "split_offsets": pa.list_(pa.int64()),
+    "sort_order_id": pa.int32(),
+    "first_row_id": pa.int64(),
+}
+_FIRST_ROW_ID, _REFERENCED, _OFFSET, _SIZE = 16, 17, 18, 19
+
+Partition = tuple[Any, ...]
+"""Values of the fields of a partition spec, in their order, of which NaN equals itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileStatistics:
+    """What the evaluators of PyIceberg look at in a data file."""
+
+    record_count: int
+    value_counts: dict[int, int] | None
+    null_value_counts: dict[int, int] | None
+    nan_value_counts: dict[int, int] | None
+    lower_bounds: dict[int, bytes] | None
+    upper_bounds: dict[int, bytes] | None
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class ManifestFiles:
+    """The live data files of a manifest, row ``i`` of each array that of file ``i``.
+
+    Args:
+        spec_id: The partition spec of all of them.
+        locations: Their paths as they are written.
+        paths: Their paths in the one spelling.
+        sequences: Data sequence numbers.
+        snapshots: The snapshots that added them.
+        added: Whether the manifest's own snapshot added them.
+        partitions: The partitions that occur, as PyIceberg has them.
+        keys: The same by their values.
+        places: Which of them each file is in.
+        details: What else there is, by the names of the specification.
+    """
+
+    spec_id: int
+    locations: pa.Array
+    paths: pa.Array
+    sequences: np.ndarray
+    snapshots: np.ndarray
+    added: np.ndarray
+    partitions: Sequence[Any]
+    keys: Sequence[Partition]
+    places: np.ndarray
+    details: pa.Table
+
+    def __len__(self) -> int:
+        return len(self.locations)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that it holds, partitions estimated."""
+        arrays = (self.sequences, self.snapshots, self.added, self.places)
+        texts = self.locations.nbytes + self.paths.nbytes
+        of_arrays = sum(array.nbytes for array in arrays)
+        return int(texts + of_arrays + self.details.nbytes + 500 * len(self.partitions))
+
+    def statistics(self, at: int) -> FileStatistics:
+        """The statistics of one file.
+
+        Args:
+            at: Its row.
+        """
+        record_count = self.details.column("record_count")[at].as_py()
+        return FileStatistics(
+            record_count=record_count,
+            value_counts=self.mapping("value_counts", at),
+            null_value_counts=self.mapping("null_value_counts", at),
+            nan_value_counts=self.mapping("nan_value_counts", at),
+            lower_bounds=self.mapping("lower_bounds", at),
+            upper_bounds=self.mapping("upper_bounds", at),
+        )
+
+    def mapping(self, name: str, at: int) -> dict[int, Any] | None:
+        """Counts or bounds of one file, by field id.
+
+        Args:
+            name: Which.
+            at: The file's row.
+        """
+        found = self.details.column(name)[at].as_py()
+        return None if found is None else {one["key"]: one["value"] for one in found}
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class DeleteFile:
+    """A live delete file of a manifest.
+
+    Args:
+        file: As PyIceberg has it.
+        spec_id: Its partition spec.
+        sequence: Its data sequence number.
+        referenced: The one data file of which it deletes rows, where it says so.
+        offset: Where in the file a deletion vector begins.
+        size: How many bytes it has.
+    """
+
+    file: DataFile
+    spec_id: int
+    sequence: int
+    referenced: str | None
+    offset: int | None
+    size: int | None
+
+    @property
+    def is_vector(self) -> bool:
+        """Whether it is a deletion vector."""
+        return bool(self.file.file_format == Format.PUFFIN)
+
+
+def partition_key(partition: Any) -> Partition:
+    """The values of a partition, by which equal ones are found.
+
+    Args:
+        partition: As PyIceberg has it.
+    """
+    # as Java has them: NaN is equal to itself, and zero has two signs
+    return tuple(
+        struct.pack("<d", value) if isinstance(value, float) else value for value in partition._data
+    )
+
+
+def read_list(path: str, io: FileIO) -> list[ManifestFile]:
+    """The manifests of a snapshot.
+
+    Args:
+        path: Of its manifest list.
+        io: Reads it.
+    """
+    with AvroFile[ManifestFile](
+        io.new_input(path),
+        MANIFEST_LIST_FILE_SCHEMAS[_VERSION],
+        read_types={-1: ManifestFile, 508: PartitionFieldSummary},
+        read_enums={517: ManifestContent},
+    ) as reader:
+        return list(reader)
+
+
+def read_files(manifest: ManifestFile, io: FileIO) -> ManifestFiles:
+    """The live data files of a manifest.
+
+    Args:
+        manifest: As :func:`read_list` has it.
+        io: Reads it.
+    """
+    entries = _entries(manifest, io)
+    files = [entry.data_file for entry in entries]
+    numbers: dict[Partition, int] = {}
+    partitions: list[Any] = []
+    places = np.empty(len(files), np.int32)
+    for at, file in enumerate(files):
+        places[at] = numbers.setdefault(partition_key(file.partition), len(partitions))
+        if len(numbers) > len(partitions):
+            partitions.append(file.partition)
+    locations = pa.array([file.file_path for file in files], pa.string())
+    paths = normal_paths(pa.chunked_array([locations])).combine_chunks()
+    details = {name: pa.array(_details(files, name), kind) for name, kind in _DETAILS.items()}
+    details["first_row_id"] = pa.array(_row_ids(files, manifest), pa.int64())
+    return ManifestFiles(
+        spec_id=manifest.partition_spec_id,
+        locations=locations,
+        paths=locations if paths.equals(locations) else paths,
+        sequences=np.array([entry.sequence_number for entry in entries], np.int64),
+        snapshots=np.array([entry.snapshot_id for entry in entries], np.int64),
+        added=np.array([entry.status == ManifestEntryStatus.ADDED for entry in entries], bool),
+        partitions=partitions,
+        keys=list(numbers),
+        places=places,
+        details=pa.table(details),
+    )
+
+
+def read_deletes(manifest: ManifestFile, io: FileIO) -> list[DeleteFile]:
+    """The live delete files of a manifest.
+
+    Args:
+        manifest: As :func:`read_list` has it.
+        io: Reads it.
+    """
+    return [
+        DeleteFile(
+            file=entry.data_file,
+            spec_id=manifest.partition_spec_id,
+            sequence=entry.sequence_number or 0,
+            referenced=entry.data_file._data[_REFERENCED],
+            offset=entry.data_file._data[_OFFSET],
+            size=entry.data_file._data[_SIZE],
+        )
+        for entry in _entries(manifest, io)
+    ]
+
+
+def _entries(manifest: ManifestFile, io: FileIO) -> list[ManifestEntry]:
+    """The live entries, with what they inherit from their manifest."""
+    with AvroFile[ManifestEntry](
+        io.new_input(manifest.manifest_path),
+        MANIFEST_ENTRY_SCHEMAS[_VERSION],
+        read_types={-1: ManifestEntry, 2: DataFile},
+        read_enums={0: ManifestEntryStatus, 101: Format, 134: DataFileContent},
+    ) as reader:
+        live = [entry for entry in reader if entry.status != ManifestEntryStatus.DELETED]
+    for entry in live:
+        if entry.snapshot_id is None:
+            entry.snapshot_id = manifest.added_snapshot_id or 0
+        is_new = entry.status == ManifestEntryStatus.ADDED
+        if entry.sequence_number is None and (is_new or manifest.sequence_number == 0):
+            entry.sequence_number = manifest.sequence_number
+    return live
+
+
+def _details(files: Sequence[DataFile], name: str) -> list[Any]:
+    if name == "first_row_id":
+        return [None] * len(files)
+    found = [getattr(file, name) for file in files]
+    if name == "file_format":
+        return [str(value.value).lower() for value in found]
+    if _DETAILS[name] in (_COUNTS, _BOUNDS):
+        return [
+            None if value is None else [{"key": k, "value": v} for k, v in value.items()]
+            for value in found
+        ]
+    return found
+
+
+def _row_ids(files: Sequence[DataFile], manifest: ManifestFile) -> list[int | None]:
+    """The first row of each file, given in the order of the manifest where it is not written."""
+    # a manifest of before version 3 has no field for it
+    following: int | None = manifest._data[15] if len(manifest._data) > 15 else None
+    if following is None:
+        return [None] * len(files)
+    found: list[int | None] = []
+    for file in files:
+        own: int | None = file._data[_FIRST_ROW_ID]
+        found.append(following if own is None else own)
+        following += file.record_count if own is None else 0
+    return found

@@ -1,0 +1,342 @@
+"""Plans of scans: Iceberg's own pruning, then the index, then the delete files of what is left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from pyiceberg.manifest import ManifestContent
+from pyiceberg.table.snapshots import Operation
+
+from lakesieve.engines.iceberg_columns import columns_of, predicate_of
+from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError
+from lakesieve.index import Reason, ReasonCode
+from lakesieve.serve.deletes import DeleteIndex
+from lakesieve.serve.documents import data_file_document, delete_file_document
+from lakesieve.serve.filters import FilterReader
+from lakesieve.serve.manifests import read_deletes, read_files, read_list
+from lakesieve.serve.pruning import MetadataPruner
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyiceberg.expressions import BooleanExpression
+    from pyiceberg.io import FileIO
+    from pyiceberg.manifest import ManifestFile
+    from pyiceberg.schema import Schema
+    from pyiceberg.table.metadata import TableMetadata
+    from pyiceberg.table.snapshots import Snapshot
+    from pyiceberg.types import NestedField, StructType
+
+    from lakesieve.engines.pruning import FilePruner, Pruned
+    from lakesieve.index import TablePruning
+    from lakesieve.serve.manifests import DeleteFile, ManifestFiles
+    from lakesieve.serve.requests import ScanRequest
+    from lakesieve.store import BlockCache
+
+__all__ = ["ScanPlan", "TablePlanner"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScanPlan:
+    """The plan of one scan.
+
+    Args:
+        tasks: File scan tasks as the specification has them.
+        deletes: The delete files to which they refer.
+        pruning: What was left out, and why not more.
+    """
+
+    tasks: Sequence[dict[str, Any]]
+    deletes: Sequence[dict[str, Any]]
+    pruning: TablePruning
+
+
+@dataclass(slots=True)
+class _Deletes:
+    """Delete files of a plan, each once."""
+
+    documents: list[dict[str, Any]] = field(default_factory=list)
+    places: dict[tuple[str, int | None], int] = field(default_factory=dict)
+    judged: dict[tuple[str, int | None], bool] = field(default_factory=dict)
+
+
+class TablePlanner:
+    """Plans scans of one state of a table.
+
+    Args:
+        name: The table's name.
+        metadata: Its metadata.
+        io: Reads its manifests.
+        pruner: Knows its indexes.
+        cache: Holds what manifests list.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        metadata: TableMetadata,
+        io: FileIO,
+        pruner: FilePruner,
+        cache: BlockCache,
+    ) -> None:
+        self._name = name
+        self._metadata = metadata
+        self._io = io
+        self._pruner = pruner
+        self._cache = cache
+        self._specs = metadata.specs()
+        self._partition_types = {
+            spec_id: _partition_type(spec, metadata) for spec_id, spec in self._specs.items()
+        }
+
+    def plan(self, request: ScanRequest) -> ScanPlan:
+        """Plan a scan.
+
+        Args:
+            request: What is wanted.
+
+        Raises:
+            InvalidInputError: The filter or the names in the request do not fit the table.
+            NotFoundError: There is no such snapshot.
+        """
+        snapshots, schema = self._wanted(request)
+        reader = FilterReader(schema, case_sensitive=request.case_sensitive)
+        expression = reader.read(request.filter)
+        fields = _field_ids(request, schema)
+        pruned = self._pruned(expression, schema)
+        if reader.opaque:
+            detail = f"not understood in the filter: {', '.join(sorted(set(reader.opaque)))}"
+            reason = Reason(code=ReasonCode.NO_USABLE_PREDICATE, detail=detail)
+            pruned.reasons = (*pruned.reasons, reason)
+        judge = MetadataPruner(expression, schema, self._specs, self._partition_types)
+        deletes = _Deletes()
+        tasks: list[dict[str, Any]] = []
+        whole = True if request.filter is None else request.filter
+        for snapshot in snapshots:
+            manifests = self._manifests(snapshot)
+            added_by = snapshot.snapshot_id if request.end_snapshot_id is not None else None
+            data = [
+                manifest
+                for manifest in manifests
+                if manifest.content == ManifestContent.DATA
+                and added_by in {None, manifest.added_snapshot_id}
+                and judge.can_hold(manifest)
+            ]
+            known = [self._files(manifest) for manifest in data]
+            index = None if added_by is not None else self._delete_index(manifests)
+            for files, kept in zip(known, self._kept(known, pruned, added_by), strict=True):
+                for at in self._matching(files, kept, judge):
+                    task: dict[str, Any] = {
+                        "data-file": data_file_document(
+                            files, at, self._partition_types[files.spec_id], fields
+                        )
+                    }
+                    if index is not None:
+                        of_file = self._deletes_of(files, at, index, judge, deletes)
+                        if of_file:
+                            task["delete-file-references"] = of_file
+                    # a client that gets none takes it for true
+                    task["residual-filter"] = whole
+                    tasks.append(task)
+        return ScanPlan(tasks=tasks, deletes=deletes.documents, pruning=pruned.result())
+
+    def _wanted(self, request: ScanRequest) -> tuple[list[Snapshot], Schema]:
+        """The snapshots whose files are wanted, and the schema of names."""
+        metadata = self._metadata
+        if request.start_snapshot_id is not None and request.end_snapshot_id is not None:
+            last = self._snapshot(request.end_snapshot_id)
+            return self._appended(request.start_snapshot_id, last), self._schema_of(last)
+        if request.snapshot_id is None:
+            current = metadata.current_snapshot()
+            return [] if current is None else [current], metadata.schema()
+        snapshot = self._snapshot(request.snapshot_id)
+        schema = self._schema_of(snapshot) if request.use_snapshot_schema else metadata.schema()
+        return [snapshot], schema
+
+    def _snapshot(self, snapshot_id: int) -> Snapshot:
+        found = self._metadata.snapshot_by_id(snapshot_id)
+        if found is None:
+            raise NotFoundError(
+                f"{self._name} has no snapshot {snapshot_id}.",
+                kind=ErrorKind.VERSION_NOT_FOUND,
+                hint="It may have expired; name another one.",
+            )
+        return found
+
+    def _schema_of(self, snapshot: Snapshot) -> Schema:
+        by_id = {schema.schema_id: schema for schema in self._metadata.schemas}
+        schema_id = snapshot.schema_id
+        return self._metadata.schema() if schema_id is None else by_id[schema_id]
+
+    def _appended(self, start: int, last: Snapshot) -> list[Snapshot]:
+        """The appends after one snapshot until another."""
+        found = []
+        at: Snapshot | None = last
+        while at is not None and at.snapshot_id != start:
+            if at.summary is not None and at.summary.operation == Operation.APPEND:
+                found.append(at)
+            parent = at.parent_snapshot_id
+            at = None if parent is None else self._metadata.snapshot_by_id(parent)
+        if at is None:
+            raise InvalidInputError(
+                f"The snapshot {start} of {self._name} is no ancestor of {last.snapshot_id}.",
+                kind=ErrorKind.INVALID_ARGUMENT,
+                hint="Name two snapshots of one history, or read the table as a whole.",
+            )
+        return found[::-1]
+
+    def _pruned(self, expression: BooleanExpression, schema: Schema) -> Pruned:
+        return self._pruner.prune(
+            self._name,
+            location=self._metadata.location,
+            uuid=str(self._metadata.table_uuid),
+            file_io={key: str(value) for key, value in self._io.properties.items()},
+            columns=lambda: columns_of(self._metadata, schema),
+            expression=lambda: predicate_of(expression, self._metadata, schema),
+        )
+
+    def _manifests(self, snapshot: Snapshot) -> list[ManifestFile]:
+        def make() -> tuple[list[ManifestFile], int]:
+            found = read_list(snapshot.manifest_list, self._io)
+            return found, 1000 * len(found) + 500
+
+        found: list[ManifestFile] = self._cache.get((snapshot.manifest_list, "list"), make)
+        return found
+
+    def _files(self, manifest: ManifestFile) -> ManifestFiles:
+        def make() -> tuple[ManifestFiles, int]:
+            found = read_files(manifest, self._io)
+            return found, found.nbytes
+
+        found: ManifestFiles = self._cache.get((manifest.manifest_path, "files"), make)
+        return found
+
+    def _delete_index(self, manifests: Sequence[ManifestFile]) -> DeleteIndex | None:
+        """The delete files of a snapshot; ``None`` where there are none."""
+        listed = [m for m in manifests if m.content == ManifestContent.DELETES]
+        if not listed:
+            return None
+
+        def make() -> tuple[DeleteIndex, int]:
+            deletes = [one for manifest in listed for one in read_deletes(manifest, self._io)]
+            without = {spec_id for spec_id, spec in self._specs.items() if not spec.fields}
+            index = DeleteIndex(
+                deletes, unpartitioned=frozenset(without), fields=_all_fields(self._metadata)
+            )
+            return index, 4000 * len(deletes) + 500
+
+        paths = sorted(manifest.manifest_path for manifest in listed)
+        # what a field is may change under the same files
+        key = (*paths, self._metadata.current_schema_id, len(self._specs), "deletes")
+        index: DeleteIndex = self._cache.get(key, make)
+        return None if index.is_empty else index
+
+    @staticmethod
+    def _kept(
+        known: Sequence[ManifestFiles], pruned: Pruned, added_by: int | None
+    ) -> list[np.ndarray]:
+        """Rows of each manifest that the index does not leave out."""
+        paths = pa.chunked_array([files.paths for files in known], pa.string())
+        ends = np.cumsum([len(files) for files in known], dtype=np.int64)
+        masks = np.split(pruned.keep(paths), ends)[:-1]
+        if added_by is not None:
+            masks = [
+                mask & files.added & (files.snapshots == added_by)
+                for mask, files in zip(masks, known, strict=True)
+            ]
+        return [mask.nonzero()[0] for mask in masks]
+
+    @staticmethod
+    def _matching(files: ManifestFiles, kept: np.ndarray, judge: MetadataPruner) -> list[int]:
+        """Those of some rows whose partitions and statistics can hold a match."""
+        if judge.keeps_all or not len(kept):
+            return [int(at) for at in kept]
+        places = files.places[kept]
+        of_partition = {
+            place: judge.has_partition(files.spec_id, files.partitions[place])
+            for place in np.unique(places).tolist()
+        }
+        return [
+            at
+            for at, place in zip(kept.tolist(), places.tolist(), strict=True)
+            if of_partition[place] and judge.has_match(files.statistics(at))
+        ]
+
+    def _deletes_of(
+        self,
+        files: ManifestFiles,
+        at: int,
+        index: DeleteIndex,
+        judge: MetadataPruner,
+        deletes: _Deletes,
+    ) -> list[int]:
+        """The places of the delete files of a data file among those of the plan."""
+        found = index.of(
+            files.locations[at].as_py(),
+            int(files.sequences[at]),
+            (files.spec_id, files.keys[files.places[at]]),
+            files.statistics(at),
+        )
+        places = []
+        for delete in found:
+            # several deletion vectors share a file
+            key = (delete.file.file_path, delete.offset)
+            if key not in deletes.judged:
+                deletes.judged[key] = self._can_matter(delete, judge)
+            if not deletes.judged[key]:
+                continue
+            if key not in deletes.places:
+                deletes.places[key] = len(deletes.documents)
+                kind = self._partition_types[delete.spec_id]
+                deletes.documents.append(delete_file_document(delete, kind))
+            places.append(deletes.places[key])
+        return places
+
+    @staticmethod
+    def _can_matter(delete: DeleteFile, judge: MetadataPruner) -> bool:
+        """Whether a delete file can be of a row that matches."""
+        if judge.keeps_all:
+            return True
+        in_partition = judge.has_partition(delete.spec_id, delete.file.partition)
+        return in_partition and judge.has_match(delete.file)
+
+
+def _partition_type(spec: Any, metadata: TableMetadata) -> StructType:
+    """The type of a spec's partitions, by a schema that has its columns."""
+    for schema in (metadata.schema(), *reversed(metadata.schemas)):
+        try:
+            found: StructType = spec.partition_type(schema)
+        except ValueError:
+            continue
+        return found
+    raise NotFoundError(
+        f"No schema of the table has the columns of its partition spec {spec.spec_id}.",
+        kind=ErrorKind.COLUMN_NOT_FOUND,
+        hint="Restore the table's metadata: no reader can read it.",
+    )
+
+
+def _all_fields(metadata: TableMetadata) -> dict[int, NestedField]:
+    """Fields of all schemas, the newest of each id."""
+    found: dict[int, NestedField] = {}
+    for schema in (*metadata.schemas, metadata.schema()):
+        found |= {field_id: schema.find_field(field_id) for field_id in schema.field_ids}
+    return found
+
+
+def _field_ids(request: ScanRequest, schema: Schema) -> frozenset[int]:
+    """Ids of the columns whose statistics are wanted."""
+    found = set()
+    for name in request.stats_fields:
+        try:
+            found.add(schema.find_field(name, request.case_sensitive).field_id)
+        except ValueError:
+            raise InvalidInputError(
+                f"There is no column {name!r}.",
+                kind=ErrorKind.COLUMN_NOT_FOUND,
+                hint="Name columns of the table in stats-fields.",
+            ) from None
+    return frozenset(found)

@@ -1,0 +1,93 @@
+"""Requests for the plan of a scan, checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from lakesieve.errors import ErrorKind, InvalidInputError
+
+__all__ = ["ScanRequest"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScanRequest:
+    """What a client wants to read, as ``PlanTableScanRequest`` in the specification has it.
+
+    Args:
+        snapshot_id: A snapshot; the current one by default.
+        start_snapshot_id: Of an incremental scan: the last snapshot that is known.
+        end_snapshot_id: Of an incremental scan: the last snapshot that is wanted.
+        filter: As JSON gives it.
+        case_sensitive: How names are compared.
+        use_snapshot_schema: Whether names are those of the snapshot, not of the table.
+        stats_fields: Names of the columns whose statistics are wanted.
+    """
+
+    snapshot_id: int | None = None
+    start_snapshot_id: int | None = None
+    end_snapshot_id: int | None = None
+    filter: Any = None
+    case_sensitive: bool = True
+    use_snapshot_schema: bool = False
+    stats_fields: tuple[str, ...] = ()
+
+    @classmethod
+    def parse(cls, body: Any) -> ScanRequest:
+        """Check the body of a request.
+
+        Args:
+            body: As JSON gives it.
+
+        Raises:
+            InvalidInputError: It is no such request.
+        """
+        if not isinstance(body, dict):
+            raise _wrong("It is no object.")
+        request = cls(
+            snapshot_id=_number(body, "snapshot-id"),
+            start_snapshot_id=_number(body, "start-snapshot-id"),
+            end_snapshot_id=_number(body, "end-snapshot-id"),
+            filter=body.get("filter"),
+            case_sensitive=_flag(body, "case-sensitive", default=True),
+            use_snapshot_schema=_flag(body, "use-snapshot-schema", default=False),
+            stats_fields=_names(body, "stats-fields"),
+        )
+        _names(body, "select")
+        _number(body, "min-rows-requested")
+        if (request.start_snapshot_id is None) != (request.end_snapshot_id is None):
+            raise _wrong("A start-snapshot-id and an end-snapshot-id need each other.")
+        if request.end_snapshot_id is not None and request.snapshot_id is not None:
+            raise _wrong("It has both a snapshot-id and an end-snapshot-id.")
+        return request
+
+
+def _wrong(why: str) -> InvalidInputError:
+    return InvalidInputError(
+        f"The request for a plan cannot be read: {why}",
+        kind=ErrorKind.INVALID_ARGUMENT,
+        hint="Send a PlanTableScanRequest of Iceberg's REST specification.",
+    )
+
+
+def _number(body: dict[str, Any], name: str) -> int | None:
+    value = body.get(name)
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+        raise _wrong(f"{name} is no integer.")
+    return value
+
+
+def _flag(body: dict[str, Any], name: str, *, default: bool) -> bool:
+    value = body.get(name)
+    if value is not None and not isinstance(value, bool):
+        raise _wrong(f"{name} is neither true nor false.")
+    return default if value is None else value
+
+
+def _names(body: dict[str, Any], name: str) -> tuple[str, ...]:
+    value = body.get(name)
+    if value is None:
+        return ()
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise _wrong(f"{name} is no list of names.")
+    return tuple(value)
