@@ -8,6 +8,7 @@ spec has no fields, whose values can be among those that it deletes.
 
 from __future__ import annotations
 
+import math
 import struct
 from bisect import bisect_left
 from dataclasses import dataclass, field
@@ -197,9 +198,14 @@ def _overlap(data: Any, deleted: Any, known: NestedField) -> bool:
             bounds.append(bound)
     kind: Any = known.field_type
     try:
-        low, high, first, last = (from_bytes(kind, bound) for bound in bounds)
+        low, high, first, last = (_ordered(from_bytes(kind, bound)) for bound in bounds)
     except (ValueError, struct.error):
         # as a type was before it was promoted
         return True
     # nothing is less or greater than NaN
     return not (low > last or first > high)
+
+
+def _ordered(value: Any) -> Any:
+    """A value in the order of Iceberg for Java, where zero has two signs."""
+    return (value, math.copysign(1, value)) if isinstance(value, float) else value

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pyiceberg.conversions import from_bytes
 from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.expressions.visitors import (
+    IN_PREDICATE_LIMIT,
     _ExpressionEvaluationVisitor,
-    _InclusiveMetricsEvaluator,
+    _InclusiveMetricsEvaluationVisitor,
     bind,
     inclusive_projection,
     manifest_evaluator,
+    rewrite_not,
     visit,
 )
 from pyiceberg.schema import Schema
@@ -49,7 +52,7 @@ class MetadataPruner:
         self._projected: dict[int, BooleanExpression] = {}
         self._manifests: dict[int, Any] = {}
         self._partitions: dict[int, Any] = {}
-        self._metrics = _InclusiveMetricsEvaluator(schema, expression)
+        self._bound = bind(schema, rewrite_not(expression), case_sensitive=True)
 
     def _projection(self, spec_id: int) -> BooleanExpression:
         """What the filter says of partitions."""
@@ -100,7 +103,10 @@ class MetadataPruner:
         Args:
             file: A data file or delete file.
         """
-        return self.keeps_all or bool(self._metrics.eval(file))
+        if self.keeps_all or file.record_count < 0:
+            # old writers do not know how many rows a file has
+            return True
+        return file.record_count > 0 and bool(visit(self._bound, _StatisticsVisitor(file)))
 
 
 class _PartitionVisitor(_ExpressionEvaluationVisitor):
@@ -132,3 +138,89 @@ class _PartitionVisitor(_ExpressionEvaluationVisitor):
 def _is_less(value: Any, literal: Any) -> bool:
     # of NaN, which comes last, nothing is less
     return value is None or bool(value < literal)
+
+
+class _StatisticsVisitor(_InclusiveMetricsEvaluationVisitor):
+    """Evaluates on the statistics of one file, where Iceberg for Java goes further than PyIceberg.
+
+    There a file with one value, of which none is null or NaN, is left out where that is excluded.
+    """
+
+    def _may_contain_null(self, field_id: int) -> bool:
+        return self.null_counts.get(field_id) != 0
+
+    def _contains_nulls_only(self, field_id: int) -> bool:
+        values, nulls = self.value_counts.get(field_id), self.null_counts.get(field_id)
+        return values is not None and values == nulls
+
+    def _contains_nans_only(self, field_id: int) -> bool:
+        values, nans = self.value_counts.get(field_id), self.nan_counts.get(field_id)
+        return values is not None and values == nans
+
+    def _bounds(self, term: Any) -> tuple[Any, Any]:
+        field = term.ref().field
+        bounds = (known.get(field.field_id) for known in (self.lower_bounds, self.upper_bounds))
+        lower, upper = (
+            None if bound is None else from_bytes(field.field_type, bound) for bound in bounds
+        )
+        return lower, upper
+
+    def _only_value(self, term: Any) -> Any:
+        """The one value of a column; ``None`` where it may have several, null or NaN."""
+        field_id = term.ref().field.field_id
+        lower, upper = self._bounds(term)
+        if self._may_contain_null(field_id) or lower is None or lower != upper:
+            return None
+        # zero has two signs
+        if isinstance(lower, float) and (lower == 0 or self.nan_counts.get(field_id) != 0):
+            return None
+        return lower
+
+    def visit_not_equal(self, term: Any, literal: Any) -> bool:
+        """Whether a file can hold another value."""
+        value = self._only_value(term)
+        return value is None or value != literal.value
+
+    def visit_not_in(self, term: Any, literals: Any) -> bool:
+        """Whether a file can hold another value."""
+        value = self._only_value(term)
+        return value is None or value not in literals
+
+    def visit_less_than(self, term: Any, literal: Any) -> bool:
+        """Whether a file can hold a smaller value."""
+        # that zero has two signs is for the reader to mind
+        if _is_zero(literal):
+            return bool(super().visit_less_than_or_equal(term, literal))
+        return bool(super().visit_less_than(term, literal))
+
+    def visit_greater_than(self, term: Any, literal: Any) -> bool:
+        """Whether a file can hold a greater value."""
+        if _is_zero(literal):
+            return bool(super().visit_greater_than_or_equal(term, literal))
+        return bool(super().visit_greater_than(term, literal))
+
+    def visit_in(self, term: Any, literals: Any) -> bool:
+        """Whether a value lies between the bounds."""
+        field_id = term.ref().field.field_id
+        if self._contains_nulls_only(field_id) or self._contains_nans_only(field_id):
+            return False
+        lower, upper = self._bounds(term)
+        if len(literals) > IN_PREDICATE_LIMIT or lower is None or self._is_nan(lower):
+            return True
+        return any(lower <= value and (upper is None or not upper < value) for value in literals)
+
+    def visit_starts_with(self, term: Any, literal: Any) -> bool:
+        """Whether texts between the bounds can begin so."""
+        lower, _ = self._bounds(term)
+        nothing = self._contains_nulls_only(term.ref().field.field_id)
+        return not nothing and (lower is None or bool(super().visit_starts_with(term, literal)))
+
+    def visit_not_starts_with(self, term: Any, literal: Any) -> bool:
+        """Whether not all texts between the bounds begin so."""
+        return self._may_contain_null(term.ref().field.field_id) or bool(
+            super().visit_not_starts_with(term, literal)
+        )
+
+
+def _is_zero(literal: Any) -> bool:
+    return isinstance(literal.value, float) and literal.value == 0
