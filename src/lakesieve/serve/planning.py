@@ -36,7 +36,10 @@ if TYPE_CHECKING:
     from lakesieve.serve.requests import ScanRequest
     from lakesieve.store import BlockCache
 
-__all__ = ["ScanPlan", "TablePlanner"]
+__all__ = ["Page", "ScanPlan", "TablePlanner"]
+
+Page = tuple[int, int]
+"""The first file of a part of a snapshot's files in the order of manifests, and the end of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,14 +47,33 @@ class ScanPlan:
     """The plan of one scan.
 
     Args:
+        snapshot_id: The snapshot that was planned; ``None`` for an empty table.
         tasks: File scan tasks as the specification has them.
         deletes: The delete files to which they refer.
+        pages: The parts of the files that are not planned yet.
         pruning: What was left out, and why not more.
     """
 
+    snapshot_id: int | None
     tasks: Sequence[dict[str, Any]]
     deletes: Sequence[dict[str, Any]]
+    pages: Sequence[Page]
     pruning: TablePruning
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class _Group:
+    """Files of one manifest.
+
+    Args:
+        files: What it lists.
+        among: Which of them are wanted; all by default.
+        deletes: The delete files of the snapshot, if there are any.
+    """
+
+    files: ManifestFiles
+    among: np.ndarray | None
+    deletes: DeleteIndex | None
 
 
 @dataclass(slots=True)
@@ -92,11 +114,15 @@ class TablePlanner:
             spec_id: _partition_type(spec, metadata) for spec_id, spec in self._specs.items()
         }
 
-    def plan(self, request: ScanRequest) -> ScanPlan:
+    def plan(
+        self, request: ScanRequest, *, page: Page | None = None, tasks: int | None = None
+    ) -> ScanPlan:
         """Plan a scan.
 
         Args:
             request: What is wanted.
+            page: Which part of the files; all by default.
+            tasks: How many tasks at most; the files of the others are in the plan's pages.
 
         Raises:
             InvalidInputError: The filter or the names in the request do not fit the table.
@@ -106,42 +132,55 @@ class TablePlanner:
         reader = FilterReader(schema, case_sensitive=request.case_sensitive)
         expression = reader.read(request.filter)
         fields = _field_ids(request, schema)
+        judge = MetadataPruner(expression, schema, self._specs, self._partition_types)
         pruned = self._pruned(expression, schema)
         if reader.opaque:
             detail = f"not understood in the filter: {', '.join(sorted(set(reader.opaque)))}"
             reason = Reason(code=ReasonCode.NO_USABLE_PREDICATE, detail=detail)
             pruned.reasons = (*pruned.reasons, reason)
-        judge = MetadataPruner(expression, schema, self._specs, self._partition_types)
+        groups = [
+            group
+            for snapshot in snapshots
+            for group in self._groups(snapshot, judge, adds=request.end_snapshot_id is not None)
+        ]
+        kept, pages = _pages(groups, pruned, page, tasks)
         deletes = _Deletes()
-        tasks: list[dict[str, Any]] = []
-        whole = True if request.filter is None else request.filter
-        for snapshot in snapshots:
-            manifests = self._manifests(snapshot)
-            added_by = snapshot.snapshot_id if request.end_snapshot_id is not None else None
-            data = [
-                manifest
-                for manifest in manifests
-                if manifest.content == ManifestContent.DATA
-                and added_by in {None, manifest.added_snapshot_id}
-                and judge.can_hold(manifest)
-            ]
-            known = [self._files(manifest) for manifest in data]
-            index = None if added_by is not None else self._delete_index(manifests)
-            for files, kept in zip(known, self._kept(known, pruned, added_by), strict=True):
-                for at in self._matching(files, kept, judge):
-                    task: dict[str, Any] = {
-                        "data-file": data_file_document(
-                            files, at, self._partition_types[files.spec_id], fields
-                        )
-                    }
-                    if index is not None:
-                        of_file = self._deletes_of(files, at, index, judge, deletes)
-                        if of_file:
-                            task["delete-file-references"] = of_file
-                    # a client that gets none takes it for true
-                    task["residual-filter"] = whole
-                    tasks.append(task)
-        return ScanPlan(tasks=tasks, deletes=deletes.documents, pruning=pruned.result())
+        made = []
+        for group, rows in zip(groups, kept, strict=True):
+            for at in self._matching(group.files, rows, judge):
+                kind = self._partition_types[group.files.spec_id]
+                task: dict[str, Any] = {
+                    "data-file": data_file_document(group.files, at, kind, fields)
+                }
+                if group.deletes is not None:
+                    of_file = self._deletes_of(group.files, at, group.deletes, judge, deletes)
+                    if of_file:
+                        task["delete-file-references"] = of_file
+                # a client that gets none takes it for true
+                task["residual-filter"] = True if request.filter is None else request.filter
+                made.append(task)
+        return ScanPlan(
+            snapshot_id=snapshots[-1].snapshot_id if snapshots else None,
+            tasks=made,
+            deletes=deletes.documents,
+            pages=pages,
+            pruning=pruned.result(),
+        )
+
+    def _groups(self, snapshot: Snapshot, judge: MetadataPruner, *, adds: bool) -> list[_Group]:
+        """The files of a snapshot, or those that it adds, by manifest."""
+        manifests = self._manifests(snapshot)
+        deletes = None if adds else self._delete_index(manifests)
+        found = []
+        for manifest in manifests:
+            if manifest.content != ManifestContent.DATA or not judge.can_hold(manifest):
+                continue
+            if adds and manifest.added_snapshot_id != snapshot.snapshot_id:
+                continue
+            files = self._files(manifest)
+            new = files.added & (files.snapshots == snapshot.snapshot_id) if adds else None
+            found.append(_Group(files=files, among=new, deletes=deletes))
+        return found
 
     def _wanted(self, request: ScanRequest) -> tuple[list[Snapshot], Schema]:
         """The snapshots whose files are wanted, and the schema of names."""
@@ -235,21 +274,6 @@ class TablePlanner:
         return None if index.is_empty else index
 
     @staticmethod
-    def _kept(
-        known: Sequence[ManifestFiles], pruned: Pruned, added_by: int | None
-    ) -> list[np.ndarray]:
-        """Rows of each manifest that the index does not leave out."""
-        paths = pa.chunked_array([files.paths for files in known], pa.string())
-        ends = np.cumsum([len(files) for files in known], dtype=np.int64)
-        masks = np.split(pruned.keep(paths), ends)[:-1]
-        if added_by is not None:
-            masks = [
-                mask & files.added & (files.snapshots == added_by)
-                for mask, files in zip(masks, known, strict=True)
-            ]
-        return [mask.nonzero()[0] for mask in masks]
-
-    @staticmethod
     def _matching(files: ManifestFiles, kept: np.ndarray, judge: MetadataPruner) -> list[int]:
         """Those of some rows whose partitions and statistics can hold a match."""
         if judge.keeps_all or not len(kept):
@@ -302,6 +326,29 @@ class TablePlanner:
             return True
         in_partition = judge.has_partition(delete.spec_id, delete.file.partition)
         return in_partition and judge.has_match(delete.file)
+
+
+def _pages(
+    groups: Sequence[_Group], pruned: Pruned, page: Page | None, tasks: int | None
+) -> tuple[list[np.ndarray], list[Page]]:
+    """Rows of each group that the index does not leave out, and the pages behind them."""
+    paths = pa.chunked_array([group.files.paths for group in groups], pa.string())
+    ends = np.cumsum([len(group.files) for group in groups], dtype=np.int64)
+    mask = pruned.keep(paths)
+    for group, end in zip(groups, ends.tolist(), strict=True):
+        if group.among is not None:
+            mask[end - len(group.files) : end] &= group.among
+    if page is not None:
+        mask[: page[0]] = False
+        mask[page[1] :] = False
+    pages = []
+    if tasks is not None:
+        kept = mask.nonzero()[0]
+        firsts = kept[::tasks].tolist()[1:]
+        pages = list(zip(firsts, [*firsts[1:], len(mask)], strict=True))
+        if pages:
+            mask[pages[0][0] :] = False
+    return [part.nonzero()[0] for part in np.split(mask, ends)[:-1]], pages
 
 
 def _partition_type(spec: Any, metadata: TableMetadata) -> StructType:

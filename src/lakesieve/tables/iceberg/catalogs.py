@@ -55,10 +55,12 @@ class LoadedTable:
 
     Args:
         metadata: Its metadata file.
+        path: Where that lies.
         file_io: Settings by which its files are reached, as PyIceberg names them.
     """
 
     metadata: IcebergMetadata
+    path: str
     file_io: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
@@ -122,7 +124,8 @@ def from_object(table: Any) -> LoadedTable:
         if key.startswith(_FILE_IO_PREFIXES)
     }
     document = json.loads(table.metadata.model_dump_json())
-    return LoadedTable(metadata=IcebergMetadata(document), file_io=settings)
+    path = str(table.metadata_location)
+    return LoadedTable(metadata=IcebergMetadata(document), path=path, file_io=settings)
 
 
 def no_pyiceberg(name: str) -> SetupError:
@@ -194,7 +197,7 @@ def from_folder(location: str, name: str, options: StorageOptions) -> LoadedTabl
             hint="Name a table of a catalog as catalog.database.table; the path of a table is "
             "enough where no catalog but the file system knows its newest version.",
         )
-    return LoadedTable(metadata=_read(storage, path))
+    return LoadedTable(metadata=_read(storage, path), path=f"{storage.location}/{path}")
 
 
 def _newest(storage: Storage) -> str | None:
