@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -344,8 +345,7 @@ def _pages(
     pages = []
     if tasks is not None:
         kept = mask.nonzero()[0]
-        firsts = kept[::tasks].tolist()[1:]
-        pages = list(zip(firsts, [*firsts[1:], len(mask)], strict=True))
+        pages = list(pairwise([*kept[::tasks].tolist()[1:], len(mask)]))
         if pages:
             mask[pages[0][0] :] = False
     return [part.nonzero()[0] for part in np.split(mask, ends)[:-1]], pages

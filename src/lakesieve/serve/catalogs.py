@@ -1,0 +1,244 @@
+"""The catalogs whose tables are served: any of PyIceberg's, and the embedded warehouse."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pyiceberg import exceptions as raised
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.io import load_file_io
+from pyiceberg.table.metadata import TableMetadataUtil
+
+from lakesieve.errors import ErrorKind, NotFoundError
+from lakesieve.storage import normalized, open_storage
+from lakesieve.tables.iceberg.catalogs import from_folder
+from lakesieve.tables.opening import options_by_environment
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyiceberg.catalog import Catalog as PyIceberg
+    from pyiceberg.io import FileIO
+    from pyiceberg.table.metadata import TableMetadata
+
+__all__ = ["Catalog", "Namespace", "PyIcebergCatalog", "ServedTable", "WarehouseCatalog"]
+
+Namespace = tuple[str, ...]
+"""A namespace by its levels."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class ServedTable:
+    """A table as it is at one moment.
+
+    Args:
+        path: Where its metadata file lies.
+        document: What that says.
+        metadata: The same as PyIceberg has it.
+        io: Reads its files.
+        config: What a client gets with it.
+    """
+
+    path: str
+    document: Mapping[str, Any]
+    metadata: TableMetadata
+    io: FileIO
+    config: Mapping[str, str] = field(default_factory=dict)
+
+
+class Catalog(Protocol):
+    """What a catalog tells of its tables."""
+
+    def namespaces(self, parent: Namespace) -> list[Namespace]:
+        """The namespaces directly below one.
+
+        Args:
+            parent: The one; without levels it is the root.
+
+        Raises:
+            NotFoundError: There is no such namespace.
+        """
+
+    def properties(self, namespace: Namespace) -> dict[str, str]:
+        """The properties of a namespace.
+
+        Args:
+            namespace: Which.
+
+        Raises:
+            NotFoundError: There is no such namespace.
+        """
+
+    def tables(self, namespace: Namespace) -> list[str]:
+        """Names of the tables of a namespace.
+
+        Args:
+            namespace: Which.
+
+        Raises:
+            NotFoundError: There is no such namespace.
+        """
+
+    def path(self, namespace: Namespace, table: str) -> str | None:
+        """Where the newest metadata file of a table lies, if that is known sooner than the table.
+
+        Args:
+            namespace: Of the table.
+            table: Its name.
+        """
+
+    def load(self, namespace: Namespace, table: str) -> ServedTable:
+        """Load a table.
+
+        Args:
+            namespace: Of the table.
+            table: Its name.
+
+        Raises:
+            NotFoundError: There is no such table.
+        """
+
+
+class PyIcebergCatalog:
+    """A catalog that PyIceberg knows.
+
+    Args:
+        catalog: The catalog.
+    """
+
+    def __init__(self, catalog: PyIceberg) -> None:
+        self._catalog = catalog
+
+    def namespaces(self, parent: Namespace) -> list[Namespace]:
+        """The namespaces directly below one."""
+        try:
+            found = self._catalog.list_namespaces(parent)
+        except raised.NoSuchNamespaceError:
+            raise _no_namespace(parent) from None
+        # some catalogs list all that are below
+        return sorted({tuple(name)[: len(parent) + 1] for name in found if len(name) > len(parent)})
+
+    def properties(self, namespace: Namespace) -> dict[str, str]:
+        """The properties of a namespace."""
+        try:
+            return dict(self._catalog.load_namespace_properties(namespace))
+        except raised.NoSuchNamespaceError:
+            raise _no_namespace(namespace) from None
+
+    def tables(self, namespace: Namespace) -> list[str]:
+        """Names of the tables of a namespace."""
+        try:
+            return sorted(name[-1] for name in self._catalog.list_tables(namespace))
+        except raised.NoSuchNamespaceError:
+            raise _no_namespace(namespace) from None
+
+    def path(self, namespace: Namespace, table: str) -> str | None:
+        """Where the newest metadata file of a table lies; catalogs in SQL know it at once."""
+        if not isinstance(self._catalog, SqlCatalog):
+            return None
+        from pyiceberg.catalog.sql import IcebergTables
+        from sqlalchemy import select
+        from sqlalchemy.orm import Session
+
+        wanted = select(IcebergTables.metadata_location).where(
+            IcebergTables.catalog_name == self._catalog.name,
+            IcebergTables.table_namespace == ".".join(namespace),
+            IcebergTables.table_name == table,
+        )
+        with Session(self._catalog.engine) as session:
+            found: str | None = session.scalar(wanted)
+        return found
+
+    def load(self, namespace: Namespace, table: str) -> ServedTable:
+        """Load a table."""
+        try:
+            loaded = self._catalog.load_table((*namespace, table))
+        except (raised.NoSuchTableError, raised.NoSuchNamespaceError):
+            raise _no_table(namespace, table) from None
+        return ServedTable(
+            path=loaded.metadata_location,
+            document=json.loads(loaded.metadata.model_dump_json()),
+            metadata=loaded.metadata,
+            io=loaded.io,
+            config=loaded.config,
+        )
+
+
+class WarehouseCatalog:
+    """The tables in the folders of the embedded catalog's warehouse, as Hadoop's catalog has them.
+
+    Args:
+        warehouse: Its folder.
+    """
+
+    def __init__(self, warehouse: str) -> None:
+        self._location = normalized(warehouse)
+        options = options_by_environment()
+        self._root = open_storage(self._location, options(self._location))
+
+    def _below(self, namespace: Namespace) -> list[tuple[str, bool]]:
+        """The folders of a namespace, each with whether it is a table."""
+        _check(namespace)
+        folder = "/".join(namespace)
+        above = "/".join(namespace[:-1])
+        if namespace and namespace[-1] not in self._root.folders(above):
+            raise _no_namespace(namespace)
+        names = [name for name in self._root.folders(folder) if not name.startswith((".", "_"))]
+        return [(name, "metadata" in self._root.folders(f"{folder}/{name}")) for name in names]
+
+    def namespaces(self, parent: Namespace) -> list[Namespace]:
+        """The namespaces directly below one."""
+        return [(*parent, name) for name, is_table in self._below(parent) if not is_table]
+
+    def properties(self, namespace: Namespace) -> dict[str, str]:
+        """The properties of a namespace: where it lies."""
+        self._below(namespace)
+        return {"location": "/".join((self._location, *namespace))}
+
+    def tables(self, namespace: Namespace) -> list[str]:
+        """Names of the tables of a namespace."""
+        return [name for name, is_table in self._below(namespace) if is_table]
+
+    def path(self, namespace: Namespace, table: str) -> str | None:
+        """Not known before the table is."""
+        del namespace, table
+        return None
+
+    def load(self, namespace: Namespace, table: str) -> ServedTable:
+        """Load a table."""
+        _check((*namespace, table))
+        location = "/".join((self._location, *namespace, table))
+        name = ".".join((*namespace, table))
+        loaded = from_folder(location, name, options_by_environment())
+        document = loaded.metadata.document
+        return ServedTable(
+            path=loaded.path,
+            document=document,
+            metadata=TableMetadataUtil.parse_obj(dict(document)),
+            io=load_file_io({}, location=location),
+        )
+
+
+def _check(names: Namespace) -> None:
+    """Insist that names stay in the warehouse."""
+    for name in names:
+        if not name or name in {".", ".."} or "/" in name or "\\" in name or "\0" in name:
+            raise _no_namespace(names)
+
+
+def _no_namespace(namespace: Namespace) -> NotFoundError:
+    return NotFoundError(
+        f"There is no namespace {'.'.join(namespace)!r}.",
+        kind=ErrorKind.TABLE_NOT_FOUND,
+        hint="List the namespaces of the catalog.",
+    )
+
+
+def _no_table(namespace: Namespace, table: str) -> NotFoundError:
+    return NotFoundError(
+        f"There is no table {'.'.join((*namespace, table))!r}.",
+        kind=ErrorKind.TABLE_NOT_FOUND,
+        hint="List the tables of its namespace.",
+    )

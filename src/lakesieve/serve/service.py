@@ -1,0 +1,181 @@
+"""Plans for the tables of a catalog, what is kept between requests, and pages of large plans."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+import uuid
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lakesieve.engines.pruning import FilePruner
+from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError
+from lakesieve.serve.planning import TablePlanner
+from lakesieve.serve.requests import ScanRequest
+from lakesieve.store import BlockCache
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from lakesieve.index import TablePruning
+    from lakesieve.serve.catalogs import Catalog, Namespace, ServedTable
+    from lakesieve.serve.planning import ScanPlan
+
+__all__ = ["Answer", "PlanningService"]
+
+_TABLES = 256
+_MEMORY = 1 << 30
+_TASKS = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The answer to a request for tasks.
+
+    Args:
+        document: As the specification has it.
+        pruning: What was left out.
+    """
+
+    document: dict[str, Any]
+    pruning: TablePruning
+
+
+class PlanningService:
+    """Plans scans of the tables of one catalog.
+
+    Args:
+        catalog: The catalog.
+        locations: Further roots to search for indexes.
+        memory: Bytes of manifests that are kept.
+        tasks: How many tasks one answer has at most.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        *,
+        locations: Iterable[str] = (),
+        memory: int = _MEMORY,
+        tasks: int = _TASKS,
+    ) -> None:
+        self._catalog = catalog
+        self._pruner = FilePruner(locations)
+        self._cache = BlockCache(memory)
+        self._tasks = tasks
+        self._planners: OrderedDict[str, TablePlanner] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def plan(self, namespace: Namespace, table: str, body: Any) -> Answer:
+        """Plan a scan.
+
+        Args:
+            namespace: Of the table.
+            table: Its name.
+            body: The request, as JSON gives it.
+
+        Raises:
+            InvalidInputError: It is none.
+            NotFoundError: There is no such table or snapshot.
+        """
+        request = ScanRequest.parse(body)
+        plan = self._planner(namespace, table).plan(request, tasks=self._tasks)
+        # nothing is kept under it
+        document = {"status": "completed", "plan-id": uuid.uuid4().hex, **_documents(plan)}
+        if plan.pages:
+            # the snapshot of now is that of all pages
+            whole = {**body, "snapshot-id": plan.snapshot_id}
+            if request.end_snapshot_id is not None:
+                whole = body
+            document["plan-tasks"] = [_token(whole, page) for page in plan.pages]
+        return Answer(document=document, pruning=plan.pruning)
+
+    def tasks(self, namespace: Namespace, table: str, body: Any) -> Answer:
+        """Plan one page of a scan.
+
+        Args:
+            namespace: Of the table.
+            table: Its name.
+            body: The request, as JSON gives it.
+
+        Raises:
+            InvalidInputError: It names no page.
+            NotFoundError: There is no such table or snapshot.
+        """
+        body, page = _page_of(body.get("plan-task") if isinstance(body, dict) else None)
+        plan = self._planner(namespace, table).plan(ScanRequest.parse(body), page=page)
+        return Answer(document=_documents(plan), pruning=plan.pruning)
+
+    def load(self, namespace: Namespace, table: str) -> ServedTable:
+        """Load a table.
+
+        Args:
+            namespace: Of the table.
+            table: Its name.
+
+        Raises:
+            NotFoundError: There is no such table.
+        """
+        return self._catalog.load(namespace, table)
+
+    def _planner(self, namespace: Namespace, table: str) -> TablePlanner:
+        """The planner of a table as it is now."""
+        known = self._known(self._catalog.path(namespace, table))
+        if known is not None:
+            return known
+        loaded = self._catalog.load(namespace, table)
+        known = self._known(loaded.path)
+        if known is not None:
+            return known
+        name = ".".join((*namespace, table))
+        planner = TablePlanner(name, loaded.metadata, loaded.io, self._pruner, self._cache)
+        with self._lock:
+            self._planners[loaded.path] = planner
+            while len(self._planners) > _TABLES:
+                self._planners.popitem(last=False)
+        return planner
+
+    def _known(self, path: str | None) -> TablePlanner | None:
+        with self._lock:
+            found = self._planners.get(path) if path is not None else None
+            if found is not None and path is not None:
+                self._planners.move_to_end(path)
+        return found
+
+
+def _documents(plan: ScanPlan) -> dict[str, Any]:
+    document: dict[str, Any] = {"file-scan-tasks": plan.tasks}
+    if plan.deletes:
+        document["delete-files"] = plan.deletes
+    return document
+
+
+def _token(body: dict[str, Any], page: tuple[int, int]) -> str:
+    """A page in the words of its request, so that nothing is kept of it."""
+    text = json.dumps({"request": body, "files": page}, separators=(",", ":"))
+    return base64.urlsafe_b64encode(text.encode()).decode()
+
+
+def _page_of(token: Any) -> tuple[Any, tuple[int, int]]:
+    try:
+        found = json.loads(base64.urlsafe_b64decode(token))
+        first, end = found["files"]
+        body = found["request"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        first = end = body = None
+    numbers = (first, end)
+    if not all(isinstance(one, int) and not isinstance(one, bool) for one in numbers):
+        raise NotFoundError(
+            "There is no such plan task.",
+            kind=ErrorKind.OBJECT_NOT_FOUND,
+            hint="Plan the scan again.",
+        )
+    if not 0 <= int(first or 0) <= int(end or 0) < 1 << 60:
+        raise InvalidInputError(
+            "The plan task has no files.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            hint="Plan the scan again.",
+        )
+    return body, (int(first or 0), int(end or 0))

@@ -1,0 +1,211 @@
+"""A running server, as clients meet it."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import polars as pl
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.rest import RestCatalog
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import NoSuchTableError
+from tests.depth import depth
+from tests.engines.drawn import IS, POLARS, pyiceberg_filter
+from tests.engines.tables import COLUMNS, index_of, rows
+from tests.serve.running import running
+
+from lakesieve.serve.app import build_app
+from lakesieve.serve.catalogs import PyIcebergCatalog, WarehouseCatalog
+from lakesieve.serve.service import PlanningService
+from lakesieve.tables.opening import open_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pyiceberg.table import Table
+
+FILES, ROWS = 10, 5
+PREDICATES = depth("PREDICATES", test=25, soak=1000)
+
+
+@pytest.fixture(scope="module")
+def catalog(tmp_path_factory: pytest.TempPathFactory) -> SqlCatalog:
+    """A catalog with an indexed table, one file of which no index has seen."""
+    folder = tmp_path_factory.mktemp("served")
+    made = SqlCatalog("shop", uri=f"sqlite:///{folder}/c.db", warehouse=str(folder))
+    made.create_namespace(("db", "inner"))
+    table = made.create_table("db.inner.t", schema=pa.schema(list(COLUMNS.items())))
+    drawn = random.Random("served")
+    for _ in range(FILES - 1):
+        table.append(rows(drawn, ROWS))
+    for column in COLUMNS:
+        if column != "flag":
+            index_of(open_table(table), column, covers=lambda _: True)
+    table.append(rows(drawn, ROWS))
+    return made
+
+
+@pytest.fixture(scope="module")
+def address(catalog: SqlCatalog) -> Iterator[str]:
+    """Of a server of that catalog, three tasks an answer."""
+    served = PyIcebergCatalog(catalog)
+    with running(build_app(served, PlanningService(served, tasks=3))) as address:
+        yield address
+
+
+@pytest.fixture
+def client(address: str) -> RestCatalog:
+    """PyIceberg, which knows the address alone."""
+    return RestCatalog("served", uri=address)
+
+
+def _sorted(found: pa.Table) -> list[str]:
+    return sorted(map(repr, found.to_pylist()))
+
+
+def test_names(client: RestCatalog) -> None:
+    """Namespaces and tables are those of the catalog behind."""
+    assert client.list_namespaces() == [("db",)]
+    assert client.list_namespaces("db") == [("db", "inner")]
+    assert client.list_tables(("db", "inner")) == [("db", "inner", "t")]
+    assert client.namespace_exists(("db", "inner"))
+    assert client.table_exists("db.inner.t")
+    assert not client.table_exists("db.inner.nothing")
+    with pytest.raises(NoSuchTableError):
+        client.load_table("db.inner.nothing")
+
+
+def test_pyiceberg(catalog: SqlCatalog, client: RestCatalog) -> None:
+    """Rows and versions are those of the catalog itself, from fewer files."""
+    drawn = random.Random("rows")
+    own, table = catalog.load_table("db.inner.t"), client.load_table("db.inner.t")
+    first = own.metadata.snapshots[4].snapshot_id
+    left_out = 0
+    for number in range(PREDICATES):
+        wanted = pyiceberg_filter(drawn)
+        at = first if number % 3 == 0 else None
+        plain = own.scan(row_filter=wanted, snapshot_id=at)
+        served = table.scan(row_filter=wanted, snapshot_id=at)
+        assert _sorted(served.to_arrow()) == _sorted(plain.to_arrow()), wanted
+        assert served.count() == plain.count(), wanted
+        left_out += len(list(plain.plan_files())) - len(list(served.plan_files()))
+    assert left_out > 0
+
+
+def test_polars(catalog: SqlCatalog, client: RestCatalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Polars plans through PyIceberg."""
+    monkeypatch.setenv("POLARS_ICEBERG_PLANNER", "pyiceberg")
+    own, table = catalog.load_table("db.inner.t"), client.load_table("db.inner.t")
+    for wanted in POLARS:
+        plain = pl.scan_iceberg(own).filter(wanted).collect()
+        served = pl.scan_iceberg(table).filter(wanted).collect()
+        assert sorted(map(repr, served.rows())) == sorted(map(repr, plain.rows())), wanted
+
+
+def _plan(address: str, body: Any) -> httpx.Response:
+    return httpx.post(f"{address}/v1/namespaces/db%1Finner/tables/t/plan", json=body)
+
+
+def test_pages(address: str, catalog: SqlCatalog) -> None:
+    """A plan of many files comes in pages, which together are the plan."""
+    answer = _plan(address, {}).json()
+    assert len(answer["file-scan-tasks"]) == 3
+    tasks = list(answer["file-scan-tasks"])
+    for token in answer["plan-tasks"]:
+        page = httpx.post(
+            f"{address}/v1/namespaces/db%1Finner/tables/t/tasks", json={"plan-task": token}
+        )
+        assert page.status_code == 200
+        tasks += page.json()["file-scan-tasks"]
+    own = catalog.load_table("db.inner.t").scan().plan_files()
+    assert sorted(task["data-file"]["file-path"] for task in tasks) == sorted(
+        task.file.file_path for task in own
+    )
+
+
+def test_what_was_left_out_is_told(address: str, catalog: SqlCatalog) -> None:
+    """Headers say how many files are left, and why not fewer; a new file is planned."""
+    whole = catalog.load_table("db.inner.t").scan().to_arrow().column("id").drop_null().to_pylist()
+    key = next(value for value in whole if whole.count(value) == 1)
+    answer = _plan(address, {"filter": {"type": "eq", "term": "id", "value": key}})
+    read, total = map(int, answer.headers["X-Lakesieve-Files"].split("/"))
+    assert 0 < read < total == FILES
+    reasons = answer.headers["X-Lakesieve-Reasons"].split(",")
+    assert {"index-used", "uncovered-files"} <= set(reasons)
+    unknown = {"type": "apply", "function": "f", "arguments": []}
+    answer = _plan(address, {"filter": unknown})
+    assert "no-usable-predicate" in answer.headers["X-Lakesieve-Reasons"]
+    assert answer.json()["file-scan-tasks"][0]["residual-filter"] == unknown
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "expected"),
+    [
+        ("POST", "tables/t/plan", b"{", (400, "BadRequestException")),
+        ("POST", "tables/t/plan", b"", (400, "BadRequestException")),
+        ("POST", "tables/t/plan", b"[" * 100_000, (400, "BadRequestException")),
+        ("POST", "tables/t/plan", b'{"filter": NaN}', (400, "BadRequestException")),
+        ("POST", "tables/t/plan", b'{"filter": 5}', (400, "BadRequestException")),
+        ("POST", "tables/t/plan", b'{"snapshot-id": 5}', (404, "NoSuchTableException")),
+        ("POST", "tables/nothing/plan", b"{}", (404, "NoSuchTableException")),
+        ("POST", "tables/t/tasks", b"{}", (404, "NoSuchPlanTaskException")),
+        ("POST", "tables/t/tasks", b'{"plan-task": "x"}', (404, "NoSuchPlanTaskException")),
+        ("POST", "tables/t/tasks", b"[]", (404, "NoSuchPlanTaskException")),
+        ("GET", "tables/t/plan/5", b"", (404, "NoSuchPlanIdException")),
+        ("POST", "tables/t", b"{}", (405, "UnsupportedOperationException")),
+        ("GET", "nothing", b"", (404, "NotFoundException")),
+    ],
+)
+def test_errors(
+    address: str, method: str, path: str, body: bytes, expected: tuple[int, str]
+) -> None:
+    """Whatever is wrong is answered in the form of the specification."""
+    url = f"{address}/v1/namespaces/db%1Finner/{path}"
+    answer = httpx.request(method, url, content=body)
+    error = answer.json()["error"]
+    assert (answer.status_code, error["type"]) == expected
+    assert error["code"] == answer.status_code
+
+
+def test_a_plan_can_be_cancelled(address: str) -> None:
+    """There is nothing to do, and that is said."""
+    url = f"{address}/v1/namespaces/db%1Finner/tables/t/plan"
+    assert httpx.delete(f"{url}/{_plan(address, {}).json()['plan-id']}").status_code == 204
+
+
+def test_new_commits_are_seen(tmp_path: Path) -> None:
+    """A plan after a commit has its files."""
+    behind = SqlCatalog("shop", uri=f"sqlite:///{tmp_path}/c.db", warehouse=str(tmp_path))
+    behind.create_namespace("db")
+    table: Table = behind.create_table("db.t", schema=pa.schema([("id", pa.int64())]))
+    served = PyIcebergCatalog(behind)
+    with running(build_app(served, PlanningService(served))) as address:
+        remote = RestCatalog("served", uri=address)
+        assert remote.load_table("db.t").scan().to_arrow().num_rows == 0
+        for number in range(3):
+            table.append(pa.table({"id": [number]}))
+            found = remote.load_table("db.t").scan(row_filter=IS.EqualTo("id", number)).to_arrow()
+            assert found.num_rows == 1
+
+
+def test_a_warehouse(tmp_path: Path, catalog: SqlCatalog) -> None:
+    """The folders of the embedded catalog are served alike, and nothing outside of them."""
+    source = catalog.load_table("db.inner.t")
+    home = tmp_path / "wäre house" / "db" / "t"
+    (home / "metadata").mkdir(parents=True)
+    (home / "metadata" / "v1.metadata.json").write_text(source.metadata.model_dump_json())
+    served = WarehouseCatalog(str(tmp_path / "wäre house"))
+    with running(build_app(served, PlanningService(served))) as address:
+        remote = RestCatalog("served", uri=address)
+        assert remote.list_namespaces() == [("db",)]
+        assert remote.list_tables("db") == [("db", "t")]
+        wanted = IS.GreaterThan("id", 3)
+        found = remote.load_table("db.t").scan(row_filter=wanted).to_arrow()
+        assert _sorted(found) == _sorted(source.scan(row_filter=wanted).to_arrow())
+        for outside in ("..", "%2E%2E", "..%1Fdb", "."):
+            answer = httpx.get(f"{address}/v1/namespaces/{outside}/tables/t")
+            assert answer.status_code == 404
