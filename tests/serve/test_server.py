@@ -53,7 +53,7 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> SqlCatalog:
 def address(catalog: SqlCatalog) -> Iterator[str]:
     """Of a server of that catalog, three tasks an answer."""
     served = PyIcebergCatalog(catalog)
-    with running(build_app(served, PlanningService(served, tasks=3))) as address:
+    with running(build_app(served, PlanningService(tasks=3))) as address:
         yield address
 
 
@@ -183,7 +183,7 @@ def test_new_commits_are_seen(tmp_path: Path) -> None:
     behind.create_namespace("db")
     table: Table = behind.create_table("db.t", schema=pa.schema([("id", pa.int64())]))
     served = PyIcebergCatalog(behind)
-    with running(build_app(served, PlanningService(served))) as address:
+    with running(build_app(served, PlanningService())) as address:
         remote = RestCatalog("served", uri=address)
         assert remote.load_table("db.t").scan().to_arrow().num_rows == 0
         for number in range(3):
@@ -199,7 +199,7 @@ def test_a_warehouse(tmp_path: Path, catalog: SqlCatalog) -> None:
     (home / "metadata").mkdir(parents=True)
     (home / "metadata" / "v1.metadata.json").write_text(source.metadata.model_dump_json())
     served = WarehouseCatalog(str(tmp_path / "wäre house"))
-    with running(build_app(served, PlanningService(served))) as address:
+    with running(build_app(served, PlanningService())) as address:
         remote = RestCatalog("served", uri=address)
         assert remote.list_namespaces() == [("db",)]
         assert remote.list_tables("db") == [("db", "t")]

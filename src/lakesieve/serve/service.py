@@ -17,10 +17,10 @@ from lakesieve.serve.requests import ScanRequest
 from lakesieve.store import BlockCache
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from lakesieve.index import TablePruning
-    from lakesieve.serve.catalogs import Catalog, Namespace, ServedTable
+    from lakesieve.serve.catalogs import ServedTable
     from lakesieve.serve.planning import ScanPlan
 
 __all__ = ["Answer", "PlanningService"]
@@ -44,105 +44,82 @@ class Answer:
 
 
 class PlanningService:
-    """Plans scans of the tables of one catalog.
+    """Plans scans, and keeps what the next plan needs.
 
     Args:
-        catalog: The catalog.
         locations: Further roots to search for indexes.
         memory: Bytes of manifests that are kept.
         tasks: How many tasks one answer has at most.
     """
 
     def __init__(
-        self,
-        catalog: Catalog,
-        *,
-        locations: Iterable[str] = (),
-        memory: int = _MEMORY,
-        tasks: int = _TASKS,
+        self, *, locations: Iterable[str] = (), memory: int = _MEMORY, tasks: int = _TASKS
     ) -> None:
-        self._catalog = catalog
         self._pruner = FilePruner(locations)
         self._cache = BlockCache(memory)
         self._tasks = tasks
         self._planners: OrderedDict[str, TablePlanner] = OrderedDict()
         self._lock = threading.Lock()
 
-    def plan(self, namespace: Namespace, table: str, body: Any) -> Answer:
+    def planner(self, name: str, path: str | None, load: Callable[[], ServedTable]) -> TablePlanner:
+        """The planner of a table as it is now.
+
+        Args:
+            name: The table's name.
+            path: Where its newest metadata file lies, if that is known.
+            load: Loads it.
+        """
+        with self._lock:
+            known = None if path is None else self._planners.get(path)
+        if known is None:
+            loaded = load()
+            path = loaded.path
+            with self._lock:
+                known = self._planners.get(path)
+            if known is None:
+                known = TablePlanner(name, loaded.metadata, loaded.io, self._pruner, self._cache)
+        with self._lock:
+            self._planners[str(path)] = known
+            self._planners.move_to_end(str(path))
+            while len(self._planners) > _TABLES:
+                self._planners.popitem(last=False)
+        return known
+
+    def plan(self, planner: TablePlanner, body: Any) -> Answer:
         """Plan a scan.
 
         Args:
-            namespace: Of the table.
-            table: Its name.
+            planner: Of the table.
             body: The request, as JSON gives it.
 
         Raises:
             InvalidInputError: It is none.
-            NotFoundError: There is no such table or snapshot.
+            NotFoundError: There is no such snapshot.
         """
         request = ScanRequest.parse(body)
-        plan = self._planner(namespace, table).plan(request, tasks=self._tasks)
+        plan = planner.plan(request, tasks=self._tasks)
         # nothing is kept under it
         document = {"status": "completed", "plan-id": uuid.uuid4().hex, **_documents(plan)}
         if plan.pages:
             # the snapshot of now is that of all pages
-            whole = {**body, "snapshot-id": plan.snapshot_id}
-            if request.end_snapshot_id is not None:
-                whole = body
-            document["plan-tasks"] = [_token(whole, page) for page in plan.pages]
+            at = {} if request.end_snapshot_id is not None else {"snapshot-id": plan.snapshot_id}
+            document["plan-tasks"] = [_token({**body, **at}, page) for page in plan.pages]
         return Answer(document=document, pruning=plan.pruning)
 
-    def tasks(self, namespace: Namespace, table: str, body: Any) -> Answer:
+    def tasks(self, planner: TablePlanner, body: Any) -> Answer:
         """Plan one page of a scan.
 
         Args:
-            namespace: Of the table.
-            table: Its name.
+            planner: Of the table.
             body: The request, as JSON gives it.
 
         Raises:
             InvalidInputError: It names no page.
-            NotFoundError: There is no such table or snapshot.
+            NotFoundError: There is no such snapshot.
         """
         body, page = _page_of(body.get("plan-task") if isinstance(body, dict) else None)
-        plan = self._planner(namespace, table).plan(ScanRequest.parse(body), page=page)
+        plan = planner.plan(ScanRequest.parse(body), page=page)
         return Answer(document=_documents(plan), pruning=plan.pruning)
-
-    def load(self, namespace: Namespace, table: str) -> ServedTable:
-        """Load a table.
-
-        Args:
-            namespace: Of the table.
-            table: Its name.
-
-        Raises:
-            NotFoundError: There is no such table.
-        """
-        return self._catalog.load(namespace, table)
-
-    def _planner(self, namespace: Namespace, table: str) -> TablePlanner:
-        """The planner of a table as it is now."""
-        known = self._known(self._catalog.path(namespace, table))
-        if known is not None:
-            return known
-        loaded = self._catalog.load(namespace, table)
-        known = self._known(loaded.path)
-        if known is not None:
-            return known
-        name = ".".join((*namespace, table))
-        planner = TablePlanner(name, loaded.metadata, loaded.io, self._pruner, self._cache)
-        with self._lock:
-            self._planners[loaded.path] = planner
-            while len(self._planners) > _TABLES:
-                self._planners.popitem(last=False)
-        return planner
-
-    def _known(self, path: str | None) -> TablePlanner | None:
-        with self._lock:
-            found = self._planners.get(path) if path is not None else None
-            if found is not None and path is not None:
-                self._planners.move_to_end(path)
-        return found
 
 
 def _documents(plan: ScanPlan) -> dict[str, Any]:
