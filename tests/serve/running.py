@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import socket
 import threading
@@ -24,8 +25,14 @@ def running(app: Starlette) -> Iterator[str]:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
-        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off"))
-        thread = threading.Thread(target=server.run, args=([taken],), daemon=True)
+        server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
+
+        async def serve() -> None:
+            await server.serve([taken])
+            # connections of clients that keep theirs are closed in the turns of the loop after that
+            await asyncio.sleep(0.1)
+
+        thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
         thread.start()
         until = time.monotonic() + 30
         while not server.started:

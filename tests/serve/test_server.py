@@ -127,7 +127,7 @@ def test_pages(address: str, catalog: SqlCatalog) -> None:
     )
 
 
-def test_what_was_left_out_is_told(address: str, catalog: SqlCatalog) -> None:
+def test_what_was_left_out(address: str, catalog: SqlCatalog) -> None:
     """Headers say how many files are left, and why not fewer; a new file is planned."""
     whole = catalog.load_table("db.inner.t").scan().to_arrow().column("id").drop_null().to_pylist()
     key = next(value for value in whole if whole.count(value) == 1)

@@ -12,6 +12,7 @@ import typer
 from lakesieve.cli.by_key import BY_KEY
 from lakesieve.cli.commands import COMMANDS
 from lakesieve.cli.deletes import DELETES
+from lakesieve.cli.serve import SERVE
 from lakesieve.cli.startup import own_process
 
 __all__ = ["build_app", "main"]
@@ -38,7 +39,7 @@ def build_app() -> typer.Typer:
     ) -> None:
         pass
 
-    for command in (*COMMANDS, *BY_KEY):
+    for command in (*COMMANDS, *BY_KEY, *SERVE):
         command.add_to(app)
     deletes = typer.Typer(
         name="deletes",

@@ -135,7 +135,7 @@ class PyIcebergCatalog:
             raise _no_namespace(namespace) from None
 
     def path(self, namespace: Namespace, table: str) -> str | None:
-        """Where the newest metadata file of a table lies; catalogs in SQL know it at once."""
+        """As for :meth:`Catalog.path`; catalogs in SQL know it at once."""
         if not isinstance(self._catalog, SqlCatalog):
             return None
         from pyiceberg.catalog.sql import IcebergTables
@@ -152,7 +152,7 @@ class PyIcebergCatalog:
         return found
 
     def load(self, namespace: Namespace, table: str) -> ServedTable:
-        """Load a table."""
+        """As for :meth:`Catalog.load`."""
         try:
             loaded = self._catalog.load_table((*namespace, table))
         except (raised.NoSuchTableError, raised.NoSuchNamespaceError):
@@ -202,12 +202,12 @@ class WarehouseCatalog:
         return [name for name, is_table in self._below(namespace) if is_table]
 
     def path(self, namespace: Namespace, table: str) -> str | None:
-        """Not known before the table is."""
+        """As for :meth:`Catalog.path`: not known before the table is."""
         del namespace, table
         return None
 
     def load(self, namespace: Namespace, table: str) -> ServedTable:
-        """Load a table."""
+        """As for :meth:`Catalog.load`."""
         _check((*namespace, table))
         location = "/".join((self._location, *namespace, table))
         name = ".".join((*namespace, table))

@@ -1,0 +1,123 @@
+"""Starts the server, in one process or several."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from lakesieve.errors import ErrorKind, InvalidInputError, not_installed
+from lakesieve.tables.opening import WAREHOUSE
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+__all__ = ["ServerSettings", "app", "serve"]
+
+_SETTINGS = "LAKESIEVE_SERVE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerSettings:
+    """What a server serves, and where.
+
+    Args:
+        catalog: A catalog of PyIceberg's configuration, or the address of a REST catalog; ``None``
+            is the embedded catalog.
+        warehouse: Folder of the embedded catalog.
+        host: Address on which it listens.
+        port: Port on which it listens.
+        workers: How many processes.
+        mode: Who plans scans: ``server``, ``client`` or ``either``.
+        locations: Further roots to search for indexes.
+        memory: Bytes of manifests that each process keeps.
+        certificate: File of the certificate, for TLS.
+        key: File of its key.
+    """
+
+    catalog: str | None = None
+    warehouse: str = WAREHOUSE
+    host: str = "127.0.0.1"
+    port: int = 8181
+    workers: int = 1
+    mode: str = "server"
+    locations: tuple[str, ...] = ()
+    memory: int = 1 << 30
+    certificate: str | None = None
+    key: str | None = None
+
+
+def serve(settings: ServerSettings) -> None:
+    """Serve until the process is terminated.
+
+    Args:
+        settings: What, and where.
+
+    Raises:
+        SetupError: A package is missing.
+        InvalidInputError: There is no such catalog.
+    """
+    try:
+        import uvicorn
+    except ImportError as error:
+        raise not_installed("Serving takes Starlette, uvicorn and httpx.", "serve") from error
+    # so that a mistake is an error before there are processes
+    _made(settings)
+    os.environ[_SETTINGS] = json.dumps(asdict(settings))
+    uvicorn.run(
+        "lakesieve.serve.run:app",
+        factory=True,
+        host=settings.host,
+        port=settings.port,
+        workers=settings.workers,
+        log_level="info",
+        access_log=False,
+        log_config=_logging(uvicorn.config.LOGGING_CONFIG),
+        ssl_certfile=settings.certificate,
+        ssl_keyfile=settings.key,
+    )
+
+
+def _logging(theirs: dict[str, Any]) -> dict[str, Any]:
+    """The logging of uvicorn, and a line for each plan."""
+    own = {"lakesieve.serve": {"handlers": ["default"], "level": "INFO", "propagate": False}}
+    return {**theirs, "loggers": {**theirs["loggers"], **own}}
+
+
+def app() -> Starlette:
+    """The application by the settings that :func:`serve` left in the environment."""
+    given = json.loads(os.environ[_SETTINGS])
+    return _made(ServerSettings(**given | {"locations": tuple(given["locations"])}))
+
+
+def _made(settings: ServerSettings) -> Starlette:
+    from lakesieve.serve.app import build_app
+    from lakesieve.serve.catalogs import PyIcebergCatalog, WarehouseCatalog
+    from lakesieve.serve.service import PlanningService
+    from lakesieve.serve.upstream import build_proxy
+
+    service = PlanningService(locations=settings.locations, memory=settings.memory)
+    name = settings.catalog
+    if name is None:
+        return build_app(WarehouseCatalog(settings.warehouse), service, mode=settings.mode)
+    if name.startswith(("http://", "https://")):
+        return build_proxy(name, service, mode=settings.mode)
+    from pyiceberg.catalog import load_catalog
+
+    from lakesieve.tables.iceberg.catalogs import catalog_properties
+
+    properties = catalog_properties(name)
+    if properties is None:
+        raise InvalidInputError(
+            f"PyIceberg's configuration has no catalog {name!r}.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            hint="Describe it in .pyiceberg.yaml or by variables such as "
+            "PYICEBERG_CATALOG__NAME__URI, or give the address of a REST catalog.",
+        )
+    address = properties.get("uri", "")
+    if properties.get("type") == "rest" or address.startswith(("http://", "https://")):
+        # its callers say themselves who they are
+        return build_proxy(address, service, mode=settings.mode)
+    catalog = PyIcebergCatalog(load_catalog(name, **properties))
+    return build_app(catalog, service, mode=settings.mode)

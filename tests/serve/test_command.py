@@ -1,0 +1,90 @@
+"""``lakesieve serve`` as a person starts it."""
+
+from __future__ import annotations
+
+import random
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+from pyiceberg.catalog.rest import RestCatalog
+from pyiceberg.catalog.sql import SqlCatalog
+from tests.engines.tables import index_of, rows
+
+from lakesieve.tables.opening import open_table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+COMMAND = [sys.executable, "-c", "from lakesieve.cli import main; main()", "serve"]
+
+
+def _free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_warehouse_is_served(tmp_path: Path, workers: int) -> None:
+    """It plans, logs how many files are left without what was looked for, and stops at a signal."""
+    catalog = SqlCatalog("c", uri=f"sqlite:///{tmp_path}/c.db", warehouse=str(tmp_path / "data"))
+    catalog.create_namespace("db")
+    drawn = random.Random("command")
+    table = catalog.create_table("db.t", schema=rows(drawn, 1).schema)
+    for _ in range(4):
+        table.append(rows(drawn, 20))
+    index_of(open_table(table), "id", covers=lambda _: True)
+    metadata = tmp_path / "house" / "db" / "t" / "metadata"
+    metadata.mkdir(parents=True)
+    (metadata / "v1.metadata.json").write_text(table.metadata.model_dump_json())
+    port = _free_port()
+    options = ["--warehouse", "house", "--port", str(port), "--workers", str(workers)]
+    server = subprocess.Popen(
+        [*COMMAND, *options],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        until = time.monotonic() + 60
+        while True:
+            try:
+                assert httpx.get(f"http://127.0.0.1:{port}/healthz").status_code == 200
+                break
+            except httpx.ConnectError:
+                assert server.poll() is None
+                assert time.monotonic() < until
+                time.sleep(0.1)
+        served = RestCatalog("served", uri=f"http://127.0.0.1:{port}").load_table("db.t")
+        found = served.scan(row_filter="id = 987654").to_arrow()
+        assert found.num_rows == 0
+    finally:
+        server.send_signal(signal.SIGTERM)
+        said = server.communicate(timeout=60)[1]
+    assert re.search(r"planned db\.t: [01] of 4 files in .* ms \(index-used\)", said)
+    assert "987654" not in said
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "said"),
+    [
+        (["--catalog", "nothing"], 1, "no catalog 'nothing'"),
+        (["--mode", "nobody"], 2, "--mode"),
+        (["--port", "0"], 2, "--port"),
+    ],
+)
+def test_mistakes(tmp_path: Path, options: list[str], status: int, said: str) -> None:
+    """They are errors before anything listens."""
+    done = subprocess.run(
+        [*COMMAND, *options], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == status
+    assert said in done.stderr

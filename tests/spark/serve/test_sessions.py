@@ -1,0 +1,105 @@
+"""Spark as a client of the server: the rows that it has without, from fewer files."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.depth import depth
+from tests.serve.running import running
+from tests.spark.deletes.kit import rows_of
+from tests.spark.deletes.story import DOMAINS, Story
+
+import lakesieve as ls
+from lakesieve.index import ReasonCode
+from lakesieve.serve.app import build_app
+from lakesieve.serve.catalogs import WarehouseCatalog
+from lakesieve.serve.service import PlanningService
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+    from lakesieve.index import TablePruning
+    from lakesieve.serve.planning import TablePlanner
+    from lakesieve.serve.service import Answer
+
+SEEDS = range(depth("SEEDS", test=2, soak=20))
+QUERIES = depth("QUERIES", test=12, soak=40)
+STEPS = 6
+
+
+class Watched(PlanningService):
+    """Remembers what its plans came to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[TablePruning] = []
+
+    def plan(self, planner: TablePlanner, body: Any) -> Answer:
+        """Plan, and remember."""
+        answer = super().plan(planner, body)
+        self.seen.append(answer.pruning)
+        return answer
+
+
+SERVICE = Watched()
+
+
+@pytest.fixture(scope="module")
+def served(spark: SparkSession) -> Iterator[str]:
+    """The name of a catalog whose scans the server plans."""
+    warehouse = WarehouseCatalog(spark.conf.get("spark.sql.catalog.lake.warehouse") or "")
+    with running(build_app(warehouse, SERVICE)) as address:
+        spark.conf.set("spark.sql.catalog.served", "org.apache.iceberg.spark.SparkCatalog")
+        spark.conf.set("spark.sql.catalog.served.type", "rest")
+        spark.conf.set("spark.sql.catalog.served.uri", address)
+        # else it keeps the state that a table had at its first use
+        spark.conf.set("spark.sql.catalog.served.cache-enabled", "false")
+        yield "served"
+
+
+def _condition(drawn: random.Random, names: dict[str, str]) -> str:
+    column = drawn.choice(list(names))
+    values = [value for value, _ in DOMAINS[column][1]]
+    kind = drawn.randrange(5)
+    if kind == 0:
+        return f"{names[column]} IS {drawn.choice(['', 'NOT '])}NULL"
+    if kind == 1:
+        return f"{names[column]} IN ({', '.join(drawn.sample(values, 2))})"
+    if kind == 2 and column == "s":
+        return f"{names[column]} LIKE 'k1%'"
+    condition = f"{names[column]} {drawn.choice(['=', '<', '>='])} {drawn.choice(values)}"
+    return condition if kind < 4 else f"NOT ({condition})"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_same_rows(spark: SparkSession, served: str, seed: int) -> None:
+    """Deletes of all kinds, evolution, and versions of the past."""
+    table = f"db.sessions_{seed}"
+    spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.db")
+    story = Story(spark, f"lake.{table}", seed)
+    try:
+        story.live(STEPS // 2)
+        ls.create_index(story.table, [story.names["k"]], spark=spark)
+        story.live(STEPS - STEPS // 2)
+        drawn = random.Random(seed)
+        found = [
+            row.snapshot_id for row in spark.sql(f"SELECT * FROM {story.table}.snapshots").collect()
+        ]
+        SERVICE.seen.clear()
+        for number in range(QUERIES):
+            at = "" if number % 3 else f" VERSION AS OF {drawn.choice(found)}"
+            names = story.names if not at else {"p": "p"} if story.names["p"] == "p" else {}
+            where = _condition(drawn, names) if names else "true"
+            own = spark.sql(f"SELECT * FROM {story.table}{at} WHERE {where}")
+            remote = spark.sql(f"SELECT * FROM {served}.{table}{at} WHERE {where}")
+            assert rows_of(remote) == rows_of(own), (where, at, story.log)
+        assert len(SERVICE.seen) >= QUERIES
+        codes = {reason.code for pruning in SERVICE.seen for reason in pruning.reasons}
+        assert ReasonCode.INDEX_USED in codes
+        assert ReasonCode.INTERNAL_ERROR not in codes
+    finally:
+        spark.sql(f"DROP TABLE IF EXISTS {story.table} PURGE")
