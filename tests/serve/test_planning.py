@@ -18,9 +18,9 @@ from tests.engines.tables import COLUMNS, index_of, rows
 from lakesieve.engines.pruning import FilePruner
 from lakesieve.errors import LakesieveError
 from lakesieve.index import ReasonCode
+from lakesieve.serve.kept import Kept
 from lakesieve.serve.planning import ScanPlan, TablePlanner
 from lakesieve.serve.requests import ScanRequest
-from lakesieve.store import BlockCache
 from lakesieve.tables.opening import open_table
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def table(tmp_path: Path) -> Table:
 
 
 def _planner(table: Table) -> TablePlanner:
-    return TablePlanner("db.t", table.metadata, table.io, FilePruner(), BlockCache())
+    return TablePlanner("db.t", table.metadata, table.io, FilePruner(), Kept(1 << 28))
 
 
 def _plan(table: Table, wanted: Any, **more: Any) -> ScanPlan:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import random
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -19,6 +22,7 @@ from tests.serve.running import running
 
 from lakesieve.serve.app import build_app
 from lakesieve.serve.catalogs import PyIcebergCatalog, WarehouseCatalog
+from lakesieve.serve.kept import Kept
 from lakesieve.serve.service import PlanningService
 from lakesieve.tables.opening import open_table
 
@@ -209,3 +213,42 @@ def test_a_warehouse(tmp_path: Path, catalog: SqlCatalog) -> None:
         for outside in ("..", "%2E%2E", "..%1Fdb", "."):
             answer = httpx.get(f"{address}/v1/namespaces/{outside}/tables/t")
             assert answer.status_code == 404
+
+
+def test_a_table_made_anew(tmp_path: Path, catalog: SqlCatalog) -> None:
+    """A table that takes the place of another, with its metadata file's name, is the new one."""
+    source = catalog.load_table("db.inner.t")
+    file = tmp_path / "house" / "db" / "t" / "metadata" / "v1.metadata.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(source.metadata.model_dump_json())
+    other = SqlCatalog("other", uri=f"sqlite:///{tmp_path}/c.db", warehouse=str(tmp_path))
+    other.create_namespace("db")
+    made = other.create_table("db.t", schema=pa.schema([("id", pa.int64())]))
+    made.append(pa.table({"id": [7]}))
+    served = WarehouseCatalog(str(tmp_path / "house"))
+    with running(build_app(served, PlanningService())) as address:
+        remote = RestCatalog("served", uri=address)
+        assert remote.load_table("db.t").scan().to_arrow().num_rows == FILES * ROWS
+        file.write_text(made.metadata.model_dump_json())
+        assert remote.load_table("db.t").scan().to_arrow().to_pylist() == [{"id": 7}]
+
+
+def test_what_many_need_is_read_once() -> None:
+    """However many threads need a thing at first, one makes it."""
+    kept, made = Kept(1 << 20), []
+    all_are_there = threading.Barrier(8)
+
+    def make() -> tuple[str, int]:
+        made.append(threading.get_ident())
+        time.sleep(0.05)
+        return "thing", 5
+
+    def need(_: int) -> str:
+        all_are_there.wait()
+        return str(kept.get(("key",), make))
+
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(need, range(8))) == {"thing"}
+    assert len(made) == 1
+    assert kept.all([(("key",), make), (("other",), make), (("third",), make)]) == ["thing"] * 3
+    assert len(made) == 3

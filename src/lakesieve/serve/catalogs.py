@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -48,6 +49,10 @@ class ServedTable:
     config: Mapping[str, str] = field(default_factory=dict)
 
 
+# a name that no other metadata file has
+_UNIQUE = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}[^/]*\.metadata\.json", re.ASCII)
+
+
 class Catalog(Protocol):
     """What a catalog tells of its tables."""
 
@@ -83,6 +88,8 @@ class Catalog(Protocol):
 
     def path(self, namespace: Namespace, table: str) -> str | None:
         """Where the newest metadata file of a table lies, if that is known sooner than the table.
+
+        It is a name that no other file ever has.
 
         Args:
             namespace: Of the table.
@@ -148,8 +155,8 @@ class PyIcebergCatalog:
             IcebergTables.table_name == table,
         )
         with Session(self._catalog.engine) as session:
-            found: str | None = session.scalar(wanted)
-        return found
+            found = session.scalar(wanted)
+        return found if found is not None and _UNIQUE.search(found) else None
 
     def load(self, namespace: Namespace, table: str) -> ServedTable:
         """As for :meth:`Catalog.load`."""

@@ -34,6 +34,7 @@ __all__ = [
     "FileStatistics",
     "ManifestFiles",
     "Partition",
+    "first_row_id",
     "partition_key",
     "read_deletes",
     "read_files",
@@ -181,6 +182,15 @@ def partition_key(partition: Any) -> Partition:
     )
 
 
+def first_row_id(manifest: ManifestFile) -> int | None:
+    """The number of the first row of a manifest; ``None`` before version 3 of the format.
+
+    Args:
+        manifest: As :func:`read_list` has it.
+    """
+    return manifest._data[15] if len(manifest._data) > 15 else None
+
+
 def read_list(path: str, io: FileIO) -> list[ManifestFile]:
     """The manifests of a snapshot.
 
@@ -285,8 +295,7 @@ def _details(files: Sequence[DataFile], name: str) -> list[Any]:
 
 def _row_ids(files: Sequence[DataFile], manifest: ManifestFile) -> list[int | None]:
     """The first row of each file, given in the order of the manifest where it is not written."""
-    # a manifest of before version 3 has no field for it
-    following: int | None = manifest._data[15] if len(manifest._data) > 15 else None
+    following = first_row_id(manifest)
     if following is None:
         return [None] * len(files)
     found: list[int | None] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from lakesieve.index import Reason, ReasonCode
 from lakesieve.serve.deletes import DeleteIndex
 from lakesieve.serve.documents import data_file_document, delete_file_document
 from lakesieve.serve.filters import FilterReader
-from lakesieve.serve.manifests import read_deletes, read_files, read_list
+from lakesieve.serve.manifests import first_row_id, read_deletes, read_files, read_list
 from lakesieve.serve.pruning import MetadataPruner
 
 if TYPE_CHECKING:
@@ -33,9 +34,9 @@ if TYPE_CHECKING:
 
     from lakesieve.engines.pruning import FilePruner, Pruned
     from lakesieve.index import TablePruning
+    from lakesieve.serve.kept import Kept
     from lakesieve.serve.manifests import DeleteFile, ManifestFiles
     from lakesieve.serve.requests import ScanRequest
-    from lakesieve.store import BlockCache
 
 __all__ = ["Page", "ScanPlan", "TablePlanner"]
 
@@ -94,7 +95,7 @@ class TablePlanner:
         metadata: Its metadata.
         io: Reads its manifests.
         pruner: Knows its indexes.
-        cache: Holds what manifests list.
+        kept: Holds what manifests list.
     """
 
     def __init__(
@@ -103,13 +104,13 @@ class TablePlanner:
         metadata: TableMetadata,
         io: FileIO,
         pruner: FilePruner,
-        cache: BlockCache,
+        kept: Kept,
     ) -> None:
         self._name = name
         self._metadata = metadata
         self._io = io
         self._pruner = pruner
-        self._cache = cache
+        self._kept = kept
         self._specs = metadata.specs()
         self._partition_types = {
             spec_id: _partition_type(spec, metadata) for spec_id, spec in self._specs.items()
@@ -180,13 +181,15 @@ class TablePlanner:
         """The files of a snapshot, or those that it adds, by manifest."""
         manifests = self._manifests(snapshot)
         deletes = None if adds else self._delete_index(manifests)
+        wanted = [
+            manifest
+            for manifest in manifests
+            if manifest.content == ManifestContent.DATA
+            and judge.can_hold(manifest)
+            and (not adds or manifest.added_snapshot_id == snapshot.snapshot_id)
+        ]
         found = []
-        for manifest in manifests:
-            if manifest.content != ManifestContent.DATA or not judge.can_hold(manifest):
-                continue
-            if adds and manifest.added_snapshot_id != snapshot.snapshot_id:
-                continue
-            files = self._files(manifest)
+        for files in self._files(wanted):
             new = files.added & (files.snapshots == snapshot.snapshot_id) if adds else None
             found.append(_Group(files=files, among=new, deletes=deletes))
         return found
@@ -251,16 +254,21 @@ class TablePlanner:
             found = read_list(snapshot.manifest_list, self._io)
             return found, 1000 * len(found) + 500
 
-        found: list[ManifestFile] = self._cache.get((snapshot.manifest_list, "list"), make)
+        found: list[ManifestFile] = self._kept.get((snapshot.manifest_list, "list"), make)
         return found
 
-    def _files(self, manifest: ManifestFile) -> ManifestFiles:
-        def make() -> tuple[ManifestFiles, int]:
+    def _files(self, manifests: Sequence[ManifestFile]) -> list[ManifestFiles]:
+        def make(manifest: ManifestFile) -> tuple[ManifestFiles, int]:
             found = read_files(manifest, self._io)
             return found, found.nbytes
 
-        found: ManifestFiles = self._cache.get((manifest.manifest_path, "files"), make)
-        return found
+        # rows are numbered when a table gets version 3, under the manifests that it has
+        return self._kept.all(
+            [
+                ((manifest.manifest_path, first_row_id(manifest), "files"), partial(make, manifest))
+                for manifest in manifests
+            ]
+        )
 
     def _delete_index(self, manifests: Sequence[ManifestFile]) -> DeleteIndex | None:
         """The delete files of a snapshot; ``None`` where there are none."""
@@ -279,7 +287,7 @@ class TablePlanner:
         paths = sorted(manifest.manifest_path for manifest in listed)
         # what a field is may change under the same files
         key = (*paths, self._metadata.current_schema_id, len(self._specs), "deletes")
-        index: DeleteIndex = self._cache.get(key, make)
+        index: DeleteIndex = self._kept.get(key, make)
         return None if index.is_empty else index
 
     @staticmethod

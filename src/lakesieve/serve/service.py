@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from lakesieve.engines.pruning import FilePruner
 from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError
+from lakesieve.serve.kept import Kept
 from lakesieve.serve.planning import TablePlanner
 from lakesieve.serve.requests import ScanRequest
-from lakesieve.store import BlockCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -56,7 +56,7 @@ class PlanningService:
         self, *, locations: Iterable[str] = (), memory: int = _MEMORY, tasks: int = _TASKS
     ) -> None:
         self._pruner = FilePruner(locations)
-        self._cache = BlockCache(memory)
+        self._kept = Kept(memory)
         self._tasks = tasks
         self._planners: OrderedDict[str, TablePlanner] = OrderedDict()
         self._lock = threading.Lock()
@@ -66,23 +66,30 @@ class PlanningService:
 
         Args:
             name: The table's name.
-            path: Where its newest metadata file lies, if that is known.
+            path: Where its newest metadata file lies, if that is known and names nothing else ever.
             load: Loads it.
         """
-        with self._lock:
-            known = None if path is None else self._planners.get(path)
+        known = None if path is None else self._known(path)
+        if known is not None:
+            return known
+        loaded = load()
+        metadata = loaded.metadata
+        # a Hadoop catalog numbers its files anew where a table is made anew
+        key = path or f"{loaded.path} {metadata.table_uuid} {metadata.last_updated_ms}"
+        known = self._known(key)
         if known is None:
-            loaded = load()
-            path = loaded.path
+            known = TablePlanner(name, metadata, loaded.io, self._pruner, self._kept)
             with self._lock:
-                known = self._planners.get(path)
-            if known is None:
-                known = TablePlanner(name, loaded.metadata, loaded.io, self._pruner, self._cache)
+                self._planners[key] = known
+                while len(self._planners) > _TABLES:
+                    self._planners.popitem(last=False)
+        return known
+
+    def _known(self, key: str) -> TablePlanner | None:
         with self._lock:
-            self._planners[str(path)] = known
-            self._planners.move_to_end(str(path))
-            while len(self._planners) > _TABLES:
-                self._planners.popitem(last=False)
+            known = self._planners.get(key)
+            if known is not None:
+                self._planners.move_to_end(key)
         return known
 
     def plan(self, planner: TablePlanner, body: Any) -> Answer:

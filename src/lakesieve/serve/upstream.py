@@ -219,7 +219,7 @@ class _Proxy:
         except _RefusedError as refused:
             return _same(refused.answer)
         name = _name(request)
-        planner = self._service.planner(name, granted.table.path, lambda: granted.table)
+        planner = self._service.planner(name, None, lambda: granted.table)
         planner.renew(granted.table.io)
         answer = plan(planner, body)
         more = {"storage-credentials": granted.credentials} if granted.credentials else None
