@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 FILES, ROWS = 10, 5
-PREDICATES = depth("PREDICATES", test=25, soak=1000)
+PREDICATES = depth("PREDICATES", test=20, soak=500)
 
 
 @pytest.fixture(scope="module")

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from lakesieve.serve.planning import TablePlanner
     from lakesieve.serve.service import Answer
 
-SEEDS = range(depth("SEEDS", test=2, soak=20))
-QUERIES = depth("QUERIES", test=12, soak=40)
+SEEDS = range(depth("SEEDS", test=1, soak=8))
+QUERIES = depth("QUERIES", test=12, soak=25)
 STEPS = 6
 
 
