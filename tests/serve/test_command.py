@@ -66,6 +66,10 @@ def test_a_warehouse_is_served(tmp_path: Path, workers: int) -> None:
         served = RestCatalog("served", uri=f"http://127.0.0.1:{port}").load_table("db.t")
         found = served.scan(row_filter="id = 987654").to_arrow()
         assert found.num_rows == 0
+        counted = httpx.get(f"http://127.0.0.1:{port}/metrics").text
+        assert 'lakesieve_plans_total{outcome="planned"} 1.0' in counted
+        assert "lakesieve_plan_seconds_count 1.0" in counted
+        assert 'lakesieve_plan_reasons_total{code="index-used"} 1.0' in counted
     finally:
         server.send_signal(signal.SIGTERM)
         said = server.communicate(timeout=60)[1]

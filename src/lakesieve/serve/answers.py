@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
 from lakesieve.errors import (
     ErrorKind,
@@ -16,6 +17,7 @@ from lakesieve.errors import (
     NotFoundError,
     StorageError,
 )
+from lakesieve.serve.metrics import count_failure, count_plan, metrics
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -25,7 +27,14 @@ if TYPE_CHECKING:
     from lakesieve.index import TablePruning
     from lakesieve.serve.service import Answer
 
-__all__ = ["EXCEPTION_HANDLERS", "answered", "error_answer", "healthy", "plan_answer", "read_body"]
+__all__ = [
+    "EXCEPTION_HANDLERS",
+    "OPERATIONS",
+    "answered",
+    "error_answer",
+    "plan_answer",
+    "read_body",
+]
 
 _LARGEST_BODY = 16 << 20
 _log = logging.getLogger("lakesieve.serve")
@@ -53,9 +62,15 @@ EXCEPTION_HANDLERS: Mapping[Any, Callable[..., Response]] = {
 """Answers where no resource makes one."""
 
 
-async def healthy(_: Request) -> Response:
-    """That the server runs."""
+async def _healthy(_: Request) -> Response:
     return JSONResponse({"status": "ok"})
+
+
+OPERATIONS = (
+    Route("/healthz", _healthy, methods=["GET"]),
+    Route("/metrics", metrics, methods=["GET"]),
+)
+"""That the server runs, and what it did."""
 
 
 def answered(
@@ -72,6 +87,8 @@ def answered(
             body = await read_body(request) if request.method == "POST" else None
             return await run_in_threadpool(act, request, body)
         except LakesieveError as error:
+            if request.method == "POST":
+                count_failure()
             return _refusal(request, error)
 
     return answer
@@ -125,22 +142,23 @@ def _wrong(why: str) -> InvalidInputError:
     )
 
 
-def plan_answer(table: str, answer: Answer, milliseconds: float, more: Any = None) -> Response:
+def plan_answer(table: str, answer: Answer, seconds: float, more: Any = None) -> Response:
     """A plan, with headers that tell what was left out.
 
     Args:
         table: The table's name, for the log.
         answer: The plan.
-        milliseconds: How long it took.
+        seconds: How long it took.
         more: Further fields of the document.
     """
     pruning = answer.pruning
+    count_plan(pruning, seconds)
     _log.info(
         "planned %s: %d of %d files in %.1f ms (%s)",
         table,
         pruning.files_read,
         pruning.files_total,
-        milliseconds,
+        seconds * 1000,
         _codes(pruning),
     )
     headers = {

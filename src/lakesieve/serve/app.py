@@ -11,9 +11,9 @@ from starlette.routing import Route
 
 from lakesieve.serve.answers import (
     EXCEPTION_HANDLERS,
+    OPERATIONS,
     answered,
     error_answer,
-    healthy,
     plan_answer,
 )
 
@@ -65,7 +65,7 @@ def build_app(catalog: Catalog, service: PlanningService, *, mode: str = "server
     ]
     made = [Route(path, answered(act), methods=[method]) for method, path, act in routes]
     return Starlette(
-        routes=[Route("/healthz", healthy, methods=["GET"]), *made],
+        routes=[*OPERATIONS, *made],
         exception_handlers=EXCEPTION_HANDLERS,
     )
 
@@ -132,7 +132,7 @@ class _Api:
         path = self._catalog.path(namespace, table)
         planner = self._service.planner(name, path, lambda: self._catalog.load(namespace, table))
         answer = plan(planner, body)
-        return plan_answer(name, answer, (time.perf_counter() - start) * 1000)
+        return plan_answer(name, answer, time.perf_counter() - start)
 
     def plan_result(self, request: Request, _: Any) -> Response:
         """No plan is kept: each was complete when it was answered."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import tempfile
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from lakesieve.errors import ErrorKind, InvalidInputError, not_installed
@@ -15,7 +18,10 @@ if TYPE_CHECKING:
 
 __all__ = ["ServerSettings", "app", "serve"]
 
+_PACKAGES = ("pyiceberg", "starlette", "uvicorn", "httpx", "prometheus_client")
 _SETTINGS = "LAKESIEVE_SERVE"
+# the folder in which prometheus_client counts across processes; set before it is imported
+_COUNTS = "PROMETHEUS_MULTIPROC_DIR"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,13 +64,22 @@ def serve(settings: ServerSettings) -> None:
         SetupError: A package is missing.
         InvalidInputError: There is no such catalog.
     """
-    try:
-        import uvicorn
-    except ImportError as error:
-        raise not_installed("Serving takes Starlette, uvicorn and httpx.", "serve") from error
+    missing = [name for name in _PACKAGES if find_spec(name) is None]
+    if missing:
+        raise not_installed(f"Serving takes {', '.join(missing)}.", "serve")
     # so that a mistake is an error before there are processes
     _made(settings)
     os.environ[_SETTINGS] = json.dumps(asdict(settings))
+    with contextlib.ExitStack() as stack:
+        if settings.workers > 1:
+            counts = stack.enter_context(tempfile.TemporaryDirectory(prefix="lakesieve-serve-"))
+            os.environ[_COUNTS] = counts
+        _run(settings)
+
+
+def _run(settings: ServerSettings) -> None:
+    import uvicorn
+
     uvicorn.run(
         "lakesieve.serve.run:app",
         factory=True,

@@ -25,9 +25,9 @@ from starlette.routing import Route
 from lakesieve.errors import ErrorKind, StorageError
 from lakesieve.serve.answers import (
     EXCEPTION_HANDLERS,
+    OPERATIONS,
     answered,
     error_answer,
-    healthy,
     plan_answer,
 )
 from lakesieve.serve.catalogs import ServedTable
@@ -99,7 +99,7 @@ def build_proxy(upstream: str, service: PlanningService, *, mode: str = "server"
     """
     proxy = _Proxy(upstream.rstrip("/").removesuffix("/v1"), service, mode)
     routes = [
-        Route("/healthz", healthy, methods=["GET"]),
+        *OPERATIONS,
         Route("/v1/config", proxy.config, methods=["GET"]),
         Route(f"{_TABLE}/plan", answered(proxy.plan), methods=["POST"]),
         Route(f"{_TABLE}/tasks", answered(proxy.tasks), methods=["POST"]),
@@ -223,7 +223,7 @@ class _Proxy:
         planner.renew(granted.table.io)
         answer = plan(planner, body)
         more = {"storage-credentials": granted.credentials} if granted.credentials else None
-        return plan_answer(name, answer, (time.perf_counter() - start) * 1000, more)
+        return plan_answer(name, answer, time.perf_counter() - start, more)
 
     def plan_result(self, request: Request, _: Any) -> Response:
         """No plan is kept: each was complete when it was answered."""
