@@ -15,6 +15,7 @@ import pytest
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.types import StringType
 from tests.depth import depth
 from tests.engines.drawn import IS, POLARS, pyiceberg_filter
 from tests.engines.tables import COLUMNS, index_of, rows
@@ -160,7 +161,10 @@ def test_what_was_left_out(address: str, catalog: SqlCatalog) -> None:
         ("POST", "tables/t/tasks", b'{"plan-task": "x"}', (404, "NoSuchPlanTaskException")),
         ("POST", "tables/t/tasks", b"[]", (404, "NoSuchPlanTaskException")),
         ("GET", "tables/t/plan/5", b"", (404, "NoSuchPlanIdException")),
-        ("POST", "tables/t", b"{}", (405, "UnsupportedOperationException")),
+        ("POST", "tables/t", b'{"updates": 5}', (400, "BadRequestException")),
+        ("POST", "tables/t", b"[]", (400, "BadRequestException")),
+        ("POST", "tables/nothing", b"{}", (404, "NoSuchTableException")),
+        ("DELETE", "tables/t", b"", (405, "UnsupportedOperationException")),
         ("GET", "nothing", b"", (404, "NotFoundException")),
     ],
 )
@@ -194,6 +198,49 @@ def test_new_commits_are_seen(tmp_path: Path) -> None:
             table.append(pa.table({"id": [number]}))
             found = remote.load_table("db.t").scan(row_filter=IS.EqualTo("id", number)).to_arrow()
             assert found.num_rows == 1
+
+
+def test_commits(tmp_path: Path) -> None:
+    """A catalog in SQL takes commits, and of two that meet one fails; a warehouse takes none."""
+    behind = SqlCatalog("shop", uri=f"sqlite:///{tmp_path}/c.db", warehouse=str(tmp_path / "w"))
+    behind.create_namespace("db")
+    behind.create_table("db.t", schema=pa.schema([("id", pa.int64())]))
+    served = PyIcebergCatalog(behind)
+    with running(build_app(served, PlanningService())) as address:
+        remote = RestCatalog("served", uri=address)
+        table = remote.load_table("db.t")
+        table.append(pa.table({"id": [1, 2, 3]}))
+        late = {"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": None}
+        change = {"action": "set-properties", "updates": {"a": "b"}}
+        answer = httpx.post(
+            f"{address}/v1/namespaces/db/tables/t",
+            json={"requirements": [late], "updates": [change]},
+        )
+        assert answer.status_code == 409
+        assert answer.json()["error"]["type"] == "CommitFailedException"
+        table.delete("id = 2")
+        with table.update_schema() as update:
+            update.add_column("text", StringType())
+        table.append(pa.table({"id": [4], "text": ["four"]}))
+        found = remote.load_table("db.t").scan(row_filter=IS.GreaterThan("id", 1)).to_arrow()
+        assert sorted(found.column("id").to_pylist()) == [3, 4]
+        assert _sorted(behind.load_table("db.t").scan().to_arrow()) == _sorted(
+            remote.load_table("db.t").scan().to_arrow()
+        )
+    house = tmp_path / "house" / "db" / "t" / "metadata"
+    house.mkdir(parents=True)
+    text = behind.load_table("db.t").metadata.model_dump_json()
+    (house / "v1.metadata.json").write_text(text)
+    folders = WarehouseCatalog(str(tmp_path / "house"))
+    with running(build_app(folders, PlanningService())) as address:
+        listed = httpx.get(f"{address}/v1/config").json()["endpoints"]
+        assert not any(
+            endpoint.endswith("POST /v1/{prefix}/namespaces/{namespace}/tables/{table}")
+            for endpoint in listed
+        )
+        answer = httpx.post(f"{address}/v1/namespaces/db/tables/t", json={})
+        assert answer.status_code == 406
+        assert "atomic" in answer.json()["error"]["message"]
 
 
 def test_a_warehouse(tmp_path: Path, catalog: SqlCatalog) -> None:

@@ -11,6 +11,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from lakesieve.errors import (
+    CommitConflictError,
     ErrorKind,
     InvalidInputError,
     LakesieveError,
@@ -104,6 +105,8 @@ def _refusal(request: Request, error: LakesieveError) -> Response:
         elif "table" not in request.path_params:
             kind = "NoSuchNamespaceException"
         return error_answer(404, kind, str(error))
+    if isinstance(error, CommitConflictError):
+        return error_answer(409, "CommitFailedException", str(error))
     if isinstance(error, StorageError):
         _log.warning("%s", error)
         return error_answer(503, "ServiceUnavailableException", str(error))

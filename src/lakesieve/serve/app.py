@@ -53,6 +53,7 @@ def build_app(catalog: Catalog, service: PlanningService, *, mode: str = "server
         ("GET", f"{_NAMESPACE}/tables", api.tables),
         ("GET", _TABLE, api.table),
         ("HEAD", _TABLE, api.table),
+        ("POST", _TABLE, api.commit),
         ("POST", f"{_TABLE}/plan", api.plan),
         ("GET", f"{_TABLE}/plan/{{plan_id}}", api.plan_result),
         ("DELETE", f"{_TABLE}/plan/{{plan_id}}", api.cancel),
@@ -60,8 +61,9 @@ def build_app(catalog: Catalog, service: PlanningService, *, mode: str = "server
     ]
     api.endpoints = [
         f"{method} {path.replace('/v1/', '/v1/{prefix}/').replace('plan_id', 'plan-id')}"
-        for method, path, _ in routes
-        if path != "/v1/config"
+        for method, path, act in routes
+        # clients send no commits where these are not listed
+        if path != "/v1/config" and (act != api.commit or catalog.takes_commits)
     ]
     made = [Route(path, answered(act), methods=[method]) for method, path, act in routes]
     return Starlette(
@@ -114,6 +116,12 @@ class _Api:
             "config": {**loaded.config, **self._config},
         }
         return _of(request, document)
+
+    def commit(self, request: Request, body: Any) -> Response:
+        """A table, changed."""
+        table = request.path_params["table"]
+        changed = self._catalog.commit(_namespace(request), table, body)
+        return JSONResponse({"metadata-location": changed.path, "metadata": changed.document})
 
     def plan(self, request: Request, body: Any) -> Response:
         """A plan of a scan."""

@@ -7,12 +7,20 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from pydantic import ValidationError
 from pyiceberg import exceptions as raised
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.io import load_file_io
+from pyiceberg.table import CommitTableRequest
 from pyiceberg.table.metadata import TableMetadataUtil
 
-from lakesieve.errors import ErrorKind, NotFoundError
+from lakesieve.errors import (
+    CommitConflictError,
+    ErrorKind,
+    InvalidInputError,
+    NotFoundError,
+    UnsupportedError,
+)
 from lakesieve.storage import normalized, open_storage
 from lakesieve.tables.iceberg.catalogs import from_folder
 from lakesieve.tables.opening import options_by_environment
@@ -55,6 +63,10 @@ _UNIQUE = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}[^/]*\.metadata\
 
 class Catalog(Protocol):
     """What a catalog tells of its tables."""
+
+    @property
+    def takes_commits(self) -> bool:
+        """Whether tables can be changed through it."""
 
     def namespaces(self, parent: Namespace) -> list[Namespace]:
         """The namespaces directly below one.
@@ -107,6 +119,24 @@ class Catalog(Protocol):
             NotFoundError: There is no such table.
         """
 
+    def commit(self, namespace: Namespace, table: str, body: Any) -> ServedTable:
+        """Change a table, where the catalog does so atomically.
+
+        Args:
+            namespace: Of the table.
+            table: Its name.
+            body: Requirements and updates, as the specification has them.
+
+        Returns:
+            The table as it is then.
+
+        Raises:
+            NotFoundError: There is no such table.
+            InvalidInputError: The body cannot be read.
+            CommitConflictError: A requirement does not hold, or another commit was first.
+            UnsupportedError: The catalog takes no commits here.
+        """
+
 
 class PyIcebergCatalog:
     """A catalog that PyIceberg knows.
@@ -117,6 +147,11 @@ class PyIcebergCatalog:
 
     def __init__(self, catalog: PyIceberg) -> None:
         self._catalog = catalog
+
+    @property
+    def takes_commits(self) -> bool:
+        """Whether it is one in SQL, which changes a table atomically."""
+        return isinstance(self._catalog, SqlCatalog)
 
     def namespaces(self, parent: Namespace) -> list[Namespace]:
         """The namespaces directly below one."""
@@ -172,6 +207,39 @@ class PyIcebergCatalog:
             config=loaded.config,
         )
 
+    def commit(self, namespace: Namespace, table: str, body: Any) -> ServedTable:
+        """As for :meth:`Catalog.commit`, in catalogs in SQL."""
+        if not self.takes_commits:
+            raise _read_only("this kind of catalog")
+        identifier = {"namespace": list(namespace), "name": table}
+        try:
+            request = CommitTableRequest.model_validate({**body, "identifier": identifier})
+        except (ValidationError, TypeError) as error:
+            first = str(error).partition("\n")[0]
+            raise InvalidInputError(
+                f"The commit to {'.'.join((*namespace, table))} cannot be read: {first}.",
+                kind=ErrorKind.INVALID_ARGUMENT,
+                hint="Send a CommitTableRequest of Iceberg's REST specification.",
+            ) from error
+        try:
+            loaded = self._catalog.load_table((*namespace, table))
+            self._catalog.commit_table(loaded, request.requirements, request.updates)
+        except (raised.NoSuchTableError, raised.NoSuchNamespaceError):
+            raise _no_table(namespace, table) from None
+        except raised.CommitFailedException as error:
+            raise CommitConflictError(
+                f"The commit to {'.'.join((*namespace, table))} failed: {error}.",
+                kind=ErrorKind.CONFLICT,
+                hint="Load the table again, and commit to that.",
+            ) from error
+        except (ValueError, NotImplementedError) as error:
+            raise InvalidInputError(
+                f"The commit to {'.'.join((*namespace, table))} makes no table: {error}.",
+                kind=ErrorKind.INVALID_ARGUMENT,
+                hint="Send updates that fit the table.",
+            ) from error
+        return self.load(namespace, table)
+
 
 class WarehouseCatalog:
     """The tables in the folders of the embedded catalog's warehouse, as Hadoop's catalog has them.
@@ -179,6 +247,8 @@ class WarehouseCatalog:
     Args:
         warehouse: Its folder.
     """
+
+    takes_commits = False
 
     def __init__(self, warehouse: str) -> None:
         self._location = normalized(warehouse)
@@ -226,6 +296,19 @@ class WarehouseCatalog:
             metadata=TableMetadataUtil.parse_obj(dict(document)),
             io=load_file_io({}, location=location),
         )
+
+    def commit(self, namespace: Namespace, table: str, body: Any) -> ServedTable:
+        """As for :meth:`Catalog.commit`: none are taken."""
+        del namespace, table, body
+        raise _read_only("the embedded catalog")
+
+
+def _read_only(what: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"Commits to {what} are not served: they could not be atomic.",
+        kind=ErrorKind.UNSUPPORTED_TABLE,
+        hint="Commit through the catalog itself.",
+    )
 
 
 def _check(names: Namespace) -> None:
