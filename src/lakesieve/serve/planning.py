@@ -17,6 +17,7 @@ from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError
 from lakesieve.index import Reason, ReasonCode
 from lakesieve.serve.deletes import DeleteIndex
 from lakesieve.serve.documents import data_file_document, delete_file_document
+from lakesieve.serve.fields import all_fields, partition_type, statistics_fields
 from lakesieve.serve.filters import FilterReader
 from lakesieve.serve.manifests import first_row_id, read_deletes, read_files, read_list
 from lakesieve.serve.pruning import MetadataPruner
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from pyiceberg.schema import Schema
     from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.table.snapshots import Snapshot
-    from pyiceberg.types import NestedField, StructType
 
     from lakesieve.engines.pruning import FilePruner, Pruned
     from lakesieve.index import TablePruning
@@ -113,7 +113,7 @@ class TablePlanner:
         self._kept = kept
         self._specs = metadata.specs()
         self._partition_types = {
-            spec_id: _partition_type(spec, metadata) for spec_id, spec in self._specs.items()
+            spec_id: partition_type(spec, metadata) for spec_id, spec in self._specs.items()
         }
 
     def renew(self, io: FileIO) -> None:
@@ -141,7 +141,7 @@ class TablePlanner:
         snapshots, schema = self._wanted(request)
         reader = FilterReader(schema, case_sensitive=request.case_sensitive)
         expression = reader.read(request.filter)
-        fields = _field_ids(request, schema)
+        fields = statistics_fields(request, schema)
         judge = MetadataPruner(expression, schema, self._specs, self._partition_types)
         pruned = self._pruned(expression, schema)
         if reader.opaque:
@@ -280,7 +280,7 @@ class TablePlanner:
             deletes = [one for manifest in listed for one in read_deletes(manifest, self._io)]
             without = {spec_id for spec_id, spec in self._specs.items() if not spec.fields}
             index = DeleteIndex(
-                deletes, unpartitioned=frozenset(without), fields=_all_fields(self._metadata)
+                deletes, unpartitioned=frozenset(without), fields=all_fields(self._metadata)
             )
             return index, 4000 * len(deletes) + 500
 
@@ -365,41 +365,3 @@ def _pages(
         if pages:
             mask[pages[0][0] :] = False
     return [part.nonzero()[0] for part in np.split(mask, ends)[:-1]], pages
-
-
-def _partition_type(spec: Any, metadata: TableMetadata) -> StructType:
-    """The type of a spec's partitions, by a schema that has its columns."""
-    for schema in (metadata.schema(), *reversed(metadata.schemas)):
-        try:
-            found: StructType = spec.partition_type(schema)
-        except ValueError:
-            continue
-        return found
-    raise NotFoundError(
-        f"No schema of the table has the columns of its partition spec {spec.spec_id}.",
-        kind=ErrorKind.COLUMN_NOT_FOUND,
-        hint="Restore the table's metadata: no reader can read it.",
-    )
-
-
-def _all_fields(metadata: TableMetadata) -> dict[int, NestedField]:
-    """Fields of all schemas, the newest of each id."""
-    found: dict[int, NestedField] = {}
-    for schema in (*metadata.schemas, metadata.schema()):
-        found |= {field_id: schema.find_field(field_id) for field_id in schema.field_ids}
-    return found
-
-
-def _field_ids(request: ScanRequest, schema: Schema) -> frozenset[int]:
-    """Ids of the columns whose statistics are wanted."""
-    found = set()
-    for name in request.stats_fields:
-        try:
-            found.add(schema.find_field(name, request.case_sensitive).field_id)
-        except ValueError:
-            raise InvalidInputError(
-                f"There is no column {name!r}.",
-                kind=ErrorKind.COLUMN_NOT_FOUND,
-                hint="Name columns of the table in stats-fields.",
-            ) from None
-    return frozenset(found)
