@@ -14,6 +14,7 @@ from pyiceberg.types import IntegerType
 from tests.depth import depth
 from tests.engines.drawn import IS, pyiceberg_filter
 from tests.engines.tables import COLUMNS, index_of, rows
+from tests.serve.tables import ROWS, catalog_of
 
 from lakesieve.engines.pruning import FilePruner
 from lakesieve.errors import LakesieveError
@@ -28,20 +29,14 @@ if TYPE_CHECKING:
 
     from pyiceberg.table import Table
 
-FILES, ROWS = 12, 5
+FILES = 12
 PREDICATES = depth("PREDICATES", test=30, soak=1000)
 
 
 @pytest.fixture
 def table(tmp_path: Path) -> Table:
     """A table of some files without an index."""
-    catalog = SqlCatalog("shop", uri=f"sqlite:///{tmp_path}/c.db", warehouse=str(tmp_path))
-    catalog.create_namespace("db")
-    made = catalog.create_table("db.t", schema=pa.schema(list(COLUMNS.items())))
-    drawn = random.Random("serve")
-    for _ in range(FILES):
-        made.append(rows(drawn, ROWS))
-    return made
+    return catalog_of(tmp_path, "db.t", FILES).load_table("db.t")
 
 
 def _planner(table: Table) -> TablePlanner:

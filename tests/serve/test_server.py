@@ -18,14 +18,14 @@ from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.types import StringType
 from tests.depth import depth
 from tests.engines.drawn import IS, POLARS, pyiceberg_filter
-from tests.engines.tables import COLUMNS, index_of, rows
+from tests.engines.tables import rows
 from tests.serve.running import running
+from tests.serve.tables import ROWS, catalog_of, indexed
 
 from lakesieve.serve.app import build_app
 from lakesieve.serve.catalogs import PyIcebergCatalog, WarehouseCatalog
 from lakesieve.serve.kept import Kept
 from lakesieve.serve.service import PlanningService
-from lakesieve.tables.opening import open_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,24 +33,16 @@ if TYPE_CHECKING:
 
     from pyiceberg.table import Table
 
-FILES, ROWS = 10, 5
+FILES = 10
 PREDICATES = depth("PREDICATES", test=20, soak=500)
 
 
 @pytest.fixture(scope="module")
 def catalog(tmp_path_factory: pytest.TempPathFactory) -> SqlCatalog:
     """A catalog with an indexed table, one file of which no index has seen."""
-    folder = tmp_path_factory.mktemp("served")
-    made = SqlCatalog("shop", uri=f"sqlite:///{folder}/c.db", warehouse=str(folder))
-    made.create_namespace(("db", "inner"))
-    table = made.create_table("db.inner.t", schema=pa.schema(list(COLUMNS.items())))
-    drawn = random.Random("served")
-    for _ in range(FILES - 1):
-        table.append(rows(drawn, ROWS))
-    for column in COLUMNS:
-        if column != "flag":
-            index_of(open_table(table), column, covers=lambda _: True)
-    table.append(rows(drawn, ROWS))
+    made = catalog_of(tmp_path_factory.mktemp("served"), "db.inner.t", FILES - 1)
+    table = indexed(made.load_table("db.inner.t"))
+    table.append(rows(random.Random("new"), ROWS))
     return made
 
 

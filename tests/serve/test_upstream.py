@@ -7,28 +7,27 @@ import random
 from typing import TYPE_CHECKING, Any
 
 import httpx
-import pyarrow as pa
 import pytest
 from pyiceberg.catalog.rest import RestCatalog
-from pyiceberg.catalog.sql import SqlCatalog
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount
 from tests.engines.drawn import pyiceberg_filter
-from tests.engines.tables import COLUMNS, index_of, rows
 from tests.serve.running import running
+from tests.serve.tables import catalog_of, indexed
 
 from lakesieve.serve.app import build_app
 from lakesieve.serve.catalogs import PyIcebergCatalog
 from lakesieve.serve.service import PlanningService
 from lakesieve.serve.upstream import build_proxy
-from lakesieve.tables.opening import open_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-FILES, ROWS = 8, 5
+    from pyiceberg.catalog.sql import SqlCatalog
+
+FILES = 8
 TABLE = "v1/namespaces/db/tables/t"
 
 
@@ -63,16 +62,8 @@ class Guarded:
 @pytest.fixture(scope="module")
 def behind(tmp_path_factory: pytest.TempPathFactory) -> SqlCatalog:
     """A catalog with an indexed table."""
-    folder = tmp_path_factory.mktemp("behind")
-    made = SqlCatalog("shop", uri=f"sqlite:///{folder}/c.db", warehouse=str(folder))
-    made.create_namespace("db")
-    table = made.create_table("db.t", schema=pa.schema(list(COLUMNS.items())))
-    drawn = random.Random("behind")
-    for _ in range(FILES):
-        table.append(rows(drawn, ROWS))
-    for column in COLUMNS:
-        if column != "flag":
-            index_of(open_table(table), column, covers=lambda _: True)
+    made = catalog_of(tmp_path_factory.mktemp("behind"), "db.t", FILES)
+    indexed(made.load_table("db.t"))
     return made
 
 
