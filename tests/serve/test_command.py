@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 import signal
@@ -66,9 +67,17 @@ def test_a_warehouse_is_served(tmp_path: Path, workers: int) -> None:
         served = RestCatalog("served", uri=f"http://127.0.0.1:{port}").load_table("db.t")
         found = served.scan(row_filter="id = 987654").to_arrow()
         assert found.num_rows == 0
+        shown = subprocess.run(
+            [*COMMAND, "--check", f"http://127.0.0.1:{port}", "db.t", "--json"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        seen = json.loads(shown.stdout)
+        assert (seen["planned_by"], seen["plans"], seen["files"]) == ("server", True, 4)
         counted = httpx.get(f"http://127.0.0.1:{port}/metrics").text
-        assert 'lakesieve_plans_total{outcome="planned"} 1.0' in counted
-        assert "lakesieve_plan_seconds_count 1.0" in counted
+        assert 'lakesieve_plans_total{outcome="planned"} 2.0' in counted
+        assert "lakesieve_plan_seconds_count 2.0" in counted
         assert 'lakesieve_plan_reasons_total{code="index-used"} 1.0' in counted
     finally:
         server.send_signal(signal.SIGTERM)
@@ -83,6 +92,8 @@ def test_a_warehouse_is_served(tmp_path: Path, workers: int) -> None:
         (["--catalog", "nothing"], 1, "no catalog 'nothing'"),
         (["--mode", "nobody"], 2, "--mode"),
         (["--port", "0"], 2, "--port"),
+        (["--check", "http://127.0.0.1:9"], 2, "--check"),
+        (["--check", "http://127.0.0.1:9", "db.t"], 1, "cannot be reached"),
     ],
 )
 def test_mistakes(tmp_path: Path, options: list[str], status: int, said: str) -> None:

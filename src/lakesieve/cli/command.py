@@ -226,7 +226,7 @@ class Command:
         from lakesieve.report import Output
 
         output = Output(json=shared.pop("json"))
-        conf = _settings(shared.pop("spark_conf") or [])
+        conf = _settings(shared.pop("spark_conf", None) or [])
         run = Run(output=output, spark_conf=conf, **shared)
         try:
             result = self.function(run, **given)

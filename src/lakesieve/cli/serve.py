@@ -2,49 +2,84 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lakesieve.cli.command import EVERYWHERE, Run, command
 
+if TYPE_CHECKING:
+    from lakesieve.report import ServerCheck
+
 __all__ = ["SERVE"]
 
+_SERVER = "Checking a server"
+_WITHOUT_SPARK = {name: option for name, option in EVERYWHERE.items() if name != "spark_conf"}
 
-@command("serve", EVERYWHERE)
+TableOfServer = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[TABLE]", help="With --check: a table, such as `db.orders`.", show_default=False
+    ),
+]
+Check = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URI",
+        help="Serve nothing: show what a client of a running server would see.",
+        rich_help_panel=_SERVER,
+    ),
+]
+Token = Annotated[
+    str | None,
+    typer.Option(metavar="TOKEN", help="A bearer token.", rich_help_panel=_SERVER),
+]
+Catalog = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME|URI",
+        help="A catalog of PyIceberg's configuration, or the address of a REST catalog; by "
+        "default the embedded one.",
+    ),
+]
+Warehouse = Annotated[
+    str, typer.Option(metavar="DIR", help="Directory of the embedded Iceberg catalog.")
+]
+Port = Annotated[int, typer.Option(min=1, max=65535, help="Port on which to listen.")]
+Mode = Annotated[str, typer.Option(help="Who plans scans: `server`, `client`, or `either`.")]
+Locations = Annotated[
+    list[str] | None,
+    typer.Option("--location", metavar="URI", help="A further root to search for indexes."),
+]
+Memory = Annotated[
+    int, typer.Option(min=16, help="Megabytes of manifests that each process keeps.")
+]
+Certificate = Annotated[str | None, typer.Option(metavar="FILE", help="A certificate, for TLS.")]
+
+
+@command("serve", _WITHOUT_SPARK)
 def serve(
     run: Run,
+    table: TableOfServer = None,
     *,
-    catalog: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME|URI",
-            help="A catalog of PyIceberg's configuration, or the address of a REST catalog; "
-            "by default the embedded one.",
-        ),
-    ] = None,
-    warehouse: Annotated[
-        str, typer.Option(metavar="DIR", help="Directory of the embedded Iceberg catalog.")
-    ] = "warehouse",
+    catalog: Catalog = None,
+    warehouse: Warehouse = "warehouse",
     host: Annotated[str, typer.Option(help="Address on which to listen.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Port on which to listen.")] = 8181,
+    port: Port = 8181,
     workers: Annotated[int, typer.Option(min=1, help="How many processes.")] = 1,
-    mode: Annotated[
-        str, typer.Option(help="Who plans scans: `server`, `client`, or `either`.")
-    ] = "server",
-    location: Annotated[
-        list[str] | None,
-        typer.Option(metavar="URI", help="A further root to search for indexes."),
-    ] = None,
-    memory: Annotated[
-        int, typer.Option(min=16, help="Megabytes of manifests that each process keeps.")
-    ] = 1024,
-    certificate: Annotated[
-        str | None, typer.Option(metavar="FILE", help="A certificate, for TLS.")
-    ] = None,
+    mode: Mode = "server",
+    locations: Locations = None,
+    memory: Memory = 1024,
+    certificate: Certificate = None,
     key: Annotated[str | None, typer.Option(metavar="FILE", help="The certificate's key.")] = None,
-) -> None:
+    check: Check = None,
+    token: Token = None,
+) -> ServerCheck | None:
     """Serve a REST catalog that plans scans with indexes, for every Iceberg client."""
+    if (check is None) != (table is None):
+        raise typer.BadParameter("--check and TABLE need each other", param_hint="--check")
+    if check is not None and table is not None:
+        return _checked(check, table, token)
     from lakesieve.serve.run import ServerSettings
     from lakesieve.serve.run import serve as start
 
@@ -52,20 +87,27 @@ def serve(
         raise typer.BadParameter(f"{mode!r} is none of server, client, either", param_hint="--mode")
     shown = catalog or f"the tables in {warehouse}"
     run.output.say(f"Serving {shown} at http{'s' if certificate else ''}://{host}:{port} ...")
-    start(
-        ServerSettings(
-            catalog=catalog,
-            warehouse=warehouse,
-            host=host,
-            port=port,
-            workers=workers,
-            mode=mode,
-            locations=tuple(location or ()),
-            memory=memory << 20,
-            certificate=certificate,
-            key=key,
-        )
+    settings = ServerSettings(
+        catalog=catalog,
+        warehouse=warehouse,
+        host=host,
+        port=port,
+        workers=workers,
+        mode=mode,
+        locations=tuple(locations or ()),
+        memory=memory << 20,
+        certificate=certificate,
+        key=key,
     )
+    start(settings)
+    return None
+
+
+def _checked(address: str, table: str, token: str | None) -> ServerCheck:
+    from lakesieve.report import ServerCheck
+    from lakesieve.serve.check import check_server
+
+    return ServerCheck(address=address, table=table, **check_server(address, table, token))
 
 
 SERVE = (serve,)

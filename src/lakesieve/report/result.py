@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from lakesieve.index.result import Found, VerifiedRows
     from lakesieve.store import Verified
 
-__all__ = ["Checked", "Dropped", "Explained"]
+__all__ = ["Checked", "Dropped", "Explained", "ServerCheck"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,3 +53,26 @@ class Checked:
     table: str
     stored: Verified
     rows: VerifiedRows | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerCheck:
+    """What a client of a running server would see.
+
+    Args:
+        address: Of the server.
+        table: The table's name.
+        planned_by: Who plans scans, as the server says.
+        plans: Whether the server says that it can.
+        files: How many data files the table has.
+        reasons: Codes of the plan of a scan of all rows.
+        milliseconds: How long that took.
+    """
+
+    address: str
+    table: str
+    planned_by: str
+    plans: bool
+    files: int
+    reasons: tuple[str, ...]
+    milliseconds: float

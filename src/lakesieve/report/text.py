@@ -26,7 +26,7 @@ from lakesieve.report import units
 from lakesieve.report.by_key import change_facts, table_status_facts
 from lakesieve.report.deletes import conversion_facts, status_facts
 from lakesieve.report.demo import demo_text
-from lakesieve.report.result import Checked, Dropped, Explained
+from lakesieve.report.result import Checked, Dropped, Explained, ServerCheck
 from lakesieve.spark.deletes.result import Conversion, DeleteStatus
 from lakesieve.store import Repaired, Vacuumed
 
@@ -115,6 +115,21 @@ def _(result: DeleteStatus) -> RenderableType:
 @to_text.register
 def _(result: Conversion) -> RenderableType:
     return _facts(conversion_facts(result))
+
+
+@to_text.register
+def _(result: ServerCheck) -> RenderableType:
+    return _facts(
+        [
+            ("table", result.table),
+            ("server", result.address),
+            ("scans are planned by", result.planned_by),
+            ("the server can plan", "yes" if result.plans else "no"),
+            ("data files", f"{result.files:,}"),
+            ("reasons", ", ".join(result.reasons) or "none"),
+            ("plan of all rows", f"{result.milliseconds:,.1f} ms"),
+        ]
+    )
 
 
 @to_text.register

@@ -1,0 +1,92 @@
+"""What a client of a running server would see."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from lakesieve.errors import ErrorKind, NotFoundError, StorageError
+
+__all__ = ["check_server"]
+
+_SECONDS = 60.0
+
+
+def check_server(address: str, table: str, token: str | None = None) -> dict[str, Any]:
+    """Load a table from a server, and have a scan of all its rows planned.
+
+    Args:
+        address: Of the server.
+        table: Name of the table: its namespace and its own name.
+        token: A bearer token, if the server wants one.
+
+    Returns:
+        ``planned_by``, whom the server says; ``plans``, whether it lists that it can; ``files``,
+        how many there are; ``reasons``, coded; ``milliseconds``, how long the plan took.
+
+    Raises:
+        NotFoundError: The server has no such table.
+        StorageError: It cannot be reached, or refuses.
+    """
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    base = f"{address.rstrip('/').removesuffix('/v1')}/v1"
+    try:
+        with httpx.Client(headers=headers, timeout=_SECONDS) as client:
+            config = _document(client.get(f"{base}/config"), table)
+            overrides = config.get("overrides") or {}
+            prefix = overrides.get("prefix") or (config.get("defaults") or {}).get("prefix")
+            *namespace, name = table.split(".")
+            place = "/".join(
+                (
+                    *((base, prefix) if prefix else (base,)),
+                    f"namespaces/{quote(chr(0x1F).join(namespace), safe='')}",
+                    f"tables/{quote(name, safe='')}",
+                )
+            )
+            loaded = _document(client.get(place), table)
+            start = time.perf_counter()
+            answer = client.post(f"{place}/plan", json={})
+            seconds = time.perf_counter() - start
+            _document(answer, table)
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise _failed(f"{address} cannot be reached: {type(error).__name__}: {error}") from error
+    files = answer.headers.get("X-Lakesieve-Files")
+    if files is None:
+        raise _failed(f"{address} is no server of lakesieve's: its plans do not say what they read")
+    said = (loaded.get("config") or {}).get("scan-planning-mode")
+    return {
+        "planned_by": said or overrides.get("scan-planning-mode") or "whom the client is set to",
+        "plans": any(str(one).endswith("/plan") for one in config.get("endpoints") or ()),
+        "files": int(files.partition("/")[2]),
+        "reasons": tuple(filter(None, answer.headers.get("X-Lakesieve-Reasons", "").split(","))),
+        "milliseconds": round(seconds * 1000, 1),
+    }
+
+
+def _document(answer: httpx.Response, table: str) -> dict[str, Any]:
+    """The document of an answer that went well."""
+    try:
+        found = answer.json()
+    except ValueError:
+        found = None
+    if answer.status_code == 200 and isinstance(found, dict):
+        return found
+    said = found.get("error", {}).get("message") if isinstance(found, dict) else None
+    if answer.status_code == 404:
+        raise NotFoundError(
+            f"{answer.url.host} has no table {table}: {said or 'no such resource'}",
+            kind=ErrorKind.TABLE_NOT_FOUND,
+            hint="Name it by its namespace and name, such as db.orders.",
+        )
+    raise _failed(f"{answer.url.host} answered with {answer.status_code}: {said or 'no reason'}")
+
+
+def _failed(why: str) -> StorageError:
+    return StorageError(
+        f"The server at {why}.",
+        kind=ErrorKind.STORAGE_FAILED,
+        hint="Look into its log; --token is for servers that want one.",
+    )
