@@ -13,7 +13,7 @@ ARGS ?=
 TESTS_3_5 := $(addprefix tests/spark/,$(addsuffix .py,commands/test_scans \
   $(addprefix test_,java contract differential build failures paths readers spark_versions)))
 
-.PHONY: help setup java demo test soak test-3.5 test-hudi lint bench bench-core bench-formats bench-engines bench-commands clean
+.PHONY: help setup java demo test soak test-3.5 test-hudi lint bench bench-core bench-formats bench-engines bench-serve bench-commands clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z0-9.-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -63,6 +63,9 @@ bench-formats: setup ## the table formats beside each other (ARGS="--formats hud
 
 bench-engines: setup ## PyIceberg, Polars, DuckDB, Arrow without Spark (ARGS="--rows 20e6")
 	$(BIN)/python -m bench.engines $(ARGS)
+
+bench-serve: setup ## clients that plan by themselves beside clients of the server (ARGS="--rows 20e6")
+	$(BIN)/python -m bench.serve $(ARGS)
 
 bench-commands: setup ## commands, joins, bulk look-ups (ARGS="--rows 1e6 --files 100"), Hudi on 3.5
 	@status=0; $(BIN)/python -m bench.commands $(ARGS) || status=1; \

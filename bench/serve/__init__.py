@@ -1,0 +1,1 @@
+"""The server: point queries of its clients, and how fast it plans."""
