@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from py4j.protocol import Py4JJavaError
 from tests.depth import depth
 from tests.spark.hudi.driver import DRIVERS, HudiDriver, MergeOnReadDriver, OlderDriver
 
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-COMMITS = depth("COMMITS", test=4, soak=40)
+TABLES = range(depth("TABLES", test=1, soak=8))
+# of many more, Hudi compacts by itself within a MERGE, and archives what the test counts
+COMMITS = 4
 KEYS = 40
 ORDERED = {"hoodie.datasource.write.precombine.field": "at"}
 
@@ -87,13 +90,14 @@ def _change(spark: SparkSession, table: HudiDriver, drawn: random.Random) -> Non
             )
 
 
+@pytest.mark.parametrize("number", TABLES)
 @pytest.mark.parametrize("driver", [*DRIVERS.values(), OrderedDriver])
 def test_rows_are_those_of_spark(
-    spark: SparkSession, tmp_path: Path, driver: type[HudiDriver]
+    spark: SparkSession, tmp_path: Path, driver: type[HudiDriver], number: int
 ) -> None:
     """After any commits, of every version, in partitions with signs of all kinds."""
-    drawn = random.Random(driver.__name__)
-    table = driver(spark, tmp_path / "ä+", f"rows_{driver.__name__.lower()}")
+    drawn = random.Random(f"{driver.__name__}{number or ''}")
+    table = driver(spark, tmp_path / "ä+", f"rows_{driver.__name__.lower()}_{number}")
     table.create(spark.range(0), "part")
     table.append(_rows(spark, drawn, 0, KEYS))
     try:
@@ -101,8 +105,18 @@ def test_rows_are_those_of_spark(
             _change(spark, table, drawn)
         instants = [path.name.partition("_")[0] for path in table.commits()]
         assert len(instants) > COMMITS
+        compared = 0
         for instant in instants:
-            assert _plain_rows(table, instant) == _spark_rows(table, instant), instant
+            try:
+                expected = _spark_rows(table, instant)
+            except Py4JJavaError as error:
+                # Hudi 1.2 cannot itself read each log in which some columns were changed apart
+                if "SparkRecordMergingUtils" not in str(error):
+                    raise
+                continue
+            assert _plain_rows(table, instant) == expected, instant
+            compared += 1
+        assert compared > COMMITS // 2
     finally:
         table.drop()
 
