@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
 import itertools
-import os
-import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -15,8 +11,8 @@ import polars as pl
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from bench.engines.table import RandomKeys
-from bench.measure import Measured, finish, in_turn, scratch_folder
+from bench.engines.table import RandomKeys, run
+from bench.measure import Measured, in_turn
 from lakesieve.engines import arrow, pruning
 from lakesieve.engines import duckdb as by_duckdb
 from lakesieve.engines import polars as by_polars
@@ -24,30 +20,12 @@ from lakesieve.engines import pyiceberg as by_pyiceberg
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 SPEED_UP, MILLISECONDS, SHARE = 20.0, 30.0, 2.0
 
 
-def main() -> int:
-    """Make the table and time every engine; exit status 1 when a bound is missed."""
-    parser = argparse.ArgumentParser(prog="python -m bench.engines", description=__doc__)
-    parser.add_argument("--rows", type=float, default=2e6)
-    parser.add_argument("--files", type=int, default=1000)
-    parser.add_argument("--json", type=Path, help="write the figures as JSON to this file")
-    arguments = parser.parse_args()
-    # else Polars may plan by itself, without PyIceberg
-    os.environ["POLARS_ICEBERG_PLANNER"] = "pyiceberg"
-    with scratch_folder() as scratch:
-        print("Making the table and its index ...", file=sys.stderr)
-        made = RandomKeys.make(scratch, int(arguments.rows), arguments.files)
-        results = []
-        for result in _measured(made):
-            print(str(result), flush=True)
-            results.append(result)
-    return finish(results, arguments.json)
-
-
-def _measured(made: RandomKeys) -> Iterator[Measured]:
+def _measured(made: RandomKeys, _: Path) -> Iterator[Measured]:
     keys = itertools.cycle(made.keys)
     for name, own, indexed in _ways(made):
         lookups: list[float] = []
@@ -155,4 +133,4 @@ class _timed_lookups:  # noqa: N801 - used as a statement
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(run("python -m bench.engines", __doc__, _measured))

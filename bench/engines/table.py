@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
+import os
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,13 +14,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyiceberg.catalog.sql import SqlCatalog
 
+from bench.measure import finish, scratch_folder
 from lakesieve.tables.opening import open_table
 from lakesieve.testing.building import build_index
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable, Iterable
 
-__all__ = ["RandomKeys"]
+    from bench.measure import Measured
+
+__all__ = ["RandomKeys", "run"]
 
 _PARTS = 40
 """Commits of the table, and so manifests."""
@@ -65,3 +72,30 @@ class RandomKeys:
         build_index(open_table(table), "k", lambda path: pa.array(by_path[path]))
         chosen = drawn.choice(rows, 64, replace=False).tolist()
         return cls(table=table, paths=paths, keys=chosen)
+
+
+def run(
+    prog: str, about: str | None, measured: Callable[[RandomKeys, Path], Iterable[Measured]]
+) -> int:
+    """Make the table and measure; exit status 1 when a bound is missed.
+
+    Args:
+        prog: The name of the command.
+        about: What it measures.
+        measured: Yields the figures, of the table and the folder that it is in.
+    """
+    parser = argparse.ArgumentParser(prog=prog, description=about)
+    parser.add_argument("--rows", type=float, default=2e6)
+    parser.add_argument("--files", type=int, default=1000)
+    parser.add_argument("--json", type=Path, help="write the figures as JSON to this file")
+    arguments = parser.parse_args()
+    # else Polars may plan by itself, without PyIceberg
+    os.environ["POLARS_ICEBERG_PLANNER"] = "pyiceberg"
+    with scratch_folder() as scratch:
+        print("Making the table and its index ...", file=sys.stderr)
+        made = RandomKeys.make(scratch, int(arguments.rows), arguments.files)
+        results = []
+        for result in measured(made, scratch):
+            print(str(result), flush=True)
+            results.append(result)
+    return finish(results, arguments.json)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import json
 import os
@@ -12,43 +11,23 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
 import polars as pl
 from pyiceberg.catalog.rest import RestCatalog
 
-from bench.engines.table import RandomKeys
-from bench.measure import Measured, finish, in_turn, scratch_folder
+from bench.engines.table import RandomKeys, run
+from bench.measure import Measured, in_turn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 PLAN_MILLISECONDS, PLANS_A_SECOND, SPEED_UP = 10.0, 200.0, 50.0
 _ADDRESS = "http://127.0.0.1:18181"
 _PLAN = f"{_ADDRESS}/v1/namespaces/db/tables/t/plan"
 _SECONDS = 5.0
-
-
-def main() -> int:
-    """Make the table, serve it and time its clients; exit status 1 when a bound is missed."""
-    parser = argparse.ArgumentParser(prog="python -m bench.serve", description=__doc__)
-    parser.add_argument("--rows", type=float, default=2e6)
-    parser.add_argument("--files", type=int, default=1000)
-    parser.add_argument("--json", type=Path, help="write the figures as JSON to this file")
-    arguments = parser.parse_args()
-    # else Polars may plan by itself, without PyIceberg
-    os.environ["POLARS_ICEBERG_PLANNER"] = "pyiceberg"
-    with scratch_folder() as scratch:
-        print("Making the table and its index ...", file=sys.stderr)
-        made = RandomKeys.make(scratch, int(arguments.rows), arguments.files)
-        results = []
-        with _server(scratch):
-            for result in _measured(made):
-                print(str(result), flush=True)
-                results.append(result)
-    return finish(results, arguments.json)
 
 
 @contextmanager
@@ -80,6 +59,11 @@ def _server(scratch: Path) -> Iterator[None]:
     finally:
         server.terminate()
         server.wait(60)
+
+
+def _all(made: RandomKeys, scratch: Path) -> Iterator[Measured]:
+    with _server(scratch):
+        yield from _measured(made)
 
 
 def _measured(made: RandomKeys) -> Iterator[Measured]:
@@ -158,4 +142,4 @@ def _throughput(keys: list[int]) -> float:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(run("python -m bench.serve", __doc__, _all))

@@ -138,9 +138,21 @@ def test_who_may_not_load_may_not_plan(address: str, guarded: Guarded) -> None:
     assert httpx.delete(f"{address}/{TABLE}/plan/5").status_code == 401
 
 
-def test_a_catalog_that_is_gone(tmp_path: Path) -> None:
+def test_names_that_paths_have(tmp_path: Path) -> None:
+    """A namespace and a table may be called what the paths of the specification are made of."""
+    own = PyIcebergCatalog(catalog_of(tmp_path, "tables.plan", 2))
+    with (
+        running(build_app(own, PlanningService(), mode="client")) as upstream,
+        running(build_proxy(upstream, PlanningService())) as address,
+    ):
+        table = RestCatalog("front", uri=address).load_table("tables.plan")
+        assert len(list(table.scan().plan_files())) == 2
+        place = f"{address}/v1/namespaces/tables/tables/plan/plan/5"
+        assert httpx.get(place).json()["error"]["type"] == "NoSuchPlanIdException"
+
+
+def test_a_catalog_that_is_gone() -> None:
     """What cannot be reached is said, for plans and for all else."""
-    del tmp_path
     with running(build_proxy("http://127.0.0.1:9", PlanningService())) as address:
         for answer in (
             httpx.get(f"{address}/v1/config"),

@@ -80,11 +80,11 @@ def serve(
         raise typer.BadParameter("--check and TABLE need each other", param_hint="--check")
     if check is not None and table is not None:
         return _checked(check, table, token)
-    from lakesieve.serve.run import ServerSettings
+    from lakesieve.serve.run import MODES, ServerSettings
     from lakesieve.serve.run import serve as start
 
-    if mode not in {"server", "client", "either"}:
-        raise typer.BadParameter(f"{mode!r} is none of server, client, either", param_hint="--mode")
+    if mode not in MODES:
+        raise typer.BadParameter(f"{mode!r} is none of {', '.join(MODES)}", param_hint="--mode")
     shown = catalog or f"the tables in {warehouse}"
     run.output.say(f"Serving {shown} at http{'s' if certificate else ''}://{host}:{port} ...")
     settings = ServerSettings(

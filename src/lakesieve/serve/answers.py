@@ -18,27 +18,36 @@ from lakesieve.errors import (
     NotFoundError,
     StorageError,
 )
-from lakesieve.serve.metrics import count_failure, count_plan, metrics
+from lakesieve.serve.metrics import metrics
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from starlette.requests import Request
 
-    from lakesieve.index import TablePruning
-    from lakesieve.serve.service import Answer
 
 __all__ = [
     "EXCEPTION_HANDLERS",
     "OPERATIONS",
+    "AnswerError",
     "answered",
     "error_answer",
-    "plan_answer",
-    "read_body",
 ]
 
 _LARGEST_BODY = 16 << 20
 _log = logging.getLogger("lakesieve.serve")
+
+
+class AnswerError(Exception):
+    """Another answer than the one that was to be made.
+
+    Args:
+        answer: It.
+    """
+
+    def __init__(self, answer: Response) -> None:
+        super().__init__(answer.status_code)
+        self.answer = answer
 
 
 def error_answer(code: int, kind: str, message: str) -> Response:
@@ -85,11 +94,11 @@ def answered(
 
     async def answer(request: Request) -> Response:
         try:
-            body = await read_body(request) if request.method == "POST" else None
+            body = await _read_body(request) if request.method == "POST" else None
             return await run_in_threadpool(act, request, body)
+        except AnswerError as other:
+            return other.answer
         except LakesieveError as error:
-            if request.method == "POST":
-                count_failure()
             return _refusal(request, error)
 
     return answer
@@ -113,7 +122,7 @@ def _refusal(request: Request, error: LakesieveError) -> Response:
     return error_answer(406, "UnsupportedOperationException", str(error))
 
 
-async def read_body(request: Request) -> Any:
+async def _read_body(request: Request) -> Any:
     """The body of a request as JSON.
 
     Args:
@@ -143,33 +152,3 @@ def _wrong(why: str) -> InvalidInputError:
         kind=ErrorKind.INVALID_ARGUMENT,
         hint="Send what Iceberg's REST specification says.",
     )
-
-
-def plan_answer(table: str, answer: Answer, seconds: float, more: Any = None) -> Response:
-    """A plan, with headers that tell what was left out.
-
-    Args:
-        table: The table's name, for the log.
-        answer: The plan.
-        seconds: How long it took.
-        more: Further fields of the document.
-    """
-    pruning = answer.pruning
-    count_plan(pruning, seconds)
-    _log.info(
-        "planned %s: %d of %d files in %.1f ms (%s)",
-        table,
-        pruning.files_read,
-        pruning.files_total,
-        seconds * 1000,
-        _codes(pruning),
-    )
-    headers = {
-        "X-Lakesieve-Files": f"{pruning.files_read}/{pruning.files_total}",
-        "X-Lakesieve-Reasons": _codes(pruning),
-    }
-    return JSONResponse({**answer.document, **(more or {})}, headers=headers)
-
-
-def _codes(pruning: TablePruning) -> str:
-    return ",".join(dict.fromkeys(str(reason.code) for reason in pruning.reasons))

@@ -21,6 +21,7 @@ from lakesieve.errors import (
     NotFoundError,
     UnsupportedError,
 )
+from lakesieve.serve.kept import Kept
 from lakesieve.storage import normalized, open_storage
 from lakesieve.tables.iceberg.catalogs import from_folder
 from lakesieve.tables.opening import options_by_environment
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
 
 __all__ = ["Catalog", "Namespace", "PyIcebergCatalog", "ServedTable", "WarehouseCatalog"]
+
+_TABLE_BYTES = 256 << 20
 
 Namespace = tuple[str, ...]
 """A namespace by its levels."""
@@ -98,16 +101,6 @@ class Catalog(Protocol):
             NotFoundError: There is no such namespace.
         """
 
-    def path(self, namespace: Namespace, table: str) -> str | None:
-        """Where the newest metadata file of a table lies, if that is known sooner than the table.
-
-        It is a name that no other file ever has.
-
-        Args:
-            namespace: Of the table.
-            table: Its name.
-        """
-
     def load(self, namespace: Namespace, table: str) -> ServedTable:
         """Load a table.
 
@@ -147,6 +140,7 @@ class PyIcebergCatalog:
 
     def __init__(self, catalog: PyIceberg) -> None:
         self._catalog = catalog
+        self._tables = Kept(_TABLE_BYTES)
 
     @property
     def takes_commits(self) -> bool:
@@ -176,8 +170,8 @@ class PyIcebergCatalog:
         except raised.NoSuchNamespaceError:
             raise _no_namespace(namespace) from None
 
-    def path(self, namespace: Namespace, table: str) -> str | None:
-        """As for :meth:`Catalog.path`; catalogs in SQL know it at once."""
+    def _path(self, namespace: Namespace, table: str) -> str | None:
+        """The newest metadata file of a table, if that is known and its name is no other's ever."""
         if not isinstance(self._catalog, SqlCatalog):
             return None
         from pyiceberg.catalog.sql import IcebergTables
@@ -195,17 +189,27 @@ class PyIcebergCatalog:
 
     def load(self, namespace: Namespace, table: str) -> ServedTable:
         """As for :meth:`Catalog.load`."""
+        path = self._path(namespace, table)
+        if path is None:
+            return self._load(namespace, table)[0]
+        found: ServedTable = self._tables.get((path,), lambda: self._load(namespace, table))
+        return found
+
+    def _load(self, namespace: Namespace, table: str) -> tuple[ServedTable, int]:
+        """A table, and about how many bytes it takes."""
         try:
             loaded = self._catalog.load_table((*namespace, table))
         except (raised.NoSuchTableError, raised.NoSuchNamespaceError):
             raise _no_table(namespace, table) from None
-        return ServedTable(
+        text = loaded.metadata.model_dump_json()
+        made = ServedTable(
+            document=json.loads(text),
             path=loaded.metadata_location,
-            document=json.loads(loaded.metadata.model_dump_json()),
             metadata=loaded.metadata,
             io=loaded.io,
             config=loaded.config,
         )
+        return made, 10 * len(text)
 
     def commit(self, namespace: Namespace, table: str, body: Any) -> ServedTable:
         """As for :meth:`Catalog.commit`, in catalogs in SQL."""
@@ -277,11 +281,6 @@ class WarehouseCatalog:
     def tables(self, namespace: Namespace) -> list[str]:
         """Names of the tables of a namespace."""
         return [name for name, is_table in self._below(namespace) if is_table]
-
-    def path(self, namespace: Namespace, table: str) -> str | None:
-        """As for :meth:`Catalog.path`: not known before the table is."""
-        del namespace, table
-        return None
 
     def load(self, namespace: Namespace, table: str) -> ServedTable:
         """As for :meth:`Catalog.load`."""

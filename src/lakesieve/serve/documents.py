@@ -19,6 +19,8 @@ __all__ = ["data_file_document", "delete_file_document"]
 
 _COUNTS = ("column_sizes", "value_counts", "null_value_counts", "nan_value_counts")
 _BOUNDS = ("lower_bounds", "upper_bounds")
+_WHERE_KNOWN = ("split_offsets", "sort_order_id", "first_row_id")
+_PLAIN = ("file_format", "file_size_in_bytes", "record_count", "key_metadata", *_WHERE_KNOWN)
 
 
 def data_file_document(
@@ -32,7 +34,7 @@ def data_file_document(
         partition_type: Of its partition.
         fields: Ids of the columns whose statistics are wanted.
     """
-    details = files.details.slice(at, 1).to_pylist()[0]
+    details = {name: files.details.column(name)[at].as_py() for name in _PLAIN}
     document = {
         "spec-id": files.spec_id,
         "content": "data",
@@ -48,7 +50,7 @@ def data_file_document(
             document[name.replace("_", "-")] = _map(wanted)
     if details["key_metadata"] is not None:
         document["key-metadata"] = details["key_metadata"].hex().upper()
-    for name in ("split_offsets", "sort_order_id", "first_row_id"):
+    for name in _WHERE_KNOWN:
         if details[name] is not None:
             document[name.replace("_", "-")] = details[name]
     return document

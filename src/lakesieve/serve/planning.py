@@ -116,14 +116,6 @@ class TablePlanner:
             spec_id: partition_type(spec, metadata) for spec_id, spec in self._specs.items()
         }
 
-    def renew(self, io: FileIO) -> None:
-        """Read by other credentials from now on.
-
-        Args:
-            io: Reads the table's manifests.
-        """
-        self._io = io
-
     def plan(
         self, request: ScanRequest, *, page: Page | None = None, tasks: int | None = None
     ) -> ScanPlan:

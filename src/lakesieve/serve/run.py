@@ -16,7 +16,10 @@ from lakesieve.tables.opening import WAREHOUSE
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
-__all__ = ["ServerSettings", "app", "serve"]
+__all__ = ["MODES", "ServerSettings", "app", "serve"]
+
+MODES = ("server", "client", "either")
+"""Who plans scans: this server, the client, or whom the client chooses."""
 
 _PACKAGES = ("pyiceberg", "starlette", "uvicorn", "httpx", "prometheus_client")
 _SETTINGS = "LAKESIEVE_SERVE"
@@ -35,7 +38,7 @@ class ServerSettings:
         host: Address on which it listens.
         port: Port on which it listens.
         workers: How many processes.
-        mode: Who plans scans: ``server``, ``client`` or ``either``.
+        mode: One of :data:`MODES`.
         locations: Further roots to search for indexes.
         memory: Bytes of manifests that each process keeps.
         certificate: File of the certificate, for TLS.

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-import threading
 import uuid
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +15,7 @@ from lakesieve.serve.planning import TablePlanner
 from lakesieve.serve.requests import ScanRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from lakesieve.index import TablePruning
     from lakesieve.serve.catalogs import ServedTable
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Answer", "PlanningService"]
 
-_TABLES = 256
 _MEMORY = 1 << 30
 _TASKS = 10_000
 
@@ -58,39 +55,15 @@ class PlanningService:
         self._pruner = FilePruner(locations)
         self._kept = Kept(memory)
         self._tasks = tasks
-        self._planners: OrderedDict[str, TablePlanner] = OrderedDict()
-        self._lock = threading.Lock()
 
-    def planner(self, name: str, path: str | None, load: Callable[[], ServedTable]) -> TablePlanner:
-        """The planner of a table as it is now.
+    def planner(self, name: str, table: ServedTable) -> TablePlanner:
+        """What plans the scans of a table.
 
         Args:
             name: The table's name.
-            path: Where its newest metadata file lies, if that is known and names nothing else ever.
-            load: Loads it.
+            table: The table as it is now.
         """
-        known = None if path is None else self._known(path)
-        if known is not None:
-            return known
-        loaded = load()
-        metadata = loaded.metadata
-        # a Hadoop catalog numbers its files anew where a table is made anew
-        key = path or f"{loaded.path} {metadata.table_uuid} {metadata.last_updated_ms}"
-        known = self._known(key)
-        if known is None:
-            known = TablePlanner(name, metadata, loaded.io, self._pruner, self._kept)
-            with self._lock:
-                self._planners[key] = known
-                while len(self._planners) > _TABLES:
-                    self._planners.popitem(last=False)
-        return known
-
-    def _known(self, key: str) -> TablePlanner | None:
-        with self._lock:
-            known = self._planners.get(key)
-            if known is not None:
-                self._planners.move_to_end(key)
-        return known
+        return TablePlanner(name, table.metadata, table.io, self._pruner, self._kept)
 
     def plan(self, planner: TablePlanner, body: Any) -> Answer:
         """Plan a scan.

@@ -26,19 +26,19 @@ from lakesieve.errors import ErrorKind, StorageError
 from lakesieve.serve.answers import (
     EXCEPTION_HANDLERS,
     OPERATIONS,
+    AnswerError,
     answered,
     error_answer,
-    plan_answer,
 )
 from lakesieve.serve.catalogs import ServedTable
+from lakesieve.serve.plans import OpenedTable, Plans
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
 
     from starlette.requests import Request
 
-    from lakesieve.serve.planning import TablePlanner
-    from lakesieve.serve.service import Answer, PlanningService
+    from lakesieve.serve.service import PlanningService
 
 __all__ = ["build_proxy"]
 
@@ -49,6 +49,23 @@ _ENDPOINTS = (
     f"GET {_PLANNING}/plan/{{plan-id}}",
     f"DELETE {_PLANNING}/plan/{{plan-id}}",
     f"POST {_PLANNING}/tasks",
+)
+# what a catalog that lists no endpoints has, by the specification
+_DEFAULTS = (
+    "GET /v1/{prefix}/namespaces",
+    "POST /v1/{prefix}/namespaces",
+    "GET /v1/{prefix}/namespaces/{namespace}",
+    "DELETE /v1/{prefix}/namespaces/{namespace}",
+    "POST /v1/{prefix}/namespaces/{namespace}/properties",
+    "GET /v1/{prefix}/namespaces/{namespace}/tables",
+    "POST /v1/{prefix}/namespaces/{namespace}/tables",
+    "GET /v1/{prefix}/namespaces/{namespace}/tables/{table}",
+    "POST /v1/{prefix}/namespaces/{namespace}/tables/{table}",
+    "DELETE /v1/{prefix}/namespaces/{namespace}/tables/{table}",
+    "POST /v1/{prefix}/namespaces/{namespace}/register",
+    "POST /v1/{prefix}/namespaces/{namespace}/tables/{table}/metrics",
+    "POST /v1/{prefix}/tables/rename",
+    "POST /v1/{prefix}/transactions/commit",
 )
 # of one connection, not of the next
 _HOP = frozenset(
@@ -76,17 +93,8 @@ class _Granted:
     """A table as one caller was given it."""
 
     etag: str | None
-    table: ServedTable
-    credentials: Any
+    opened: OpenedTable
     until: float
-
-
-class _RefusedError(Exception):
-    """What the catalog behind answered in the place of a table."""
-
-    def __init__(self, answer: httpx.Response) -> None:
-        super().__init__(answer.status_code)
-        self.answer = answer
 
 
 def build_proxy(upstream: str, service: PlanningService, *, mode: str = "server") -> Starlette:
@@ -101,10 +109,10 @@ def build_proxy(upstream: str, service: PlanningService, *, mode: str = "server"
     routes = [
         *OPERATIONS,
         Route("/v1/config", proxy.config, methods=["GET"]),
-        Route(f"{_TABLE}/plan", answered(proxy.plan), methods=["POST"]),
-        Route(f"{_TABLE}/tasks", answered(proxy.tasks), methods=["POST"]),
-        Route(f"{_TABLE}/plan/{{plan_id}}", answered(proxy.plan_result), methods=["GET"]),
-        Route(f"{_TABLE}/plan/{{plan_id}}", answered(proxy.cancel), methods=["DELETE"]),
+        *(
+            Route(path, answered(act), methods=[method])
+            for method, path, act in proxy.resources(_TABLE)
+        ),
         Route(_TABLE, proxy.table, methods=["GET"]),
         Route("/{rest:path}", proxy.passed, methods=["GET", "HEAD", "POST", "PUT", "DELETE"]),
     ]
@@ -117,11 +125,10 @@ def build_proxy(upstream: str, service: PlanningService, *, mode: str = "server"
     return Starlette(routes=routes, exception_handlers=EXCEPTION_HANDLERS, lifespan=lifespan)
 
 
-class _Proxy:
+class _Proxy(Plans):
     def __init__(self, upstream: str, service: PlanningService, mode: str) -> None:
+        super().__init__(service, mode)
         self._upstream = upstream
-        self._service = service
-        self._config = {} if mode == "either" else {"scan-planning-mode": mode}
         self._client = httpx.AsyncClient(timeout=_SECONDS, follow_redirects=False)
         self._blocking = httpx.Client(timeout=_SECONDS, follow_redirects=False)
         self._granted: OrderedDict[tuple[str, str], _Granted] = OrderedDict()
@@ -168,7 +175,7 @@ class _Proxy:
                 document["endpoints"] = list(dict.fromkeys([*listed, *_ENDPOINTS]))
             else:
                 document["endpoints"] = [*_DEFAULTS, *_ENDPOINTS]
-            document["overrides"] = {**(document.get("overrides") or {}), **self._config}
+            document["overrides"] = {**(document.get("overrides") or {}), **self.planned_by}
             # clients come here, wherever the catalog behind says that it is
             for part in ("overrides", "defaults"):
                 (document.get(part) or {}).pop("uri", None)
@@ -179,7 +186,7 @@ class _Proxy:
         """A table, with who plans its scans."""
 
         def change(document: dict[str, Any]) -> None:
-            document["config"] = {**(document.get("config") or {}), **self._config}
+            document["config"] = {**(document.get("config") or {}), **self.planned_by}
 
         return await self._changed(request, change)
 
@@ -202,54 +209,20 @@ class _Proxy:
                     return JSONResponse(document, headers=headers)
         return _same(answer)
 
-    def plan(self, request: Request, body: Any) -> Response:
-        """A plan of a scan."""
-        return self._planned(request, self._service.plan, body)
-
-    def tasks(self, request: Request, body: Any) -> Response:
-        """A page of a plan."""
-        return self._planned(request, self._service.tasks, body)
-
-    def _planned(
-        self, request: Request, plan: Callable[[TablePlanner, Any], Answer], body: Any
-    ) -> Response:
-        start = time.perf_counter()
-        try:
-            granted = self._table(request)
-        except _RefusedError as refused:
-            return _same(refused.answer)
-        name = _name(request)
-        planner = self._service.planner(name, None, lambda: granted.table)
-        planner.renew(granted.table.io)
-        answer = plan(planner, body)
-        more = {"storage-credentials": granted.credentials} if granted.credentials else None
-        return plan_answer(name, answer, time.perf_counter() - start, more)
-
-    def plan_result(self, request: Request, _: Any) -> Response:
-        """No plan is kept: each was complete when it was answered."""
-        try:
-            self._table(request)
-        except _RefusedError as refused:
-            return _same(refused.answer)
-        return error_answer(404, "NoSuchPlanIdException", "There is no such plan.")
-
-    def cancel(self, request: Request, _: Any) -> Response:
-        """There is nothing to forget."""
-        try:
-            self._table(request)
-        except _RefusedError as refused:
-            return _same(refused.answer)
-        return Response(status_code=204)
-
-    def _table(self, request: Request) -> _Granted:
+    def opened(self, request: Request) -> OpenedTable:
         """The table as the caller may have it, which the catalog behind says each time.
 
+        Args:
+            request: Names it.
+
         Raises:
-            _RefusedError: The catalog behind does not give it.
+            AnswerError: The catalog behind does not give it.
             StorageError: It cannot be reached, or its answer cannot be read.
         """
-        raw = request.scope["raw_path"].decode("ascii")
-        url = f"{self._upstream}{raw[: raw.index('/tables/')]}/tables/{_quoted_table(raw)}"
+        # without what follows the table, in its own quoting
+        parts = request.scope["raw_path"].decode("ascii").split("/")
+        end = -2 if "plan_id" in request.path_params else -1
+        url = f"{self._upstream}{'/'.join(parts[:end])}"
         headers = [
             (name, value)
             for name, value in _through(request.headers.items())
@@ -266,35 +239,16 @@ class _Proxy:
         except httpx.HTTPError as error:
             raise _failed(f"cannot be reached: {type(error).__name__}: {error}") from error
         if answer.status_code == 304 and known is not None:
-            return known
+            return known.opened
         if answer.status_code != 200:
-            raise _RefusedError(answer)
+            raise AnswerError(_same(answer))
         granted = _granted(answer)
         with self._lock:
             self._granted[key] = granted
             self._granted.move_to_end(key)
             while len(self._granted) > _KNOWN:
                 self._granted.popitem(last=False)
-        return granted
-
-
-# what a catalog that lists no endpoints has, by the specification
-_DEFAULTS = (
-    "GET /v1/{prefix}/namespaces",
-    "POST /v1/{prefix}/namespaces",
-    "GET /v1/{prefix}/namespaces/{namespace}",
-    "DELETE /v1/{prefix}/namespaces/{namespace}",
-    "POST /v1/{prefix}/namespaces/{namespace}/properties",
-    "GET /v1/{prefix}/namespaces/{namespace}/tables",
-    "POST /v1/{prefix}/namespaces/{namespace}/tables",
-    "GET /v1/{prefix}/namespaces/{namespace}/tables/{table}",
-    "POST /v1/{prefix}/namespaces/{namespace}/tables/{table}",
-    "DELETE /v1/{prefix}/namespaces/{namespace}/tables/{table}",
-    "POST /v1/{prefix}/namespaces/{namespace}/register",
-    "POST /v1/{prefix}/namespaces/{namespace}/tables/{table}/metrics",
-    "POST /v1/{prefix}/tables/rename",
-    "POST /v1/{prefix}/transactions/commit",
-)
+        return granted.opened
 
 
 def _granted(answer: httpx.Response) -> _Granted:
@@ -318,8 +272,7 @@ def _granted(answer: httpx.Response) -> _Granted:
     )
     return _Granted(
         etag=answer.headers.get("etag"),
-        table=table,
-        credentials=credentials,
+        opened=OpenedTable(table=table, credentials=credentials),
         until=time.monotonic() + _FRESH_SECONDS,
     )
 
@@ -329,15 +282,6 @@ def _settings(config: Mapping[str, str], credentials: Any, location: str) -> dic
     fitting = [one for one in credentials or () if location.startswith(one["prefix"])]
     best: Any = max(fitting, key=lambda one: len(one["prefix"]), default={"config": {}})
     return {**config, **{str(k): str(v) for k, v in best["config"].items()}}
-
-
-def _name(request: Request) -> str:
-    names = request.path_params["namespace"].split("\x1f")
-    return ".".join((*names, request.path_params["table"]))
-
-
-def _quoted_table(raw: str) -> str:
-    return raw.partition("/tables/")[2].partition("/")[0]
 
 
 def _through(headers: Any) -> list[tuple[str, str]]:

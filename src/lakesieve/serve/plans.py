@@ -1,0 +1,144 @@
+"""The resources of plans, whichever catalog a table is of."""
+
+from __future__ import annotations
+
+import logging
+import time
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import JSONResponse, Response
+
+from lakesieve.errors import LakesieveError
+from lakesieve.serve.answers import error_answer
+from lakesieve.serve.metrics import count_failure, count_plan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from starlette.requests import Request
+
+    from lakesieve.index import TablePruning
+    from lakesieve.serve.catalogs import Namespace, ServedTable
+    from lakesieve.serve.planning import TablePlanner
+    from lakesieve.serve.service import Answer, PlanningService
+
+__all__ = ["LEVELS", "OpenedTable", "Plans", "namespace_of"]
+
+LEVELS = "\x1f"
+"""What stands between the levels of a namespace."""
+
+_log = logging.getLogger("lakesieve.serve")
+
+
+def namespace_of(request: Request) -> Namespace:
+    """The namespace that a request names.
+
+    Args:
+        request: The request.
+    """
+    return tuple(request.path_params["namespace"].split(LEVELS))
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class OpenedTable:
+    """A table as the caller may have it.
+
+    Args:
+        table: The table.
+        credentials: Those that belong to a plan of it, as the specification has them.
+    """
+
+    table: ServedTable
+    credentials: Any = None
+
+
+class Plans(ABC):
+    """Plans and their pages; none is kept.
+
+    Args:
+        service: Plans the scans.
+        mode: Who plans them: ``server``, ``client`` or ``either``.
+    """
+
+    def __init__(self, service: PlanningService, mode: str) -> None:
+        self._service = service
+        self.planned_by = {} if mode == "either" else {"scan-planning-mode": mode}
+        """What the configuration says of who plans."""
+
+    @abstractmethod
+    def opened(self, request: Request) -> OpenedTable:
+        """The table that a request names.
+
+        Args:
+            request: The request.
+
+        Raises:
+            NotFoundError: There is no such table.
+            AnswerError: The caller gets another answer.
+        """
+
+    def resources(
+        self, table: str
+    ) -> Sequence[tuple[str, str, Callable[[Request, Any], Response]]]:
+        """Method, path and answer of each resource.
+
+        Args:
+            table: The path of a table.
+        """
+        return (
+            ("POST", f"{table}/plan", self._plan),
+            ("GET", f"{table}/plan/{{plan_id}}", self._plan_result),
+            ("DELETE", f"{table}/plan/{{plan_id}}", self._cancel),
+            ("POST", f"{table}/tasks", self._tasks),
+        )
+
+    def _plan(self, request: Request, body: Any) -> Response:
+        return self._planned(request, self._service.plan, body)
+
+    def _tasks(self, request: Request, body: Any) -> Response:
+        return self._planned(request, self._service.tasks, body)
+
+    def _plan_result(self, request: Request, _: Any) -> Response:
+        """Each plan was complete when it was answered."""
+        self.opened(request)
+        return error_answer(404, "NoSuchPlanIdException", "There is no such plan.")
+
+    def _cancel(self, request: Request, _: Any) -> Response:
+        """There is nothing to forget."""
+        self.opened(request)
+        return Response(status_code=204)
+
+    def _planned(
+        self, request: Request, plan: Callable[[TablePlanner, Any], Answer], body: Any
+    ) -> Response:
+        start = time.perf_counter()
+        name = ".".join((*namespace_of(request), request.path_params["table"]))
+        try:
+            opened = self.opened(request)
+            answer = plan(self._service.planner(name, opened.table), body)
+        except LakesieveError:
+            count_failure()
+            raise
+        seconds = time.perf_counter() - start
+        pruning = answer.pruning
+        count_plan(pruning, seconds)
+        _log.info(
+            "planned %s: %d of %d files in %.1f ms (%s)",
+            name,
+            pruning.files_read,
+            pruning.files_total,
+            seconds * 1000,
+            _codes(pruning),
+        )
+        headers = {
+            "X-Lakesieve-Files": f"{pruning.files_read}/{pruning.files_total}",
+            "X-Lakesieve-Reasons": _codes(pruning),
+        }
+        more = {"storage-credentials": opened.credentials} if opened.credentials else {}
+        return JSONResponse({**answer.document, **more}, headers=headers)
+
+
+def _codes(pruning: TablePruning) -> str:
+    return ",".join(dict.fromkeys(str(reason.code) for reason in pruning.reasons))
