@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+from pyiceberg.typedef import Record
 from pyiceberg.types import IntegerType
 from tests.depth import depth
 from tests.engines.drawn import IS, pyiceberg_filter
@@ -17,9 +19,11 @@ from tests.engines.tables import COLUMNS, index_of, rows
 from tests.serve.tables import ROWS, catalog_of
 
 from lakesieve.engines.pruning import FilePruner
-from lakesieve.errors import LakesieveError
+from lakesieve.errors import LakesieveError, StorageError
 from lakesieve.index import ReasonCode
+from lakesieve.serve.deletes import DeleteIndex
 from lakesieve.serve.kept import Kept
+from lakesieve.serve.manifests import DeleteFile
 from lakesieve.serve.planning import ScanPlan, TablePlanner
 from lakesieve.serve.requests import ScanRequest
 from lakesieve.tables.opening import open_table
@@ -206,3 +210,24 @@ def test_requests_that_are_none(table: Table, body: Any) -> None:
     """What is wrong is named, and nothing is planned."""
     with pytest.raises(LakesieveError):
         _planner(table).plan(ScanRequest.parse(body))
+
+
+def test_damaged_deletion_vectors() -> None:
+    """One that names no data file, and two of one data file, are errors: no row may come back."""
+    file = DataFile.from_args(
+        content=DataFileContent.POSITION_DELETES,
+        file_path="d.puffin",
+        file_format=FileFormat.PUFFIN,
+        partition=Record(),
+    )
+
+    def vector(referenced: str | None, offset: int) -> DeleteFile:
+        return DeleteFile(
+            file=file, spec_id=0, sequence=1, referenced=referenced, offset=offset, size=9
+        )
+
+    for vectors in ([vector(None, 4)], [vector("a.parquet", 4), vector("a.parquet", 13)]):
+        with pytest.raises(StorageError, match="deletion vector"):
+            DeleteIndex(vectors, unpartitioned=frozenset({0}), fields={})
+    known = DeleteIndex([vector("a.parquet", 4)], unpartitioned=frozenset({0}), fields={})
+    assert not known.is_empty

@@ -61,7 +61,7 @@ class DeleteIndex:
         fields: Fields of all schemas of the table, by their ids.
 
     Raises:
-        StorageError: Two deletion vectors name one data file.
+        StorageError: Two deletion vectors name one data file, or one names none.
     """
 
     def __init__(
@@ -99,13 +99,10 @@ class DeleteIndex:
             return
         path = delete.referenced or _only_path(delete)
         if delete.is_vector:
-            known = self._vectors.setdefault(str(path), delete)
-            if known is not delete:
-                raise StorageError(
-                    f"Two deletion vectors are of the data file {path}.",
-                    kind=ErrorKind.STORAGE_FAILED,
-                    hint="No reader can read this snapshot; restore an earlier one.",
-                )
+            if path is None:
+                raise _damaged(f"A deletion vector in {delete.file.file_path} names no data file.")
+            if self._vectors.setdefault(path, delete) is not delete:
+                raise _damaged(f"Two deletion vectors are of the data file {path}.")
         elif path is not None:
             self._by_path.setdefault(path, _BySequence()).add(delete.sequence, delete)
         else:
@@ -158,6 +155,14 @@ class DeleteIndex:
             if not _overlap(data, deleted, known):
                 return False
         return True
+
+
+def _damaged(what: str) -> StorageError:
+    return StorageError(
+        what,
+        kind=ErrorKind.STORAGE_FAILED,
+        hint="No reader can read this snapshot; restore an earlier one.",
+    )
 
 
 def _only_path(delete: DeleteFile) -> str | None:
