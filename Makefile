@@ -37,7 +37,7 @@ test: lint ## lint, then every test (ARGS="-m 'not spark'" for the fast ones)
 	@$(if $(ARGS),$(BIN)/pytest $(ARGS) && echo "ARGS leave out Spark 3.5: make test-3.5 test-hudi.",tools/test.sh)
 
 # a thousand examples take longer than the five minutes that a test has otherwise
-soak: lint ## the same tests in depth: thousands of drawn cases, kills at random (hours)
+soak: lint ## the same tests in depth: thousands of drawn cases, kills at random (90 minutes)
 	@LAKESIEVE_DEPTH=soak PYTEST_TIMEOUT=3600 tools/test.sh
 
 test-3.5: setup ## what differs between the versions of Spark, on Spark 3.5

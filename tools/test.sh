@@ -19,14 +19,16 @@ run() {
 # not by the first test that needs it: with Go at hand it takes minutes, once
 echo "Building the S3 server of the tests ..." >&2
 .venv/bin/python -m tests.storage.s3_servers
-.venv/bin/pytest -m "not spark" --numprocesses auto
+status=0
+.venv/bin/pytest -m "not spark" --numprocesses auto || status=1
+# a soak goes on, so that one run shows all that fails
+if ((status > 0)) && [[ ${LAKESIEVE_DEPTH:-test} != soak ]]; then exit "$status"; fi
 
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 # jobs in the background do not hear of Ctrl-C
 trap 'trap - TERM; kill 0' INT TERM
 echo "Sessions of Spark, three at a time, each shown when it ends: ${sessions[*]}" >&2
-status=0
 running=0
 for session in "${sessions[@]}"; do
   if ((running == 3)); then
