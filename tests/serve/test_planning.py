@@ -22,7 +22,7 @@ from lakesieve.engines.pruning import FilePruner
 from lakesieve.errors import LakesieveError, StorageError
 from lakesieve.index import ReasonCode
 from lakesieve.serve.deletes import DeleteIndex
-from lakesieve.serve.kept import Kept
+from lakesieve.serve.kept import Tiers
 from lakesieve.serve.manifests import DeleteFile
 from lakesieve.serve.planning import ScanPlan, TablePlanner
 from lakesieve.serve.requests import ScanRequest
@@ -44,7 +44,7 @@ def table(tmp_path: Path) -> Table:
 
 
 def _planner(table: Table) -> TablePlanner:
-    return TablePlanner("db.t", table.metadata, table.io, FilePruner(), Kept(1 << 28))
+    return TablePlanner("db.t", table.metadata, table.io, FilePruner(), Tiers.of(1 << 28))
 
 
 def _plan(table: Table, wanted: Any, **more: Any) -> ScanPlan:

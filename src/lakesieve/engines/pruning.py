@@ -68,12 +68,21 @@ class Pruned:
         Returns:
             A boolean array: which must be read.
         """
-        count = len(paths)
+        numbers = [] if self.plan is None else [at.numbers(paths) for at in self.plan.indexes]
+        return self.keep_numbered(numbers, len(paths))
+
+    def keep_numbered(self, numbers: Sequence[np.ndarray], count: int) -> np.ndarray:
+        """Judge data files as :meth:`keep` does, by the numbers that the indexes have for them.
+
+        Args:
+            numbers: For each index of the plan, the number of each file, or -1.
+            count: How many files there are.
+        """
         self.total += count
         if self.plan is None:
             self.read += count
             return np.ones(count, bool)
-        keep, covered = self.plan.of(paths)
+        keep, covered = self.plan.of_numbers(numbers, count)
         self.read += int(keep.sum())
         self.uncovered += count - int(covered.sum())
         return keep
@@ -157,6 +166,9 @@ class FilePruner:
                 return Pruned(table=table, reasons=tuple(reasons) or (missing,))
             known = columns()
             planned = plan(known, expression(), indexes, uuid, strict=False)
+            for index in planned.plan.indexes:
+                # what cannot be read shows now, when every file can still be scanned
+                index.paths()
             names = {column.field_id: ".".join(path) for path, column in known.items()}
             return Pruned(
                 table=table,

@@ -73,6 +73,16 @@ class OpenedIndex:
         """Paths of the covered files, in their numbering."""
         return self._catalogues().column("path")
 
+    def numbers(self, paths: pa.Array | pa.ChunkedArray) -> np.ndarray:
+        """The numbers of files among those that are covered, -1 for one that is not.
+
+        Args:
+            paths: The files, without nulls.
+        """
+        found = pc.index_in(paths, value_set=self.paths())
+        numbers: np.ndarray = pc.fill_null(found, -1).to_numpy(zero_copy_only=False)
+        return numbers
+
     def files(self) -> list[tuple[str, int]]:
         """The catalogues in the order of the numbering: the name of each, and its files."""
         return [(entry.id, entry.files) for entry in self.snapshot.catalogues]

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from lakesieve.errors import ErrorKind, LakesieveError
 from lakesieve.index.key_filters import UsableIndex, on_keys
@@ -105,14 +104,24 @@ class Plan:
         Returns:
             Two boolean arrays: which must be read, and which some index covers.
         """
-        places = []
-        for index in self.indexes:
-            found = pc.index_in(paths, value_set=index.paths())
-            places.append(pc.fill_null(found, -1).to_numpy(zero_copy_only=False))
-        covered = np.zeros(len(paths), bool)
-        for at in places:
+        return self.of_numbers([index.numbers(paths) for index in self.indexes], len(paths))
+
+    def of_numbers(
+        self, numbers: Sequence[np.ndarray], count: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Judge files by their numbers.
+
+        Args:
+            numbers: For each index of the plan, the number that it has for each file, or -1.
+            count: How many files there are.
+
+        Returns:
+            As :meth:`of` does.
+        """
+        covered = np.zeros(count, bool)
+        for at in numbers:
             covered |= at >= 0
-        return _judged(self.keep, places, len(paths)) | ~covered, covered
+        return _judged(self.keep, numbers, count) | ~covered, covered
 
 
 def _judged(part: Part | Parts, places: Sequence[np.ndarray], size: int) -> np.ndarray:

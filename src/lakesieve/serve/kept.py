@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lakesieve.store import BlockCache
@@ -11,7 +12,7 @@ from lakesieve.store import BlockCache
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["Kept"]
+__all__ = ["Kept", "Tiers"]
 
 _THREADS = 8
 _STRIPES = 64
@@ -30,6 +31,14 @@ class Kept:
         self._cache = BlockCache(limit)
         self._locks = [threading.Lock() for _ in range(_STRIPES)]
 
+    def find(self, key: Key) -> Any:
+        """The thing of a key if it is held, else ``None``.
+
+        Args:
+            key: Names it.
+        """
+        return self._cache.find(key)
+
     def get(self, key: Key, make: Callable[[], tuple[Any, int]]) -> Any:
         """The thing of a key; made, with its number of bytes, by one thread alone.
 
@@ -37,8 +46,9 @@ class Kept:
             key: Names it.
             make: Makes it; it may not need this cache.
         """
-        if key in self._cache:
-            return self._cache.get(key, make)
+        found = self._cache.find(key)
+        if found is not None:
+            return found
         with self._locks[hash(key) % _STRIPES]:
             return self._cache.get(key, make)
 
@@ -53,3 +63,26 @@ class Kept:
             return [self.get(key, make) for key, make in wanted]
         with ThreadPoolExecutor(min(_THREADS, missing)) as pool:
             return list(pool.map(lambda one: self.get(*one), wanted))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tiers:
+    """What is kept of the manifests of tables.
+
+    Args:
+        small: What every plan needs: lists, deletes, and some bytes a file.
+        large: What is needed of the files that are in a plan.
+    """
+
+    small: Kept
+    large: Kept
+
+    @classmethod
+    def of(cls, limit: int) -> Tiers:
+        """Divide memory between the two.
+
+        Args:
+            limit: Bytes that may be held in all.
+        """
+        small = limit // 4
+        return cls(small=Kept(small), large=Kept(limit - small))

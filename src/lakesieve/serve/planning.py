@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 from pyiceberg.manifest import ManifestContent
 from pyiceberg.table.snapshots import Operation
 
 from lakesieve.engines.iceberg_columns import columns_of, predicate_of
 from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError
 from lakesieve.index import Reason, ReasonCode
-from lakesieve.serve.deletes import DeleteIndex
 from lakesieve.serve.documents import data_file_document, delete_file_document
-from lakesieve.serve.fields import all_fields, partition_type, statistics_fields
+from lakesieve.serve.fields import partition_type, statistics_fields
 from lakesieve.serve.filters import FilterReader
-from lakesieve.serve.manifests import first_row_id, read_deletes, read_files, read_list
+from lakesieve.serve.listings import BATCH, TableListings
 from lakesieve.serve.pruning import MetadataPruner
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from pyiceberg.expressions import BooleanExpression
     from pyiceberg.io import FileIO
@@ -34,7 +31,8 @@ if TYPE_CHECKING:
 
     from lakesieve.engines.pruning import FilePruner, Pruned
     from lakesieve.index import TablePruning
-    from lakesieve.serve.kept import Kept
+    from lakesieve.serve.deletes import DeleteIndex
+    from lakesieve.serve.kept import Tiers
     from lakesieve.serve.manifests import DeleteFile, ManifestFiles
     from lakesieve.serve.requests import ScanRequest
 
@@ -65,16 +63,16 @@ class ScanPlan:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class _Group:
-    """Files of one manifest.
+    """A manifest of a snapshot.
 
     Args:
-        files: What it lists.
-        among: Which of them are wanted; all by default.
+        manifest: The manifest.
+        added_by: The snapshot whose own files are wanted; by default all are.
         deletes: The delete files of the snapshot, if there are any.
     """
 
-    files: ManifestFiles
-    among: np.ndarray | None
+    manifest: ManifestFile
+    added_by: int | None
     deletes: DeleteIndex | None
 
 
@@ -104,13 +102,13 @@ class TablePlanner:
         metadata: TableMetadata,
         io: FileIO,
         pruner: FilePruner,
-        kept: Kept,
+        kept: Tiers,
     ) -> None:
         self._name = name
         self._metadata = metadata
         self._io = io
         self._pruner = pruner
-        self._kept = kept
+        self._listings = TableListings(name, metadata, io, kept)
         self._specs = metadata.specs()
         self._partition_types = {
             spec_id: partition_type(spec, metadata) for spec_id, spec in self._specs.items()
@@ -145,17 +143,15 @@ class TablePlanner:
             for snapshot in snapshots
             for group in self._groups(snapshot, judge, adds=request.end_snapshot_id is not None)
         ]
-        kept, pages = _pages(groups, pruned, page, tasks)
+        rows, pages = self._rows(groups, pruned, page, tasks)
         deletes = _Deletes()
         made = []
-        for group, rows in zip(groups, kept, strict=True):
-            for at in self._matching(group.files, rows, judge):
-                kind = self._partition_types[group.files.spec_id]
-                task: dict[str, Any] = {
-                    "data-file": data_file_document(group.files, at, kind, fields)
-                }
-                if group.deletes is not None:
-                    of_file = self._deletes_of(group.files, at, group.deletes, judge, deletes)
+        for files, index, kept in self._opened(groups, rows):
+            kind = self._partition_types[files.spec_id]
+            for at in self._matching(files, kept, judge):
+                task: dict[str, Any] = {"data-file": data_file_document(files, at, kind, fields)}
+                if index is not None:
+                    of_file = self._deletes_of(files, at, index, judge, deletes)
                     if of_file:
                         task["delete-file-references"] = of_file
                 # a client that gets none takes it for true
@@ -170,21 +166,55 @@ class TablePlanner:
         )
 
     def _groups(self, snapshot: Snapshot, judge: MetadataPruner, *, adds: bool) -> list[_Group]:
-        """The files of a snapshot, or those that it adds, by manifest."""
-        manifests = self._manifests(snapshot)
-        deletes = None if adds else self._delete_index(manifests)
-        wanted = [
-            manifest
+        """The manifests of a snapshot that can hold a match, or those that it adds."""
+        manifests = self._listings.manifests(snapshot)
+        deletes = None if adds else self._listings.deletes(manifests)
+        added_by = snapshot.snapshot_id if adds else None
+        return [
+            _Group(manifest=manifest, added_by=added_by, deletes=deletes)
             for manifest in manifests
             if manifest.content == ManifestContent.DATA
             and judge.can_hold(manifest)
             and (not adds or manifest.added_snapshot_id == snapshot.snapshot_id)
         ]
-        found = []
-        for files in self._files(wanted):
-            new = files.added & (files.snapshots == snapshot.snapshot_id) if adds else None
-            found.append(_Group(files=files, among=new, deletes=deletes))
-        return found
+
+    def _rows(
+        self, groups: Sequence[_Group], pruned: Pruned, page: Page | None, tasks: int | None
+    ) -> tuple[list[np.ndarray], list[Page]]:
+        """Rows of each manifest that the index does not leave out, and the pages behind them."""
+        manifests = [group.manifest for group in groups]
+        indexes = () if pruned.plan is None else pruned.plan.indexes
+        numbers = [self._listings.numbers(manifests, index) for index in indexes]
+        counts = [len(one) for one in numbers[0]] if numbers else self._listings.counts(manifests)
+        ends = np.cumsum(counts, dtype=np.int64)
+        none = np.empty(0, np.int32)
+        mask = pruned.keep_numbered([np.concatenate([none, *of]) for of in numbers], sum(counts))
+        for at, group in enumerate(groups):
+            if group.added_by is not None:
+                files = self._listings.files([group.manifest])[0]
+                new = files.added & (files.snapshots == group.added_by)
+                mask[ends[at] - counts[at] : ends[at]] &= new
+        if page is not None:
+            mask[: page[0]] = False
+            mask[page[1] :] = False
+        pages: list[Page] = []
+        if tasks is not None:
+            kept = mask.nonzero()[0]
+            pages = list(pairwise([*kept[::tasks].tolist()[1:], len(mask)]))
+            if pages:
+                mask[pages[0][0] :] = False
+        return [part.nonzero()[0] for part in np.split(mask, ends)[:-1]], pages
+
+    def _opened(
+        self, groups: Sequence[_Group], rows: Sequence[np.ndarray]
+    ) -> Iterator[tuple[ManifestFiles, DeleteIndex | None, np.ndarray]]:
+        """The files of the manifests that have rows in the plan, some at a time."""
+        wanted = [one for one in zip(groups, rows, strict=True) if len(one[1])]
+        for start in range(0, len(wanted), BATCH):
+            batch = wanted[start : start + BATCH]
+            files = self._listings.files([group.manifest for group, _ in batch])
+            for (group, kept), of_manifest in zip(batch, files, strict=True):
+                yield of_manifest, group.deletes, kept
 
     def _wanted(self, request: ScanRequest) -> tuple[list[Snapshot], Schema]:
         """The snapshots whose files are wanted, and the schema of names."""
@@ -241,47 +271,6 @@ class TablePlanner:
             expression=lambda: predicate_of(expression, self._metadata, schema),
         )
 
-    def _manifests(self, snapshot: Snapshot) -> list[ManifestFile]:
-        def make() -> tuple[list[ManifestFile], int]:
-            found = read_list(snapshot.manifest_list, self._io)
-            return found, 1000 * len(found) + 500
-
-        found: list[ManifestFile] = self._kept.get((snapshot.manifest_list, "list"), make)
-        return found
-
-    def _files(self, manifests: Sequence[ManifestFile]) -> list[ManifestFiles]:
-        def make(manifest: ManifestFile) -> tuple[ManifestFiles, int]:
-            found = read_files(manifest, self._io)
-            return found, found.nbytes
-
-        # rows are numbered when a table gets version 3, under the manifests that it has
-        return self._kept.all(
-            [
-                ((manifest.manifest_path, first_row_id(manifest), "files"), partial(make, manifest))
-                for manifest in manifests
-            ]
-        )
-
-    def _delete_index(self, manifests: Sequence[ManifestFile]) -> DeleteIndex | None:
-        """The delete files of a snapshot; ``None`` where there are none."""
-        listed = [m for m in manifests if m.content == ManifestContent.DELETES]
-        if not listed:
-            return None
-
-        def make() -> tuple[DeleteIndex, int]:
-            deletes = [one for manifest in listed for one in read_deletes(manifest, self._io)]
-            without = {spec_id for spec_id, spec in self._specs.items() if not spec.fields}
-            index = DeleteIndex(
-                deletes, unpartitioned=frozenset(without), fields=all_fields(self._metadata)
-            )
-            return index, 4000 * len(deletes) + 500
-
-        paths = sorted(manifest.manifest_path for manifest in listed)
-        # what a field is may change under the same files
-        key = (*paths, self._metadata.current_schema_id, len(self._specs), "deletes")
-        index: DeleteIndex = self._kept.get(key, make)
-        return None if index.is_empty else index
-
     @staticmethod
     def _matching(files: ManifestFiles, kept: np.ndarray, judge: MetadataPruner) -> list[int]:
         """Those of some rows whose partitions and statistics can hold a match."""
@@ -335,25 +324,3 @@ class TablePlanner:
             return True
         in_partition = judge.has_partition(delete.spec_id, delete.file.partition)
         return in_partition and judge.has_match(delete.file)
-
-
-def _pages(
-    groups: Sequence[_Group], pruned: Pruned, page: Page | None, tasks: int | None
-) -> tuple[list[np.ndarray], list[Page]]:
-    """Rows of each group that the index does not leave out, and the pages behind them."""
-    paths = pa.chunked_array([group.files.paths for group in groups], pa.string())
-    ends = np.cumsum([len(group.files) for group in groups], dtype=np.int64)
-    mask = pruned.keep(paths)
-    for group, end in zip(groups, ends.tolist(), strict=True):
-        if group.among is not None:
-            mask[end - len(group.files) : end] &= group.among
-    if page is not None:
-        mask[: page[0]] = False
-        mask[page[1] :] = False
-    pages = []
-    if tasks is not None:
-        kept = mask.nonzero()[0]
-        pages = list(pairwise([*kept[::tasks].tolist()[1:], len(mask)]))
-        if pages:
-            mask[pages[0][0] :] = False
-    return [part.nonzero()[0] for part in np.split(mask, ends)[:-1]], pages

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakesieve.engines.pruning import FilePruner
 from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError
-from lakesieve.serve.kept import Kept
+from lakesieve.serve.kept import Tiers
 from lakesieve.serve.planning import TablePlanner
 from lakesieve.serve.requests import ScanRequest
 
@@ -53,7 +53,7 @@ class PlanningService:
         self, *, locations: Iterable[str] = (), memory: int = _MEMORY, tasks: int = _TASKS
     ) -> None:
         self._pruner = FilePruner(locations)
-        self._kept = Kept(memory)
+        self._kept = Tiers.of(memory)
         self._tasks = tasks
 
     def planner(self, name: str, table: ServedTable) -> TablePlanner:

@@ -55,6 +55,19 @@ class BlockCache:
         with self._lock:
             return key in self._entries
 
+    def find(self, key: tuple[object, ...]) -> Any:
+        """The value of a key if it is held, else ``None``.
+
+        Args:
+            key: Identifies the value.
+        """
+        with self._lock:
+            known = self._entries.get(key)
+            if known is None:
+                return None
+            self._entries.move_to_end(key)
+            return known[0]
+
     def get(
         self, key: tuple[object, ...], make: Callable[..., tuple[Any, int]], *given: Any
     ) -> Any:
@@ -65,11 +78,9 @@ class BlockCache:
             make: Makes the value and returns it with its number of bytes.
             *given: Arguments for ``make``.
         """
-        with self._lock:
-            known = self._entries.get(key)
-            if known is not None:
-                self._entries.move_to_end(key)
-                return known[0]
+        known = self.find(key)
+        if known is not None:
+            return known
         value, size = make(*given)
         with self._lock:
             if key not in self._entries:

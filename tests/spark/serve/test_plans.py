@@ -13,7 +13,7 @@ from tests.spark.deletes.kit import load
 from tests.spark.deletes.story import DOMAINS, Story
 
 from lakesieve.engines.pruning import FilePruner
-from lakesieve.serve.kept import Kept
+from lakesieve.serve.kept import Tiers
 from lakesieve.serve.planning import TablePlanner
 from lakesieve.serve.requests import ScanRequest
 from lakesieve.spark.versions.java_classes import java_class
@@ -105,7 +105,7 @@ def test_plans_are_those_of_iceberg(spark: SparkSession, table: str, seed: int) 
     java = load(spark, table)
     place = java.operations().current().metadataFileLocation()
     known = StaticTable.from_metadata(str(place))
-    planner = TablePlanner(table, known.metadata, known.io, FilePruner(), Kept(1 << 28))
+    planner = TablePlanner(table, known.metadata, known.io, FilePruner(), Tiers.of(1 << 28))
     drawn = random.Random(seed)
     snapshots = [entry.snapshot_id for entry in known.metadata.snapshots]
     with_deletes = fewer = 0

@@ -1,0 +1,88 @@
+"""What manifests list, held in two tiers."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.depth import depth
+from tests.engines.drawn import pyiceberg_filter
+from tests.engines.tables import rows
+from tests.serve.tables import ROWS, catalog_of, indexed
+
+from lakesieve.engines.pruning import FilePruner
+from lakesieve.serve import listings
+from lakesieve.serve.kept import Kept, Tiers
+from lakesieve.serve.manifests import read_files
+from lakesieve.serve.planning import ScanPlan, TablePlanner
+from lakesieve.serve.requests import ScanRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyiceberg.table import Table
+
+FILES = 12
+PREDICATES = depth("PREDICATES", test=20, soak=500)
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
+    """A table of a manifest a file, one of which no index has seen."""
+    folder = tmp_path_factory.mktemp("listings")
+    made = indexed(catalog_of(folder, "db.t", FILES - 1).load_table("db.t"))
+    made.append(rows(random.Random("new"), ROWS))
+    return made
+
+
+def _plan(table: Table, kept: Tiers, wanted: Any, **more: Any) -> ScanPlan:
+    body = {"filter": json.loads(wanted.model_dump_json()), **more}
+    planner = TablePlanner("db.t", table.metadata, table.io, FilePruner(), kept)
+    return planner.plan(ScanRequest.parse(body))
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The manifests that are read."""
+    found: list[str] = []
+
+    def counted(manifest: Any, io: Any) -> Any:
+        found.append(manifest.manifest_path)
+        return read_files(manifest, io)
+
+    monkeypatch.setattr(listings, "read_files", counted)
+    return found
+
+
+def test_plans_in_little_memory(table: Table, read: Sequence[str]) -> None:
+    """Without room for anything every manifest is read for each plan, and plans are the same."""
+    drawn = random.Random("little")
+    none, enough = Tiers.of(1), Tiers.of(1 << 28)
+    first = table.metadata.snapshots[5].snapshot_id
+    for number in range(PREDICATES):
+        wanted = pyiceberg_filter(drawn)
+        at = {"snapshot-id": first} if number % 3 == 0 else {}
+        little, much = _plan(table, none, wanted, **at), _plan(table, enough, wanted, **at)
+        assert little.tasks == much.tasks, wanted
+        assert little.pruning == much.pruning, wanted
+    assert len(read) > FILES * PREDICATES // 2
+
+
+def test_only_manifests_of_files_in_the_plan_are_read_again(table: Table, read: list[str]) -> None:
+    """Where statistics have no room, numbers have."""
+    drawn = random.Random("tiers")
+    kept = Tiers(small=Kept(1 << 20), large=Kept(1))
+    filters = [pyiceberg_filter(drawn) for _ in range(PREDICATES)]
+    for wanted in filters:
+        _plan(table, kept, wanted)
+    fewer = 0
+    for wanted in filters:
+        read.clear()
+        plan = _plan(table, kept, wanted)
+        again = len(read)
+        if plan.pruning.indexes:
+            assert again <= plan.pruning.files_read, wanted
+            fewer += again < FILES
+    assert fewer > 0
