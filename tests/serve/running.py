@@ -14,13 +14,13 @@ import uvicorn
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from starlette.applications import Starlette
+    from starlette.types import ASGIApp
 
 __all__ = ["running"]
 
 
 @contextlib.contextmanager
-def running(app: Starlette) -> Iterator[str]:
+def running(app: ASGIApp) -> Iterator[str]:
     """Serve an application; its address."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -92,6 +92,8 @@ def test_a_warehouse_is_served(tmp_path: Path, workers: int) -> None:
         (["--catalog", "nothing"], 1, "no catalog 'nothing'"),
         (["--mode", "nobody"], 2, "--mode"),
         (["--port", "0"], 2, "--port"),
+        (["--tokens", "nothing"], 1, "file of tokens nothing cannot be read"),
+        (["--catalog", "http://127.0.0.1:9", "--tokens", "t"], 1, "by the REST catalog behind"),
         (["--check", "http://127.0.0.1:9"], 2, "--check"),
         (["--check", "http://127.0.0.1:9", "db.t"], 1, "cannot be reached"),
     ],

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["SERVE"]
 
 _SERVER = "Checking a server"
+_OF_THIS_MACHINE = ("127.0.0.1", "::1", "localhost")
 _WITHOUT_SPARK = {name: option for name, option in EVERYWHERE.items() if name != "spark_conf"}
 
 TableOfServer = Annotated[
@@ -54,6 +55,10 @@ Locations = Annotated[
 Memory = Annotated[
     int, typer.Option(min=16, help="Megabytes of manifests that each process keeps.")
 ]
+Tokens = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="Bearer tokens, one a line; other callers are refused."),
+]
 Certificate = Annotated[str | None, typer.Option(metavar="FILE", help="A certificate, for TLS.")]
 
 
@@ -72,6 +77,10 @@ def serve(
     memory: Memory = 1024,
     certificate: Certificate = None,
     key: Annotated[str | None, typer.Option(metavar="FILE", help="The certificate's key.")] = None,
+    tokens: Tokens = None,
+    concurrency: Annotated[
+        int, typer.Option(min=1, help="Answers that each process makes at once.")
+    ] = 1000,
     check: Check = None,
     token: Token = None,
 ) -> ServerCheck | None:
@@ -87,6 +96,8 @@ def serve(
         raise typer.BadParameter(f"{mode!r} is none of {', '.join(MODES)}", param_hint="--mode")
     shown = catalog or f"the tables in {warehouse}"
     run.output.say(f"Serving {shown} at http{'s' if certificate else ''}://{host}:{port} ...")
+    if tokens is None and host not in _OF_THIS_MACHINE and not shown.startswith("http"):
+        run.output.say("Whoever reaches that address reads these tables: see --tokens.")
     settings = ServerSettings(
         catalog=catalog,
         warehouse=warehouse,
@@ -98,6 +109,8 @@ def serve(
         memory=memory << 20,
         certificate=certificate,
         key=key,
+        tokens=tokens,
+        concurrency=concurrency,
     )
     start(settings)
     return None

@@ -39,6 +39,16 @@ class Kept:
         """
         return self._cache.find(key)
 
+    def put(self, key: Key, thing: Any, size: int) -> None:
+        """Hold a thing.
+
+        Args:
+            key: Names it.
+            thing: The thing.
+            size: Its number of bytes.
+        """
+        self._cache.put(key, thing, size)
+
     def get(self, key: Key, make: Callable[[], tuple[Any, int]]) -> Any:
         """The thing of a key; made, with its number of bytes, by one thread alone.
 

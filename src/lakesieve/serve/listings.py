@@ -128,7 +128,7 @@ class TableListings:
             derived = derive(self.files([manifests[at] for at in batch]))
             for at, one in zip(batch, derived, strict=True):
                 found[at] = one
-                self._kept.small.get(keys[at], partial(_sized, one))
+                self._kept.small.put(keys[at], one, 200 + getattr(one, "nbytes", 0))
         return found
 
     def deletes(self, manifests: Sequence[ManifestFile]) -> DeleteIndex | None:
@@ -161,7 +161,3 @@ class TableListings:
 
     def _key(self, manifest: ManifestFile, *of: object) -> tuple[object, ...]:
         return (*self._table, manifest.manifest_path, *of)
-
-
-def _sized(value: Any) -> tuple[Any, int]:
-    return value, 200 + (value.nbytes if isinstance(value, np.ndarray) else 0)

@@ -15,6 +15,9 @@ from lakesieve.tables.opening import WAREHOUSE
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
+    from starlette.types import ASGIApp
+
+    from lakesieve.serve.service import PlanningService
 
 __all__ = ["MODES", "ServerSettings", "app", "serve"]
 
@@ -43,6 +46,8 @@ class ServerSettings:
         memory: Bytes of manifests that each process keeps.
         certificate: File of the certificate, for TLS.
         key: File of its key.
+        tokens: File of the bearer tokens that are good; without it no token is needed.
+        concurrency: How many answers each process makes at once.
     """
 
     catalog: str | None = None
@@ -55,6 +60,8 @@ class ServerSettings:
     memory: int = 1 << 30
     certificate: str | None = None
     key: str | None = None
+    tokens: str | None = None
+    concurrency: int = 1000
 
 
 def serve(settings: ServerSettings) -> None:
@@ -103,24 +110,31 @@ def _logging(theirs: dict[str, Any]) -> dict[str, Any]:
     return {**theirs, "loggers": {**theirs["loggers"], **own}}
 
 
-def app() -> Starlette:
+def app() -> ASGIApp:
     """The application by the settings that :func:`serve` left in the environment."""
     given = json.loads(os.environ[_SETTINGS])
     return _made(ServerSettings(**given | {"locations": tuple(given["locations"])}))
 
 
-def _made(settings: ServerSettings) -> Starlette:
+def _made(settings: ServerSettings) -> ASGIApp:
+    """The application, guarded as the settings say."""
+    from lakesieve.serve.guard import Limit, Tokens, read_tokens
+
+    made: ASGIApp = Limit(_catalog(settings), settings.concurrency)
+    return made if settings.tokens is None else Tokens(made, read_tokens(settings.tokens))
+
+
+def _catalog(settings: ServerSettings) -> Starlette:
     from lakesieve.serve.app import build_app
     from lakesieve.serve.catalogs import PyIcebergCatalog, WarehouseCatalog
     from lakesieve.serve.service import PlanningService
-    from lakesieve.serve.upstream import build_proxy
 
     service = PlanningService(locations=settings.locations, memory=settings.memory)
     name = settings.catalog
     if name is None:
         return build_app(WarehouseCatalog(settings.warehouse), service, mode=settings.mode)
     if name.startswith(("http://", "https://")):
-        return build_proxy(name, service, mode=settings.mode)
+        return _proxy(settings, name, service)
     from pyiceberg.catalog import load_catalog
 
     from lakesieve.tables.iceberg.catalogs import catalog_properties
@@ -136,6 +150,18 @@ def _made(settings: ServerSettings) -> Starlette:
     address = properties.get("uri", "")
     if properties.get("type") == "rest" or address.startswith(("http://", "https://")):
         # its callers say themselves who they are
-        return build_proxy(address, service, mode=settings.mode)
+        return _proxy(settings, address, service)
     catalog = PyIcebergCatalog(load_catalog(name, **properties))
     return build_app(catalog, service, mode=settings.mode)
+
+
+def _proxy(settings: ServerSettings, address: str, service: PlanningService) -> Starlette:
+    from lakesieve.serve.upstream import build_proxy
+
+    if settings.tokens is not None:
+        raise InvalidInputError(
+            "Tokens are checked by the REST catalog behind, not by this server too.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            hint="Leave out --tokens: callers send what the catalog behind expects.",
+        )
+    return build_proxy(address, service, mode=settings.mode)

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import threading
 import time
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +30,7 @@ from lakesieve.serve.answers import (
 )
 from lakesieve.serve.catalogs import ServedTable
 from lakesieve.serve.plans import OpenedTable, Plans
+from lakesieve.store import BlockCache
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
@@ -82,7 +81,9 @@ _HOP = frozenset(
         "upgrade",
     }
 )
-_KNOWN = 1000
+_TABLE_BYTES = 256 << 20
+# metadata as objects takes several times its text
+_PER_BYTE = 10
 # credentials that a catalog lends last longer
 _FRESH_SECONDS = 300.0
 _SECONDS = 60.0
@@ -131,8 +132,7 @@ class _Proxy(Plans):
         self._upstream = upstream
         self._client = httpx.AsyncClient(timeout=_SECONDS, follow_redirects=False)
         self._blocking = httpx.Client(timeout=_SECONDS, follow_redirects=False)
-        self._granted: OrderedDict[tuple[str, str], _Granted] = OrderedDict()
-        self._lock = threading.Lock()
+        self._granted = BlockCache(_TABLE_BYTES)
 
     async def close(self) -> None:
         """Give up the connections."""
@@ -230,8 +230,7 @@ class _Proxy(Plans):
         ]
         secret = "\n".join(f"{name.lower()}:{value}" for name, value in sorted(headers))
         key = (url, hashlib.sha256(secret.encode()).hexdigest())
-        with self._lock:
-            known = self._granted.get(key)
+        known: _Granted | None = self._granted.find(key)
         if known is not None and known.etag is not None and known.until > time.monotonic():
             headers.append(("If-None-Match", known.etag))
         try:
@@ -243,11 +242,7 @@ class _Proxy(Plans):
         if answer.status_code != 200:
             raise AnswerError(_same(answer))
         granted = _granted(answer)
-        with self._lock:
-            self._granted[key] = granted
-            self._granted.move_to_end(key)
-            while len(self._granted) > _KNOWN:
-                self._granted.popitem(last=False)
+        self._granted.put(key, granted, _PER_BYTE * len(answer.content))
         return granted.opened
 
 

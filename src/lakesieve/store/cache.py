@@ -82,12 +82,22 @@ class BlockCache:
         if known is not None:
             return known
         value, size = make(*given)
-        with self._lock:
-            if key not in self._entries:
-                self._entries[key] = (value, size)
-                self._held += size
-            self._shrink()
+        self.put(key, value, size)
         return value
+
+    def put(self, key: tuple[object, ...], value: Any, size: int) -> None:
+        """Hold a value, in the place of the one that is held.
+
+        Args:
+            key: Identifies the value.
+            value: The value.
+            size: Its number of bytes.
+        """
+        with self._lock:
+            _, gone = self._entries.pop(key, (None, 0))
+            self._entries[key] = (value, size)
+            self._held += size - gone
+            self._shrink()
 
 
 _SHARED = BlockCache()
