@@ -51,6 +51,10 @@ class Guarded:
         else:
             await self._app(scope, receive, collect)
             body = b"".join(part.get("body", b"") for part in parts)
+            # what another catalog may say of who plans
+            body = body.replace(
+                b'"config":{', b'"config":{"scan-planning-mode":"client","x":"y"', 1
+            )
             etag = hashlib.sha256(body).hexdigest()
             answer = Response(body, parts[0]["status"], {"ETag": etag, "X-Own": "kept"})
             if headers.get("if-none-match") == etag:
@@ -106,7 +110,7 @@ def test_all_else_passes(address: str) -> None:
     assert _get(address, "v1/namespaces").json() == {"namespaces": [["db"]]}
     table = _get(address, TABLE)
     assert table.headers["X-Own"] == "kept"
-    assert table.json()["config"]["scan-planning-mode"] == "server"
+    assert table.json()["config"] == {"x": "y"}
     assert _get(address, TABLE, **{"If-None-Match": table.headers["ETag"]}).status_code == 304
     config = _get(address, "v1/config").json()
     assert config["overrides"]["scan-planning-mode"] == "server"

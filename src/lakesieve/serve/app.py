@@ -101,7 +101,7 @@ class _Api(Plans):
         document = {
             "metadata-location": loaded.path,
             "metadata": loaded.document,
-            "config": {**loaded.config, **self.planned_by},
+            "config": dict(loaded.config),
         }
         return _of(request, document)
 

@@ -46,7 +46,7 @@ def check_server(address: str, table: str, token: str | None = None) -> dict[str
                     f"tables/{quote(name, safe='')}",
                 )
             )
-            loaded = _document(client.get(place), table)
+            _document(client.get(place), table)
             start = time.perf_counter()
             answer = client.post(f"{place}/plan", json={})
             seconds = time.perf_counter() - start
@@ -56,9 +56,8 @@ def check_server(address: str, table: str, token: str | None = None) -> dict[str
     files = answer.headers.get("X-Lakesieve-Files")
     if files is None:
         raise _failed(f"{address} is no server of lakesieve's: its plans do not say what they read")
-    said = (loaded.get("config") or {}).get("scan-planning-mode")
     return {
-        "planned_by": said or overrides.get("scan-planning-mode") or "whom the client is set to",
+        "planned_by": overrides.get("scan-planning-mode") or "whom the client is set to",
         "plans": any(str(one).endswith("/plan") for one in config.get("endpoints") or ()),
         "files": int(files.partition("/")[2]),
         "reasons": tuple(filter(None, answer.headers.get("X-Lakesieve-Reasons", "").split(","))),

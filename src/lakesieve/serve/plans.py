@@ -65,7 +65,9 @@ class Plans(ABC):
     def __init__(self, service: PlanningService, mode: str) -> None:
         self._service = service
         self.planned_by = {} if mode == "either" else {"scan-planning-mode": mode}
-        """What the configuration says of who plans."""
+        """What the configuration says of who plans.
+
+        The settings of a table do not repeat it: DuckDB takes any for credentials."""
 
     @abstractmethod
     def opened(self, request: Request) -> OpenedTable:

@@ -183,10 +183,11 @@ class _Proxy(Plans):
         return await self._changed(request, change)
 
     async def table(self, request: Request) -> Response:
-        """A table, with who plans its scans."""
+        """A table, without what the catalog behind says of who plans its scans."""
 
         def change(document: dict[str, Any]) -> None:
-            document["config"] = {**(document.get("config") or {}), **self.planned_by}
+            # before what the configuration says, for those who read both
+            (document.get("config") or {}).pop("scan-planning-mode", None)
 
         return await self._changed(request, change)
 
