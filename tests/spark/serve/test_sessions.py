@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+import socket
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.sql.connect.session import SparkSession as ConnectSession
 from tests.depth import depth
 from tests.serve.running import running
 from tests.spark.deletes.kit import rows_of
@@ -49,15 +51,32 @@ SERVICE = Watched()
 
 
 @pytest.fixture(scope="module")
-def served(spark: SparkSession) -> Iterator[str]:
-    """The name of a catalog whose scans the server plans."""
+def connected(spark: SparkSession) -> Iterator[SparkSession]:
+    """A client of Spark Connect, whose server runs beside the session."""
+    jvm: Any = spark._jvm
+    connect = jvm.org.apache.spark.sql.connect.service.SparkConnectService
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = str(taken.getsockname()[1])
+    jvm.org.apache.spark.SparkEnv.get().conf().set("spark.connect.grpc.binding.port", port)
+    connect.start(spark.sparkContext._jsc.sc())
+    client = ConnectSession(f"sc://127.0.0.1:{port}")
+    yield client  # type: ignore[misc]
+    client.stop()
+    connect.stop(jvm.scala.Option.empty(), jvm.scala.Option.empty())
+
+
+@pytest.fixture(scope="module")
+def served(spark: SparkSession, connected: SparkSession) -> Iterator[str]:
+    """The name of a catalog whose scans the server plans, in both sessions."""
     warehouse = WarehouseCatalog(spark.conf.get("spark.sql.catalog.lake.warehouse") or "")
     with running(build_app(warehouse, SERVICE)) as address:
-        spark.conf.set("spark.sql.catalog.served", "org.apache.iceberg.spark.SparkCatalog")
-        spark.conf.set("spark.sql.catalog.served.type", "rest")
-        spark.conf.set("spark.sql.catalog.served.uri", address)
-        # else it keeps the state that a table had at its first use
-        spark.conf.set("spark.sql.catalog.served.cache-enabled", "false")
+        for session in (spark, connected):
+            session.conf.set("spark.sql.catalog.served", "org.apache.iceberg.spark.SparkCatalog")
+            session.conf.set("spark.sql.catalog.served.type", "rest")
+            session.conf.set("spark.sql.catalog.served.uri", address)
+            # else it keeps the state that a table had at its first use
+            session.conf.set("spark.sql.catalog.served.cache-enabled", "false")
         yield "served"
 
 
@@ -76,8 +95,10 @@ def _condition(drawn: random.Random, names: dict[str, str]) -> str:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_same_rows(spark: SparkSession, served: str, seed: int) -> None:
-    """Deletes of all kinds, evolution, and versions of the past."""
+def test_the_same_rows(
+    spark: SparkSession, connected: SparkSession, served: str, seed: int
+) -> None:
+    """Deletes of all kinds, evolution, and versions of the past, in a session and over Connect."""
     table = f"db.sessions_{seed}"
     spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.db")
     story = Story(spark, f"lake.{table}", seed)
@@ -95,9 +116,11 @@ def test_the_same_rows(spark: SparkSession, served: str, seed: int) -> None:
             names = story.names if not at else {"p": "p"} if story.names["p"] == "p" else {}
             where = _condition(drawn, names) if names else "true"
             own = spark.sql(f"SELECT * FROM {story.table}{at} WHERE {where}")
-            remote = spark.sql(f"SELECT * FROM {served}.{table}{at} WHERE {where}")
-            assert rows_of(remote) == rows_of(own), (where, at, story.log)
-        assert len(SERVICE.seen) >= QUERIES
+            expected = rows_of(own)
+            for session in (spark, connected):
+                remote = session.sql(f"SELECT * FROM {served}.{table}{at} WHERE {where}")
+                assert rows_of(remote) == expected, (where, at, story.log)
+        assert len(SERVICE.seen) >= 2 * QUERIES
         codes = {reason.code for pruning in SERVICE.seen for reason in pruning.reasons}
         assert ReasonCode.INDEX_USED in codes
         assert ReasonCode.INTERNAL_ERROR not in codes
