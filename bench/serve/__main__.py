@@ -3,142 +3,100 @@
 from __future__ import annotations
 
 import itertools
-import json
-import os
 import statistics
-import subprocess
-import sys
-import threading
-import time
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import httpx
 import polars as pl
 from pyiceberg.catalog.rest import RestCatalog
 
+import lakesieve as ls
 from bench.engines.table import RandomKeys, run
 from bench.measure import Measured, in_turn
+from bench.serve import many_files
+from bench.serve.server import ADDRESS, planned, server, throughput
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
-PLAN_MILLISECONDS, PLANS_A_SECOND, SPEED_UP = 10.0, 200.0, 50.0
-_ADDRESS = "http://127.0.0.1:18181"
-_PLAN = f"{_ADDRESS}/v1/namespaces/db/tables/t/plan"
-_SECONDS = 5.0
-
-
-@contextmanager
-def _server(scratch: Path) -> Iterator[None]:
-    """The server, in a process of its own."""
-    catalog = "PYICEBERG_CATALOG__BENCH__"
-    settings = {
-        f"{catalog}TYPE": "sql",
-        f"{catalog}URI": f"sqlite:///{scratch}/c.db",
-        f"{catalog}WAREHOUSE": str(scratch),
-    }
-    command = [sys.executable, "-c", "from lakesieve.cli import main; main()", "serve"]
-    server = subprocess.Popen(
-        [*command, "--catalog", "bench", "--port", _ADDRESS.rpartition(":")[2]],
-        env={**os.environ, **settings},
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        until = time.monotonic() + 60
-        while True:
-            try:
-                httpx.get(f"{_ADDRESS}/healthz")
-                break
-            except httpx.ConnectError:
-                if server.poll() is not None or time.monotonic() > until:
-                    raise
-                time.sleep(0.1)
-        yield
-    finally:
-        server.terminate()
-        server.wait(60)
+PLAN_MILLISECONDS, PLANS_A_SECOND = 10.0, 200.0
+SPEED_UP = {"Spark": 10.0, "PyIceberg": 50.0, "Polars": 50.0}
+_MANY_FILES = 100_000
+_MODE = "scan-planning-mode"
 
 
 def _all(made: RandomKeys, scratch: Path) -> Iterator[Measured]:
-    with _server(scratch):
-        yield from _measured(made)
+    with server(scratch), httpx.Client() as client:
+        for key in made.keys:
+            planned(client, key)
+        yield from _clients(made, scratch)
+        keys = itertools.cycle(made.keys)
+        taken = sorted(planned(client, next(keys)) for _ in range(200))
+        yield Measured(
+            name="a warm plan, as a client sees it",
+            value=statistics.median(taken) * 1000,
+            unit="ms",
+            at_most=PLAN_MILLISECONDS,
+            details={"99 of 100": f"{taken[197] * 1000:.1f} ms"},
+        )
+        yield Measured(
+            name="plans a second, of four clients",
+            value=throughput(made.keys),
+            unit="plans/s",
+            at_least=PLANS_A_SECOND,
+        )
+    yield from many_files.measured(scratch / "many", _MANY_FILES)
 
 
-def _measured(made: RandomKeys) -> Iterator[Measured]:
+def _clients(made: RandomKeys, scratch: Path) -> Iterator[Measured]:
     keys = itertools.cycle(made.keys)
-    own, served = made.table, RestCatalog("served", uri=_ADDRESS).load_table("db.t")
+    served = RestCatalog("served", uri=ADDRESS, **{_MODE: "server"}).load_table("db.t")
 
     def pyiceberg(table: Any) -> None:
-        found = table.scan(row_filter=f"k = {next(keys)}").to_arrow().num_rows
-        assert found == 1
+        assert table.scan(row_filter=f"k = {next(keys)}").to_arrow().num_rows == 1
 
     def polars(table: Any) -> None:
-        found = pl.scan_iceberg(table).filter(pl.col("k") == next(keys)).collect().height
-        assert found == 1
+        assert pl.scan_iceberg(table).filter(pl.col("k") == next(keys)).collect().height == 1
 
-    with httpx.Client() as client:
-        for key in made.keys:
-            _planned(client, key)
-        for name, way in (("PyIceberg", pyiceberg), ("Polars", polars)):
-            times = in_turn(
-                {"own": lambda way=way: way(own), "served": lambda way=way: way(served)}
-            )
-            off, on = times["own"] * 1000, times["served"] * 1000
-            yield Measured(
-                name=f"{name}: point query, speed-up",
-                value=off / on,
-                unit="x",
-                at_least=SPEED_UP,
-                details={"own": f"{off:.0f} ms", "served": f"{on:.1f} ms"},
-            )
-        taken = [_planned(client, next(keys)) for _ in range(200)]
-    yield Measured(
-        name="a warm plan, as a client sees it",
-        value=statistics.median(taken) * 1000,
-        unit="ms",
-        at_most=PLAN_MILLISECONDS,
-        details={"99 of 100": f"{sorted(taken)[197] * 1000:.1f} ms"},
+    for name, way in (("PyIceberg", pyiceberg), ("Polars", polars)):
+        yield _compared(name, lambda way=way: way(made.table), lambda way=way: way(served))
+    spark = ls.local_session(scratch / "spark", formats=["iceberg"], conf=_catalogs())
+
+    def of_spark(catalog: str) -> None:
+        found = spark.sql(f"SELECT * FROM {catalog}.db.t WHERE k = {next(keys)}").collect()
+        assert len(found) == 1
+
+    try:
+        yield _compared("Spark", lambda: of_spark("own"), lambda: of_spark("served"))
+    finally:
+        spark.stop()
+
+
+def _catalogs() -> dict[str, str]:
+    """Spark's settings of the same catalog, planned by the client and by the server."""
+    settings = {}
+    for name, mode in (("own", "client"), ("served", "server")):
+        catalog = f"spark.sql.catalog.{name}"
+        settings |= {
+            catalog: "org.apache.iceberg.spark.SparkCatalog",
+            f"{catalog}.type": "rest",
+            f"{catalog}.uri": ADDRESS,
+            f"{catalog}.{_MODE}": mode,
+        }
+    return settings
+
+
+def _compared(name: str, own: Callable[[], None], served: Callable[[], None]) -> Measured:
+    times = in_turn({"own": own, "served": served})
+    off, on = times["own"] * 1000, times["served"] * 1000
+    return Measured(
+        name=f"{name}: point query, speed-up",
+        value=off / on,
+        unit="x",
+        at_least=SPEED_UP[name],
+        details={"own": f"{off:.0f} ms", "served": f"{on:.1f} ms"},
     )
-    yield Measured(
-        name="plans a second, of four clients",
-        value=_throughput(made.keys),
-        unit="plans/s",
-        at_least=PLANS_A_SECOND,
-    )
-
-
-def _planned(client: httpx.Client, key: int) -> float:
-    """Seconds of one plan."""
-    body = json.dumps({"filter": {"type": "eq", "term": "k", "value": key}})
-    start = time.perf_counter()
-    answer = client.post(_PLAN, content=body)
-    taken = time.perf_counter() - start
-    assert len(answer.json()["file-scan-tasks"]) == 1, answer.text
-    return taken
-
-
-def _throughput(keys: list[int]) -> float:
-    until = time.perf_counter() + _SECONDS
-    counts: list[int] = []
-
-    def work() -> None:
-        done = 0
-        with httpx.Client() as client:
-            for key in itertools.cycle(keys):
-                if time.perf_counter() > until:
-                    break
-                _planned(client, key)
-                done += 1
-        counts.append(done)
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return sum(counts) / _SECONDS
 
 
 if __name__ == "__main__":
