@@ -44,11 +44,13 @@ class Story:
         spark: The session.
         table: Name of the table, which must not exist.
         seed: Draws everything.
+        version: Of Iceberg's format; drawn, 2 or 3, by default. In version 1 deletes rewrite files.
     """
 
     spark: SparkSession
     table: str
     seed: int
+    version: int = 0
     names: dict[str, str] = field(default_factory=dict)
     log: list[str] = field(default_factory=list)
     tags: list[str] = field(default_factory=list)
@@ -59,7 +61,8 @@ class Story:
     def __post_init__(self) -> None:
         self.draw = random.Random(self.seed)
         self.deletes = EqualityDeletes(self.spark, self.table)
-        version = 2 + self.seed % 2
+        self.version = self.version or 2 + self.seed % 2
+        mode = "copy-on-write" if self.version == 1 else "merge-on-read"
         self.format = ("parquet", "orc", "avro")[self.seed // 2 % 3]
         self.names = {column: column for column in DOMAINS}
         columns = ", ".join(f"{c} {kind}" for c, (kind, _) in DOMAINS.items())
@@ -67,7 +70,7 @@ class Story:
         self._sql(
             f"CREATE TABLE {self.table} ({columns}, n BIGINT) USING iceberg "
             f"{f'PARTITIONED BY ({by})' if by else ''} TBLPROPERTIES ("
-            f"'format-version'='{version}', 'write.delete.mode'='merge-on-read', "
+            f"'format-version'='{self.version}', 'write.delete.mode'='{mode}', "
             f"'write.format.default'='{self.format}', 'write.distribution-mode'='none')"
         )
         self._insert()
@@ -79,6 +82,14 @@ class Story:
                 self._delete()
             else:
                 self._step()
+
+    def upgrade(self) -> None:
+        """Go from version 1 to version 2, which keeps its manifests."""
+        self._sql(
+            f"ALTER TABLE {self.table} SET TBLPROPERTIES ("
+            "'format-version'='2', 'write.delete.mode'='merge-on-read')"
+        )
+        self.version = 2
 
     def _step(self) -> None:
         chance = self.draw.random()
@@ -116,6 +127,9 @@ class Story:
         return self.draw.choice(DOMAINS[column][1])
 
     def _delete(self) -> None:
+        if self.version == 1:
+            self._sql(f"DELETE FROM {self.table} WHERE n % 3 = {self.draw.randrange(3)}")
+            return
         known = [keys for keys in KEYS if set(keys) <= set(self.names)]
         keys = self.draw.choice(known)
         count = self.draw.randrange(1, 4)
