@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from functools import partial
 from operator import ne
 from typing import TYPE_CHECKING, Any
@@ -88,7 +89,9 @@ def test_datafusion(table: Table, parts: list[pa.Table]) -> None:
     total = read = 0
     for _ in range(QUESTIONS):
         text = f"SELECT id, text, real, day FROM {{}} WHERE {_condition(drawn)}"
-        expected = context.sql(text.format("whole")).to_pydict()
+        # DataFusion's own NaN is larger than all numbers, that of a dataset is not
+        own = re.sub(r"real >= (\S+?)(?=\)|$| )", r"(real >= \1 AND NOT isnan(real))", text)
+        expected = context.sql(own.format("whole")).to_pydict()
         assert _sorted(context.sql(text.format("sieved")).to_pydict()) == _sorted(expected), text
         (pruned,) = arrow.last_pruning()
         total, read = total + pruned.files_total, read + pruned.files_read

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.depth import depth
-from tests.engines.drawn import pyiceberg_filter
 from tests.engines.tables import rows
+from tests.serve.filters import as_json, sent_filter
 from tests.serve.tables import ROWS, catalog_of, indexed
 
 from lakesieve.engines.pruning import FilePruner
@@ -38,7 +37,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
 
 
 def _plan(table: Table, kept: Tiers, wanted: Any, **more: Any) -> ScanPlan:
-    body = {"filter": json.loads(wanted.model_dump_json()), **more}
+    body = {"filter": as_json(wanted), **more}
     planner = TablePlanner("db.t", table.metadata, table.io, FilePruner(), kept)
     return planner.plan(ScanRequest.parse(body))
 
@@ -62,7 +61,7 @@ def test_plans_in_little_memory(table: Table, read: Sequence[str]) -> None:
     none, enough = Tiers.of(1), Tiers.of(1 << 28)
     first = table.metadata.snapshots[5].snapshot_id
     for number in range(PREDICATES):
-        wanted = pyiceberg_filter(drawn)
+        wanted = sent_filter(drawn)
         at = {"snapshot-id": first} if number % 3 == 0 else {}
         little, much = _plan(table, none, wanted, **at), _plan(table, enough, wanted, **at)
         assert little.tasks == much.tasks, wanted
@@ -74,7 +73,7 @@ def test_only_manifests_of_files_in_the_plan_are_read_again(table: Table, read: 
     """Where statistics have no room, numbers have."""
     drawn = random.Random("tiers")
     kept = Tiers(small=Kept(1 << 20), large=Kept(1))
-    filters = [pyiceberg_filter(drawn) for _ in range(PREDICATES)]
+    filters = [sent_filter(drawn) for _ in range(PREDICATES)]
     for wanted in filters:
         _plan(table, kept, wanted)
     fewer = 0

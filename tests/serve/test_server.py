@@ -17,8 +17,9 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.types import StringType
 from tests.depth import depth
-from tests.engines.drawn import IS, POLARS, pyiceberg_filter
+from tests.engines.drawn import IS, POLARS
 from tests.engines.tables import rows
+from tests.serve.filters import sent_filter
 from tests.serve.running import running
 from tests.serve.tables import ROWS, catalog_of, indexed
 
@@ -83,7 +84,7 @@ def test_pyiceberg(catalog: SqlCatalog, client: RestCatalog) -> None:
     first = own.metadata.snapshots[4].snapshot_id
     left_out = 0
     for number in range(PREDICATES):
-        wanted = pyiceberg_filter(drawn)
+        wanted = sent_filter(drawn)
         at = first if number % 3 == 0 else None
         plain = own.scan(row_filter=wanted, snapshot_id=at)
         served = table.scan(row_filter=wanted, snapshot_id=at)

@@ -12,7 +12,7 @@ from pyiceberg.catalog.rest import RestCatalog
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount
-from tests.engines.drawn import pyiceberg_filter
+from tests.serve.filters import sent_filter
 from tests.serve.running import running
 from tests.serve.tables import catalog_of, indexed
 
@@ -97,7 +97,7 @@ def test_rows(address: str, behind: SqlCatalog) -> None:
     table = RestCatalog("front", uri=address, token="secret").load_table("db.t")
     left_out = 0
     for _ in range(20):
-        wanted = pyiceberg_filter(drawn)
+        wanted = sent_filter(drawn)
         plain, served = own.scan(row_filter=wanted), table.scan(row_filter=wanted)
         found, expected = served.to_arrow().to_pylist(), plain.to_arrow().to_pylist()
         assert sorted(map(repr, found)) == sorted(map(repr, expected)), wanted

@@ -192,12 +192,15 @@ def _part(node: dict[str, Any], *names: str) -> Any:
 
 def _value(given: Any) -> Any:
     """A literal, bare or wrapped."""
-    if not isinstance(given, dict):
-        return given
-    kind = _kind_of(given)
-    if kind != "literal":
-        raise _OpaqueError(kind)
-    return _part(given, "value")
+    if isinstance(given, dict):
+        kind = _kind_of(given)
+        if kind != "literal":
+            raise _OpaqueError(kind)
+        given = _part(given, "value")
+    if given is None:
+        # PyIceberg writes infinity so; what was meant cannot be known, nor be its residual
+        raise _wrong("A literal is null; a client that means infinity or NaN must plan by itself.")
+    return given
 
 
 def _whole(value: Any) -> int:
