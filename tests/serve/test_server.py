@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import random
 import threading
 import time
@@ -123,6 +125,43 @@ def test_pages(address: str, catalog: SqlCatalog) -> None:
     assert sorted(task["data-file"]["file-path"] for task in tasks) == sorted(
         task.file.file_path for task in own
     )
+
+
+def test_pages_of_another_state(address: str) -> None:
+    """A page is of the manifests that were planned; where those are others it is gone."""
+    place = f"{address}/v1/namespaces/db%1Finner/tables/t"
+    token = _plan(address, {}).json()["plan-tasks"][0]
+    assert _page(place, token).status_code == 200
+    document = json.loads(base64.urlsafe_b64decode(token))
+    document["files"][2] += 1
+    other = base64.urlsafe_b64encode(json.dumps(document).encode()).decode()
+    gone = _page(place, other)
+    assert (gone.status_code, gone.json()["error"]["type"]) == (404, "NoSuchPlanTaskException")
+
+
+def _page(place: str, token: str) -> httpx.Response:
+    return httpx.post(f"{place}/tasks", json={"plan-task": token})
+
+
+def test_what_pyiceberg_cannot_read(tmp_path: Path) -> None:
+    """It takes no partition with a null or bytes in it; others get the partition."""
+    behind = SqlCatalog("shop", uri=f"sqlite:///{tmp_path}/c.db", warehouse=str(tmp_path))
+    behind.create_namespace("db")
+    table = behind.create_table(
+        "db.t", schema=pa.schema([("a", pa.int64()), ("b", pa.binary()), ("c", pa.int64())])
+    )
+    with table.update_spec() as update:
+        update.add_identity("a")
+    table.append(pa.table({"a": [1, None], "b": [b"\xff", b"\x01"], "c": [1, 2]}))
+    with table.update_spec() as update:
+        update.add_identity("b")
+    table.append(pa.table({"a": [2], "b": [b"\xff"], "c": [3]}))
+    with running(build_app(PyIcebergCatalog(behind), PlanningService())) as address:
+        remote = RestCatalog("served", uri=address).load_table("db.t")
+        assert _sorted(remote.scan().to_arrow()) == _sorted(table.scan().to_arrow())
+        tasks = httpx.post(f"{address}/v1/namespaces/db/tables/t/plan", json={}).json()
+        found = [task["data-file"]["partition"] for task in tasks["file-scan-tasks"]]
+        assert sorted(found, key=repr) == [[1], [2, "ff"], [None]]
 
 
 def test_what_was_left_out(address: str, catalog: SqlCatalog) -> None:

@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from pyiceberg.conversions import to_json
 from pyiceberg.manifest import DataFileContent
+from pyiceberg.types import BinaryType, FixedType, UUIDType
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from pyiceberg.types import StructType
 
     from lakesieve.serve.manifests import DeleteFile, ManifestFiles
 
-__all__ = ["data_file_document", "delete_file_document"]
+__all__ = ["data_file_document", "delete_file_document", "partition_document"]
+
+_BYTES = (BinaryType, FixedType, UUIDType)
 
 _COUNTS = ("column_sizes", "value_counts", "null_value_counts", "nan_value_counts")
 _BOUNDS = ("lower_bounds", "upper_bounds")
@@ -24,14 +27,14 @@ _PLAIN = ("file_format", "file_size_in_bytes", "record_count", "key_metadata", *
 
 
 def data_file_document(
-    files: ManifestFiles, at: int, partition_type: StructType, fields: Collection[int]
+    files: ManifestFiles, at: int, partition: Sequence[Any] | None, fields: Collection[int]
 ) -> dict[str, Any]:
     """A data file.
 
     Args:
         files: What its manifest lists.
         at: Its row there.
-        partition_type: Of its partition.
+        partition: Its partition as :func:`partition_document` has it.
         fields: Ids of the columns whose statistics are wanted.
     """
     details = {name: files.details.column(name)[at].as_py() for name in _PLAIN}
@@ -40,10 +43,11 @@ def data_file_document(
         "content": "data",
         "file-path": files.locations[at].as_py(),
         "file-format": details["file_format"],
-        "partition": _partition(files.partitions[files.places[at]], partition_type),
         "file-size-in-bytes": details["file_size_in_bytes"],
         "record-count": details["record_count"],
     }
+    if partition is not None:
+        document["partition"] = partition
     if fields:
         for name in (*_COUNTS, *_BOUNDS):
             wanted = {k: v for k, v in (files.mapping(name, at) or {}).items() if k in fields}
@@ -56,12 +60,12 @@ def data_file_document(
     return document
 
 
-def delete_file_document(delete: DeleteFile, partition_type: StructType) -> dict[str, Any]:
+def delete_file_document(delete: DeleteFile, partition: Sequence[Any] | None) -> dict[str, Any]:
     """A delete file.
 
     Args:
         delete: The file.
-        partition_type: Of its partition.
+        partition: Its partition as :func:`partition_document` has it.
     """
     file = delete.file
     of_equality = file.content == DataFileContent.EQUALITY_DELETES
@@ -70,11 +74,11 @@ def delete_file_document(delete: DeleteFile, partition_type: StructType) -> dict
         "content": "equality-deletes" if of_equality else "position-deletes",
         "file-path": file.file_path,
         "file-format": str(file.file_format.value).lower(),
-        "partition": _partition(file.partition, partition_type),
         "file-size-in-bytes": file.file_size_in_bytes,
         "record-count": file.record_count,
     }
     others = {
+        "partition": partition,
         "equality-ids": file.equality_ids if of_equality else None,
         "split-offsets": file.split_offsets,
         "sort-order-id": file.sort_order_id,
@@ -87,9 +91,25 @@ def delete_file_document(delete: DeleteFile, partition_type: StructType) -> dict
     return document | {name: value for name, value in others.items() if value is not None}
 
 
-def _partition(partition: Any, partition_type: StructType) -> list[Any]:
-    values = zip(partition._data, partition_type.fields, strict=False)
-    return [_value(value, field.field_type) for value, field in values]
+def partition_document(
+    partition: Any, partition_type: StructType, *, for_pyiceberg: bool = False
+) -> list[Any] | None:
+    """The values of a partition.
+
+    Args:
+        partition: As PyIceberg has it.
+        partition_type: Of the partition.
+        for_pyiceberg: Whether PyIceberg reads it, which takes no null and no bytes; without a
+            partition it reads columns of the file itself and fails where the file lacks one.
+
+    Returns:
+        The values; ``None`` if the reader could not take them.
+    """
+    kinds = [field.field_type for field in partition_type.fields]
+    values = [_value(value, kind) for value, kind in zip(partition._data, kinds, strict=False)]
+    if for_pyiceberg and (None in values or any(isinstance(kind, _BYTES) for kind in kinds)):
+        return None
+    return values
 
 
 def _value(value: Any, kind: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from pyiceberg.table.snapshots import Operation
 from lakesieve.engines.iceberg_columns import columns_of, predicate_of
 from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError
 from lakesieve.index import Reason, ReasonCode
-from lakesieve.serve.documents import data_file_document, delete_file_document
+from lakesieve.serve.documents import data_file_document, delete_file_document, partition_document
 from lakesieve.serve.fields import partition_type, statistics_fields
 from lakesieve.serve.filters import FilterReader
 from lakesieve.serve.listings import BATCH, TableListings
@@ -38,8 +39,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Page", "ScanPlan", "TablePlanner"]
 
-Page = tuple[int, int]
-"""The first file of a part of a snapshot's files in the order of manifests, and the end of it."""
+Page = tuple[int, int, int]
+"""The first file of a part of the files in the order of manifests, the end of it, and a number by
+which these manifests are known again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +96,7 @@ class TablePlanner:
         io: Reads its manifests.
         pruner: Knows its indexes.
         kept: Holds what manifests list.
+        for_pyiceberg: Whether PyIceberg reads the plans.
     """
 
     def __init__(
@@ -103,12 +106,15 @@ class TablePlanner:
         io: FileIO,
         pruner: FilePruner,
         kept: Tiers,
+        *,
+        for_pyiceberg: bool = False,
     ) -> None:
         self._name = name
         self._metadata = metadata
         self._io = io
         self._pruner = pruner
         self._listings = TableListings(name, metadata, io, kept)
+        self._for_pyiceberg = for_pyiceberg
         self._specs = metadata.specs()
         self._partition_types = {
             spec_id: partition_type(spec, metadata) for spec_id, spec in self._specs.items()
@@ -147,9 +153,11 @@ class TablePlanner:
         deletes = _Deletes()
         made = []
         for files, index, kept in self._opened(groups, rows):
-            kind = self._partition_types[files.spec_id]
             for at in self._matching(files, kept, judge):
-                task: dict[str, Any] = {"data-file": data_file_document(files, at, kind, fields)}
+                partition = self._partition(files.spec_id, files.partitions[files.places[at]])
+                task: dict[str, Any] = {
+                    "data-file": data_file_document(files, at, partition, fields)
+                }
                 if index is not None:
                     of_file = self._deletes_of(files, at, index, judge, deletes)
                     if of_file:
@@ -194,13 +202,17 @@ class TablePlanner:
                 files = self._listings.files([group.manifest])[0]
                 new = files.added & (files.snapshots == group.added_by)
                 mask[ends[at] - counts[at] : ends[at]] &= new
+        known_by = _number_of(manifests)
         if page is not None:
+            if page[2] != known_by:
+                raise _gone(self._name)
             mask[: page[0]] = False
             mask[page[1] :] = False
         pages: list[Page] = []
         if tasks is not None:
             kept = mask.nonzero()[0]
-            pages = list(pairwise([*kept[::tasks].tolist()[1:], len(mask)]))
+            ends_of_pages = pairwise([*kept[::tasks].tolist()[1:], len(mask)])
+            pages = [(first, end, known_by) for first, end in ends_of_pages]
             if pages:
                 mask[pages[0][0] :] = False
         return [part.nonzero()[0] for part in np.split(mask, ends)[:-1]], pages
@@ -271,6 +283,10 @@ class TablePlanner:
             expression=lambda: predicate_of(expression, self._metadata, schema),
         )
 
+    def _partition(self, spec_id: int, partition: Any) -> list[Any] | None:
+        kind = self._partition_types[spec_id]
+        return partition_document(partition, kind, for_pyiceberg=self._for_pyiceberg)
+
     @staticmethod
     def _matching(files: ManifestFiles, kept: np.ndarray, judge: MetadataPruner) -> list[int]:
         """Those of some rows whose partitions and statistics can hold a match."""
@@ -312,8 +328,8 @@ class TablePlanner:
                 continue
             if key not in deletes.places:
                 deletes.places[key] = len(deletes.documents)
-                kind = self._partition_types[delete.spec_id]
-                deletes.documents.append(delete_file_document(delete, kind))
+                partition = self._partition(delete.spec_id, delete.file.partition)
+                deletes.documents.append(delete_file_document(delete, partition))
             places.append(deletes.places[key])
         return places
 
@@ -324,3 +340,16 @@ class TablePlanner:
             return True
         in_partition = judge.has_partition(delete.spec_id, delete.file.partition)
         return in_partition and judge.has_match(delete.file)
+
+
+def _number_of(manifests: Sequence[ManifestFile]) -> int:
+    paths = "\n".join(manifest.manifest_path for manifest in manifests)
+    return int.from_bytes(hashlib.sha256(paths.encode()).digest()[:6])
+
+
+def _gone(name: str) -> NotFoundError:
+    return NotFoundError(
+        f"The plan is of another state of {name}.",
+        kind=ErrorKind.OBJECT_NOT_FOUND,
+        hint="Plan the scan again.",
+    )

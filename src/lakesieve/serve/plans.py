@@ -119,7 +119,9 @@ class Plans(ABC):
         name = ".".join((*namespace_of(request), request.path_params["table"]))
         try:
             opened = self.opened(request)
-            answer = plan(self._service.planner(name, opened.table), body)
+            for_pyiceberg = request.headers.get("user-agent", "").startswith("PyIceberg/")
+            planner = self._service.planner(name, opened.table, for_pyiceberg=for_pyiceberg)
+            answer = plan(planner, body)
         except LakesieveError:
             count_failure()
             raise

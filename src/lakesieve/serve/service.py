@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lakesieve.engines.pruning import FilePruner
-from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError
+from lakesieve.errors import ErrorKind, NotFoundError
 from lakesieve.serve.kept import Tiers
 from lakesieve.serve.planning import TablePlanner
 from lakesieve.serve.requests import ScanRequest
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from lakesieve.index import TablePruning
     from lakesieve.serve.catalogs import ServedTable
-    from lakesieve.serve.planning import ScanPlan
+    from lakesieve.serve.planning import Page, ScanPlan
 
 __all__ = ["Answer", "PlanningService"]
 
@@ -56,14 +56,24 @@ class PlanningService:
         self._kept = Tiers.of(memory)
         self._tasks = tasks
 
-    def planner(self, name: str, table: ServedTable) -> TablePlanner:
+    def planner(
+        self, name: str, table: ServedTable, *, for_pyiceberg: bool = False
+    ) -> TablePlanner:
         """What plans the scans of a table.
 
         Args:
             name: The table's name.
             table: The table as it is now.
+            for_pyiceberg: Whether PyIceberg reads the plans.
         """
-        return TablePlanner(name, table.metadata, table.io, self._pruner, self._kept)
+        return TablePlanner(
+            name,
+            table.metadata,
+            table.io,
+            self._pruner,
+            self._kept,
+            for_pyiceberg=for_pyiceberg,
+        )
 
     def plan(self, planner: TablePlanner, body: Any) -> Answer:
         """Plan a scan.
@@ -109,30 +119,22 @@ def _documents(plan: ScanPlan) -> dict[str, Any]:
     return document
 
 
-def _token(body: dict[str, Any], page: tuple[int, int]) -> str:
+def _token(body: dict[str, Any], page: Page) -> str:
     """A page in the words of its request, so that nothing is kept of it."""
     text = json.dumps({"request": body, "files": page}, separators=(",", ":"))
     return base64.urlsafe_b64encode(text.encode()).decode()
 
 
-def _page_of(token: Any) -> tuple[Any, tuple[int, int]]:
+def _page_of(token: Any) -> tuple[Any, Page]:
     try:
         found = json.loads(base64.urlsafe_b64decode(token))
-        first, end = found["files"]
-        body = found["request"]
+        page, body = tuple(found["files"]), found["request"]
     except (ValueError, TypeError, KeyError, RecursionError):
-        first = end = body = None
-    numbers = (first, end)
-    if not all(isinstance(one, int) and not isinstance(one, bool) for one in numbers):
+        page, body = (), None
+    if len(page) != 3 or not all(type(one) is int and 0 <= one < 1 << 60 for one in page):
         raise NotFoundError(
             "There is no such plan task.",
             kind=ErrorKind.OBJECT_NOT_FOUND,
             hint="Plan the scan again.",
         )
-    if not 0 <= int(first or 0) <= int(end or 0) < 1 << 60:
-        raise InvalidInputError(
-            "The plan task has no files.",
-            kind=ErrorKind.INVALID_ARGUMENT,
-            hint="Plan the scan again.",
-        )
-    return body, (int(first or 0), int(end or 0))
+    return body, page

@@ -6,7 +6,10 @@ import random
 import socket
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pytest
+from pyiceberg.catalog.rest import RestCatalog
+from pyiceberg.table import StaticTable
 from pyspark.sql.connect.session import SparkSession as ConnectSession
 from tests.depth import depth
 from tests.serve.running import running
@@ -20,7 +23,7 @@ from lakesieve.serve.catalogs import WarehouseCatalog
 from lakesieve.serve.service import PlanningService
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from pyspark.sql import SparkSession
 
@@ -126,3 +129,63 @@ def test_the_same_rows(
         assert ReasonCode.INTERNAL_ERROR not in codes
     finally:
         spark.sql(f"DROP TABLE IF EXISTS {story.table} PURGE")
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_python_clients(
+    spark: SparkSession, served: str, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PyIceberg and Polars have Spark's rows of each version, or refuse what they refuse alone."""
+    monkeypatch.setenv("POLARS_ICEBERG_PLANNER", "pyiceberg")
+    table = f"db.clients_{seed}"
+    spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.db")
+    story = Story(spark, f"lake.{table}", seed)
+    try:
+        story.live(1)
+        ls.create_index(story.table, [story.names["k"]], spark=spark)
+        spark.sql(f"DELETE FROM {story.table} WHERE n % 5 = 0")
+        story.live(2)
+        catalog = RestCatalog("served", uri=str(spark.conf.get(f"spark.sql.catalog.{served}.uri")))
+        remote = catalog.load_table(table)
+        own = StaticTable.from_metadata(remote.metadata_location)
+        read = 0
+        for snapshot in (entry.snapshot_id for entry in own.metadata.snapshots):
+            for name, values in (("k", range(12)), ("p", range(3))):
+                wanted = random.Random(snapshot).choice(values)
+                at = f"{story.table} VERSION AS OF {snapshot}"
+                rows = spark.sql(f"SELECT * FROM {at} WHERE {name} = {wanted}").count()
+                for read_by in (_by_pyiceberg, _by_polars):
+                    alone = _count(read_by, own, snapshot, name, wanted)
+                    count = _count(read_by, remote, snapshot, name, wanted)
+                    if isinstance(count, int):
+                        assert count == rows, (snapshot, name, wanted, story.log)
+                        read += 1
+                        continue
+                    # Polars needs the partitions that PyIceberg cannot read of a plan
+                    assert isinstance(alone, str) or count.startswith("IndexError"), (
+                        count,
+                        story.log,
+                    )
+        assert read > 0
+    finally:
+        spark.sql(f"DROP TABLE IF EXISTS {story.table} PURGE")
+
+
+def _by_pyiceberg(table: Any, snapshot: int, name: str, value: int) -> int:
+    wanted = f"{name} = {value}"
+    return int(table.scan(row_filter=wanted, snapshot_id=snapshot).to_arrow().num_rows)
+
+
+def _by_polars(table: Any, snapshot: int, name: str, value: int) -> int:
+    frame = pl.scan_iceberg(table, snapshot_id=snapshot).filter(pl.col(name) == value)
+    return frame.collect().height
+
+
+def _count(
+    read_by: Callable[[Any, int, str, int], int], table: Any, snapshot: int, name: str, value: int
+) -> int | str:
+    """How many rows there are, or the error that says why that is not known."""
+    try:
+        return read_by(table, snapshot, name, value)
+    except Exception as error:  # noqa: BLE001 - a client's own refusal, whatever it is
+        return f"{type(error).__name__}: {error}"
