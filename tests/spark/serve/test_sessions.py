@@ -166,7 +166,8 @@ def test_python_clients(
                         count,
                         story.log,
                     )
-        assert read > 0
+        # PyIceberg does not read all formats
+        assert read > 0 or story.format != "parquet"
     finally:
         spark.sql(f"DROP TABLE IF EXISTS {story.table} PURGE")
 
