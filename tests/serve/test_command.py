@@ -34,7 +34,7 @@ def _free_port() -> int:
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_warehouse_is_served(tmp_path: Path, workers: int) -> None:
-    """It plans, logs how many files are left without what was looked for, and stops at a signal."""
+    """It plans, logs how many files are left and no more than is wanted, and stops at a signal."""
     catalog = SqlCatalog("c", uri=f"sqlite:///{tmp_path}/c.db", warehouse=str(tmp_path / "data"))
     catalog.create_namespace("db")
     drawn = random.Random("command")
@@ -47,6 +47,8 @@ def test_a_warehouse_is_served(tmp_path: Path, workers: int) -> None:
     (metadata / "v1.metadata.json").write_text(table.metadata.model_dump_json())
     port = _free_port()
     options = ["--warehouse", "house", "--port", str(port), "--workers", str(workers)]
+    if workers == 2:
+        options += ["--log-format", "json", "--log-filters"]
     server = subprocess.Popen(
         [*COMMAND, *options],
         cwd=tmp_path,
@@ -79,11 +81,19 @@ def test_a_warehouse_is_served(tmp_path: Path, workers: int) -> None:
         assert 'lakesieve_plans_total{outcome="planned"} 2.0' in counted
         assert "lakesieve_plan_seconds_count 2.0" in counted
         assert 'lakesieve_plan_reasons_total{code="index-used"} 1.0' in counted
+        assert 'lakesieve_manifests_read_total{kind="list"}' in counted
+        assert re.search(r"lakesieve_cache_bytes(\{.*\})? [1-9]", counted)
     finally:
         server.send_signal(signal.SIGTERM)
         said = server.communicate(timeout=60)[1]
-    assert re.search(r"planned db\.t: [01] of 4 files in .* ms \(index-used\)", said)
-    assert "987654" not in said
+    if workers == 1:
+        assert re.search(r"planned db\.t: [01] of 4 files in .* ms \(index-used\)", said)
+        assert "987654" not in said
+        return
+    lines = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+    (plan,) = [line for line in lines if "987654" in line.get("filter", "")]
+    assert plan["files_read"] <= plan["files_total"] == 4
+    assert (plan["table"], plan["level"], plan["reasons"]) == ("db.t", "info", ["index-used"])
 
 
 @pytest.mark.parametrize(
@@ -92,6 +102,7 @@ def test_a_warehouse_is_served(tmp_path: Path, workers: int) -> None:
         (["--catalog", "nothing"], 1, "no catalog 'nothing'"),
         (["--mode", "nobody"], 2, "--mode"),
         (["--port", "0"], 2, "--port"),
+        (["--log-format", "xml"], 2, "--log-format"),
         (["--tokens", "nothing"], 1, "file of tokens nothing cannot be read"),
         (["--catalog", "http://127.0.0.1:9", "--tokens", "t"], 1, "by the REST catalog behind"),
         (["--check", "http://127.0.0.1:9"], 2, "--check"),

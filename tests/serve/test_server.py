@@ -10,6 +10,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+import daft
 import httpx
 import polars as pl
 import pyarrow as pa
@@ -104,6 +105,18 @@ def test_polars(catalog: SqlCatalog, client: RestCatalog, monkeypatch: pytest.Mo
         plain = pl.scan_iceberg(own).filter(wanted).collect()
         served = pl.scan_iceberg(table).filter(wanted).collect()
         assert sorted(map(repr, served.rows())) == sorted(map(repr, plain.rows())), wanted
+
+
+def test_daft(catalog: SqlCatalog, client: RestCatalog) -> None:
+    """Daft plans through PyIceberg, too."""
+    own, table = catalog.load_table("db.inner.t"), client.load_table("db.inner.t")
+    for condition in ("id = 3", "small < 4 AND text >= 'a'", "day IS NULL"):
+        plain, served = (
+            daft.read_iceberg(source).where(daft.sql_expr(condition)).select("id", "text", "real")
+            for source in (own, table)
+        )
+        found, expected = served.to_arrow(), plain.to_arrow()
+        assert _sorted(found) == _sorted(expected), condition
 
 
 def _plan(address: str, body: Any) -> httpx.Response:

@@ -9,6 +9,8 @@ import typer
 from lakesieve.cli.command import EVERYWHERE, Run, command
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lakesieve.report import ServerCheck
 
 __all__ = ["SERVE"]
@@ -81,6 +83,10 @@ def serve(
     concurrency: Annotated[
         int, typer.Option(min=1, help="Answers that each process makes at once.")
     ] = 1000,
+    log_format: Annotated[str, typer.Option(help="Lines of the log: `text` or `json`.")] = "text",
+    log_filters: Annotated[
+        bool, typer.Option("--log-filters", help="Log the filters of plans, with their values.")
+    ] = False,
     check: Check = None,
     token: Token = None,
 ) -> ServerCheck | None:
@@ -89,11 +95,12 @@ def serve(
         raise typer.BadParameter("--check and TABLE need each other", param_hint="--check")
     if check is not None and table is not None:
         return _checked(check, table, token)
+    from lakesieve.serve.logs import FORMATS
     from lakesieve.serve.run import MODES, ServerSettings
     from lakesieve.serve.run import serve as start
 
-    if mode not in MODES:
-        raise typer.BadParameter(f"{mode!r} is none of {', '.join(MODES)}", param_hint="--mode")
+    _check("--mode", mode, MODES)
+    _check("--log-format", log_format, FORMATS)
     shown = catalog or f"the tables in {warehouse}"
     run.output.say(f"Serving {shown} at http{'s' if certificate else ''}://{host}:{port} ...")
     if tokens is None and host not in _OF_THIS_MACHINE and not shown.startswith("http"):
@@ -111,9 +118,16 @@ def serve(
         key=key,
         tokens=tokens,
         concurrency=concurrency,
+        log_format=log_format,
+        log_filters=log_filters,
     )
     start(settings)
     return None
+
+
+def _check(option: str, value: str, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise typer.BadParameter(f"{value!r} is none of {', '.join(choices)}", param_hint=option)
 
 
 def _checked(address: str, table: str, token: str | None) -> ServerCheck:

@@ -31,6 +31,11 @@ class Kept:
         self._cache = BlockCache(limit)
         self._locks = [threading.Lock() for _ in range(_STRIPES)]
 
+    @property
+    def held(self) -> int:
+        """Bytes that are held."""
+        return self._cache.held
+
     def find(self, key: Key) -> Any:
         """The thing of a key if it is held, else ``None``.
 

@@ -19,6 +19,7 @@ from pyiceberg.manifest import ManifestContent
 from lakesieve.serve.deletes import DeleteIndex
 from lakesieve.serve.fields import all_fields
 from lakesieve.serve.manifests import first_row_id, read_deletes, read_files, read_list
+from lakesieve.serve.metrics import count_read
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -62,6 +63,7 @@ class TableListings:
         """
 
         def make() -> tuple[list[ManifestFile], int]:
+            count_read("list")
             found = read_list(snapshot.manifest_list, self._io)
             return found, 1000 * len(found) + 500
 
@@ -77,6 +79,7 @@ class TableListings:
         """
 
         def make(manifest: ManifestFile) -> tuple[ManifestFiles, int]:
+            count_read("files")
             found = read_files(manifest, self._io)
             return found, found.nbytes
 
@@ -142,6 +145,7 @@ class TableListings:
             return None
 
         def make() -> tuple[DeleteIndex, int]:
+            count_read("deletes")
             deletes = [one for manifest in listed for one in read_deletes(manifest, self._io)]
             specs = self._metadata.specs().items()
             index = DeleteIndex(

@@ -10,6 +10,7 @@ from prometheus_client import (
     REGISTRY,
     CollectorRegistry,
     Counter,
+    Gauge,
     Histogram,
     generate_latest,
 )
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from lakesieve.index import TablePruning
 
-__all__ = ["count_failure", "count_plan", "metrics"]
+__all__ = ["count_failure", "count_plan", "count_read", "metrics"]
 
 # names the folder in which several processes count together
 _BETWEEN_PROCESSES = "PROMETHEUS_MULTIPROC_DIR"
@@ -36,19 +37,36 @@ _FILES = Counter("lakesieve_plan_files", "Data files that indexes judged.", ["ke
 _REASONS = Counter("lakesieve_plan_reasons", "Plans by what was decided in them.", ["code"])
 
 
-def count_plan(pruning: TablePruning, seconds: float) -> None:
+_READ = Counter("lakesieve_manifests_read", "What was read of storage.", ["kind"])
+_HELD = Gauge(
+    "lakesieve_cache_bytes", "Bytes that are kept of manifests.", multiprocess_mode="livesum"
+)
+
+
+def count_plan(pruning: TablePruning, seconds: float, held: int) -> None:
     """Count a plan.
 
     Args:
         pruning: What was left out.
         seconds: How long it took.
+        held: Bytes that are kept of manifests.
     """
+    _HELD.set(held)
     _PLANS.labels(outcome="planned").inc()
     _SECONDS.observe(seconds)
     _FILES.labels(kept="true").inc(pruning.files_read)
     _FILES.labels(kept="false").inc(pruning.files_total - pruning.files_read)
     for code in {str(reason.code) for reason in pruning.reasons}:
         _REASONS.labels(code=code).inc()
+
+
+def count_read(kind: str) -> None:
+    """Count what was not kept.
+
+    Args:
+        kind: ``list``, ``files`` or ``deletes``.
+    """
+    _READ.labels(kind=kind).inc()
 
 
 def count_failure() -> None:

@@ -127,21 +127,38 @@ class Plans(ABC):
             raise
         seconds = time.perf_counter() - start
         pruning = answer.pruning
-        count_plan(pruning, seconds)
-        _log.info(
-            "planned %s: %d of %d files in %.1f ms (%s)",
-            name,
-            pruning.files_read,
-            pruning.files_total,
-            seconds * 1000,
-            _codes(pruning),
-        )
+        count_plan(pruning, seconds, self._service.held)
+        self._say(name, pruning, seconds)
         headers = {
             "X-Lakesieve-Files": f"{pruning.files_read}/{pruning.files_total}",
             "X-Lakesieve-Reasons": _codes(pruning),
         }
         more = {"storage-credentials": opened.credentials} if opened.credentials else {}
         return JSONResponse({**answer.document, **more}, headers=headers)
+
+    def _say(self, name: str, pruning: TablePruning, seconds: float) -> None:
+        """Log a plan, of its filter no more than is wanted."""
+        fields: dict[str, Any] = {
+            "table": name,
+            "files_read": pruning.files_read,
+            "files_total": pruning.files_total,
+            "milliseconds": round(seconds * 1000, 1),
+            "reasons": [str(reason.code) for reason in pruning.reasons],
+        }
+        where = ""
+        if self._service.log_filters:
+            fields["filter"] = pruning.predicate
+            where = f" where {pruning.predicate}" if pruning.predicate else ""
+        _log.info(
+            "planned %s%s: %d of %d files in %.1f ms (%s)",
+            name,
+            where,
+            pruning.files_read,
+            pruning.files_total,
+            seconds * 1000,
+            _codes(pruning),
+            extra={"fields": fields},
+        )
 
 
 def _codes(pruning: TablePruning) -> str:

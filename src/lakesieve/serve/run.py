@@ -8,9 +8,10 @@ import os
 import tempfile
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, InvalidInputError, not_installed
+from lakesieve.serve.logs import log_config
 from lakesieve.tables.opening import WAREHOUSE
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ class ServerSettings:
         key: File of its key.
         tokens: File of the bearer tokens that are good; without it no token is needed.
         concurrency: How many answers each process makes at once.
+        log_format: One of :data:`lakesieve.serve.logs.FORMATS`.
+        log_filters: Whether the log has the filters of plans, with their values.
     """
 
     catalog: str | None = None
@@ -62,6 +65,8 @@ class ServerSettings:
     key: str | None = None
     tokens: str | None = None
     concurrency: int = 1000
+    log_format: str = "text"
+    log_filters: bool = False
 
 
 def serve(settings: ServerSettings) -> None:
@@ -98,16 +103,10 @@ def _run(settings: ServerSettings) -> None:
         workers=settings.workers,
         log_level="info",
         access_log=False,
-        log_config=_logging(uvicorn.config.LOGGING_CONFIG),
+        log_config=log_config(uvicorn.config.LOGGING_CONFIG, settings.log_format),
         ssl_certfile=settings.certificate,
         ssl_keyfile=settings.key,
     )
-
-
-def _logging(theirs: dict[str, Any]) -> dict[str, Any]:
-    """The logging of uvicorn, and a line for each plan."""
-    own = {"lakesieve.serve": {"handlers": ["default"], "level": "INFO", "propagate": False}}
-    return {**theirs, "loggers": {**theirs["loggers"], **own}}
 
 
 def app() -> ASGIApp:
@@ -129,7 +128,11 @@ def _catalog(settings: ServerSettings) -> Starlette:
     from lakesieve.serve.catalogs import PyIcebergCatalog, WarehouseCatalog
     from lakesieve.serve.service import PlanningService
 
-    service = PlanningService(locations=settings.locations, memory=settings.memory)
+    service = PlanningService(
+        locations=settings.locations,
+        memory=settings.memory,
+        log_filters=settings.log_filters,
+    )
     name = settings.catalog
     if name is None:
         return build_app(WarehouseCatalog(settings.warehouse), service, mode=settings.mode)

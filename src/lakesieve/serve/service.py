@@ -47,14 +47,26 @@ class PlanningService:
         locations: Further roots to search for indexes.
         memory: Bytes of manifests that are kept.
         tasks: How many tasks one answer has at most.
+        log_filters: Whether the log has the filters of plans, with their values.
     """
 
     def __init__(
-        self, *, locations: Iterable[str] = (), memory: int = _MEMORY, tasks: int = _TASKS
+        self,
+        *,
+        locations: Iterable[str] = (),
+        memory: int = _MEMORY,
+        tasks: int = _TASKS,
+        log_filters: bool = False,
     ) -> None:
+        self.log_filters = log_filters
         self._pruner = FilePruner(locations)
         self._kept = Tiers.of(memory)
         self._tasks = tasks
+
+    @property
+    def held(self) -> int:
+        """Bytes that are kept of manifests."""
+        return self._kept.small.held + self._kept.large.held
 
     def planner(
         self, name: str, table: ServedTable, *, for_pyiceberg: bool = False
