@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from pyiceberg import exceptions as raised
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.io import load_file_io
-from pyiceberg.table import CommitTableRequest
+from pyiceberg.table import CommitTableRequest, TableProperties
 from pyiceberg.table.metadata import TableMetadataUtil
 
 from lakesieve.errors import (
@@ -27,7 +27,7 @@ from lakesieve.tables.iceberg.catalogs import from_folder
 from lakesieve.tables.opening import options_by_environment
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from pyiceberg.catalog import Catalog as PyIceberg
     from pyiceberg.io import FileIO
@@ -227,6 +227,10 @@ class PyIcebergCatalog:
             ) from error
         try:
             loaded = self._catalog.load_table((*namespace, table))
+        except (raised.NoSuchTableError, raised.NoSuchNamespaceError):
+            raise _no_table(namespace, table) from None
+        _check_places(loaded.metadata.location, request.updates)
+        try:
             self._catalog.commit_table(loaded, request.requirements, request.updates)
         except (raised.NoSuchTableError, raised.NoSuchNamespaceError):
             raise _no_table(namespace, table) from None
@@ -308,6 +312,25 @@ def _read_only(what: str) -> UnsupportedError:
         kind=ErrorKind.UNSUPPORTED_TABLE,
         hint="Commit through the catalog itself.",
     )
+
+
+def _check_places(location: str, updates: Iterable[Any]) -> None:
+    """Insist that no commit makes this server write, or load code, elsewhere than it does now."""
+    for update in updates:
+        moved = getattr(update, "location", location) if update.action == "set-location" else ""
+        given = update.updates if update.action == "set-properties" else {}
+        metadata = given.get(TableProperties.WRITE_METADATA_PATH, "")
+        if (
+            (moved and moved != location)
+            or (metadata and not f"{metadata}/".startswith(f"{location.rstrip('/')}/"))
+            or ".." in metadata.split("/")
+            or TableProperties.WRITE_PY_LOCATION_PROVIDER_IMPL in given
+        ):
+            raise UnsupportedError(
+                "Commits that change where a table's metadata is written are not served.",
+                kind=ErrorKind.UNSUPPORTED_TABLE,
+                hint="Commit through the catalog itself.",
+            )
 
 
 def _check(names: Namespace) -> None:
