@@ -7,7 +7,6 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pydantic import ValidationError
 from pyiceberg import exceptions as raised
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.io import load_file_io
@@ -60,6 +59,8 @@ class ServedTable:
     config: Mapping[str, str] = field(default_factory=dict)
 
 
+# what PyIceberg ends in over updates that are none; pydantic's own error is a ValueError
+_NO_COMMIT = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
 # a name that no other metadata file has
 _UNIQUE = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}[^/]*\.metadata\.json", re.ASCII)
 
@@ -218,7 +219,7 @@ class PyIcebergCatalog:
         identifier = {"namespace": list(namespace), "name": table}
         try:
             request = CommitTableRequest.model_validate({**body, "identifier": identifier})
-        except (ValidationError, TypeError) as error:
+        except _NO_COMMIT as error:
             first = str(error).partition("\n")[0]
             raise InvalidInputError(
                 f"The commit to {'.'.join((*namespace, table))} cannot be read: {first}.",
@@ -240,7 +241,7 @@ class PyIcebergCatalog:
                 kind=ErrorKind.CONFLICT,
                 hint="Load the table again, and commit to that.",
             ) from error
-        except (ValueError, NotImplementedError) as error:
+        except (*_NO_COMMIT, NotImplementedError) as error:
             raise InvalidInputError(
                 f"The commit to {'.'.join((*namespace, table))} makes no table: {error}.",
                 kind=ErrorKind.INVALID_ARGUMENT,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,9 +19,10 @@ from lakesieve.store import Changes, IndexStore, stage_catalogue
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from lakesieve.format import IndexDefinition
     from lakesieve.tables import TableReader
 
-__all__ = ["build_index"]
+__all__ = ["build_index", "refresh_index"]
 
 
 def build_index(
@@ -49,11 +51,43 @@ def build_index(
     keys = key_columns(table, version, [column])
     definition = define(table, keys, column, budget=None, absent_hits=1 / 256, compaction="8")
     store = IndexStore(without_engine().new_storage(table, column, None))
-    files = table.live_files(version)
+    changes = _changes(store, definition, table, read, covers)
+    store.create(definition, replace(changes, operation="create"))
+
+
+def refresh_index(table: TableReader, column: str, read: Callable[[str], pa.Array]) -> None:
+    """Add the data files of the current version that an index has not seen.
+
+    Args:
+        table: The table.
+        column: Name of the column, also of the index.
+        read: Reads the column of a data file, by the file's path.
+
+    Raises:
+        CommitConflictError: Others commit all the time.
+    """
+    store = without_engine().stores(table)[column]
+    state = store.snapshot()
+    covered_by = store.covered_by(state)
+    seen = {path for entry in state.catalogues for path in covered_by(entry).to_pylist()}
+    changes = _changes(store, state.definition, table, read, lambda path: path not in seen)
+    store.commit(state, changes)
+
+
+def _changes(
+    store: IndexStore,
+    definition: IndexDefinition,
+    table: TableReader,
+    read: Callable[[str], pa.Array],
+    covers: Callable[[str], bool],
+) -> Changes:
+    """What a commit adds of some live files."""
+    files = table.live_files(table.version())
     kept = [covers(path) for path in files.column("path").to_pylist()]
     files = files.filter(pa.array(kept, pa.bool_()))
     paths = files.column("path").to_pylist()
-    segments, tally = _staged(store, keys[0].path, paths, [read(path) for path in paths], table)
+    column = tuple(definition.columns[0].name.split("."))
+    segments, tally = _staged(store, column, paths, [read(path) for path in paths], table)
     listed = pa.table(
         {
             "path": files.column("path"),
@@ -64,10 +98,7 @@ def build_index(
         }
     )
     entry = stage_catalogue(store.storage, listed, segments=segments, definition=definition)
-    store.create(
-        definition,
-        Changes(operation="create", add_catalogues=(entry,), add_segments=tuple(segments)),
-    )
+    return Changes(operation="refresh", add_catalogues=(entry,), add_segments=tuple(segments))
 
 
 def _staged(
