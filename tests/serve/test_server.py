@@ -8,6 +8,7 @@ import random
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import daft
@@ -33,7 +34,6 @@ from lakesieve.serve.service import PlanningService
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from pyiceberg.table import Table
 
@@ -362,3 +362,23 @@ def test_what_many_need_is_read_once() -> None:
     assert len(made) == 1
     assert kept.all([(("key",), make), (("other",), make), (("third",), make)]) == ["thing"] * 3
     assert len(made) == 3
+
+
+def test_manifests_that_are_gone(tmp_path: Path) -> None:
+    """A snapshot whose files were deleted is an error that says which, not a plan."""
+    behind = catalog_of(tmp_path, "db.t", 3)
+    table = behind.load_table("db.t")
+    first = table.metadata.snapshots[0]
+    manifest = table.inspect.manifests().column("path")[0].as_py()
+    place = {path: Path(path.removeprefix("file://")) for path in (first.manifest_list, manifest)}
+    with running(build_app(PyIcebergCatalog(behind), PlanningService())) as address:
+        url = f"{address}/v1/namespaces/db/tables/t/plan"
+        place[first.manifest_list].unlink()
+        place[manifest].write_bytes(b"no manifest")
+        for body, path in (
+            ({"snapshot-id": first.snapshot_id}, first.manifest_list),
+            ({}, manifest),
+        ):
+            answer = httpx.post(url, json=body)
+            assert answer.status_code == 503
+            assert path in answer.json()["error"]["message"]

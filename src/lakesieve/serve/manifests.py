@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -22,10 +23,11 @@ from pyiceberg.manifest import (
 )
 from pyiceberg.manifest import FileFormat as Format
 
+from lakesieve.errors import ErrorKind, StorageError
 from lakesieve.tables.paths import normal_paths
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from pyiceberg.io import FileIO
 
@@ -197,14 +199,33 @@ def read_list(path: str, io: FileIO) -> list[ManifestFile]:
     Args:
         path: Of its manifest list.
         io: Reads it.
+
+    Raises:
+        StorageError: It cannot be read.
     """
-    with AvroFile[ManifestFile](
-        io.new_input(path),
-        MANIFEST_LIST_FILE_SCHEMAS[_VERSION],
-        read_types={-1: ManifestFile, 508: PartitionFieldSummary},
-        read_enums={517: ManifestContent},
-    ) as reader:
+    with (
+        _readable(path),
+        AvroFile[ManifestFile](
+            io.new_input(path),
+            MANIFEST_LIST_FILE_SCHEMAS[_VERSION],
+            read_types={-1: ManifestFile, 508: PartitionFieldSummary},
+            read_enums={517: ManifestContent},
+        ) as reader,
+    ):
         return list(reader)
+
+
+@contextlib.contextmanager
+def _readable(path: str) -> Iterator[None]:
+    """Turn whatever reading a file ends in into an error that names the file."""
+    try:
+        yield
+    except Exception as error:
+        raise StorageError(
+            f"{path} cannot be read: {type(error).__name__}: {error}.",
+            kind=ErrorKind.STORAGE_FAILED,
+            hint="If its snapshot has expired, load the table again; else check the storage.",
+        ) from error
 
 
 def read_files(manifest: ManifestFile, io: FileIO) -> ManifestFiles:
@@ -213,6 +234,9 @@ def read_files(manifest: ManifestFile, io: FileIO) -> ManifestFiles:
     Args:
         manifest: As :func:`read_list` has it.
         io: Reads it.
+
+    Raises:
+        StorageError: It cannot be read.
     """
     entries = _entries(manifest, io)
     files = [entry.data_file for entry in entries]
@@ -247,6 +271,9 @@ def read_deletes(manifest: ManifestFile, io: FileIO) -> list[DeleteFile]:
     Args:
         manifest: As :func:`read_list` has it.
         io: Reads it.
+
+    Raises:
+        StorageError: It cannot be read.
     """
     return [
         DeleteFile(
@@ -263,12 +290,15 @@ def read_deletes(manifest: ManifestFile, io: FileIO) -> list[DeleteFile]:
 
 def _entries(manifest: ManifestFile, io: FileIO) -> list[ManifestEntry]:
     """The live entries, with what they inherit from their manifest."""
-    with AvroFile[ManifestEntry](
-        io.new_input(manifest.manifest_path),
-        MANIFEST_ENTRY_SCHEMAS[_VERSION],
-        read_types={-1: ManifestEntry, 2: DataFile},
-        read_enums={0: ManifestEntryStatus, 101: Format, 134: DataFileContent},
-    ) as reader:
+    with (
+        _readable(manifest.manifest_path),
+        AvroFile[ManifestEntry](
+            io.new_input(manifest.manifest_path),
+            MANIFEST_ENTRY_SCHEMAS[_VERSION],
+            read_types={-1: ManifestEntry, 2: DataFile},
+            read_enums={0: ManifestEntryStatus, 101: Format, 134: DataFileContent},
+        ) as reader,
+    ):
         live = [entry for entry in reader if entry.status != ManifestEntryStatus.DELETED]
     for entry in live:
         if entry.snapshot_id is None:
