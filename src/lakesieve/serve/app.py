@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from lakesieve.serve.answers import EXCEPTION_HANDLERS, OPERATIONS, answered
-from lakesieve.serve.plans import LEVELS, OpenedTable, Plans, namespace_of
+from lakesieve.serve.plans import OpenedTable, Plans, levels_of, namespace_of
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -78,7 +78,7 @@ class _Api(Plans):
     def namespaces(self, request: Request, _: Any) -> Response:
         """The namespaces below one."""
         parent = request.query_params.get("parent")
-        found = self._catalog.namespaces(() if not parent else tuple(parent.split(LEVELS)))
+        found = self._catalog.namespaces(() if not parent else levels_of(parent))
         return JSONResponse({"namespaces": [list(name) for name in found]})
 
     def namespace(self, request: Request, _: Any) -> Response:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import JSONResponse, Response
 
-from lakesieve.errors import LakesieveError
+from lakesieve.errors import ErrorKind, LakesieveError, NotFoundError
 from lakesieve.serve.answers import error_answer
 from lakesieve.serve.metrics import count_failure, count_plan
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lakesieve.serve.planning import TablePlanner
     from lakesieve.serve.service import Answer, PlanningService
 
-__all__ = ["LEVELS", "OpenedTable", "Plans", "namespace_of"]
+__all__ = ["LEVELS", "OpenedTable", "Plans", "levels_of", "namespace_of"]
 
 LEVELS = "\x1f"
 """What stands between the levels of a namespace."""
@@ -37,8 +37,30 @@ def namespace_of(request: Request) -> Namespace:
 
     Args:
         request: The request.
+
+    Raises:
+        NotFoundError: No namespace can have that name.
     """
-    return tuple(request.path_params["namespace"].split(LEVELS))
+    return levels_of(request.path_params["namespace"])
+
+
+def levels_of(name: str) -> Namespace:
+    """The levels of a namespace.
+
+    Args:
+        name: The namespace as requests have it.
+
+    Raises:
+        NotFoundError: No namespace can have that name.
+    """
+    levels = tuple(name.split(LEVELS))
+    if not all(levels) or "\0" in name:
+        raise NotFoundError(
+            f"There is no namespace {name!r}.",
+            kind=ErrorKind.TABLE_NOT_FOUND,
+            hint="Each of its levels has a name.",
+        )
+    return levels
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
