@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat, ManifestFile
 from pyiceberg.typedef import Record
 from pyiceberg.types import IntegerType
 from tests.depth import depth
@@ -226,7 +226,13 @@ def test_damaged_deletion_vectors() -> None:
 
     def vector(referenced: str | None, offset: int) -> DeleteFile:
         return DeleteFile(
-            file=file, spec_id=0, sequence=1, referenced=referenced, offset=offset, size=9
+            file=file,
+            spec_id=0,
+            sequence=1,
+            referenced=referenced,
+            offset=offset,
+            size=9,
+            manifest=ManifestFile.from_args(manifest_path="m.avro", partition_spec_id=0),
         )
 
     for vectors in ([vector(None, 4)], [vector("a.parquet", 4), vector("a.parquet", 13)]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,23 @@ from lakesieve.errors import ErrorKind, UnsupportedError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["EqualityDeletes"]
+__all__ = ["EqualityDeletes", "Partition", "partition_key"]
+
+
+Partition = tuple[Any, ...]
+"""Values of the fields of a partition spec, in their order, of which NaN equals itself."""
+
+
+def partition_key(partition: Any) -> Partition:
+    """The values of a partition, by which equal ones are found.
+
+    Args:
+        partition: As PyIceberg has it.
+    """
+    # as Java has them: NaN is equal to itself, and zero has two signs
+    return tuple(
+        struct.pack("<d", value) if isinstance(value, float) else value for value in partition._data
+    )
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -25,12 +42,12 @@ class EqualityDeletes:
     Args:
         entries: Entries of equality delete files, as PyIceberg has them.
         sequences: The data sequence number of each candidate data file, by its path.
-        partitioned: Ids of the partition specs that have fields.
+        unpartitioned: Ids of the partition specs without partitions.
     """
 
     entries: list[Any] = field(default_factory=list)
     sequences: dict[str, int] = field(default_factory=dict)
-    partitioned: frozenset[int] = frozenset()
+    unpartitioned: frozenset[int] = frozenset()
     _read: dict[str, pa.Table] = field(default_factory=dict)
 
     def field_ids(self) -> set[int]:
@@ -44,14 +61,17 @@ class EqualityDeletes:
             data_file: As PyIceberg has it.
         """
         sequence = self.sequences[data_file.file_path]
+        key = partition_key(data_file.partition)
         return [
             entry.data_file
             for entry in self.entries
             if (entry.sequence_number or 0) > sequence
             and (
-                entry.data_file.spec_id not in self.partitioned
-                or (entry.data_file.spec_id, entry.data_file.partition)
-                == (data_file.spec_id, data_file.partition)
+                entry.data_file.spec_id in self.unpartitioned
+                or (
+                    entry.data_file.spec_id == data_file.spec_id
+                    and partition_key(entry.data_file.partition) == key
+                )
             )
         ]
 

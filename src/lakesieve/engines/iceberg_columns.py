@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lakesieve.predicate import Expr
     from lakesieve.tables import Column
 
-__all__ = ["columns_of", "predicate_of"]
+__all__ = ["columns_of", "predicate_of", "unpartitioned_specs"]
 
 
 def columns_of(metadata: TableMetadata, schema: Schema) -> Mapping[tuple[str, ...], Column]:
@@ -39,6 +39,24 @@ def columns_of(metadata: TableMetadata, schema: Schema) -> Mapping[tuple[str, ..
         if isinstance(field.transform, IdentityTransform)
     }
     return _parsed(schema.model_dump_json(), mapping, tuple(sorted(sources)))
+
+
+def unpartitioned_specs(metadata: TableMetadata) -> frozenset[int]:
+    """The ids of the specs whose equality deletes are of all partitions.
+
+    Tables of version 1 keep a field that was dropped as one of the transform ``void``, so a spec
+    without partitions may have fields.
+
+    Args:
+        metadata: The table.
+    """
+    from pyiceberg.transforms import VoidTransform
+
+    return frozenset(
+        spec.spec_id
+        for spec in metadata.partition_specs
+        if all(isinstance(field.transform, VoidTransform) for field in spec.fields)
+    )
 
 
 @lru_cache(maxsize=64)

@@ -10,6 +10,7 @@ from pyiceberg.table import ALWAYS_TRUE
 
 from lakesieve.engines import pruning
 from lakesieve.engines.equality import EqualityDeletes
+from lakesieve.engines.iceberg_columns import unpartitioned_specs
 from lakesieve.engines.pruning import FilePruner
 from lakesieve.engines.pyiceberg import plan_tasks
 from lakesieve.errors import ErrorKind, UnsupportedError
@@ -92,9 +93,7 @@ class IcebergRows:
         pruned = self._pruner.of_table(self._table, self._columns, expression)
         snapshot = self._metadata.snapshot_by_id(int(self._version.id))
         assert snapshot is not None
-        equality = EqualityDeletes(
-            partitioned=frozenset(s.spec_id for s in self._metadata.partition_specs if s.fields)
-        )
+        equality = EqualityDeletes(unpartitioned=unpartitioned_specs(self._metadata))
         row_filter, tasks = self._planned(expression, snapshot, pruned, equality)
         pruning.remember([pruned])
         compared = equality.field_ids()

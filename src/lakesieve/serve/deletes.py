@@ -18,15 +18,16 @@ from pyiceberg.conversions import from_bytes
 from pyiceberg.manifest import DataFileContent
 from pyiceberg.types import PrimitiveType
 
+from lakesieve.engines.equality import partition_key
 from lakesieve.errors import ErrorKind, StorageError
-from lakesieve.serve.manifests import partition_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from pyiceberg.types import NestedField
 
-    from lakesieve.serve.manifests import DeleteFile, FileStatistics, Partition
+    from lakesieve.engines.equality import Partition
+    from lakesieve.serve.manifests import DeleteFile, FileStatistics
 
 __all__ = ["DeleteIndex"]
 
@@ -57,7 +58,7 @@ class DeleteIndex:
 
     Args:
         deletes: The delete files.
-        unpartitioned: Ids of the specs without fields.
+        unpartitioned: Ids of the specs without partitions.
         fields: Fields of all schemas of the table, by their ids.
 
     Raises:

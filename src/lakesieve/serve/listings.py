@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 from pyiceberg.manifest import ManifestContent
 
+from lakesieve.engines.iceberg_columns import unpartitioned_specs
 from lakesieve.serve.deletes import DeleteIndex
 from lakesieve.serve.fields import all_fields
 from lakesieve.serve.manifests import first_row_id, read_deletes, read_files, read_list
@@ -147,10 +148,9 @@ class TableListings:
         def make() -> tuple[DeleteIndex, int]:
             count_read("deletes")
             deletes = [one for manifest in listed for one in read_deletes(manifest, self._io)]
-            specs = self._metadata.specs().items()
             index = DeleteIndex(
                 deletes,
-                unpartitioned=frozenset(spec_id for spec_id, spec in specs if not spec.fields),
+                unpartitioned=unpartitioned_specs(self._metadata),
                 fields=all_fields(self._metadata),
             )
             return index, 4000 * len(deletes) + 500

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,7 @@ from pyiceberg.manifest import (
 )
 from pyiceberg.manifest import FileFormat as Format
 
+from lakesieve.engines.equality import partition_key
 from lakesieve.errors import ErrorKind, StorageError
 from lakesieve.tables.paths import normal_paths
 
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
     from pyiceberg.io import FileIO
 
+    from lakesieve.engines.equality import Partition
+
 __all__ = [
     "DeleteFile",
     "FileStatistics",
     "ManifestFiles",
-    "Partition",
     "first_row_id",
-    "partition_key",
     "read_deletes",
     "read_files",
     "read_list",
@@ -63,9 +63,6 @@ _DETAILS: dict[str, pa.DataType] = {
     "first_row_id": pa.int64(),
 }
 _FIRST_ROW_ID, _REFERENCED, _OFFSET, _SIZE = 16, 17, 18, 19
-
-Partition = tuple[Any, ...]
-"""Values of the fields of a partition spec, in their order, of which NaN equals itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,6 +154,7 @@ class DeleteFile:
         referenced: The one data file of which it deletes rows, where it says so.
         offset: Where in the file a deletion vector begins.
         size: How many bytes it has.
+        manifest: The manifest that lists it.
     """
 
     file: DataFile
@@ -165,23 +163,12 @@ class DeleteFile:
     referenced: str | None
     offset: int | None
     size: int | None
+    manifest: ManifestFile
 
     @property
     def is_vector(self) -> bool:
         """Whether it is a deletion vector."""
         return bool(self.file.file_format == Format.PUFFIN)
-
-
-def partition_key(partition: Any) -> Partition:
-    """The values of a partition, by which equal ones are found.
-
-    Args:
-        partition: As PyIceberg has it.
-    """
-    # as Java has them: NaN is equal to itself, and zero has two signs
-    return tuple(
-        struct.pack("<d", value) if isinstance(value, float) else value for value in partition._data
-    )
 
 
 def first_row_id(manifest: ManifestFile) -> int | None:
@@ -283,6 +270,7 @@ def read_deletes(manifest: ManifestFile, io: FileIO) -> list[DeleteFile]:
             referenced=entry.data_file._data[_REFERENCED],
             offset=entry.data_file._data[_OFFSET],
             size=entry.data_file._data[_SIZE],
+            manifest=manifest,
         )
         for entry in _entries(manifest, io)
     ]

@@ -338,6 +338,8 @@ class TablePlanner:
         """Whether a delete file can be of a row that matches."""
         if judge.keeps_all:
             return True
+        if not judge.can_hold(delete.manifest):
+            return False
         in_partition = judge.has_partition(delete.spec_id, delete.file.partition)
         return in_partition and judge.has_match(delete.file)
 
