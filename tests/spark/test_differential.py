@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 NEWEST = spark_version_of(pyspark.__version__) == SPARK_VERSIONS[0]
 # what differs between the lines takes fewer to find
-QUERIES = depth("QUERIES", test=7 if NEWEST else 4, soak=60 if NEWEST else 25)
+QUERIES = depth("QUERIES", test=5 if NEWEST else 3, soak=60 if NEWEST else 25)
 PREDICATES = 9
 WRITTEN = 20
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from tests.spark.commands.kit import Row
 
-COMMANDS = math.ceil(depth("COMMANDS", test=18, soak=1500) / len(KINDS))
+COMMANDS = math.ceil(depth("COMMANDS", test=14, soak=1500) / len(KINDS))
 CHANGES = ("insert", "delete", "delete", "delete", "update", "update", "update", "merge", "merge")
 OTHERS = ("compact", "refresh", "refresh", "back")
 KEPT_VERSIONS = 4

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SEEDS = range(depth("SEEDS", test=2, soak=12))
-FILTERS = depth("FILTERS", test=10, soak=30)
+FILTERS = depth("FILTERS", test=6, soak=30)
 STEPS = 8
 
 Plan = set[tuple[str, frozenset[tuple[str, int | None]]]]
