@@ -16,7 +16,14 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp
 
-__all__ = ["running"]
+__all__ = ["free_port", "running"]
+
+
+def free_port() -> int:
+    """A port on which nothing listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
 
 
 @contextlib.contextmanager

@@ -6,7 +6,6 @@ import json
 import random
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -17,6 +16,7 @@ import pytest
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.catalog.sql import SqlCatalog
 from tests.engines.tables import index_of, rows
+from tests.serve.running import free_port
 
 from lakesieve.tables.opening import open_table
 
@@ -24,12 +24,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 COMMAND = [sys.executable, "-c", "from lakesieve.cli import main; main()", "serve"]
-
-
-def _free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -45,7 +39,7 @@ def test_a_warehouse_is_served(tmp_path: Path, workers: int) -> None:
     metadata = tmp_path / "house" / "db" / "t" / "metadata"
     metadata.mkdir(parents=True)
     (metadata / "v1.metadata.json").write_text(table.metadata.model_dump_json())
-    port = _free_port()
+    port = free_port()
     options = ["--warehouse", "house", "--port", str(port), "--workers", str(workers)]
     if workers == 2:
         options += ["--log-format", "json", "--log-filters"]

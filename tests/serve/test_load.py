@@ -22,6 +22,7 @@ from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import CommitFailedException
 from tests.depth import SOAK, depth
+from tests.serve.running import free_port
 
 import lakesieve as ls
 from lakesieve.errors import StorageError
@@ -77,7 +78,7 @@ class Server:
             f"{catalog}URI": f"sqlite:///{folder}/c.db",
             f"{catalog}WAREHOUSE": str(folder),
         }
-        self._port = _free_port()
+        self._port = free_port()
         self.address = f"http://127.0.0.1:{self._port}"
         self.log = (folder / "log").open("w")
         self.process = self._started()
@@ -117,14 +118,6 @@ class Server:
         self.process.terminate()
         self.process.wait(30)
         self.log.close()
-
-
-def _free_port() -> int:
-    import socket
-
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
 
 
 @dataclass(slots=True)

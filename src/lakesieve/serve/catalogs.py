@@ -318,11 +318,11 @@ def _read_only(what: str) -> UnsupportedError:
 def _check_places(location: str, updates: Iterable[Any]) -> None:
     """Insist that no commit makes this server write, or load code, elsewhere than it does now."""
     for update in updates:
-        moved = getattr(update, "location", location) if update.action == "set-location" else ""
+        moved = update.action == "set-location" and update.location != location
         given = update.updates if update.action == "set-properties" else {}
         metadata = given.get(TableProperties.WRITE_METADATA_PATH, "")
         if (
-            (moved and moved != location)
+            moved
             or (metadata and not f"{metadata}/".startswith(f"{location.rstrip('/')}/"))
             or ".." in metadata.split("/")
             or TableProperties.WRITE_PY_LOCATION_PROVIDER_IMPL in given

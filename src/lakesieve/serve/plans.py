@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from lakesieve.serve.planning import TablePlanner
     from lakesieve.serve.service import Answer, PlanningService
 
-__all__ = ["LEVELS", "OpenedTable", "Plans", "levels_of", "namespace_of"]
+__all__ = ["OpenedTable", "Plans", "levels_of", "namespace_of"]
 
-LEVELS = "\x1f"
-"""What stands between the levels of a namespace."""
+# what stands between the levels of a namespace
+_LEVELS = "\x1f"
 
 _log = logging.getLogger("lakesieve.serve")
 
@@ -53,7 +53,7 @@ def levels_of(name: str) -> Namespace:
     Raises:
         NotFoundError: No namespace can have that name.
     """
-    levels = tuple(name.split(LEVELS))
+    levels = tuple(name.split(_LEVELS))
     if not all(levels) or "\0" in name:
         raise NotFoundError(
             f"There is no namespace {name!r}.",

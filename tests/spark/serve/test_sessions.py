@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import socket
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -12,7 +11,7 @@ from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.table import StaticTable
 from pyspark.sql.connect.session import SparkSession as ConnectSession
 from tests.depth import depth
-from tests.serve.running import running
+from tests.serve.running import free_port, running
 from tests.spark.deletes.kit import rows_of
 from tests.spark.deletes.story import DOMAINS, Story
 
@@ -58,9 +57,7 @@ def connected(spark: SparkSession) -> Iterator[SparkSession]:
     """A client of Spark Connect, whose server runs beside the session."""
     jvm: Any = spark._jvm
     connect = jvm.org.apache.spark.sql.connect.service.SparkConnectService
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = str(taken.getsockname()[1])
+    port = str(free_port())
     jvm.org.apache.spark.SparkEnv.get().conf().set("spark.connect.grpc.binding.port", port)
     connect.start(spark.sparkContext._jsc.sc())
     client = ConnectSession(f"sc://127.0.0.1:{port}")
