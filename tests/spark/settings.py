@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyspark
+
 from lakesieve.spark.versions.janino import JavaSources
 
 if TYPE_CHECKING:
@@ -13,6 +15,13 @@ if TYPE_CHECKING:
 __all__ = ["BY_DEFAULT", "SETTINGS", "with_quick_files"]
 
 _LOCAL_FILES = JavaSources("spark/QuickLocalFiles", root=Path(__file__).parents[1])
+
+_STREAMING = "org.apache.spark.sql.execution.streaming"
+_CHECKPOINTS = _STREAMING + (
+    ".FileSystemBasedCheckpointFileManager"
+    if pyspark.__version__.startswith("3.")
+    else ".checkpointing.FileSystemBasedCheckpointFileManager"
+)
 
 # to compile a query, and to plan it again after each stage, takes longer than so few rows do
 BY_DEFAULT = {
@@ -29,6 +38,9 @@ SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    # by default both rename by way of Hadoop's FileContext, which starts a process for each file
+    "spark.delta.logStore.file.impl": "io.delta.storage.LocalLogStore",
+    "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINTS,
     # two sessions share two cores: what is slow is not what a test is about
     "spark.lakesieve.planning.seconds": "60",
 }
