@@ -1,14 +1,17 @@
-"""A server that runs beside the tests."""
+"""A server that runs beside the tests, in this process or in one of its own."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import socket
+import subprocess
+import sys
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import httpx
 import uvicorn
 
 if TYPE_CHECKING:
@@ -16,7 +19,10 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp
 
-__all__ = ["free_port", "running"]
+__all__ = ["COMMAND", "free_port", "running", "started"]
+
+COMMAND = [sys.executable, "-c", "from lakesieve.cli import main; main()", "serve"]
+"""``lakesieve serve`` of this environment."""
 
 
 def free_port() -> int:
@@ -24,6 +30,25 @@ def free_port() -> int:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         return int(taken.getsockname()[1])
+
+
+def started(port: int, *options: str, **settings: Any) -> subprocess.Popen[str]:
+    """The process of a server, once it answers.
+
+    Args:
+        port: On which it listens.
+        options: Of the command, besides the port.
+        settings: Of the process, as ``subprocess.Popen`` takes them.
+    """
+    process = subprocess.Popen([*COMMAND, "--port", str(port), *options], text=True, **settings)
+    until = time.monotonic() + 60
+    while True:
+        with contextlib.suppress(httpx.HTTPError):
+            assert httpx.get(f"http://127.0.0.1:{port}/healthz").status_code == 200
+            return process
+        assert process.poll() is None
+        assert time.monotonic() < until
+        time.sleep(0.05)
 
 
 @contextlib.contextmanager

@@ -7,8 +7,6 @@ import random
 import re
 import signal
 import subprocess
-import sys
-import time
 from typing import TYPE_CHECKING
 
 import httpx
@@ -16,14 +14,12 @@ import pytest
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.catalog.sql import SqlCatalog
 from tests.engines.tables import index_of, rows
-from tests.serve.running import free_port
+from tests.serve.running import COMMAND, free_port, started
 
 from lakesieve.tables.opening import open_table
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-COMMAND = [sys.executable, "-c", "from lakesieve.cli import main; main()", "serve"]
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -40,26 +36,12 @@ def test_a_warehouse_is_served(tmp_path: Path, workers: int) -> None:
     metadata.mkdir(parents=True)
     (metadata / "v1.metadata.json").write_text(table.metadata.model_dump_json())
     port = free_port()
-    options = ["--warehouse", "house", "--port", str(port), "--workers", str(workers)]
+    options = ["--warehouse", "house", "--workers", str(workers)]
     if workers == 2:
         options += ["--log-format", "json", "--log-filters"]
-    server = subprocess.Popen(
-        [*COMMAND, *options],
-        cwd=tmp_path,
-        stderr=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    pipe = subprocess.PIPE
+    server = started(port, *options, cwd=tmp_path, stderr=pipe, stdout=pipe)
     try:
-        until = time.monotonic() + 60
-        while True:
-            try:
-                assert httpx.get(f"http://127.0.0.1:{port}/healthz").status_code == 200
-                break
-            except httpx.ConnectError:
-                assert server.poll() is None
-                assert time.monotonic() < until
-                time.sleep(0.1)
         served = RestCatalog("served", uri=f"http://127.0.0.1:{port}").load_table("db.t")
         found = served.scan(row_filter="id = 987654").to_arrow()
         assert found.num_rows == 0

@@ -6,7 +6,6 @@ import os
 import random
 import statistics
 import subprocess
-import sys
 import threading
 import time
 from contextlib import suppress
@@ -22,7 +21,7 @@ from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import CommitFailedException
 from tests.depth import SOAK, depth
-from tests.serve.running import free_port
+from tests.serve.running import free_port, started
 
 import lakesieve as ls
 from lakesieve.errors import StorageError
@@ -83,22 +82,11 @@ class Server:
         self.log = (folder / "log").open("w")
         self.process = self._started()
 
-    def _started(self) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-c", "from lakesieve.cli import main; main()", "serve"]
-        process = subprocess.Popen(
-            [*command, "--catalog", "shop", "--port", str(self._port), "--memory", "16"],
-            env=self._environment,
-            stdout=self.log,
-            stderr=self.log,
+    def _started(self) -> subprocess.Popen[str]:
+        options = ["--catalog", "shop", "--memory", "16"]
+        return started(
+            self._port, *options, env=self._environment, stdout=self.log, stderr=self.log
         )
-        until = time.monotonic() + 60
-        while True:
-            with suppress(httpx.HTTPError):
-                httpx.get(f"{self.address}/healthz")
-                return process
-            assert process.poll() is None
-            assert time.monotonic() < until
-            time.sleep(0.05)
 
     def kill(self) -> None:
         """End it at once, and start another."""
