@@ -9,8 +9,6 @@ BIN := .venv/bin
 BIN_3_5 := .venv-3.5/bin
 # written last by tools/setup.sh: a half-made environment is made again
 STAMPS := .venv/.complete .venv-3.5/.complete
-# what the tests' JVMs start from
-ARCHIVES := .venv/classes.jsa .venv-3.5/classes.jsa
 ARGS ?=
 TESTS_3_5 := $(addprefix tests/spark/,$(addsuffix .py,commands/test_scans \
   $(addprefix test_,java contract differential build failures paths readers spark_versions)))
@@ -20,7 +18,7 @@ TESTS_3_5 := $(addprefix tests/spark/,$(addsuffix .py,commands/test_scans \
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z0-9.-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' Makefile
 
-setup: java $(STAMPS) $(ARCHIVES) ## create or update .venv and .venv-3.5 (needs Python 3.11+ and Java 17+)
+setup: java $(STAMPS) ## create or update .venv and .venv-3.5 (needs Python 3.11+ and Java 17+)
 
 java:
 	@tools/check_java.sh
@@ -30,10 +28,6 @@ java:
 
 .venv-3.5/.complete: pyproject.toml requirements-3.5.lock tools/setup.sh
 	@tools/setup.sh .venv-3.5 requirements-3.5.lock
-
-%/classes.jsa: %/.complete tests/spark/archive.py tests/java_options.py
-	@echo "Archiving Spark's classes for the tests in $@ ..." >&2
-	@$*/bin/python -m tests.spark.archive
 
 demo: java .venv/.complete ## TPC-H on Iceberg, skipping off and on (ARGS="--scale 1 --dir demo-data")
 	@$(BIN)/lakesieve demo $(ARGS)

@@ -7,7 +7,6 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 from tests.depth import depth
-from tests.java_options import ARCHIVE, submit_arguments
 
 # deadlines measure the machine, not the code
 settings.register_profile(
@@ -19,8 +18,17 @@ settings.register_profile(
 )
 settings.load_profile("lakesieve")
 
-_SHARED = [f"-XX:SharedArchiveFile={ARCHIVE}"] if ARCHIVE.exists() else []
-os.environ.setdefault("PYSPARK_SUBMIT_ARGS", submit_arguments(*_SHARED))
+# each JVM here lives for minutes: the second compiler would cost more than it saves. Without it
+# the room for compiled code is small, and the JVM sweeps it instead of running tests. To verify the
+# classes of Spark's own jars is a quarter of what starting it takes. Hudi's measuring of object
+# sizes starts a JVM of its own where it may
+_JAVA = (
+    "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m -XX:-UseCodeCacheFlushing "
+    "-XX:+UseSerialGC -Xmn512m -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote "
+    "-Djol.skipHotspotSAAttach=true"
+)
+_SUBMIT = f"--conf 'spark.driver.defaultJavaOptions={_JAVA}' pyspark-shell"
+os.environ.setdefault("PYSPARK_SUBMIT_ARGS", _SUBMIT)
 
 
 @pytest.hookimpl(trylast=True)  # when the folders have set their markers
