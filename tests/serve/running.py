@@ -42,13 +42,19 @@ def started(port: int, *options: str, **settings: Any) -> subprocess.Popen[str]:
     """
     process = subprocess.Popen([*COMMAND, "--port", str(port), *options], text=True, **settings)
     until = time.monotonic() + 60
-    while True:
-        with contextlib.suppress(httpx.HTTPError):
-            assert httpx.get(f"http://127.0.0.1:{port}/healthz").status_code == 200
-            return process
-        assert process.poll() is None
-        assert time.monotonic() < until
-        time.sleep(0.05)
+    try:
+        while True:
+            with contextlib.suppress(httpx.HTTPError):
+                assert httpx.get(f"http://127.0.0.1:{port}/healthz").status_code == 200
+                return process
+            assert process.poll() is None
+            assert time.monotonic() < until
+            time.sleep(0.05)
+    except BaseException:
+        # nobody else has it yet
+        process.kill()
+        process.wait(30)
+        raise
 
 
 @contextlib.contextmanager

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pyspark
 
 from lakesieve.spark.versions.janino import JavaSources
+from lakesieve.spark.versions.spark_versions import spark_version_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -19,7 +20,7 @@ _LOCAL_FILES = JavaSources("spark/QuickLocalFiles", root=Path(__file__).parents[
 _STREAMING = "org.apache.spark.sql.execution.streaming"
 _CHECKPOINTS = _STREAMING + (
     ".FileSystemBasedCheckpointFileManager"
-    if pyspark.__version__.startswith("3.")
+    if spark_version_of(pyspark.__version__).name == "3.5"
     else ".checkpointing.FileSystemBasedCheckpointFileManager"
 )
 
