@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -10,29 +9,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from lakesieve.engines.delete_groups import DeleteGroups, partition_key
 from lakesieve.engines.field_ids import names_by_id
 from lakesieve.errors import ErrorKind, UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["EqualityDeletes", "Partition", "partition_key"]
+    from lakesieve.engines.delete_groups import Partition
 
-
-Partition = tuple[Any, ...]
-"""Values of the fields of a partition spec, in their order, of which NaN equals itself."""
-
-
-def partition_key(partition: Any) -> Partition:
-    """The values of a partition, by which equal ones are found.
-
-    Args:
-        partition: As PyIceberg has it.
-    """
-    # as Java has them: NaN is equal to itself, and zero has two signs
-    return tuple(
-        struct.pack("<d", value) if isinstance(value, float) else value for value in partition._data
-    )
+__all__ = ["EqualityDeletes"]
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -40,7 +26,8 @@ class EqualityDeletes:
     """Those of one version, and which data files they apply to.
 
     Args:
-        entries: Entries of equality delete files, as PyIceberg has them.
+        entries: Entries of equality delete files, as PyIceberg has them; complete before any data
+            file is looked up.
         sequences: The data sequence number of each candidate data file, by its path.
         unpartitioned: Ids of the partition specs without partitions.
     """
@@ -48,6 +35,7 @@ class EqualityDeletes:
     entries: list[Any] = field(default_factory=list)
     sequences: dict[str, int] = field(default_factory=dict)
     unpartitioned: frozenset[int] = frozenset()
+    _groups: DeleteGroups[Any] | None = None
     _read: dict[str, pa.Table] = field(default_factory=dict)
 
     def field_ids(self) -> set[int]:
@@ -60,19 +48,22 @@ class EqualityDeletes:
         Args:
             data_file: As PyIceberg has it.
         """
-        sequence = self.sequences[data_file.file_path]
-        key = partition_key(data_file.partition)
-        return [
-            entry.data_file
-            for entry in self.entries
-            if (entry.sequence_number or 0) > sequence
-            and (
-                entry.data_file.spec_id in self.unpartitioned
-                or (
-                    entry.data_file.spec_id == data_file.spec_id
-                    and partition_key(entry.data_file.partition) == key
+        if self._groups is None:
+            self._groups = DeleteGroups(
+                (
+                    None
+                    if entry.data_file.spec_id in self.unpartitioned
+                    else _key_of(entry.data_file),
+                    (entry.sequence_number or 0) - 1,
+                    entry.data_file,
                 )
+                for entry in self.entries
             )
+        sequence = self.sequences[data_file.file_path]
+        return [
+            delete
+            for key in (_key_of(data_file), None)
+            for delete in self._groups.of(key, sequence)
         ]
 
     def alive(
@@ -112,6 +103,10 @@ class EqualityDeletes:
                 )
         keys = self._read[path]
         return keys.cast(pa.schema([schema.field(name) for name in keys.column_names]))
+
+
+def _key_of(file: Any) -> tuple[int, Partition]:
+    return file.spec_id, partition_key(file.partition)
 
 
 def _unread(path: str, why: str) -> UnsupportedError:

@@ -10,15 +10,13 @@ from __future__ import annotations
 
 import math
 import struct
-from bisect import bisect_left
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pyiceberg.conversions import from_bytes
 from pyiceberg.manifest import DataFileContent
 from pyiceberg.types import PrimitiveType
 
-from lakesieve.engines.equality import partition_key
+from lakesieve.engines.delete_groups import DeleteGroups, partition_key
 from lakesieve.errors import ErrorKind, StorageError
 
 if TYPE_CHECKING:
@@ -26,31 +24,13 @@ if TYPE_CHECKING:
 
     from pyiceberg.types import NestedField
 
-    from lakesieve.engines.equality import Partition
+    from lakesieve.engines.delete_groups import Partition
     from lakesieve.serve.manifests import DeleteFile, FileStatistics
 
 __all__ = ["DeleteIndex"]
 
 # the column of a position delete file that names data files
 _FILE_PATH = 2147483546
-
-
-@dataclass(slots=True)
-class _BySequence:
-    """Delete files in the order of the sequence numbers up to which they apply."""
-
-    files: list[tuple[int, DeleteFile]] = field(default_factory=list)
-
-    def add(self, last: int, file: DeleteFile) -> None:
-        self.files.append((last, file))
-
-    def sort(self) -> None:
-        self.files.sort(key=lambda one: one[0])
-
-    def of(self, sequence: int) -> list[DeleteFile]:
-        """Those that apply to a data file of a sequence number."""
-        first = bisect_left(self.files, sequence, key=lambda one: one[0])
-        return [file for _, file in self.files[first:]]
 
 
 class DeleteIndex:
@@ -73,47 +53,30 @@ class DeleteIndex:
         fields: Mapping[int, NestedField],
     ) -> None:
         self._fields = fields
-        self._global = _BySequence()
-        self._equality: dict[tuple[int, Partition], _BySequence] = {}
-        self._by_partition: dict[tuple[int, Partition], _BySequence] = {}
-        self._by_path: dict[str, _BySequence] = {}
         self._vectors: dict[str, DeleteFile] = {}
+        equality: list[tuple[tuple[int, Partition] | None, int, DeleteFile]] = []
+        positions: list[tuple[tuple[int, Partition] | str, int, DeleteFile]] = []
         for delete in deletes:
-            self._add(delete, unpartitioned)
-        for group in (
-            *self._equality.values(),
-            *self._by_partition.values(),
-            *self._by_path.values(),
-            self._global,
-        ):
-            group.sort()
-
-    def _add(self, delete: DeleteFile, unpartitioned: frozenset[int]) -> None:
-        key = (delete.spec_id, partition_key(delete.file.partition))
-        if delete.file.content == DataFileContent.EQUALITY_DELETES:
-            if delete.spec_id in unpartitioned:
-                group = self._global
-            else:
-                group = self._equality.setdefault(key, _BySequence())
-            # not to files of the same commit
-            group.add(delete.sequence - 1, delete)
-            return
-        path = delete.referenced or _only_path(delete)
-        if delete.is_vector:
-            if path is None:
+            key = (delete.spec_id, partition_key(delete.file.partition))
+            if delete.file.content == DataFileContent.EQUALITY_DELETES:
+                # not to files of the same commit
+                to = None if delete.spec_id in unpartitioned else key
+                equality.append((to, delete.sequence - 1, delete))
+                continue
+            path = delete.referenced or _only_path(delete)
+            if not delete.is_vector:
+                positions.append((key if path is None else path, delete.sequence, delete))
+            elif path is None:
                 raise _damaged(f"A deletion vector in {delete.file.file_path} names no data file.")
-            if self._vectors.setdefault(path, delete) is not delete:
+            elif self._vectors.setdefault(path, delete) is not delete:
                 raise _damaged(f"Two deletion vectors are of the data file {path}.")
-        elif path is not None:
-            self._by_path.setdefault(path, _BySequence()).add(delete.sequence, delete)
-        else:
-            self._by_partition.setdefault(key, _BySequence()).add(delete.sequence, delete)
+        self._equality = DeleteGroups(equality)
+        self._positions = DeleteGroups(positions)
 
     @property
     def is_empty(self) -> bool:
         """Whether there are none."""
-        others = (self._equality, self._by_partition, self._by_path, self._vectors)
-        return not any((*others, self._global.files))
+        return not (self._equality or self._positions or self._vectors)
 
     def of(
         self, location: str, sequence: int, key: tuple[int, Partition], file: FileStatistics
@@ -128,17 +91,18 @@ class DeleteIndex:
         """
         found = [
             delete
-            for group in (self._global, self._equality.get(key))
-            if group is not None
-            for delete in group.of(sequence)
+            for of_key in (None, key)
+            for delete in self._equality.of(of_key, sequence)
             if self._can_delete(delete, file)
         ]
         vector = self._vectors.get(location)
         if vector is not None:
             return [*found, vector]
-        for group in (self._by_partition.get(key), self._by_path.get(location)):
-            found += [] if group is None else group.of(sequence)
-        return found
+        return [
+            *found,
+            *self._positions.of(key, sequence),
+            *self._positions.of(location, sequence),
+        ]
 
     def _can_delete(self, delete: DeleteFile, data: FileStatistics) -> bool:
         """Whether an equality delete file can hold the values of a row of a data file."""

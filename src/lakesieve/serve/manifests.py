@@ -22,7 +22,7 @@ from pyiceberg.manifest import (
 )
 from pyiceberg.manifest import FileFormat as Format
 
-from lakesieve.engines.equality import partition_key
+from lakesieve.engines.delete_groups import partition_key
 from lakesieve.errors import ErrorKind, StorageError
 from lakesieve.tables.paths import normal_paths
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from pyiceberg.io import FileIO
 
-    from lakesieve.engines.equality import Partition
+    from lakesieve.engines.delete_groups import Partition
 
 __all__ = [
     "DeleteFile",
