@@ -6,7 +6,7 @@ import os
 
 import pytest
 from hypothesis import HealthCheck, settings
-from tests.depth import depth
+from tests.depth import SOAK, depth
 
 # deadlines measure the machine, not the code
 settings.register_profile(
@@ -31,9 +31,20 @@ _SUBMIT = f"--conf 'spark.driver.defaultJavaOptions={_JAVA}' pyspark-shell"
 os.environ.setdefault("PYSPARK_SUBMIT_ARGS", _SUBMIT)
 
 
+def _is_for_soak(item: pytest.Item) -> bool:
+    name = getattr(item, "originalname", item.name)
+    return any(not mark.args or name in mark.args for mark in item.iter_markers("soak"))
+
+
 @pytest.hookimpl(trylast=True)  # when the folders have set their markers
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the tests that need no JVM first, the house rules before all others."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Run the tests that need no JVM first, the house rules before all others.
+
+    What only varies another test is left to ``make soak``.
+    """
+    if not SOAK:
+        config.hook.pytest_deselected(items=[item for item in items if _is_for_soak(item)])
+        items[:] = [item for item in items if not _is_for_soak(item)]
     items.sort(
         key=lambda item: (
             item.get_closest_marker("spark") is not None,

@@ -8,20 +8,22 @@ from typing import TYPE_CHECKING
 import pyspark
 
 from lakesieve.spark.versions.janino import JavaSources
-from lakesieve.spark.versions.spark_versions import spark_version_of
+from lakesieve.spark.versions.spark_versions import SPARK_VERSIONS, spark_version_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["BY_DEFAULT", "SETTINGS", "with_quick_files"]
+__all__ = ["BY_DEFAULT", "NEWEST", "SETTINGS", "with_quick_files"]
+
+NEWEST = spark_version_of(pyspark.__version__) == SPARK_VERSIONS[0]
 
 _LOCAL_FILES = JavaSources("spark/QuickLocalFiles", root=Path(__file__).parents[1])
 
 _STREAMING = "org.apache.spark.sql.execution.streaming"
 _CHECKPOINTS = _STREAMING + (
-    ".FileSystemBasedCheckpointFileManager"
-    if spark_version_of(pyspark.__version__).name == "3.5"
-    else ".checkpointing.FileSystemBasedCheckpointFileManager"
+    ".checkpointing.FileSystemBasedCheckpointFileManager"
+    if NEWEST
+    else ".FileSystemBasedCheckpointFileManager"
 )
 
 # to compile a query, and to plan it again after each stage, takes longer than so few rows do

@@ -74,9 +74,9 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     ("buckets", "settings"),
     [
         (False, {}),
-        (True, {}),
+        pytest.param(True, {}, marks=pytest.mark.soak),
         (True, {"budget": "6 bits"}),
-        (False, {"budget": "1.5 files"}),
+        pytest.param(False, {"budget": "1.5 files"}, marks=pytest.mark.soak),
     ],
 )
 def test_they_are_those_made_one_by_one(  # noqa: PLR0917 - fixtures

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.spark.drivers import DRIVERS, DeltaIdDriver
+from tests.spark.settings import NEWEST
 from tests.spark.without_engine import check_alike
 
 from lakesieve.testing.contract import TableContract
@@ -45,7 +46,15 @@ def _tables(
 
 
 class TestTables(TableContract):
-    """Every format passes."""
+    """Every format passes; on the older version of Spark what differs between the two."""
+
+    pytestmark = [
+        pytest.mark.soak(
+            "test_partitions_of_any_name",
+            "test_indexes_live_with_their_table",
+            "test_commands_change_the_same_rows",
+        )
+    ] * (not NEWEST)
 
     @pytest.fixture(params=DRIVERS, ids=str)
     def make_table(
@@ -54,6 +63,16 @@ class TestTables(TableContract):
         yield from _tables(spark, tmp_path, DRIVERS[request.param])
 
 
+# what no way to bind columns changes
+@pytest.mark.soak(
+    "test_partitions_of_any_name",
+    "test_a_point_query_opens_one_file",
+    "test_new_files_are_read",
+    "test_a_recreated_table_is_not_fooled",
+    "test_a_handle_is_of_one_table",
+    "test_indexes_live_with_their_table",
+    "test_commands_change_the_same_rows",
+)
 class TestColumnIds(TableContract):
     """So does Delta with columns bound by ids."""
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
-import pyspark
 import pytest
 from tests.depth import depth
 from tests.spark.layouts import LAYOUTS, Layout, written
+from tests.spark.settings import NEWEST
 
 import lakesieve as ls
-from lakesieve.spark.versions.spark_versions import SPARK_VERSIONS, spark_version_of
 from lakesieve.testing.alike import check_queries, views_of
 from lakesieve.testing.generated import COLUMNS, FILES, predicate, rows_of
 
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-NEWEST = spark_version_of(pyspark.__version__) == SPARK_VERSIONS[0]
 # what differs between the lines takes fewer to find
 QUERIES = depth("QUERIES", test=5 if NEWEST else 3, soak=60 if NEWEST else 25)
 PREDICATES = 9

@@ -39,6 +39,8 @@ def _tables(
         table.drop()
 
 
+# for which test_commands has a model
+@pytest.mark.soak("test_commands_change_the_same_rows")
 class TestCopyOnWrite(TableContract):
     """Copy-on-write tables pass."""
 
@@ -47,6 +49,15 @@ class TestCopyOnWrite(TableContract):
         yield from _tables(spark, tmp_path, HudiDriver)
 
 
+@pytest.mark.soak(
+    "test_partitions_of_any_name",
+    "test_a_point_query_opens_one_file",
+    "test_new_files_are_read",
+    "test_a_recreated_table_is_not_fooled",
+    "test_a_handle_is_of_one_table",
+    "test_indexes_live_with_their_table",
+    "test_commands_change_the_same_rows",
+)
 class TestMergeOnRead(TableContract):
     """So do merge-on-read tables, whose base files are the same."""
 
