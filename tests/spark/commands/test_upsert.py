@@ -26,9 +26,17 @@ KINDS = {
     "delta": "USING delta TBLPROPERTIES ('delta.enableDeletionVectors'='false')",
 }
 ROUNDS = 2
+# what they do as the others of their format do
+_IN_SOAK = pytest.mark.soak(
+    "test_the_same_again_changes_no_row",
+    "test_a_dry_run_tells_and_does_nothing",
+    "test_skipping_is_as_it_was_before",
+    "test_a_failed_refresh_does_not_hide_the_commit",
+)
+SHORT = ("iceberg_copy_on_write", "delta")
 
 
-@pytest.fixture(params=list(KINDS), ids=list(KINDS))
+@pytest.fixture(params=[pytest.param(k, marks=[_IN_SOAK] * (k in SHORT)) for k in KINDS])
 def people(spark: SparkSession, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """A table of 200 people in 8 files, by ``id`` and by ``region, s``, with an index on each."""
     kind, catalog = request.param, "lake"

@@ -185,31 +185,26 @@ time.sleep(60)
 """
 
 
-def test_killed(spark: SparkSession, table: str) -> None:
+@pytest.mark.parametrize("moment", [pytest.param("write", marks=pytest.mark.soak), "commit"])
+def test_killed(spark: SparkSession, table: str, moment: str) -> None:
     """A conversion killed somewhere in its second part leaves the rows; the next does the rest."""
     warehouse = str(spark.conf.get("spark.sql.catalog.lake.warehouse"))
-    tables = {moment: f"{table}_{moment}" for moment in ("write", "commit")}
-    started = {}
-    for moment, name in tables.items():
-        spark.sql(f"DROP TABLE IF EXISTS {name} PURGE")
-        build(spark, name, 3)
-        started[moment] = subprocess.Popen(
-            [sys.executable, "-c", CONVERSION, warehouse, name, moment],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-        )
-    for moment, name in tables.items():
-        expected = stock_rows(spark, name)
-        _, errors = started[moment].communicate()
-        spark.catalog.refreshTable(name)
+    build(spark, table, 3)
+    expected = stock_rows(spark, table)
+    killed = subprocess.run(
+        [sys.executable, "-c", CONVERSION, warehouse, table, moment],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    spark.catalog.refreshTable(table)
 
-        assert started[moment].returncode == -signal.SIGKILL, errors
-        assert stock_rows(spark, name) == expected
-        left = ls.deletes.status(name, spark=spark, count_keys=False).equality_files
-        assert left in ({1} if moment == "write" else {0, 1})
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert stock_rows(spark, table) == expected
+    left = ls.deletes.status(table, spark=spark, count_keys=False).equality_files
+    assert left in ({1} if moment == "write" else {0, 1})
 
-        done = ls.deletes.convert(name, spark=spark, partial_progress=True)
+    done = ls.deletes.convert(table, spark=spark, partial_progress=True)
 
-        assert (done.commits, done.removed_files) == (left, left)
-        assert stock_rows(spark, name) == expected
-        spark.sql(f"DROP TABLE {name} PURGE")
+    assert (done.commits, done.removed_files) == (left, left)
+    assert stock_rows(spark, table) == expected

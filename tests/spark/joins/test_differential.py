@@ -103,7 +103,7 @@ def _query(random_: random.Random, big: str) -> str:
     return " UNION ALL ".join(queries)
 
 
-@pytest.mark.parametrize("adaptive", ["true", "false"])
+@pytest.mark.parametrize("adaptive", ["true", pytest.param("false", marks=pytest.mark.soak)])
 def test_same_joins_with_and_without_skipping(spark: SparkSession, big: str, adaptive: str) -> None:
     """Generated joins of all kinds give the same rows, and their keys skip files."""
     random_ = random.Random(f"joins {adaptive}")
