@@ -9,17 +9,15 @@ import random
 import re
 from importlib import import_module
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pyspark
 import pytest
 from py4j.protocol import Py4JJavaError
-from pyspark.java_gateway import launch_gateway
 
 import lakesieve
+from lakesieve.spark.extension.jar import bare_jvm, jar_sources
 from lakesieve.spark.rule.sources import DELETE_JOINS, RULE, extension_of, scans_of
-from lakesieve.spark.session import local
 from lakesieve.spark.tables.registry import FORMATS as ALL_FORMATS
 from lakesieve.spark.versions import janino
 from lakesieve.spark.versions.janino import JavaSources, as_python
@@ -42,25 +40,11 @@ CATALYST = JavaSources(*RULE[: RULE.index("spark/rule/CatalystJson") + 1])
 MEMBERS = JavaSources("spark/versions/PrivateMembers")
 
 
-class Context:
-    """What the sources need of a ``SparkContext``."""
-
-    def __init__(self, gateway: Any) -> None:
-        self._gateway = gateway
-
-
 @pytest.fixture(scope="module")
-def jvm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def jvm() -> Iterator[Any]:
     """What the sources need of a session, before a JVM with the jars of all formats."""
-    names = [spec.name for spec in FORMATS]
-    settings = local._defaults(str(tmp_path_factory.mktemp("warehouse")), names, VERSION)
-    conf = SimpleNamespace(getAll=lambda: list(settings.items()))
-    gateway: Any = launch_gateway(conf=conf)  # type: ignore[no-untyped-call]
-    context = Context(gateway)
-    yield SimpleNamespace(_jvm=gateway.jvm, version=pyspark.__version__, sparkContext=context)
-    gateway.shutdown()
-    gateway.proc.stdin.close()
-    gateway.proc.wait()
+    with bare_jvm() as jvm:
+        yield jvm
 
 
 def sources_in(modules: Iterable[str]) -> list[JavaSources]:
@@ -73,6 +57,7 @@ def compiled_lists() -> list[JavaSources]:
     """All lists of sources that this version of Spark compiles."""
     lists = [JavaSources(*RULE), *map(scans_of, FORMATS)]
     lists += [sources for sources in map(extension_of, FORMATS) if sources is not None]
+    lists.append(JavaSources(*jar_sources(FORMATS)))
     lists += sources_in(f"lakesieve.spark.tables.{spec.name}.table" for spec in FORMATS)
     if SPARK_VERSIONS[0] == VERSION:
         lists += [JavaSources(*DELETE_JOINS), *sources_in(["lakesieve.spark.deletes.plan"])]

@@ -31,7 +31,7 @@ class _Session:
         self.present = self.active = False
         self.selected: set[str] = set()
 
-    def install(self, present: bool) -> None:
+    def install(self, present: bool, _others: bool) -> None:
         time.sleep(0.0002)
         self.present = present
 
@@ -106,10 +106,10 @@ def test_what_fails_leaves_no_use_behind(session: _Session) -> None:
     """A session that refuses the rule once takes it the next time, and gives it back."""
     failing = [True, False, False, False, False]
 
-    def install(present: bool) -> None:
+    def install(present: bool, others: bool) -> None:
         if failing.pop(0):
             raise ConnectionError("refused")
-        session.install(present)
+        session.install(present, others)
 
     rule = InstalledRule(session, install, Pruner())
     with pytest.raises(ConnectionError, match="refused"), rule.raw_reads():

@@ -7,27 +7,27 @@ import re
 import sys
 import tempfile
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Any, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import lakesieve as ls
 from lakesieve.errors import ErrorKind, LakesieveError, SetupError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 
-__all__ = ["Session", "start_session"]
+__all__ = ["Session", "quietly", "start_session"]
 
 Session: TypeAlias = Any
 """A Spark session, which the command line only hands on."""
+
+Started = TypeVar("Started")
 
 
 def start_session(
     warehouse: str, formats: Sequence[str], conf: Mapping[str, str], *, debug: bool
 ) -> Session:
     """Start the embedded session.
-
-    Unless ``debug``, everything that the JVM writes from then on goes into a temporary file.
 
     Args:
         warehouse: Folder of the embedded catalog.
@@ -38,12 +38,27 @@ def start_session(
     Raises:
         SetupError: Java or PySpark is missing, or Spark did not start.
     """
+    return quietly(lambda: ls.local_session(warehouse, formats=formats, conf=conf), debug=debug)
+
+
+def quietly(start: Callable[[], Started], *, debug: bool) -> Started:
+    """Do what starts a JVM.
+
+    Unless ``debug``, everything that the JVM writes from then on goes into a temporary file.
+
+    Args:
+        start: What to do.
+        debug: Whether the JVM writes to the terminal.
+
+    Raises:
+        SetupError: Java or PySpark is missing, or Spark did not start.
+    """
     if debug:
-        return ls.local_session(warehouse, formats=formats, conf=conf)
+        return start()
     with tempfile.TemporaryFile() as log:
         try:
             with _streams_into(log):
-                return ls.local_session(warehouse, formats=formats, conf=conf)
+                return start()
         except LakesieveError:
             raise
         except Exception as error:

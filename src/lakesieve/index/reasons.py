@@ -29,6 +29,7 @@ class ReasonCode(StrEnum):
     JOIN_UNSUPPORTED = "join-unsupported"
     DELETES_JOINED = "deletes-joined"
     DELETES_LEFT = "deletes-left"
+    COMPANION_FAILED = "companion-failed"
     PLANNING_TIMEOUT = "planning-timeout"
     SCAN_UNSUPPORTED = "scan-unsupported"
     REFRESH_FAILED = "refresh-failed"

@@ -28,6 +28,7 @@ from lakesieve.report.deletes import conversion_facts, status_facts
 from lakesieve.report.demo import demo_text
 from lakesieve.report.result import Checked, Dropped, Explained, ServerCheck
 from lakesieve.spark.deletes.result import Conversion, DeleteStatus
+from lakesieve.spark.extension.result import EXTENSION, JarInfo
 from lakesieve.store import Repaired, Vacuumed
 
 if TYPE_CHECKING:
@@ -130,6 +131,20 @@ def _(result: ServerCheck) -> RenderableType:
             ("plan of all rows", f"{result.milliseconds:,.1f} ms"),
         ]
     )
+
+
+@to_text.register
+def _(result: JarInfo) -> RenderableType:
+    facts = [
+        ("jar", result.path),
+        ("size", f"{units.size(result.size)}, {units.plural(result.classes, 'class', 'classes')}"),
+        ("Spark", result.spark),
+        ("formats", ", ".join(result.formats)),
+        ("spark.jars", result.path),
+        ("spark.sql.extensions", f"{EXTENSION}, behind those that are set"),
+        ("spark.lakesieve.python", "a Python with lakesieve on the driver; python3 if not set"),
+    ]
+    return _facts(facts)
 
 
 @to_text.register

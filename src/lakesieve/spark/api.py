@@ -14,6 +14,7 @@ from lakesieve.spark.build.progress import Watch
 from lakesieve.spark.build.refresh import refresh_each
 from lakesieve.spark.build.segments import draw_curve
 from lakesieve.spark.build.source import Source
+from lakesieve.spark.extension import remote
 from lakesieve.spark.index import SparkIndex
 from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.rule.planning import pruning_rows
@@ -21,6 +22,7 @@ from lakesieve.spark.session.access import access_by
 from lakesieve.spark.tables import FORMATS, open_table
 from lakesieve.spark.tables.contract import CopyableTable
 from lakesieve.spark.tables.hadoop import storage_options
+from lakesieve.spark.versions.spark_versions import is_remote
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -44,13 +46,17 @@ def enable(spark: SparkSession, *, locations: Iterable[str] = ()) -> None:
     """Make every query and command of this session skip files from now on.
 
     Args:
-        spark: A classic (not Connect) session.
+        spark: The session. One of Spark Connect needs a server with the jar that ``lakesieve
+            spark-jar`` writes.
         locations: Further roots to search for indexes, besides each table's own folder.
 
     Raises:
         UnsupportedError: A session in which the optimizer cannot be reached.
         SetupError: The table format's runtime is missing.
     """
+    if is_remote(spark):
+        remote.enable(spark, locations)
+        return
     installed_rule(spark).enable(locations, storage_options(spark))
 
 
@@ -59,12 +65,16 @@ def disable(spark: SparkSession) -> None:
 
     Commands under way that skip files for themselves, such as an upsert, still do.
     """
+    if is_remote(spark):
+        remote.disable(spark)
+        return
     installed_rule(spark).disable()
 
 
 def last_pruning(spark: SparkSession) -> list[TablePruning]:
     """What the latest query or command of this session did; see :func:`lakesieve.last_pruning`."""
-    return pruning_rows(installed_rule(spark).report())
+    report = remote.report(spark) if is_remote(spark) else installed_rule(spark).report()
+    return pruning_rows(report)
 
 
 def trade_offs(

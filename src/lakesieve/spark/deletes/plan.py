@@ -14,7 +14,11 @@ from lakesieve.spark.tables import open_table
 from lakesieve.spark.tables.iceberg.table import IcebergTable
 from lakesieve.spark.versions.janino import JavaSources, as_python
 from lakesieve.spark.versions.java_classes import has_class, java_class
-from lakesieve.spark.versions.spark_versions import SPARK_VERSIONS, spark_version_of
+from lakesieve.spark.versions.spark_versions import (
+    SPARK_VERSIONS,
+    check_session,
+    spark_version_of,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -250,12 +254,7 @@ def plan_scan(spark: SparkSession, scan: Any) -> DeletePlan:
 
 
 def _check_session(spark: SparkSession) -> None:
-    if not hasattr(spark, "_jsparkSession"):
-        raise UnsupportedError(
-            "This is a Spark Connect session, which has no access to Iceberg's planning.",
-            kind=ErrorKind.UNSUPPORTED_SESSION,
-            hint="Use a classic session (spark-submit, pyspark, or ls.local_session()).",
-        )
+    check_session(spark)
     newest = SPARK_VERSIONS[0]
     if spark_version_of(spark.version) != newest:
         raise UnsupportedError(

@@ -13,10 +13,10 @@ from lakesieve.spark.deletes.memory import ROOM, executor
 from lakesieve.spark.deletes.scan import join_scan, joins_deletes
 from lakesieve.spark.rule.planning import Pruner
 from lakesieve.spark.rule.sources import DELETE_JOINS, RULE, extension_of, scans_of
-from lakesieve.spark.session.local import check_session
 from lakesieve.spark.tables.registry import formats_in
 from lakesieve.spark.versions.janino import JavaSources
 from lakesieve.spark.versions.java_classes import java_class, java_list, scala_seq
+from lakesieve.spark.versions.spark_versions import check_session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["InstalledRule", "installed_rule"]
 
+_RULE = "lakesieve.PruningRule"
 # paths that are sent to the rule at once
 _SELECTED = 10_000
 # rules of sessions that do not skip files, which are kept for what they may still report
@@ -57,12 +58,13 @@ class InstalledRule:
 
     Args:
         rule: The ``PruningRule``.
-        install: Puts the rule into the session's optimizer, or takes it out; called for each
-            change, also where nothing is to be done.
+        install: Puts the rule into the session's optimizer in the place of an extension's, or
+            takes it out, where the second argument says whether the extension's comes back; called
+            for each change, also where nothing is to be done.
         pruner: What answers the rule.
     """
 
-    def __init__(self, rule: Any, install: Callable[[bool], None], pruner: Pruner) -> None:
+    def __init__(self, rule: Any, install: Callable[[bool, bool], None], pruner: Pruner) -> None:
         self.pruner = pruner
         self._rule = rule
         self._install = install
@@ -72,6 +74,8 @@ class InstalledRule:
         # of commands that have skipping on while they run, the further root of each
         self._commands: list[tuple[str, ...]] = []
         self._raw_reads = 0
+        # whether it was said here if files are skipped, not by an extension alone
+        self._decided = False
 
     @property
     def active(self) -> bool:
@@ -92,12 +96,13 @@ class InstalledRule:
         """
         with self._lock:
             self._enabled, self._locations = True, tuple(dict.fromkeys(locations))
+            self._decided = True
             self._settle(options)
 
     def disable(self) -> None:
         """Leave scans as they are from now on, but for commands that are under way."""
         with self._lock:
-            self._enabled = False
+            self._enabled, self._decided = False, True
             self._settle()
 
     @contextmanager
@@ -163,7 +168,7 @@ class InstalledRule:
         further = (root for command in self._commands for root in command)
         locations = tuple(dict.fromkeys((*self._locations, *further)))
         self.pruner.relocate(locations, options or self.pruner.options)
-        self._install(self.active or self._raw_reads > 0)
+        self._install(self.active or self._raw_reads > 0, not self._decided)
         self._rule.setActive(self.active)
 
 
@@ -175,19 +180,36 @@ class _Optimizer:
         # py4j keeps only a weak hold on them
         self._callbacks = callbacks
         self.rule = _instantiate(spark, *callbacks)
+        # rules of the extension, which this one stands for
+        self._replaced: list[Any] = []
 
-    def install(self, present: bool) -> None:
-        """Have the rule among them once, or not."""
+    def install(self, present: bool, others: bool) -> None:
+        """Have the rule among them once, or not, and then an extension's again or not."""
         experimental = self._spark._jsparkSession.experimental()
         rules = java_list(self._spark)
         current = experimental.extraOptimizations().iterator()
         while current.hasNext():
             rule = current.next()
-            if not rule.equals(self.rule):
+            if rule.equals(self.rule):
+                continue
+            if str(rule.getClass().getName()) == _RULE:
+                self._replaced.append(rule)
+            else:
                 rules.add(rule)
         if present:
             rules.add(self.rule)
+        for rule in self._replaced:
+            self._switch(rule, on=not present and others)
+            if not present and others:
+                rules.add(rule)
+        if not present and others:
+            self._replaced.clear()
         getattr(experimental, "extraOptimizations_$eq")(scala_seq(self._spark, rules))
+
+    def _switch(self, rule: Any, *, on: bool) -> None:
+        # py4j knows classes by name alone, and this one is of another loader
+        (method,) = (m for m in rule.getClass().getMethods() if m.getName() == "setActive")
+        method.invoke(rule, java_list(self._spark, (on,)).toArray())
 
 
 def installed_rule(spark: SparkSession) -> InstalledRule:
@@ -244,7 +266,7 @@ def _instantiate(spark: SparkSession, answer: _Callback, join: _Callback) -> Any
     listed = arrays.newInstance(interface, len(adapters))
     for number, adapter in enumerate(adapters):
         listed[number] = adapter
-    installed = rule.new(spark, "lakesieve.PruningRule", answer, listed, joins)
+    installed = rule.new(spark, _RULE, answer, listed, joins)
     for spec, adapter in zip(formats, adapters, strict=True):
         extension = extension_of(spec)
         if extension is not None:

@@ -22,7 +22,6 @@ from lakesieve.index import (
     ReasonCode,
     TablePruning,
     plan,
-    uncovered_detail,
 )
 from lakesieve.predicate import from_catalyst
 from lakesieve.predicate import to_text as filter_text
@@ -303,40 +302,23 @@ def _internal(error: Exception) -> Reason:
     return Reason(code=ReasonCode.INTERNAL_ERROR, detail=f"{type(error).__name__}: {error}")
 
 
-_DELETES = {
-    "joined": ReasonCode.DELETES_JOINED,
-    "left": ReasonCode.DELETES_LEFT,
-    "error": ReasonCode.INTERNAL_ERROR,
-}
-
-
 def pruning_rows(report: list[dict[str, Any]]) -> list[TablePruning]:
     """The rule's report as result models."""
-    rows = []
-    for row in report:
-        reasons = [
-            Reason(code=ReasonCode(reason["code"]), detail=reason["detail"])
-            for reason in (*(row.get("reasons") or ()), *(row.get("left") or ()))
-        ]
-        if row.get("refusal"):
-            reasons.append(Reason(code=ReasonCode.SCAN_UNSUPPORTED, detail=row["refusal"]))
-        if row.get("error"):
-            reasons.append(Reason(code=ReasonCode.INTERNAL_ERROR, detail=row["error"]))
-        if row.get("deletes"):
-            outcome, _, detail = row["deletes"].partition("\t")
-            reasons.append(Reason(code=_DELETES[outcome], detail=detail))
-        if row.get("uncovered"):
-            detail = uncovered_detail(row["uncovered"])
-            reasons.append(Reason(code=ReasonCode.UNCOVERED_FILES, detail=detail))
-        rows.append(
-            TablePruning(
-                table=row.get("table", ""),
-                files_total=row.get("files_total", 0),
-                files_read=row.get("files_read", 0),
-                uncovered=row.get("uncovered", 0),
-                indexes=tuple(row.get("indexes") or ()),
-                reasons=tuple(reasons),
-                predicate=row.get("predicate") or "",
-            )
+    return [
+        TablePruning(
+            **row
+            | {
+                "indexes": tuple(row["indexes"]),
+                "reasons": tuple(map(_reason, row["reasons"])),
+            }
         )
-    return rows
+        for row in report
+    ]
+
+
+def _reason(row: Mapping[str, str]) -> Reason:
+    code, detail = row["code"], row["detail"]
+    # a server may be of a later version
+    if code not in set(ReasonCode):
+        return Reason(code=ReasonCode.INTERNAL_ERROR, detail=f"{code}: {detail}")
+    return Reason(code=ReasonCode(code), detail=detail)

@@ -19,7 +19,8 @@ RULE = (
         f"spark/rule/{name}"
         for name in (
             *("CatalogueFiles", "KeepSet", "IdentitySet", "ScanAdapter", "FoundScan", "ScanJoins"),
-            *("CatalystJson", "Replacement", "KeyValues", "JoinedScan", "PlanNodes"),
+            *("NoAnswerException", "CatalystJson", "Replacement", "KeyValues", "JoinedScan"),
+            "PlanNodes",
             *("JoinSide", "JoinKeys", "FileOrdinals", "PlanningTime", "JobNotes", "ScanReport"),
             *("ScanSearch", "PythonPlanner", "PruningRule"),
         )

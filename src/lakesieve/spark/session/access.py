@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from lakesieve.index.access import TableAccess
 from lakesieve.spark.tables import open_table
 from lakesieve.spark.tables.hadoop import storage_options
+from lakesieve.spark.versions.spark_versions import check_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,7 +28,11 @@ def access_by(spark: SparkSession) -> TableAccess[IndexableTable]:
 
     Args:
         spark: The session.
+
+    Raises:
+        UnsupportedError: A session of Spark Connect.
     """
+    check_session(spark)
     return TableAccess(
         open_table=partial(open_table, spark),
         options=partial(storage_options, spark),

@@ -15,20 +15,20 @@ from lakesieve.errors import (
     ErrorKind,
     InvalidInputError,
     SetupError,
-    UnsupportedError,
     not_installed,
 )
 from lakesieve.spark.tables.registry import FORMATS, check_formats
 from lakesieve.spark.versions.spark_versions import spark_version_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pyspark.sql import SparkSession
 
+    from lakesieve.spark.tables.formats import FormatSpec
     from lakesieve.spark.versions.spark_versions import SparkVersion
 
-__all__ = ["check_java", "check_session", "local_session"]
+__all__ = ["check_java", "local_session", "packages_conf"]
 
 MINIMUM_JAVA = 17
 _WAREHOUSE = "spark.lakesieve.warehouse"
@@ -106,8 +106,7 @@ def _check_running(spark: SparkSession, wanted: Mapping[str, str]) -> None:
 
 
 def _defaults(warehouse: str, formats: Sequence[str], version: SparkVersion) -> dict[str, str]:
-    with resources.as_file(resources.files("lakesieve.spark") / "ivysettings.xml") as ivy:
-        ivy_settings = str(ivy)
+    specs = [spec for name, spec in FORMATS.items() if name in formats]
     settings = {
         "spark.master": "local[*]",
         "spark.driver.memory": "2g",
@@ -116,26 +115,36 @@ def _defaults(warehouse: str, formats: Sequence[str], version: SparkVersion) -> 
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
-        # a local Maven cache may hold POMs without their jars, on which Ivy's default chain fails
-        "spark.jars.ivySettings": ivy_settings,
         "spark.sql.warehouse.dir": str(Path(warehouse) / "_spark")
         if "://" not in warehouse
         else "spark-warehouse",
         _WAREHOUSE: warehouse,
         _SET_UP: " ".join(sorted(set(formats))),
+        **packages_conf(version, specs),
     }
     # all are listed in one order, whatever the caller's, but the first one takes what is single
     for name in reversed(formats):
         settings |= FORMATS[name].settings
-    specs = [spec for name, spec in FORMATS.items() if name in formats]
     extensions = [spec.settings[_EXTENSIONS] for spec in specs if _EXTENSIONS in spec.settings]
-    packages = [spec.packages[version.name] for spec in specs if spec.packages is not None]
-    for key, values in ((_EXTENSIONS, extensions), ("spark.jars.packages", packages)):
-        if values:
-            settings[key] = ",".join(values)
+    if extensions:
+        settings[_EXTENSIONS] = ",".join(extensions)
     for spec in specs:
         settings |= spec.catalog_settings(warehouse)
     return settings
+
+
+def packages_conf(version: SparkVersion, specs: Iterable[FormatSpec]) -> dict[str, str]:
+    """Settings with which Spark resolves the runtimes of formats from Maven Central.
+
+    Args:
+        version: The version of Spark.
+        specs: The formats.
+    """
+    packages = [spec.packages[version.name] for spec in specs if spec.packages is not None]
+    with resources.as_file(resources.files("lakesieve.spark") / "ivysettings.xml") as ivy:
+        # a local Maven cache may hold POMs without their jars, on which Ivy's default chain fails
+        settings = {"spark.jars.ivySettings": str(ivy)}
+    return settings | ({"spark.jars.packages": ",".join(packages)} if packages else {})
 
 
 def check_java() -> None:
@@ -162,18 +171,3 @@ def check_java() -> None:
         raise SetupError(
             f"Java {major} at {java} is too old.", kind=ErrorKind.JAVA_MISSING, hint=hint
         )
-
-
-def check_session(spark: SparkSession) -> None:
-    """Check that the session is one that lakesieve can work in.
-
-    Raises:
-        UnsupportedError: Spark Connect, or a Spark line that is not supported.
-    """
-    if not hasattr(spark, "_jsparkSession"):
-        raise UnsupportedError(
-            "This is a Spark Connect session, which has no access to the optimizer.",
-            kind=ErrorKind.UNSUPPORTED_SESSION,
-            hint="Use a classic session (spark-submit, pyspark, or ls.local_session()).",
-        )
-    spark_version_of(spark.version)

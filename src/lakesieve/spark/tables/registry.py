@@ -11,7 +11,11 @@ from lakesieve.spark.tables.hudi.spec import HUDI
 from lakesieve.spark.tables.iceberg.spec import ICEBERG
 from lakesieve.spark.tables.parquet.spec import PARQUET
 from lakesieve.spark.versions.java_classes import has_class
-from lakesieve.spark.versions.spark_versions import SPARK_VERSIONS, spark_version_of
+from lakesieve.spark.versions.spark_versions import (
+    SPARK_VERSIONS,
+    check_session,
+    spark_version_of,
+)
 from lakesieve.tables.names import parse_name
 
 if TYPE_CHECKING:
@@ -23,7 +27,7 @@ if TYPE_CHECKING:
     from lakesieve.spark.tables.formats import FormatSpec
     from lakesieve.spark.versions.spark_versions import SparkVersion
 
-__all__ = ["FORMATS", "check_formats", "formats_in", "open_table"]
+__all__ = ["FORMATS", "check_formats", "formats_in", "formats_of", "open_table"]
 
 # Iceberg's extensions behind Delta's: on Spark 3.5 those stumble over an UPDATE of others
 FORMATS = {spec.name: spec for spec in (DELTA, HUDI, ICEBERG, PARQUET)}
@@ -40,10 +44,12 @@ def open_table(spark: SparkSession, name: str) -> IndexableTable:
 
     Raises:
         NotFoundError: There is no such table.
-        UnsupportedError: It is a table of a format that this version does not index.
+        UnsupportedError: It is a table of a format that this version does not index, or the session
+            is one of Spark Connect.
         InvalidInputError: The text names no table.
         SetupError: The format's runtime is missing from the session.
     """
+    check_session(spark)
     parsed = parse_name(name)
     text = parsed.text
     if parsed.format is not None:
@@ -83,6 +89,11 @@ def format_of(entry: Any) -> str:
         if spec.catalog_class == java_class:
             return spec.name
     return str(entry.properties().get("provider") or "unknown").lower()
+
+
+def formats_of(version: SparkVersion) -> list[FormatSpec]:
+    """The formats that have a runtime for a version of Spark."""
+    return [spec for spec in FORMATS.values() if spec.runs_on(version.name)]
 
 
 def formats_in(spark: SparkSession) -> list[FormatSpec]:

@@ -104,31 +104,47 @@ class JavaSources:
             for count, file in enumerate(self._files, 1):
                 key = self._names[:count]
                 if key not in known:
-                    known[key] = _compiled(spark, loader or context_loader(spark), file)
+                    parent = loader or context_loader(spark)
+                    known[key] = _compiled(spark, parent, file).getClassLoader()
                 loader = known[key]
         # py4j knows classes by name alone, and these stand in a loader of their own
         return known[self._names].loadClass(name)
 
+    def classes(self, spark: SparkSession) -> dict[str, bytes]:
+        """All classes as they stand in class files, by their names.
+
+        Args:
+            spark: The session.
+        """
+        compiled: dict[str, bytes] = {}
+        loader = context_loader(spark)
+        for file in self._files:
+            compiler = _compiled(spark, loader, file)
+            loader = compiler.getClassLoader()
+            compiled |= {str(name): bytes(code) for name, code in compiler.getBytecodes().items()}
+        return compiled
+
 
 def _compiled(spark: SparkSession, parent: Any, file: Traversable) -> Any:
+    """A compiler that has compiled one source."""
     compiler_class = parent.loadClass("org.codehaus.janino.SimpleCompiler")
     constructor = compiler_class.getDeclaredConstructor(java_array(spark, "java.lang.Class", ()))
     compiler = constructor.newInstance(java_list(spark).toArray())
     compiler.setTargetVersion(8)  # static methods of interfaces
     compiler.setParentClassLoader(parent)
     compiler.cook(_source_of(file, spark_version_of(spark.version)))
-    return compiler.getClassLoader()
+    return compiler
 
 
 def _source_of(file: Traversable, version: SparkVersion) -> str:
     """The text of a source for one version of Spark, with its placeholders filled in."""
+    known = {"line": version.name, **version.java}
 
     def value(found: re.Match[str]) -> str:
         try:
-            return version.java[found[1]]
+            return known[found[1]]
         except KeyError:
-            known = ", ".join(sorted(version.java))
-            raise TypeError(f"{file}: no placeholder {found[0]}, only {known}") from None
+            raise TypeError(f"{file}: no placeholder {found[0]}, only {sorted(known)}") from None
 
     return _PLACEHOLDER.sub(value, file.read_text(encoding="utf-8"))
 

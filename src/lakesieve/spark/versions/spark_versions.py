@@ -22,10 +22,12 @@ __all__ = [
     "arrow_of",
     "by_number",
     "cached_of",
+    "check_session",
     "delta_commit_at",
     "delta_snapshot_at",
     "error_class",
     "frame_of",
+    "is_remote",
     "spark_version_of",
 ]
 
@@ -40,7 +42,7 @@ class SparkVersion:
     Args:
         name: Major and minor version.
         java: The placeholders of the Java sources, ``${name}`` there, and what stands for each in
-            this version; every version has all of them.
+            this version; every version has all of them. Besides there is ``${line}``, the name.
     """
 
     name: str
@@ -85,6 +87,27 @@ def spark_version_of(version: str) -> SparkVersion:
         kind=ErrorKind.UNSUPPORTED_SESSION,
         hint=f"Use Spark {' or '.join(supported.name for supported in SPARK_VERSIONS)}.",
     )
+
+
+def is_remote(spark: SparkSession) -> bool:
+    """Whether a session is one of Spark Connect, whose JVM is elsewhere."""
+    return not hasattr(spark, "_jsparkSession")
+
+
+def check_session(spark: SparkSession) -> None:
+    """Check that the session is one that lakesieve can work in.
+
+    Raises:
+        UnsupportedError: Spark Connect, or a version of Spark that is not supported.
+    """
+    if is_remote(spark):
+        raise UnsupportedError(
+            "This is a Spark Connect session, whose JVM cannot be reached.",
+            kind=ErrorKind.UNSUPPORTED_SESSION,
+            hint="Make and refresh indexes in a classic session, as lakesieve create does; its "
+            "queries skip files when the server has lakesieve's jar: lakesieve spark-jar.",
+        )
+    spark_version_of(spark.version)
 
 
 def arrow_of(frame: DataFrame) -> pa.Table:

@@ -40,7 +40,7 @@ public final class FoundScan {
     return (Integer) this.row.get("files_read");
   }
 
-  /** Add the reason why it was not pruned by the keys of a join to the report. */
+  /** Add a reason why it was not pruned, or not by the keys of a join, to the report. */
   public void skipped(String code, String detail) {
     Map<String, Object> reason = new LinkedHashMap<>();
     reason.put("code", code);

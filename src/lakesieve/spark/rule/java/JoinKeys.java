@@ -248,8 +248,8 @@ public final class JoinKeys {
     } catch (JoinSide.CancelledException e) {
       throw e;
     } catch (Throwable t) {
-      code = "internal-error";
-      refusal = "keys of a join: " + t;
+      code = NoAnswerException.codeOf(t);
+      refusal = "keys of a join: " + NoAnswerException.detailOf(t);
     }
     for (JoinedScan j : worthwhile) j.scan.skipped(code, refusal);
     return false;

@@ -14,6 +14,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Subquery;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.internal.SQLConf$;
 
 /**
  * The optimizer rule: finds scans in the finished plan, asks Python once which files can hold a
@@ -22,6 +23,9 @@ import org.apache.spark.sql.catalyst.trees.TreeNode;
 public final class PruningRule extends Rule implements JoinKeys.Scans {
   /** The option of raw reads: a stride, and the name of a selection of files if there is one. */
   public static final String RAW_READ = "lakesieve-raw-read";
+
+  /** The setting that switches skipping off for a session, or for some of its queries. */
+  public static final String ENABLED = "spark.lakesieve.enabled";
 
   private final PythonPlanner python;
   private final ScanSearch search;
@@ -73,7 +77,7 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
   public TreeNode apply(TreeNode plan) {
     // a subquery is optimized alone first; its scans are visited again, whole, in the outer plan
     if (plan instanceof Subquery || this.pruning.get() != null) return plan;
-    if (this.active) this.report.begin((LogicalPlan) plan);
+    if (isOn()) this.report.begin((LogicalPlan) plan);
     // a DELETE remains in the plan only when it deletes all rows; its relation is never read
     if (plan instanceof DeleteFromTable) return plan;
     List<FoundScan> scans = new ArrayList<>();
@@ -89,7 +93,7 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
         fresh.add(f);
         String raw = f.adapter.option(f.leaf, RAW_READ);
         if (raw != null) readRaw(f, raw, replaced);
-        else if (this.active) open.add(f);
+        else if (isOn()) open.add(f);
       }
       // all at once: a leaf may occur several times
       for (FoundScan f : fresh) markVisited(f.leaf);
@@ -106,12 +110,16 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
     if (!replaced.isEmpty()) {
       pruned = (LogicalPlan) pruned.transformDownWithSubqueries(new Replacement(replaced));
     }
-    return this.active && this.joins != null ? joinDeletes(pruned, scans) : pruned;
+    return isOn() && this.joins != null ? joinDeletes(pruned, scans) : pruned;
   }
 
   /** True where scans of a plan are pruned, false in plans that this rule makes. */
   public boolean prunes() {
-    return this.active && this.pruning.get() == null;
+    return isOn() && this.pruning.get() == null;
+  }
+
+  private boolean isOn() {
+    return this.active && !SQLConf$.MODULE$.get().getConfString(ENABLED, "true").equals("false");
   }
 
   /** The plan without deferred scans, unless the indexes keep few files of each. */
@@ -124,7 +132,7 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
       leaves.add(f.leaf);
     }
     if (deferred.isEmpty()) return plan;
-    if (this.active) prune(plan, deferred, new IdentityHashMap<>());
+    if (isOn()) prune(plan, deferred, new IdentityHashMap<>());
     for (FoundScan f : deferred) {
       boolean few = f.row != null && KeepSet.isFew(f.files(), f.adapter.fileCount(f.leaf));
       if (!few) return f.adapter.restored(plan, leaves);
@@ -144,7 +152,8 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
     } catch (JoinSide.CancelledException e) {
       throw e;
     } catch (Throwable t) {
-      for (FoundScan f : open) f.skipped("internal-error", "keys of joins: " + t);
+      String detail = "keys of joins: " + NoAnswerException.detailOf(t);
+      for (FoundScan f : open) f.skipped(NoAnswerException.codeOf(t), detail);
     } finally {
       this.pruning.remove();
     }
@@ -316,7 +325,8 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
       Map<String, CatalogueFiles> known = FileOrdinals.known();
       applyAnswer(scans, this.python.ask(requests, known, false), known, replaced);
     } catch (Throwable t) {
-      for (FoundScan f : scans) f.row.put("error", String.valueOf(t));
+      String code = NoAnswerException.codeOf(t);
+      for (FoundScan f : scans) f.skipped(code, NoAnswerException.detailOf(t));
     }
   }
 

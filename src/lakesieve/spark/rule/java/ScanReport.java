@@ -3,6 +3,7 @@ package lakesieve;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.SparkContext;
@@ -80,10 +81,52 @@ public final class ScanReport {
     }
     this.notes.describe(this.rows);
     try {
-      this.text = this.json.writeValueAsString(this.rows);
+      List<Map<String, Object>> shown = new ArrayList<>();
+      for (Map<String, Object> row : this.rows) shown.add(shown(row));
+      this.text = this.json.writeValueAsString(shown);
     } catch (Exception e) {
-      this.text = "[{\"error\": \"report failed\"}]";
+      this.text = "[]";
     }
+  }
+
+  /** A row as others see it, with all that there is to say about it among its reasons. */
+  private static Map<String, Object> shown(Map<String, Object> row) {
+    List<Object> reasons = new ArrayList<>();
+    for (String name : new String[] {"reasons", "left"}) {
+      if (row.get(name) != null) reasons.addAll((List) row.get(name));
+    }
+    if (row.get("refusal") != null) reasons.add(reason("scan-unsupported", row.get("refusal")));
+    if (row.get("error") != null) reasons.add(reason("internal-error", row.get("error")));
+    if (row.get("deletes") != null) {
+      String[] parts = ((String) row.get("deletes")).split("\t", 2);
+      String code = parts[0].equals("error") ? "internal-error" : "deletes-" + parts[0];
+      reasons.add(reason(code, parts.length > 1 ? parts[1] : ""));
+    }
+    int uncovered = number(row, "uncovered");
+    if (uncovered > 0) {
+      String files = uncovered == 1 ? "1 file" : uncovered + " files";
+      reasons.add(reason("uncovered-files", files + " that no index has seen"));
+    }
+    Map<String, Object> shown = new LinkedHashMap<>();
+    shown.put("table", row.get("table") == null ? "" : row.get("table"));
+    shown.put("files_total", number(row, "files_total"));
+    shown.put("files_read", number(row, "files_read"));
+    shown.put("uncovered", uncovered);
+    shown.put("indexes", row.get("indexes") == null ? new ArrayList<>() : row.get("indexes"));
+    shown.put("reasons", reasons);
+    shown.put("predicate", row.get("predicate") == null ? "" : row.get("predicate"));
+    return shown;
+  }
+
+  private static Map<String, Object> reason(String code, Object detail) {
+    Map<String, Object> reason = new LinkedHashMap<>();
+    reason.put("code", code);
+    reason.put("detail", detail);
+    return reason;
+  }
+
+  private static int number(Map<String, Object> row, String name) {
+    return row.get(name) == null ? 0 : ((Number) row.get(name)).intValue();
   }
 
   private boolean has(Object row) {

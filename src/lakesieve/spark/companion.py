@@ -1,0 +1,119 @@
+"""The child process of a driver without Python: answers the optimizer rule over its pipes.
+
+``python -m lakesieve.spark.companion VERSION`` is started by ``CompanionProcess.java``, which tells
+the protocol. It ends with its driver, whose end closes the pipe, and needs no PySpark.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import sys
+import threading
+from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version
+from typing import IO, TYPE_CHECKING, NoReturn
+
+from lakesieve.spark.rule.planning import Pruner
+from lakesieve.storage import StorageOptions, trusted_folders
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["Companion"]
+
+_FRAME = struct.Struct(">IIqB")
+_MARK = 0x4C4B5356
+_OPEN, _PLAN = 1, 2
+_ANSWER, _FAILURE = 0, 1
+_LARGEST = 1 << 30
+# requests wait for storage, and hardly compute
+_THREADS = 64
+# those that nobody uses any more are not said to be
+_SESSIONS = 1000
+
+
+class Companion:
+    """Reads requests and writes answers, each when it is there.
+
+    Args:
+        requests: The pipe from the driver.
+        answers: The pipe to it.
+    """
+
+    def __init__(self, requests: IO[bytes], answers: IO[bytes]) -> None:
+        self._requests = requests
+        self._answers = answers
+        self._writing = threading.Lock()
+        self._pool = ThreadPoolExecutor(_THREADS, "lakesieve-companion")
+        self._pruners: OrderedDict[str, Pruner] = OrderedDict()
+
+    def serve(self) -> None:
+        """Answer until the driver closes the pipe.
+
+        Raises:
+            ValueError: What came is no request.
+        """
+        while True:
+            head = self._requests.read(_FRAME.size)
+            if len(head) < _FRAME.size:
+                return
+            mark, length, number, kind = _FRAME.unpack(head)
+            if mark != _MARK or length > _LARGEST or kind not in {_OPEN, _PLAN}:
+                raise ValueError("what came is no request of a driver")
+            content = self._requests.read(length)
+            if len(content) < length:
+                return
+            session, _, text = content.decode("utf-8").partition("\n")
+            if kind == _OPEN:
+                self._open(session, json.loads(text))
+            else:
+                self._pool.submit(self._plan, number, self._pruners.get(session), text)
+
+    def _open(self, session: str, settings: Mapping[str, object]) -> None:
+        """Take the settings of a session, new or changed."""
+        s3a = settings.get("s3a") or {}
+        assert isinstance(s3a, dict)
+        options = StorageOptions(
+            conf={f"fs.s3a.{name}": value for name, value in s3a.items()},
+            trusted=",".join(trusted_folders(str(settings["trusted"]))),
+        )
+        roots = str(settings["locations"]).split(",")
+        pruner = self._pruners.pop(session, None) or Pruner()
+        pruner.relocate([root.strip() for root in roots if root.strip()], options)
+        self._pruners[session] = pruner
+        while len(self._pruners) > _SESSIONS:
+            self._pruners.popitem(last=False)
+
+    def _plan(self, number: int, pruner: Pruner | None, request: str) -> None:
+        kind = _ANSWER
+        try:
+            if pruner is None:
+                raise LookupError("the session is not known any more")
+            answer = pruner.answer(request)
+        except Exception as error:  # noqa: BLE001 - the scan stays as it was
+            kind, answer = _FAILURE, f"{type(error).__name__}: {error}"
+        content = answer.encode("utf-8")
+        with self._writing:
+            self._answers.write(_FRAME.pack(_MARK, len(content), number, kind))
+            self._answers.write(content)
+            self._answers.flush()
+
+
+def main() -> NoReturn:
+    """Serve the driver that started this process."""
+    own, wanted = version("lakesieve"), " ".join(sys.argv[1:])
+    if wanted != own:
+        sys.exit(f"the jar is of lakesieve {wanted}, this one is {own}")
+    # what other code prints is no answer
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    Companion(sys.stdin.buffer, answers).serve()
+    # without waiting for threads that wait for storage
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+"""Sessions of other kinds, as the checks of the same answers need them."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["ThriftSession", "thrift_session"]
+
+
+class _Row(tuple[Any, ...]):
+    """A row with the names of its columns."""
+
+    names: tuple[str, ...] = ()
+
+    def asDict(self, *, recursive: bool) -> dict[str, Any]:  # noqa: N802 - as Spark has it
+        """The values by their names."""
+        assert recursive
+        return dict(zip(self.names, self, strict=True))
+
+
+class _Frame:
+    def __init__(self, session: ThriftSession, query: str) -> None:
+        self._session = session
+        self._query = query
+
+    def collect(self) -> list[_Row]:
+        """The rows."""
+        return self._session.rows(self._query)
+
+    def createOrReplaceTempView(self, name: str) -> None:  # noqa: N802 - as Spark has it
+        """Name the query."""
+        self._session.rows(f"CREATE OR REPLACE TEMPORARY VIEW {name} AS {self._query}")
+
+
+class ThriftSession:
+    """One connection of Java's JDBC driver to a Thrift server.
+
+    Args:
+        jvm: A JVM that has the driver, as py4j reaches it.
+        address: Of the server.
+    """
+
+    def __init__(self, jvm: Any, address: str) -> None:
+        jvm.java.lang.Class.forName("org.apache.hive.jdbc.HiveDriver")
+        self._connection = jvm.java.sql.DriverManager.getConnection(address, "anyone", "")
+        self.conf = self
+        self.catalog = self
+
+    def sql(self, query: str) -> _Frame:
+        """A query, which is run when it is collected."""
+        return _Frame(self, query)
+
+    def rows(self, query: str) -> list[_Row]:
+        """Run a statement."""
+        statement = self._connection.createStatement()
+        try:
+            if not statement.execute(query):
+                return []
+            result = statement.getResultSet()
+            described = result.getMetaData()
+            numbers = range(1, described.getColumnCount() + 1)
+            names = tuple(described.getColumnLabel(number) for number in numbers)
+            nested = {n for n in numbers if str(described.getColumnTypeName(n)).lower() == "array"}
+            kind = type("Row", (_Row,), {"names": names})
+            rows = []
+            while result.next():
+                values = {number: result.getObject(number) for number in numbers}
+                # the driver has them as text
+                values |= {number: json.loads(values[number]) for number in nested}
+                rows.append(kind(values.values()))
+            return rows
+        finally:
+            statement.close()
+
+    def set(self, name: str, value: str) -> None:
+        """Set a setting."""
+        self.rows(f"SET {name}={value}")
+
+    def get(self, name: str) -> str:
+        """The value of a setting."""
+        return str(self.rows(f"SET {name}")[0][1])
+
+    def dropTempView(self, name: str) -> None:  # noqa: N802 - as Spark has it
+        """Drop a view."""
+        self.rows(f"DROP VIEW {name}")
+
+    def close(self) -> None:
+        """End the session."""
+        self._connection.close()
+
+
+@contextmanager
+def thrift_session(jvm: Any, port: int) -> Iterator[ThriftSession]:
+    """A session that is closed in the end."""
+    session = ThriftSession(jvm, f"jdbc:hive2://127.0.0.1:{port}/default")
+    try:
+        yield session
+    finally:
+        session.close()

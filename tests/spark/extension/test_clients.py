@@ -1,0 +1,308 @@
+"""Clients of a driver that knows nothing of lakesieve, but has its jar: they skip files, too."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlparse
+
+import pyspark
+import pytest
+from pyspark.sql.connect.session import SparkSession as ConnectSession
+from tests.depth import depth
+from tests.serve.running import free_port
+from tests.spark.extension.clients import thrift_session
+
+import lakesieve as ls
+from lakesieve.errors import UnsupportedError
+from lakesieve.index import ReasonCode
+from lakesieve.spark.extension.jar import write_jar
+from lakesieve.spark.extension.result import EXTENSION
+from lakesieve.spark.rule.installed import installed_rule
+from lakesieve.spark.versions.java_classes import (
+    context_loader,
+    java_array,
+    java_class,
+    java_list,
+)
+from lakesieve.testing.alike import check_queries, views_of
+from lakesieve.testing.generated import predicate, rows_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pyspark.sql import SparkSession
+
+QUERIES = depth("QUERIES", test=1, soak=20)
+PREDICATES = 6
+ROWS = 600
+COLUMNS = ("i", "l", "s", "d", "t", "x")
+THRIFT_SERVER = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
+# what the driver of the tests has of its own
+KEPT = ("spark.master", "spark.driver.host", "spark.driver.bindAddress", "spark.driver.memory")
+KEPT_BELOW = ("spark.sql.", "spark.databricks.", "spark.lakesieve.planning.")
+
+
+class Driver:
+    """The process of a driver in Java alone, with a Connect server and a Thrift server."""
+
+    def __init__(self, settings: dict[str, str], folder: Path) -> None:
+        self.connect, self.thrift = free_port(), free_port()
+        settings = settings | {
+            "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+            "spark.connect.grpc.binding.port": str(self.connect),
+            "spark.hadoop.hive.server2.thrift.port": str(self.thrift),
+        }
+        conf = (part for pair in settings.items() for part in ("--conf", "=".join(pair)))
+        spark_submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
+        self.log = folder / "log"
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [spark_submit, *conf, "--class", THRIFT_SERVER, "spark-internal"],
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        for port in (self.connect, self.thrift):
+            while not _listens(port):
+                assert self.process.poll() is None, self.log.read_text()[-5000:]
+                time.sleep(0.1)
+
+    def companions(self) -> list[int]:
+        """Process ids of the children that answer the rule."""
+        listed = subprocess.run(
+            ["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True
+        )
+        rows = [line.split(None, 2) for line in listed.stdout.splitlines()]
+        of_driver = (row for row in rows if int(row[1]) == self.process.pid)
+        return [int(row[0]) for row in of_driver if "lakesieve.spark.companion" in row[2]]
+
+    def end(self) -> None:
+        """End it, as its user would."""
+        self.process.terminate()
+        self.process.wait(timeout=60)
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as tried:
+        return tried.connect_ex(("127.0.0.1", port)) == 0
+
+
+def settings_of(spark: SparkSession, jar: Path) -> dict[str, str]:
+    """Those of a driver with the same tables, and the jar."""
+    own = dict(spark.sparkContext.getConf().getAll())
+    settings = {k: v for k, v in own.items() if k in KEPT or k.startswith(KEPT_BELOW)}
+    jars = (unquote(urlparse(one).path) for one in own["spark.jars"].split(","))
+    # of what they depend on, Spark has its own
+    formats = [
+        one for one in jars if Path(one).name.startswith(("io.delta_", "org.apache.iceberg_"))
+    ]
+    return settings | {
+        "spark.ui.enabled": "false",
+        # sessions of a Thrift server do not see the catalogs of jars that are added later
+        "spark.driver.extraClassPath": os.pathsep.join(formats),
+        "spark.jars": str(jar),
+        "spark.sql.extensions": f"{own['spark.sql.extensions']},{EXTENSION}",
+        "spark.lakesieve.python": sys.executable,
+    }
+
+
+@pytest.fixture(scope="module")
+def jar(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The jar."""
+    folder = tmp_path_factory.mktemp("jar")
+    written = [write_jar(folder / name, spark=spark) for name in ("a.jar", "b.jar")]
+    assert Path(written[0].path).read_bytes() == Path(written[1].path).read_bytes()
+    assert written[0].formats == ("delta", "iceberg", "parquet")
+    return Path(written[0].path)
+
+
+@pytest.fixture(scope="module")
+def driver(spark: SparkSession, jar: Path) -> Iterator[Driver]:
+    """A driver with the jar."""
+    running = Driver(settings_of(spark, jar), jar.parent)
+    yield running
+    running.end()
+
+
+@pytest.fixture(scope="module")
+def relations(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, str]]:
+    """A table of each format with indexes, and one file that they do not know."""
+    folder = tmp_path_factory.mktemp("tables")
+    rows, more = rows_of(spark, ROWS), rows_of(spark, 30, files=1)
+    for number, frame in enumerate((rows, more)):
+        mode = "append" if number else "errorifexists"
+        frame.write.format("delta").mode(mode).save(f"{folder}/delta")
+        frame.write.mode(mode).parquet(f"{folder}/parquet")
+        if number:
+            frame.writeTo("lake.t.clients").append()
+        else:
+            frame.writeTo("lake.t.clients").using("iceberg").create()
+            for name in (f"delta:{folder}/delta", f"parquet:{folder}/parquet", "lake.t.clients"):
+                ls.create_indexes(name, [[column] for column in COLUMNS], spark=spark)
+    yield {
+        "iceberg": "lake.t.clients",
+        "delta": f"delta.`{folder}/delta`",
+        "parquet": f"parquet.`{folder}/parquet`",
+    }
+    spark.sql("DROP TABLE lake.t.clients PURGE")
+
+
+@pytest.fixture(params=["connect", "thrift"])
+def client(
+    spark: SparkSession, driver: Driver, request: pytest.FixtureRequest
+) -> Iterator[tuple[str, Any]]:
+    """A session of a client, by its kind."""
+    if request.param == "connect":
+        connect = ConnectSession(f"sc://127.0.0.1:{driver.connect}")
+        yield "connect", connect
+        connect.stop()
+    else:
+        with thrift_session(spark._jvm, driver.thrift) as thrift:
+            yield "thrift", thrift
+
+
+@pytest.mark.parametrize("form", ["iceberg", "delta", "parquet"])
+def test_same_answers(client: tuple[str, Any], relations: dict[str, str], form: str) -> None:
+    """Generated conditions find the rows for which they are true, in fewer files."""
+    kind, session = client
+    drawn = random.Random(f"{kind} {form}")
+    total = read = 0
+    with views_of(session, [relations[form]]) as views:
+        for _ in range(QUERIES):
+            queries = [(views[0], predicate(drawn, COLUMNS)) for _ in range(PREDICATES)]
+            before, after = check_queries(session, queries, summed=True)
+            total, read = total + before, read + after
+    assert read < total
+    ls.enable(session)
+    found = session.sql(f"SELECT id FROM {relations[form]} WHERE l = 4726").collect()
+    (pruned,) = ls.last_pruning(session)
+    assert {row[0] for row in found} == {1}
+    assert pruned.indexes == ("l",)
+    assert pruned.files_read <= 2
+    assert ReasonCode.INDEX_USED in {reason.code for reason in pruned.reasons}
+
+
+def test_a_client_without_the_extension(spark: SparkSession) -> None:
+    """What a session of Connect lacks is said in one line."""
+    lacking: Any = _Lacking(spark)
+    for of_extension in (lambda: ls.enable(lacking), lambda: ls.last_pruning(lacking)):
+        with pytest.raises(UnsupportedError, match="does not have lakesieve's extension") as raised:
+            of_extension()
+        assert "lakesieve spark-jar" in str(raised.value.hint)
+    calls: tuple[Callable[[], object], ...] = (
+        lambda: ls.create_index("lake.t.x", ["a"], spark=lacking),
+        lambda: ls.list_indexes("lake.t.x", spark=lacking),
+        lambda: ls.open_index("lake.t.x", "a", spark=lacking),
+        lambda: ls.find_files("lake.t.x", "a = 1", spark=lacking),
+        lambda: ls.status("lake.t.x", spark=lacking),
+        lambda: ls.clone_table("lake.t.x", "lake.t.y", spark=lacking),
+        lambda: ls.upsert(lacking, "lake.t.x", on=["a"], spark=lacking),
+        lambda: ls.refresh_indexes("lake.t.x", spark=lacking),
+    )
+    for call in calls:
+        with pytest.raises(UnsupportedError, match="Spark Connect session") as raised:
+            call()
+        assert "classic session" in str(raised.value.hint)
+
+
+class _Lacking:
+    """A session without a JVM, whose server has no extension."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.sql = spark.sql
+        self.conf = spark.conf
+        self.version = spark.version
+
+
+def test_beside_a_python_driver(spark: SparkSession, jar: Path) -> None:
+    """What Python says of a session holds; reading for a build takes the extension's place."""
+    url = java_class(spark, "java.io.File")(str(jar)).toURI().toURL()
+    urls = java_array(spark, "java.net.URL", (url,))
+    loader = java_class(spark, "java.net.URLClassLoader")(urls, context_loader(spark))
+    of_session = loader.loadClass("lakesieve.SessionRule").getConstructors()[0]
+    fresh = spark.newSession()
+    session: Any = fresh._jsparkSession
+    extension = of_session.newInstance(java_list(spark, (session, "0")).toArray())
+    extension.apply(session.range(1).queryExecution().analyzed())
+
+    def loaders() -> list[bool]:
+        """Of each pruning rule, whether it is the extension's."""
+        rules = session.experimental().extraOptimizations()
+        kinds = [rules.apply(at).getClass() for at in range(rules.size())]
+        pruning = [kind for kind in kinds if kind.getName() == "lakesieve.PruningRule"]
+        return [bool(kind.getClassLoader().equals(loader)) for kind in pruning]
+
+    assert loaders() == [True]
+    with installed_rule(fresh).raw_reads():
+        assert loaders() == [False]
+    assert loaders() == [True]
+    ls.enable(fresh)
+    assert loaders() == [False]
+    ls.disable(fresh)
+    assert loaders() == []
+
+
+def test_a_killed_companion(spark: SparkSession, driver: Driver, relations: dict[str, str]) -> None:
+    """Queries in flight are right, and the next ones skip files again."""
+    ls.disable(spark)
+    table = relations["iceberg"]
+    keys = [(number * 104729) % 100003 for number in range(10, 110)]
+    expected = {
+        row[0]: row[1]
+        for row in spark.sql(
+            f"SELECT l, count(*) FROM {table} WHERE l IN ({', '.join(map(str, keys))}) GROUP BY l"
+        ).collect()
+    }
+    session: Any = ConnectSession(f"sc://127.0.0.1:{driver.connect}")
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            found = [
+                pool.submit(_count, session, f"SELECT count(*) FROM {table} WHERE l = {key}")
+                for key in keys
+            ]
+            while sum(one.done() for one in found) < 10:
+                time.sleep(0.02)
+            (companion,) = driver.companions()
+            os.kill(companion, signal.SIGKILL)
+            killed = time.monotonic()
+            assert [one.result() for one in found] == [expected.get(key, 0) for key in keys]
+        while True:
+            _count(session, f"SELECT count(*) FROM {table} WHERE l = 4726")
+            (pruned,) = ls.last_pruning(session)
+            if pruned.indexes:
+                break
+            assert {reason.code for reason in pruned.reasons} <= {
+                ReasonCode.COMPANION_FAILED,
+                ReasonCode.PLANNING_TIMEOUT,
+            }
+            assert time.monotonic() - killed < 5
+        (again,) = driver.companions()
+        assert again != companion
+    finally:
+        session.stop()
+
+
+def _count(session: Any, query: str) -> int:
+    return int(session.sql(query).collect()[0][0])
+
+
+def test_a_killed_driver(spark: SparkSession, driver: Driver) -> None:
+    """Its child ends by itself."""
+    (companion,) = driver.companions()
+    driver.process.kill()
+    until = time.monotonic() + 5
+    while Path(f"/proc/{companion}").exists():
+        assert time.monotonic() < until
+        time.sleep(0.1)
