@@ -5,27 +5,20 @@ from __future__ import annotations
 import os
 import random
 import signal
-import socket
-import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlparse
 
-import pyspark
 import pytest
 from pyspark.sql.connect.session import SparkSession as ConnectSession
 from tests.depth import depth
-from tests.serve.running import free_port
 from tests.spark.extension.clients import thrift_session
+from tests.spark.extension.kit import COLUMNS, Driver, settings_of
 
 import lakesieve as ls
 from lakesieve.errors import UnsupportedError
 from lakesieve.index import ReasonCode
-from lakesieve.spark.extension.jar import write_jar
-from lakesieve.spark.extension.result import EXTENSION
 from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.versions.java_classes import (
     context_loader,
@@ -34,7 +27,7 @@ from lakesieve.spark.versions.java_classes import (
     java_list,
 )
 from lakesieve.testing.alike import check_queries, views_of
-from lakesieve.testing.generated import predicate, rows_of
+from lakesieve.testing.generated import predicate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -43,87 +36,6 @@ if TYPE_CHECKING:
 
 QUERIES = depth("QUERIES", test=1, soak=20)
 PREDICATES = 6
-ROWS = 600
-COLUMNS = ("i", "l", "s", "d", "t", "x")
-THRIFT_SERVER = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
-# what the driver of the tests has of its own
-KEPT = ("spark.master", "spark.driver.host", "spark.driver.bindAddress", "spark.driver.memory")
-KEPT_BELOW = ("spark.sql.", "spark.databricks.", "spark.lakesieve.planning.")
-
-
-class Driver:
-    """The process of a driver in Java alone, with a Connect server and a Thrift server."""
-
-    def __init__(self, settings: dict[str, str], folder: Path) -> None:
-        self.connect, self.thrift = free_port(), free_port()
-        settings = settings | {
-            "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
-            "spark.connect.grpc.binding.port": str(self.connect),
-            "spark.hadoop.hive.server2.thrift.port": str(self.thrift),
-        }
-        conf = (part for pair in settings.items() for part in ("--conf", "=".join(pair)))
-        spark_submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
-        self.log = folder / "log"
-        with self.log.open("wb") as log:
-            self.process = subprocess.Popen(
-                [spark_submit, *conf, "--class", THRIFT_SERVER, "spark-internal"],
-                cwd=folder,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-            )
-        for port in (self.connect, self.thrift):
-            while not _listens(port):
-                assert self.process.poll() is None, self.log.read_text()[-5000:]
-                time.sleep(0.1)
-
-    def companions(self) -> list[int]:
-        """Process ids of the children that answer the rule."""
-        listed = subprocess.run(
-            ["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True
-        )
-        rows = [line.split(None, 2) for line in listed.stdout.splitlines()]
-        of_driver = (row for row in rows if int(row[1]) == self.process.pid)
-        return [int(row[0]) for row in of_driver if "lakesieve.spark.companion" in row[2]]
-
-    def end(self) -> None:
-        """End it, as its user would."""
-        self.process.terminate()
-        self.process.wait(timeout=60)
-
-
-def _listens(port: int) -> bool:
-    with socket.socket() as tried:
-        return tried.connect_ex(("127.0.0.1", port)) == 0
-
-
-def settings_of(spark: SparkSession, jar: Path) -> dict[str, str]:
-    """Those of a driver with the same tables, and the jar."""
-    own = dict(spark.sparkContext.getConf().getAll())
-    settings = {k: v for k, v in own.items() if k in KEPT or k.startswith(KEPT_BELOW)}
-    jars = (unquote(urlparse(one).path) for one in own["spark.jars"].split(","))
-    # of what they depend on, Spark has its own
-    formats = [
-        one for one in jars if Path(one).name.startswith(("io.delta_", "org.apache.iceberg_"))
-    ]
-    return settings | {
-        "spark.ui.enabled": "false",
-        # sessions of a Thrift server do not see the catalogs of jars that are added later
-        "spark.driver.extraClassPath": os.pathsep.join(formats),
-        "spark.jars": str(jar),
-        "spark.sql.extensions": f"{own['spark.sql.extensions']},{EXTENSION}",
-        "spark.lakesieve.python": sys.executable,
-    }
-
-
-@pytest.fixture(scope="module")
-def jar(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The jar."""
-    folder = tmp_path_factory.mktemp("jar")
-    written = [write_jar(folder / name, spark=spark) for name in ("a.jar", "b.jar")]
-    assert Path(written[0].path).read_bytes() == Path(written[1].path).read_bytes()
-    assert written[0].formats == ("delta", "iceberg", "parquet")
-    return Path(written[0].path)
 
 
 @pytest.fixture(scope="module")
@@ -132,31 +44,6 @@ def driver(spark: SparkSession, jar: Path) -> Iterator[Driver]:
     running = Driver(settings_of(spark, jar), jar.parent)
     yield running
     running.end()
-
-
-@pytest.fixture(scope="module")
-def relations(
-    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[dict[str, str]]:
-    """A table of each format with indexes, and one file that they do not know."""
-    folder = tmp_path_factory.mktemp("tables")
-    rows, more = rows_of(spark, ROWS), rows_of(spark, 30, files=1)
-    for number, frame in enumerate((rows, more)):
-        mode = "append" if number else "errorifexists"
-        frame.write.format("delta").mode(mode).save(f"{folder}/delta")
-        frame.write.mode(mode).parquet(f"{folder}/parquet")
-        if number:
-            frame.writeTo("lake.t.clients").append()
-        else:
-            frame.writeTo("lake.t.clients").using("iceberg").create()
-            for name in (f"delta:{folder}/delta", f"parquet:{folder}/parquet", "lake.t.clients"):
-                ls.create_indexes(name, [[column] for column in COLUMNS], spark=spark)
-    yield {
-        "iceberg": "lake.t.clients",
-        "delta": f"delta.`{folder}/delta`",
-        "parquet": f"parquet.`{folder}/parquet`",
-    }
-    spark.sql("DROP TABLE lake.t.clients PURGE")
 
 
 @pytest.fixture(params=["connect", "thrift"])

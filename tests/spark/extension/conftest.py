@@ -1,0 +1,55 @@
+"""The jar, and tables for the clients of drivers that have it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.spark.extension.kit import COLUMNS
+
+import lakesieve as ls
+from lakesieve.spark.extension.jar import write_jar
+from lakesieve.testing.generated import rows_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+ROWS = 600
+
+
+@pytest.fixture(scope="session")
+def jar(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The jar."""
+    folder = tmp_path_factory.mktemp("jar")
+    written = [write_jar(folder / name, spark=spark) for name in ("a.jar", "b.jar")]
+    assert Path(written[0].path).read_bytes() == Path(written[1].path).read_bytes()
+    assert written[0].formats == ("delta", "iceberg", "parquet")
+    return Path(written[0].path)
+
+
+@pytest.fixture(scope="session")
+def relations(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, str]]:
+    """A table of each format with indexes, and one file that they do not know."""
+    folder = tmp_path_factory.mktemp("tables")
+    rows, more = rows_of(spark, ROWS), rows_of(spark, 30, files=1)
+    for number, frame in enumerate((rows, more)):
+        mode = "append" if number else "errorifexists"
+        frame.write.format("delta").mode(mode).save(f"{folder}/delta")
+        frame.write.mode(mode).parquet(f"{folder}/parquet")
+        if number:
+            frame.writeTo("lake.t.clients").append()
+        else:
+            frame.writeTo("lake.t.clients").using("iceberg").create()
+            for name in (f"delta:{folder}/delta", f"parquet:{folder}/parquet", "lake.t.clients"):
+                ls.create_indexes(name, [[column] for column in COLUMNS], spark=spark)
+    yield {
+        "iceberg": "lake.t.clients",
+        "delta": f"delta.`{folder}/delta`",
+        "parquet": f"parquet.`{folder}/parquet`",
+    }
+    spark.sql("DROP TABLE lake.t.clients PURGE")
