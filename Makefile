@@ -5,26 +5,31 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 BIN := .venv/bin
-# the older version of Spark has an environment of its own
+# the older versions of Spark have an environment each
+BIN_4_0 := .venv-4.0/bin
 BIN_3_5 := .venv-3.5/bin
 # written last by tools/setup.sh: a half-made environment is made again
-STAMPS := .venv/.complete .venv-3.5/.complete
+STAMPS := .venv/.complete .venv-4.0/.complete .venv-3.5/.complete
 ARGS ?=
 TESTS_3_5 := $(addprefix tests/spark/,$(addsuffix .py,commands/test_scans \
   $(addprefix test_,java contract differential build failures paths readers spark_versions)))
+TESTS_4_0 := $(addprefix tests/spark/test_,$(addsuffix .py,java contract spark_versions))
 
-.PHONY: help setup java demo test soak test-3.5 test-hudi lint bench bench-core bench-formats bench-engines bench-serve bench-commands clean
+.PHONY: help setup java demo test soak test-4.0 test-3.5 test-hudi lint bench bench-core bench-formats bench-engines bench-serve bench-commands clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z0-9.-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' Makefile
 
-setup: java $(STAMPS) ## create or update .venv and .venv-3.5 (needs Python 3.11+ and Java 17+)
+setup: java $(STAMPS) ## create or update the environments (needs Python 3.11+ and Java 17+)
 
 java:
 	@tools/check_java.sh
 
 .venv/.complete: pyproject.toml requirements.lock tools/setup.sh
 	@tools/setup.sh .venv requirements.lock
+
+.venv-4.0/.complete: pyproject.toml requirements-4.0.lock tools/setup.sh
+	@tools/setup.sh .venv-4.0 requirements-4.0.lock
 
 .venv-3.5/.complete: pyproject.toml requirements-3.5.lock tools/setup.sh
 	@tools/setup.sh .venv-3.5 requirements-3.5.lock
@@ -34,11 +39,14 @@ demo: java .venv/.complete ## TPC-H on Iceberg, skipping off and on (ARGS="--sca
 
 # the linters first: they take seconds
 test: lint ## lint, then every test (ARGS="-m 'not spark'" for the fast ones)
-	@$(if $(ARGS),$(BIN)/pytest $(ARGS) && echo "ARGS leave out Spark 3.5: make test-3.5 test-hudi.",tools/test.sh)
+	@$(if $(ARGS),$(BIN)/pytest $(ARGS) && echo "ARGS leave out older versions of Spark: make test-4.0 test-3.5 test-hudi.",tools/test.sh)
 
 # a thousand examples take longer than the five minutes that a test has otherwise
 soak: lint ## the same tests in depth: thousands of drawn cases, kills at random (90 minutes)
 	@LAKESIEVE_DEPTH=soak PYTEST_TIMEOUT=3600 tools/test.sh
+
+test-4.0: setup ## the contract of the formats, on Spark 4.0
+	$(BIN_4_0)/pytest $(TESTS_4_0) -k "not TestColumnIds"
 
 test-3.5: setup ## what differs between the versions of Spark, on Spark 3.5
 	$(BIN_3_5)/pytest $(TESTS_3_5) -k "not TestColumnIds"
@@ -72,6 +80,6 @@ bench-commands: setup ## commands, joins, bulk look-ups (ARGS="--rows 1e6 --file
 	$(BIN_3_5)/python -m bench.commands hudi $(ARGS) || status=1; exit $$status
 
 clean: ## remove everything that was generated, .venv too
-	rm -rf .venv .venv-3.5 build dist demo-data bench-data warehouse spark-warehouse metastore_db derby.log
+	rm -rf .venv .venv-4.0 .venv-3.5 build dist demo-data bench-data warehouse spark-warehouse metastore_db derby.log
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import lakesieve as ls
-from bench import build, many_files, memory, refresh
+from bench import build, many_files, memory, refresh, sessions
 from bench.deletes import suite as deletes
 from bench.measure import finish, scratch_folder
 
@@ -21,6 +21,7 @@ SUITES = {
     "build": build.run,
     "refresh": refresh.run,
     "memory": memory.run,
+    "sessions": sessions.run,
     "deletes": deletes.run,
 }
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-__all__ = ["run"]
+__all__ = ["KEY", "TABLE", "make_table", "run"]
 
 FILES = 2500
 ROWS = 2_500_000
@@ -23,16 +23,7 @@ KEY = 777_777
 
 def run(spark: SparkSession, _root: Path) -> Iterator[Measured]:
     """Write the table, index it and time the query three ways in turn."""
-    spark.sql(f"DROP TABLE IF EXISTS {TABLE} PURGE")
-    spark.sql(
-        f"CREATE TABLE {TABLE} (k BIGINT, v DOUBLE, payload STRING) USING iceberg "
-        "TBLPROPERTIES ('write.distribution-mode'='none')"
-    )
-    rows = spark.range(0, ROWS, 1, FILES).selectExpr(
-        f"(id * 7919) % {ROWS + 9} AS k", "CAST(id AS DOUBLE) AS v", "md5(CAST(id AS STRING)) AS p"
-    )
-    rows.toDF("k", "v", "payload").writeTo(TABLE).append()
-    index = ls.create_index(TABLE, ["k"], spark=spark)
+    index = make_table(spark)
     found = index.files(f"k = {KEY}")
     condition = f"k = {KEY}"
 
@@ -70,3 +61,21 @@ def run(spark: SparkSession, _root: Path) -> Iterator[Measured]:
         details=details,
     )
     spark.sql(f"DROP TABLE {TABLE} PURGE")
+
+
+def make_table(spark: SparkSession) -> ls.SparkIndex:
+    """Write the table and index it.
+
+    Args:
+        spark: The session.
+    """
+    spark.sql(f"DROP TABLE IF EXISTS {TABLE} PURGE")
+    spark.sql(
+        f"CREATE TABLE {TABLE} (k BIGINT, v DOUBLE, payload STRING) USING iceberg "
+        "TBLPROPERTIES ('write.distribution-mode'='none')"
+    )
+    rows = spark.range(0, ROWS, 1, FILES).selectExpr(
+        f"(id * 7919) % {ROWS + 9} AS k", "CAST(id AS DOUBLE) AS v", "md5(CAST(id AS STRING)) AS p"
+    )
+    rows.toDF("k", "v", "payload").writeTo(TABLE).append()
+    return ls.create_index(TABLE, ["k"], spark=spark)

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Every test: those that need no JVM, then the sessions of both versions of Spark, three at a time.
+# Every test: those that need no JVM, then the sessions of all versions of Spark, three at a time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 # a session waits for a quarter of its time: three keep two cores busy, the longest first
-sessions=(4.1-folders 4.1-files hudi 3.5)
+sessions=(4.1-folders 4.1-files hudi 3.5 4.0)
 shopt -s extglob
 folders=(tests/spark/!(hudi|java|__pycache__)/)
 

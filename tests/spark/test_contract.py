@@ -46,7 +46,7 @@ def _tables(
 
 
 class TestTables(TableContract):
-    """Every format passes; on the older version of Spark what differs between the two."""
+    """Every format passes; on older versions of Spark what differs between them."""
 
     pytestmark = [
         pytest.mark.soak(

@@ -1,15 +1,74 @@
-"""Sessions of other kinds, as the checks of the same answers need them."""
+"""A driver without Python that serves clients, and sessions of clients that Python has none for."""
 
 from __future__ import annotations
 
 import json
+import socket
+import subprocess
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from tests.serve.running import free_port
+from tests.spark.extension.kit import PROGRAMS, conf_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
-__all__ = ["ThriftSession", "thrift_session"]
+__all__ = ["Driver", "ThriftSession", "thrift_session"]
+
+THRIFT_SERVER = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
+
+
+class Driver:
+    """The process of a driver in Java alone, with a Connect server and a Thrift server."""
+
+    def __init__(self, settings: dict[str, str], folder: Path) -> None:
+        self.connect, self.thrift = free_port(), free_port()
+        settings = settings | {
+            "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+            "spark.connect.grpc.binding.port": str(self.connect),
+            "spark.hadoop.hive.server2.thrift.port": str(self.thrift),
+        }
+        self.log = folder / "log"
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [
+                    PROGRAMS / "spark-submit",
+                    *conf_of(settings),
+                    "--class",
+                    THRIFT_SERVER,
+                    "spark-internal",
+                ],
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        for port in (self.connect, self.thrift):
+            while not _listens(port):
+                assert self.process.poll() is None, self.log.read_text()[-5000:]
+                time.sleep(0.1)
+
+    def companions(self) -> list[int]:
+        """Process ids of the children that answer the rule."""
+        listed = subprocess.run(
+            ["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True
+        )
+        rows = [line.split(None, 2) for line in listed.stdout.splitlines()]
+        of_driver = (row for row in rows if int(row[1]) == self.process.pid)
+        return [int(row[0]) for row in of_driver if "lakesieve.spark.companion" in row[2]]
+
+    def end(self) -> None:
+        """End it, as its user would."""
+        self.process.terminate()
+        self.process.wait(timeout=60)
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as tried:
+        return tried.connect_ex(("127.0.0.1", port)) == 0
 
 
 class _Row(tuple[Any, ...]):

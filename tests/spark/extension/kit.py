@@ -1,84 +1,55 @@
-"""A driver in Java alone, with lakesieve's jar: its process and its settings."""
+"""Spark's own programs with lakesieve's jar: their settings, and what they must find."""
 
 from __future__ import annotations
 
 import os
-import socket
+import random
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlparse
 
 import pyspark
-from tests.serve.running import free_port
+from tests.depth import depth
 
 from lakesieve.spark.extension.result import EXTENSION
+from lakesieve.testing.generated import predicate
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyspark.sql import SparkSession
 
-__all__ = ["COLUMNS", "PROGRAMS", "Driver", "conf_of", "settings_of"]
+__all__ = [
+    "COLUMNS",
+    "PROGRAMS",
+    "check_program",
+    "conf_of",
+    "run_program",
+    "settings_of",
+]
 
 PROGRAMS = Path(pyspark.__file__).parent / "bin"
 """The programs of Spark."""
 
 COLUMNS = ("i", "l", "s", "d", "t", "x")
-THRIFT_SERVER = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
+PREDICATES = depth("PREDICATES", test=6, soak=40)
+# jars of the formats; of what they depend on, Spark has its own
+FORMATS = ("io.delta_", "org.apache.iceberg_", "org.apache.hudi_")
+# reads the statements that spark-sql is given
+SCALA = """
+val file = scala.io.Source.fromFile("statements.sql", "UTF-8")
+for (statement <- file.mkString.split(";\\n"))
+  spark.sql(statement).collect().foreach(row => println(row.mkString("\\t")))
+System.exit(0)
+"""
 # what the driver of the tests has of its own
-KEPT = ("spark.master", "spark.driver.host", "spark.driver.bindAddress", "spark.driver.memory")
+KEPT = (
+    *("spark.master", "spark.driver.host", "spark.driver.bindAddress", "spark.driver.memory"),
+    *("spark.driver.defaultJavaOptions", "spark.serializer", "spark.kryo.registrator"),
+)
 KEPT_BELOW = ("spark.sql.", "spark.databricks.", "spark.lakesieve.planning.")
-
-
-class Driver:
-    """The process of a driver in Java alone, with a Connect server and a Thrift server."""
-
-    def __init__(self, settings: dict[str, str], folder: Path) -> None:
-        self.connect, self.thrift = free_port(), free_port()
-        settings = settings | {
-            "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
-            "spark.connect.grpc.binding.port": str(self.connect),
-            "spark.hadoop.hive.server2.thrift.port": str(self.thrift),
-        }
-        self.log = folder / "log"
-        with self.log.open("wb") as log:
-            self.process = subprocess.Popen(
-                [
-                    PROGRAMS / "spark-submit",
-                    *conf_of(settings),
-                    "--class",
-                    THRIFT_SERVER,
-                    "spark-internal",
-                ],
-                cwd=folder,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-            )
-        for port in (self.connect, self.thrift):
-            while not _listens(port):
-                assert self.process.poll() is None, self.log.read_text()[-5000:]
-                time.sleep(0.1)
-
-    def companions(self) -> list[int]:
-        """Process ids of the children that answer the rule."""
-        listed = subprocess.run(
-            ["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True
-        )
-        rows = [line.split(None, 2) for line in listed.stdout.splitlines()]
-        of_driver = (row for row in rows if int(row[1]) == self.process.pid)
-        return [int(row[0]) for row in of_driver if "lakesieve.spark.companion" in row[2]]
-
-    def end(self) -> None:
-        """End it, as its user would."""
-        self.process.terminate()
-        self.process.wait(timeout=60)
-
-
-def _listens(port: int) -> bool:
-    with socket.socket() as tried:
-        return tried.connect_ex(("127.0.0.1", port)) == 0
 
 
 def settings_of(spark: SparkSession, jar: Path) -> dict[str, str]:
@@ -86,10 +57,7 @@ def settings_of(spark: SparkSession, jar: Path) -> dict[str, str]:
     own = dict(spark.sparkContext.getConf().getAll())
     settings = {k: v for k, v in own.items() if k in KEPT or k.startswith(KEPT_BELOW)}
     jars = (unquote(urlparse(one).path) for one in own["spark.jars"].split(","))
-    # of what they depend on, Spark has its own
-    formats = [
-        one for one in jars if Path(one).name.startswith(("io.delta_", "org.apache.iceberg_"))
-    ]
+    formats = [one for one in jars if Path(one).name.startswith(FORMATS)]
     return settings | {
         "spark.ui.enabled": "false",
         # sessions of a Thrift server do not see the catalogs of jars that are added later
@@ -103,3 +71,61 @@ def settings_of(spark: SparkSession, jar: Path) -> dict[str, str]:
 def conf_of(settings: dict[str, str]) -> list[str]:
     """Settings as arguments of Spark's programs."""
     return [part for pair in settings.items() for part in ("--conf", "=".join(pair))]
+
+
+def run_program(
+    program: str, settings: dict[str, str], statements: list[str], folder: Path
+) -> subprocess.CompletedProcess[str]:
+    """Run statements in ``spark-sql``, or in Scala in ``spark-shell``."""
+    (folder / "statements.sql").write_text(";\n".join(statements) + ";\n")
+    (folder / "job.scala").write_text(SCALA)
+    given = ["-f", "statements.sql"] if program == "spark-sql" else ["-i", "job.scala"]
+    return subprocess.run(
+        [PROGRAMS / program, *conf_of(settings), *given],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def check_program(
+    program: str,
+    settings: dict[str, str],
+    relations: dict[str, str],
+    folder: Path,
+    *,
+    before: Sequence[str] = (),
+) -> None:
+    """Insist on equal rows of generated conditions with skipping off and on, from fewer files."""
+    statements = [*before, *_statements(relations, random.Random(program))]
+    ran = run_program(program, settings, statements, folder)
+    rows = [line.split("\t") for line in ran.stdout.splitlines()]
+    found = [row[1:] for row in rows if row[0] == "rows"]
+    reports = [[int(value) for value in row[1:]] for row in rows if row[0] == "report"]
+    assert len(found) == 2 * PREDICATES * len(relations), ran.stderr[-5000:]
+    for at, (total, read, indexed) in enumerate(reports):
+        first = 2 * PREDICATES * at
+        off, on = (sorted(found[k : k + PREDICATES]) for k in (first, first + PREDICATES))
+        assert off == on
+        assert read < total
+        assert indexed > 0
+
+
+def _statements(relations: dict[str, str], drawn: random.Random) -> list[str]:
+    """Queries of each table with skipping off and on, each after its number, and the report."""
+    statements = []
+    for relation in relations.values():
+        query = " UNION ALL ".join(
+            f"SELECT 'rows', {number}, count(*), sum(id), sum(xxhash64(id, s, t) % 1000) "
+            f"FROM {relation} WHERE {predicate(drawn, COLUMNS)}"
+            for number in range(PREDICATES)
+        )
+        for switch in ("false", "true"):
+            statements += [f"SET spark.lakesieve.enabled={switch}", query]
+        statements.append(
+            "SELECT 'report', sum(files_total), sum(files_read), count_if(size(indexes) > 0) "
+            "FROM lakesieve_last_pruning()"
+        )
+    return statements

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.sql.connect.session import SparkSession as ConnectSession
 from tests.depth import depth
-from tests.spark.extension.clients import thrift_session
-from tests.spark.extension.kit import COLUMNS, Driver, settings_of
+from tests.spark.extension.clients import Driver, thrift_session
+from tests.spark.extension.kit import COLUMNS, settings_of
 
 import lakesieve as ls
 from lakesieve.errors import UnsupportedError
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 QUERIES = depth("QUERIES", test=1, soak=20)
 PREDICATES = 6
+KILLED = depth("KILLED", test=30, soak=100)
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +146,7 @@ def test_a_killed_companion(spark: SparkSession, driver: Driver, relations: dict
     """Queries in flight are right, and the next ones skip files again."""
     ls.disable(spark)
     table = relations["iceberg"]
-    keys = [(number * 104729) % 100003 for number in range(10, 110)]
+    keys = [(number * 104729) % 100003 for number in range(10, 10 + KILLED)]
     expected = {
         row[0]: row[1]
         for row in spark.sql(

@@ -62,6 +62,14 @@ SPARK_VERSIONS = (
         },
     ),
     SparkVersion(
+        name="4.0",
+        java={
+            "sql": "org.apache.spark.sql.classic",
+            "Seq": "scala.collection.immutable.Seq",
+            "projection": "expectedSchema",
+        },
+    ),
+    SparkVersion(
         name="3.5",
         java={
             "sql": "org.apache.spark.sql",

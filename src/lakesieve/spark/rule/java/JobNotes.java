@@ -4,43 +4,63 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import java.util.WeakHashMap;
 import org.apache.spark.SparkContext;
 import org.apache.spark.SparkContext$;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerEvent;
 import org.apache.spark.sql.execution.SQLExecution$;
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd;
+import org.slf4j.LoggerFactory;
 
 /**
- * Shows in Spark's UI, as the description of a query's jobs, how many data files are read of how many.
- * A description that the user has set stays, and this one goes when the query ends.
+ * Shows in Spark's UI, as the description of a query's jobs, how many data files are read of how many,
+ * and says the same in the log. A description that the user has set stays, and this one goes when the
+ * query ends. There is one for all sessions of an application.
  */
 public final class JobNotes extends SparkListener {
   private static final String DESCRIPTION = "spark.job.description";
   private static final String BEGIN = "lakesieve reads ";
   private static final int SCANS = 5;
+  private static final Map<SparkContext, JobNotes> APPLICATIONS = new WeakHashMap<>();
 
   // the local properties of the thread, by the execution that it runs
   private final Map<String, Properties> running = new HashMap<>();
-  private boolean listens = false;
+
+  private JobNotes() {}
 
   /** Describe the jobs that this thread starts until its query ends. */
-  public synchronized void describe(List<Map<String, Object>> rows) {
+  public static void describe(List<Map<String, Object>> rows) {
     QueryContext query = QueryContext.current();
     String text = text(rows);
     if (query == null || text == null) return;
     String before = query.properties.getProperty(DESCRIPTION);
+    if (!text.equals(before)) LoggerFactory.getLogger("lakesieve").info(text);
     if (before != null && !before.startsWith(BEGIN)) return;
-    if (!this.listens) query.context.addSparkListener(this);
-    this.listens = true;
     query.properties.setProperty(DESCRIPTION, text);
-    this.running.put(query.execution, query.properties);
+    of(query.context).remember(query);
   }
 
   /** Take the description off the jobs that this thread starts next. */
-  public void clear() {
+  public static void clear() {
     QueryContext query = QueryContext.current();
     if (query != null) forget(query.properties);
+  }
+
+  private static JobNotes of(SparkContext context) {
+    synchronized (APPLICATIONS) {
+      JobNotes notes = (JobNotes) APPLICATIONS.get(context);
+      if (notes == null) {
+        notes = new JobNotes();
+        context.addSparkListener(notes);
+        APPLICATIONS.put(context, notes);
+      }
+      return notes;
+    }
+  }
+
+  private synchronized void remember(QueryContext query) {
+    this.running.put(query.execution, query.properties);
   }
 
   /** Take the description off the thread of a query that has ended. */

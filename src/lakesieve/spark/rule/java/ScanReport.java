@@ -41,7 +41,6 @@ public final class ScanReport {
       Arrays.asList("LocalRelation", "OneRowRelation", "Range");
 
   private final ObjectMapper json = new ObjectMapper();
-  private final JobNotes notes = new JobNotes();
   private List<Map<String, Object>> rows = new ArrayList<>();
   private Object query;
   private volatile String text = "[]";
@@ -56,7 +55,7 @@ public final class ScanReport {
     if (property(INTERNAL) != null) return;
     Object current = running();
     if (isSame(current)) return;
-    this.notes.clear();
+    JobNotes.clear();
     if (!CHANGES.contains(name(plan)) && !reads(plan)) return;
     clear();
     this.query = current;
@@ -79,7 +78,7 @@ public final class ScanReport {
     for (Map<String, Object> row : reported) {
       if (this.rows.size() < MAX_ROWS && !has(row)) this.rows.add(row);
     }
-    this.notes.describe(this.rows);
+    JobNotes.describe(this.rows);
     try {
       List<Map<String, Object>> shown = new ArrayList<>();
       for (Map<String, Object> row : this.rows) shown.add(shown(row));

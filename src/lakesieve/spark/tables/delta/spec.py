@@ -16,6 +16,7 @@ DELTA = FormatSpec(
     runtime="org.apache.spark.sql.delta.DeltaLog",
     packages={
         "4.1": "io.delta:delta-spark_4.1_2.13:4.4.0",
+        "4.0": "io.delta:delta-spark_4.0_2.13:4.4.0",
         "3.5": "io.delta:delta-spark_2.12:3.3.2",
     },
     settings={

@@ -32,6 +32,7 @@ ICEBERG = FormatSpec(
     runtime="org.apache.iceberg.spark.SparkCatalog",
     packages={
         "4.1": "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
+        "4.0": "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.11.0",
         "3.5": "org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.11.0",
     },
     settings={

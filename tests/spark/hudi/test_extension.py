@@ -1,0 +1,34 @@
+"""Hudi tables in a session without Python, by lakesieve's jar for Spark 3.5."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.spark.extension.kit import COLUMNS, check_program, settings_of
+from tests.spark.hudi.driver import DRIVERS
+
+import lakesieve as ls
+from lakesieve.spark.extension.jar import write_jar
+from lakesieve.testing.generated import rows_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROWS = 600
+
+
+def test_same_answers(spark: SparkSession, tmp_path: Path) -> None:
+    """Generated conditions give the same rows with skipping off and on, from fewer files."""
+    # a JVM of its own has the formats that this session lacks
+    jar = write_jar(tmp_path / "lakesieve-spark.jar")
+    assert (jar.spark, jar.formats) == ("3.5", ("delta", "hudi", "iceberg", "parquet"))
+    views = []
+    for kind, driver in DRIVERS.items():
+        table = driver(spark, tmp_path / kind, f"extension_{kind}")
+        table.create(rows_of(spark, 0))
+        table.append(rows_of(spark, ROWS))
+        ls.create_indexes(table.name, [[column] for column in COLUMNS], spark=spark)
+        views.append(f"CREATE TEMPORARY VIEW {kind} USING hudi OPTIONS (path '{tmp_path / kind}')")
+    settings = settings_of(spark, Path(jar.path))
+    check_program("spark-sql", settings, {k: k for k in DRIVERS}, tmp_path, before=views)
