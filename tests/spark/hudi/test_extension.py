@@ -29,6 +29,12 @@ def test_same_answers(spark: SparkSession, tmp_path: Path) -> None:
         table.create(rows_of(spark, 0))
         table.append(rows_of(spark, ROWS))
         ls.create_indexes(table.name, [[column] for column in COLUMNS], spark=spark)
-        views.append(f"CREATE TEMPORARY VIEW {kind} USING hudi OPTIONS (path '{tmp_path / kind}')")
+        options = {kind: "", f"{kind}_plain": ", 'hoodie.enable.data.skipping' 'false'"}
+        views += [
+            f"CREATE TEMPORARY VIEW {name} USING hudi OPTIONS (path '{tmp_path / kind}'{more})"
+            for name, more in options.items()
+        ]
+    # Hudi's own skipping loses rows, where a column has NaN or conditions are LIKE
+    tables = {kind: f"{kind}_plain" for kind in DRIVERS}
     settings = settings_of(spark, Path(jar.path))
-    check_program("spark-sql", settings, {k: k for k in DRIVERS}, tmp_path, before=views)
+    check_program("spark-sql", settings, tables, tmp_path, before=views)
