@@ -11,9 +11,10 @@ BIN_3_5 := .venv-3.5/bin
 # written last by tools/setup.sh: a half-made environment is made again
 STAMPS := .venv/.complete .venv-4.0/.complete .venv-3.5/.complete
 ARGS ?=
-TESTS_3_5 := $(addprefix tests/spark/,$(addsuffix .py,commands/test_scans \
+TESTS_3_5 := $(addprefix tests/spark/,$(addsuffix .py,commands/test_scans deletes/test_read deletes/test_differential \
   $(addprefix test_,java contract differential build failures paths readers spark_versions)))
-TESTS_4_0 := $(addprefix tests/spark/test_,$(addsuffix .py,java contract spark_versions))
+TESTS_4_0 := $(addprefix tests/spark/,$(addsuffix .py,deletes/test_read deletes/test_differential \
+  $(addprefix test_,java contract spark_versions)))
 
 .PHONY: help setup java demo test soak test-4.0 test-3.5 test-hudi lint bench bench-core bench-formats bench-engines bench-serve bench-commands clean
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
@@ -21,9 +22,11 @@ from lakesieve.spark.extension.jar import write_jar
 from lakesieve.spark.extension.result import EXTENSION
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from pyspark.sql import SparkSession
+
+    Query = Callable[[str], object]
 
 __all__ = ["run"]
 
@@ -41,25 +44,25 @@ def run(spark: SparkSession, root: Path) -> Iterator[Measured]:
     spark.range(0, 1000, 1, 20).writeTo(PLAIN).using("iceberg").createOrReplace()
     try:
         with _driver(spark, Path(jar.path), root) as ports:
-            for name, query in _clients(spark, *ports):
-                yield from _measured(name, query)
+            for name, sessions in _clients(spark, *ports):
+                yield from _measured(name, sessions)
     finally:
         for table in (many_files.TABLE, PLAIN):
             spark.sql(f"DROP TABLE {table} PURGE")
 
 
-def _measured(name: str, query: Callable[[str], object]) -> Iterator[Measured]:
-    def timed(text: str) -> dict[str, Callable[[], object]]:
-        def switched(switch: str) -> object:
-            query(f"SET spark.lakesieve.enabled={switch}")
-            return query(text)
+def _measured(name: str, sessions: Mapping[str, Query]) -> Iterator[Measured]:
+    """Time the same queries in a session with skipping off and in one with skipping on."""
+    for switch, query in sessions.items():
+        query(f"SET spark.lakesieve.enabled={str(switch == 'on').lower()}")
 
-        return {"off": lambda: switched("false"), "on": lambda: switched("true")}
+    def timed(text: str) -> dict[str, Callable[[], object]]:
+        return {switch: partial(query, text) for switch, query in sessions.items()}
 
     point = timed(f"SELECT k, payload FROM {many_files.TABLE} WHERE k = {many_files.KEY}")
     if point["off"]() != point["on"]():
         raise AssertionError("the two ways do not agree")
-    files = query("SELECT files_total, files_read FROM lakesieve_last_pruning()")
+    files = sessions["on"]("SELECT files_total, files_read FROM lakesieve_last_pruning()")
     times = in_turn(point)
     yield Measured(
         name=f"{name}: point query, speed-up",
@@ -80,13 +83,25 @@ def _measured(name: str, query: Callable[[str], object]) -> Iterator[Measured]:
 
 def _clients(
     spark: SparkSession, connect: int, thrift: int
-) -> Iterator[tuple[str, Callable[[str], object]]]:
-    session = ConnectSession(f"sc://127.0.0.1:{connect}")
-    yield "Connect", lambda text: [tuple(row) for row in session.sql(text).collect()]
+) -> Iterator[tuple[str, Mapping[str, Query]]]:
+    with _connect(connect) as off, _connect(connect) as on:
+        yield "Connect", {"off": off, "on": on}
+    with _thrift(spark, thrift) as off, _thrift(spark, thrift) as on:
+        yield "Thrift", {"off": off, "on": on}
+
+
+@contextmanager
+def _connect(port: int) -> Iterator[Query]:
+    session = ConnectSession(f"sc://127.0.0.1:{port}")
+    yield lambda text: [tuple(row) for row in session.sql(text).collect()]
     session.stop()
+
+
+@contextmanager
+def _thrift(spark: SparkSession, port: int) -> Iterator[Query]:
     jvm: Any = spark._jvm
     jvm.java.lang.Class.forName("org.apache.hive.jdbc.HiveDriver")
-    address = f"jdbc:hive2://127.0.0.1:{thrift}/default"
+    address = f"jdbc:hive2://127.0.0.1:{port}/default"
     connection = jvm.java.sql.DriverManager.getConnection(address, "anyone", "")
 
     def query(text: str) -> object:
@@ -102,7 +117,7 @@ def _clients(
         finally:
             statement.close()
 
-    yield "Thrift", query
+    yield query
     connection.close()
 
 

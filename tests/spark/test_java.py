@@ -60,9 +60,7 @@ def compiled_lists() -> list[JavaSources]:
     lists += [sources for sources in map(extension_of, FORMATS) if sources is not None]
     lists.append(JavaSources(*jar_sources(FORMATS)))
     lists += sources_in(f"lakesieve.spark.tables.{spec.name}.table" for spec in FORMATS)
-    if SPARK_VERSIONS[0] == VERSION:
-        lists += [JavaSources(*DELETE_JOINS), *sources_in(["lakesieve.spark.deletes.plan"])]
-    return lists
+    return [*lists, JavaSources(*DELETE_JOINS), *sources_in(["lakesieve.spark.deletes.plan"])]
 
 
 def test_everything_compiles(jvm: Any) -> None:
@@ -77,9 +75,7 @@ def test_everything_compiles(jvm: Any) -> None:
     left_out = {file.stem for file in set(ROOT.rglob("*.java")) - compiled}
 
     of_hudi = {"HudiFiles", "HudiScans"}
-    assert of_hudi & left_out == (set() if HUDI.runs_on(VERSION.name) else of_hudi)
-    if SPARK_VERSIONS[0] == VERSION:
-        assert left_out == of_hudi
+    assert left_out == (set() if HUDI.runs_on(VERSION.name) else of_hudi)
 
 
 def digest(path: str) -> bytes:

@@ -14,11 +14,7 @@ from lakesieve.spark.tables import open_table
 from lakesieve.spark.tables.iceberg.table import IcebergTable
 from lakesieve.spark.versions.janino import JavaSources, as_python
 from lakesieve.spark.versions.java_classes import has_class, java_class
-from lakesieve.spark.versions.spark_versions import (
-    SPARK_VERSIONS,
-    check_session,
-    spark_version_of,
-)
+from lakesieve.spark.versions.spark_versions import check_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -199,9 +195,9 @@ class DeletePlan:
         return f"{self._table_name} ({what}, {uuid.uuid4().hex})"
 
     def _frame(self, java: Any) -> DataFrame:
-        from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
+        from pyspark.sql import DataFrame
 
-        return ClassicFrame(java, self._spark)
+        return DataFrame(java, self._spark)
 
 
 def plan_deletes(spark: SparkSession, table: str, version: str | int | None = None) -> DeletePlan:
@@ -255,13 +251,6 @@ def plan_scan(spark: SparkSession, scan: Any) -> DeletePlan:
 
 def _check_session(spark: SparkSession) -> None:
     check_session(spark)
-    newest = SPARK_VERSIONS[0]
-    if spark_version_of(spark.version) != newest:
-        raise UnsupportedError(
-            f"Equality deletes are not planned on Spark {spark.version}.",
-            kind=ErrorKind.UNSUPPORTED_SESSION,
-            hint=f"Use Spark {newest.name}; Iceberg itself reads such tables on either.",
-        )
     if not has_class(spark, "org.apache.iceberg.spark.source.SparkTable"):
         raise SetupError(
             "Iceberg's Spark runtime is not on the class path of this session.",

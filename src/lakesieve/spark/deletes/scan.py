@@ -36,7 +36,7 @@ def join_scan(spark: SparkSession, scan: Any) -> Any:
 def joins_deletes(spark: SparkSession) -> bool:
     """Whether scans of this session can have their equality deletes joined.
 
-    They are planned on the newest version of Spark alone.
+    Only scans of the newest Iceberg say which snapshot they read.
     """
     newest = spark_version_of(spark.version) == SPARK_VERSIONS[0]
     return newest and has_class(spark, ICEBERG.runtime)

@@ -59,6 +59,10 @@ SPARK_VERSIONS = (
             "Seq": "scala.collection.immutable.Seq",
             # the method of Iceberg's SparkScan that returns the columns it reads
             "projection": "projection",
+            # the argument of Iceberg's SparkTable that keeps it from refreshing the table
+            "lazily": "",
+            # whether an expression e raises errors on purpose
+            "throwable": "e.throwable()",
         },
     ),
     SparkVersion(
@@ -67,6 +71,8 @@ SPARK_VERSIONS = (
             "sql": "org.apache.spark.sql.classic",
             "Seq": "scala.collection.immutable.Seq",
             "projection": "expectedSchema",
+            "lazily": ", false",
+            "throwable": "e.throwable()",
         },
     ),
     SparkVersion(
@@ -75,6 +81,8 @@ SPARK_VERSIONS = (
             "sql": "org.apache.spark.sql",
             "Seq": "scala.collection.Seq",
             "projection": "expectedSchema",
+            "lazily": ", false",
+            "throwable": "raises(e)",
         },
     ),
 )

@@ -63,7 +63,7 @@ public final class TableView implements InvocationHandler {
     return Dataset.ofRows(
         spark,
         DataSourceV2Relation.create(
-            new SparkTable(view), scala.Option.empty(), scala.Option.empty()));
+            new SparkTable(view${lazily}), scala.Option.empty(), scala.Option.empty()));
   }
 
   /** Answer a call of the table's method. */

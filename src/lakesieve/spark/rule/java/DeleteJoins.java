@@ -19,6 +19,7 @@ import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.DynamicPruningSubquery;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.RaiseError;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
@@ -260,7 +261,7 @@ public final class DeleteJoins implements ScanJoins {
   }
 
   private static ${Seq} sequence(List<Object> items) {
-    return scala.jdk.javaapi.CollectionConverters.asScala(items).toSeq();
+    return (${Seq}) scala.collection.JavaConverters.asScalaBuffer(items).toSeq();
   }
 
   /** The part of a condition that may be applied to rows before it is known which are deleted. */
@@ -273,10 +274,18 @@ public final class DeleteJoins implements ScanJoins {
     }
     boolean may =
         e.deterministic()
-            && !e.throwable()
+            && !${throwable}
             && !e.containsPattern(TreePattern$.MODULE$.PLAN_EXPRESSION())
             && e.references().subsetOf(leaf.outputSet());
     return may ? e : null;
+  }
+
+  /** Whether an expression raises errors on purpose, where Spark itself does not tell. */
+  private static boolean raises(Expression e) {
+    boolean raises = e instanceof RaiseError;
+    scala.collection.Iterator children = e.children().iterator();
+    while (!raises && children.hasNext()) raises = raises((Expression) children.next());
+    return raises;
   }
 
   /** A condition without what only Iceberg's scan could use: the keys of a join's other side. */
