@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -191,6 +192,13 @@ def test_a_killed_driver(spark: SparkSession, driver: Driver) -> None:
     (companion,) = driver.companions()
     driver.process.kill()
     until = time.monotonic() + 5
-    while Path(f"/proc/{companion}").exists():
+    while _runs(companion):
         assert time.monotonic() < until
         time.sleep(0.1)
+
+
+def _runs(process: int) -> bool:
+    state = subprocess.run(
+        ["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True, check=False
+    ).stdout
+    return bool(state.strip()) and not state.startswith("Z")
