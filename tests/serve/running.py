@@ -19,17 +19,10 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp
 
-__all__ = ["COMMAND", "free_port", "running", "started"]
+__all__ = ["COMMAND", "running", "started"]
 
 COMMAND = [sys.executable, "-c", "from lakesieve.cli import main; main()", "serve"]
 """``lakesieve serve`` of this environment."""
-
-
-def free_port() -> int:
-    """A port on which nothing listens."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
 
 
 def started(port: int, *options: str, **settings: Any) -> subprocess.Popen[str]:

@@ -14,7 +14,8 @@ import pytest
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.catalog.sql import SqlCatalog
 from tests.engines.tables import index_of, rows
-from tests.serve.running import COMMAND, free_port, started
+from tests.ports import free_port
+from tests.serve.running import COMMAND, started
 
 from lakesieve.tables.opening import open_table
 

@@ -21,7 +21,8 @@ from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import CommitFailedException
 from tests.depth import SOAK, depth
-from tests.serve.running import free_port, started
+from tests.ports import free_port
+from tests.serve.running import started
 
 import lakesieve as ls
 from lakesieve.errors import StorageError

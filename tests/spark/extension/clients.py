@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from tests.serve.running import free_port
+from tests.ports import free_port, listens
 from tests.spark.extension.kit import PROGRAMS, conf_of
 
 if TYPE_CHECKING:
@@ -22,32 +21,28 @@ THRIFT_SERVER = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
 
 
 class Driver:
-    """The process of a driver in Java alone, with a Connect server and a Thrift server."""
+    """The process of a driver in Java alone, with a Thrift server, and a Connect server if any."""
 
-    def __init__(self, settings: dict[str, str], folder: Path) -> None:
+    def __init__(self, settings: dict[str, str], folder: Path, *, connects: bool = True) -> None:
         self.connect, self.thrift = free_port(), free_port()
-        settings = settings | {
-            "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
-            "spark.connect.grpc.binding.port": str(self.connect),
-            "spark.hadoop.hive.server2.thrift.port": str(self.thrift),
-        }
+        settings = settings | {"spark.hadoop.hive.server2.thrift.port": str(self.thrift)}
+        if connects:
+            settings |= {
+                "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+                "spark.connect.grpc.binding.port": str(self.connect),
+            }
         self.log = folder / "log"
+        submit = [PROGRAMS / "spark-submit", *conf_of(settings)]
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [
-                    PROGRAMS / "spark-submit",
-                    *conf_of(settings),
-                    "--class",
-                    THRIFT_SERVER,
-                    "spark-internal",
-                ],
+                [*submit, "--class", THRIFT_SERVER, "spark-internal"],
                 cwd=folder,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
             )
-        for port in (self.connect, self.thrift):
-            while not _listens(port):
+        for port in (self.thrift, self.connect)[: 1 + connects]:
+            while not listens(port):
                 assert self.process.poll() is None, self.log.read_text()[-5000:]
                 time.sleep(0.1)
 
@@ -64,11 +59,6 @@ class Driver:
         """End it, as its user would."""
         self.process.terminate()
         self.process.wait(timeout=60)
-
-
-def _listens(port: int) -> bool:
-    with socket.socket() as tried:
-        return tried.connect_ex(("127.0.0.1", port)) == 0
 
 
 class _Row(tuple[Any, ...]):

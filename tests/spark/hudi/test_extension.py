@@ -1,40 +1,79 @@
-"""Hudi tables in a session without Python, by lakesieve's jar for Spark 3.5."""
+"""Hudi tables in sessions without Python, by lakesieve's jar for Spark 3.5."""
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import pytest
+from tests.spark.extension.clients import Driver, thrift_session
 from tests.spark.extension.kit import COLUMNS, check_program, settings_of
 from tests.spark.hudi.driver import DRIVERS
 
 import lakesieve as ls
 from lakesieve.spark.extension.jar import write_jar
-from lakesieve.testing.generated import rows_of
+from lakesieve.testing.alike import check_queries
+from lakesieve.testing.generated import predicate, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROWS = 600
+PREDICATES = 6
 
 
-def test_same_answers(spark: SparkSession, tmp_path: Path) -> None:
-    """Generated conditions give the same rows with skipping off and on, from fewer files."""
-    # a JVM of its own has the formats that this session lacks
-    jar = write_jar(tmp_path / "lakesieve-spark.jar")
-    assert (jar.spark, jar.formats) == ("3.5", ("delta", "hudi", "iceberg", "parquet"))
-    views = []
+@pytest.fixture(scope="module")
+def jar(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The jar, made in a JVM of its own, which has the formats that this session lacks."""
+    made = write_jar(tmp_path_factory.mktemp("jar") / "lakesieve-spark.jar")
+    assert (made.spark, made.formats) == ("3.5", ("delta", "hudi", "iceberg", "parquet"))
+    return Path(made.path)
+
+
+@pytest.fixture(scope="module")
+def views(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """What makes a view of each table, and one that is read without Hudi's own skipping."""
+    folder = tmp_path_factory.mktemp("tables")
+    made = []
     for kind, driver in DRIVERS.items():
-        table = driver(spark, tmp_path / kind, f"extension_{kind}")
+        table = driver(spark, folder / kind, f"extension_{kind}")
         table.create(rows_of(spark, 0))
         table.append(rows_of(spark, ROWS))
         ls.create_indexes(table.name, [[column] for column in COLUMNS], spark=spark)
         options = {kind: "", f"{kind}_plain": ", 'hoodie.enable.data.skipping' 'false'"}
-        views += [
-            f"CREATE TEMPORARY VIEW {name} USING hudi OPTIONS (path '{tmp_path / kind}'{more})"
+        made += [
+            f"CREATE TEMPORARY VIEW {name} USING hudi OPTIONS (path '{folder / kind}'{more})"
             for name, more in options.items()
         ]
+    return made
+
+
+@pytest.mark.parametrize(
+    "program", ["spark-sql", pytest.param("spark-shell", marks=pytest.mark.soak)]
+)
+def test_programs(
+    spark: SparkSession, jar: Path, views: list[str], tmp_path: Path, program: str
+) -> None:
+    """Generated conditions give the same rows with skipping off and on, from fewer files."""
     # Hudi's own skipping loses rows, where a column has NaN or conditions are LIKE
     tables = {kind: f"{kind}_plain" for kind in DRIVERS}
-    settings = settings_of(spark, Path(jar.path))
-    check_program("spark-sql", settings, tables, tmp_path, before=views)
+    check_program(program, settings_of(spark, jar), tables, tmp_path, before=views)
+
+
+@pytest.mark.soak
+def test_a_thrift_server(spark: SparkSession, jar: Path, views: list[str], tmp_path: Path) -> None:
+    """So they do for a client of a Thrift server."""
+    driver = Driver(settings_of(spark, jar), tmp_path, connects=False)
+    try:
+        with thrift_session(spark._jvm, driver.thrift) as client:
+            session: Any = client
+            for view in views:
+                session.sql(view).collect()
+            for kind in DRIVERS:
+                drawn = random.Random(kind)
+                queries = [(kind, predicate(drawn, COLUMNS)) for _ in range(PREDICATES)]
+                before, after = check_queries(session, queries, summed=True)
+                assert after < before
+    finally:
+        driver.end()

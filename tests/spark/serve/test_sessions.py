@@ -11,7 +11,8 @@ from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.table import StaticTable
 from pyspark.sql.connect.session import SparkSession as ConnectSession
 from tests.depth import depth
-from tests.serve.running import free_port, running
+from tests.ports import free_port
+from tests.serve.running import running
 from tests.spark.deletes.kit import rows_of
 from tests.spark.deletes.story import DOMAINS, Story
 
