@@ -32,7 +32,7 @@ class Driver:
                 "spark.connect.grpc.binding.port": str(self.connect),
             }
         self.log = folder / "log"
-        submit = [PROGRAMS / "spark-submit", *conf_of(settings)]
+        submit = [str(PROGRAMS / "spark-submit"), *conf_of(settings)]
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 [*submit, "--class", THRIFT_SERVER, "spark-internal"],
