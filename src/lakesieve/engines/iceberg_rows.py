@@ -11,6 +11,7 @@ from pyiceberg.table import ALWAYS_TRUE
 from lakesieve.engines import pruning
 from lakesieve.engines.equality import EqualityDeletes
 from lakesieve.engines.iceberg_columns import unpartitioned_specs
+from lakesieve.engines.plain_files import MAX_FILES, plain_rows
 from lakesieve.engines.pruning import FilePruner
 from lakesieve.engines.pyiceberg import plan_tasks
 from lakesieve.errors import ErrorKind, UnsupportedError
@@ -103,7 +104,14 @@ class IcebergRows:
             fields = self._fields.select(*[n for n in self.schema.names if n in wanted])
         scan = ArrowScan(self._metadata, self._io, fields, row_filter)
         if not compared:
-            for batch in scan.to_record_batches(tasks):
+            others, few = [], len(tasks) <= MAX_FILES
+            for task in tasks:
+                rows = plain_rows(task, fields, target, self._metadata, self._io) if few else None
+                if rows is None:
+                    others.append(task)
+                else:
+                    yield from rows.to_batches()
+            for batch in scan.to_record_batches(others) if others else ():
                 yield from pa.Table.from_batches([batch]).cast(target).to_batches()
             return
         whole = pa.schema([self.schema.field(field.name) for field in fields.fields])
