@@ -98,11 +98,6 @@ class IcebergRows:
         row_filter, tasks = self._planned(expression, snapshot, pruned, equality)
         pruning.remember([pruned])
         compared = equality.field_ids()
-        if compared:
-            names = self._compared(compared)
-            wanted = {*target.names, *names.values()}
-            fields = self._fields.select(*[n for n in self.schema.names if n in wanted])
-        scan = ArrowScan(self._metadata, self._io, fields, row_filter)
         if not compared:
             others, few = [], len(tasks) <= MAX_FILES
             for task in tasks:
@@ -111,10 +106,17 @@ class IcebergRows:
                     others.append(task)
                 else:
                     yield from rows.to_batches()
-            for batch in scan.to_record_batches(others) if others else ():
-                yield from pa.Table.from_batches([batch]).cast(target).to_batches()
+            # to make one takes as long as to plan
+            if others:
+                scan = ArrowScan(self._metadata, self._io, fields, row_filter)
+                for batch in scan.to_record_batches(others):
+                    yield from pa.Table.from_batches([batch]).cast(target).to_batches()
             return
+        names = self._compared(compared)
+        wanted = {*target.names, *names.values()}
+        fields = self._fields.select(*[n for n in self.schema.names if n in wanted])
         whole = pa.schema([self.schema.field(field.name) for field in fields.fields])
+        scan = ArrowScan(self._metadata, self._io, fields, row_filter)
         for task in tasks:
             deletes = equality.of(task.file)
             for batch in scan.to_record_batches([task]):

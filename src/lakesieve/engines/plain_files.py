@@ -53,7 +53,7 @@ def plain_rows(
             names = _names(stored.schema_arrow, fields, target, metadata)
             if names is None:
                 return None
-            rows = stored.read(columns=names).select(names)
+            rows = stored.read(columns=names, use_threads=False).select(names)
     except Exception:  # noqa: BLE001 - PyIceberg says what is wrong
         return None
     return rows.rename_columns(target.names).cast(target)
