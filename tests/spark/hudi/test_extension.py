@@ -35,7 +35,7 @@ def jar(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def views(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """What makes a view of each table, without Hudi's own skipping, which loses rows.
 
-    It does so where a column has NaN, and for some conditions with LIKE.
+    It did so for conditions on doubles, NaN among them, and does for some with LIKE.
     """
     folder = tmp_path_factory.mktemp("tables")
     made = []
