@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyspark
+import pytest
 
 from lakesieve.spark.versions.janino import JavaSources
 from lakesieve.spark.versions.spark_versions import SPARK_VERSIONS, spark_version_of
@@ -13,9 +14,20 @@ from lakesieve.spark.versions.spark_versions import SPARK_VERSIONS, spark_versio
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["BY_DEFAULT", "NEWEST", "SETTINGS", "with_quick_files"]
+__all__ = ["BY_DEFAULT", "NEWEST", "SETTINGS", "VARIANT", "with_quick_files"]
 
 NEWEST = spark_version_of(pyspark.__version__) == SPARK_VERSIONS[0]
+
+# of the contract suite, what another way to keep the rows of a format does not change
+VARIANT = pytest.mark.soak(
+    "test_partitions_of_any_name",
+    "test_a_point_query_opens_one_file",
+    "test_new_files_are_read",
+    "test_a_recreated_table_is_not_fooled",
+    "test_a_handle_is_of_one_table",
+    "test_indexes_live_with_their_table",
+    "test_commands_change_the_same_rows",
+)
 
 _LOCAL_FILES = JavaSources("spark/QuickLocalFiles", root=Path(__file__).parents[1])
 

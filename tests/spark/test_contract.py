@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.spark.drivers import DRIVERS, DeltaIdDriver
-from tests.spark.settings import NEWEST
+from tests.spark.settings import NEWEST, VARIANT
 from tests.spark.without_engine import check_alike
 
 from lakesieve.testing.contract import TableContract
@@ -63,16 +63,7 @@ class TestTables(TableContract):
         yield from _tables(spark, tmp_path, DRIVERS[request.param])
 
 
-# what no way to bind columns changes
-@pytest.mark.soak(
-    "test_partitions_of_any_name",
-    "test_a_point_query_opens_one_file",
-    "test_new_files_are_read",
-    "test_a_recreated_table_is_not_fooled",
-    "test_a_handle_is_of_one_table",
-    "test_indexes_live_with_their_table",
-    "test_commands_change_the_same_rows",
-)
+@VARIANT
 class TestColumnIds(TableContract):
     """So does Delta with columns bound by ids."""
 

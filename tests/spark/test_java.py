@@ -19,7 +19,7 @@ import lakesieve
 from lakesieve.spark.extension.jar import bare_jvm, jar_sources
 from lakesieve.spark.rule.sources import DELETE_JOINS, RULE, extension_of, scans_of
 from lakesieve.spark.tables.hudi.spec import HUDI
-from lakesieve.spark.tables.registry import FORMATS as ALL_FORMATS
+from lakesieve.spark.tables.registry import formats_of
 from lakesieve.spark.versions import janino
 from lakesieve.spark.versions.janino import JavaSources, as_python
 from lakesieve.spark.versions.spark_versions import SPARK_VERSIONS, spark_version_of
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 VERSION = spark_version_of(pyspark.__version__)
-FORMATS = [spec for spec in ALL_FORMATS.values() if spec.runs_on(VERSION.name)]
+FORMATS = formats_of(VERSION)
 ROOT = Path(lakesieve.__file__).parent
 SECRET = bytes(range(32))
 TREES = 60

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lakesieve.cli.session import Session
     from lakesieve.report import Output
 
-__all__ = ["EVERYWHERE", "ON_TABLES", "Command", "Run", "command"]
+__all__ = ["EVERYWHERE", "ON_TABLES", "WITHOUT_SESSION", "Command", "Run", "command"]
 
 _PANEL = "Session and output"
 _AS_THEY_ARE = (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError)
@@ -56,6 +56,9 @@ EVERYWHERE: dict[str, tuple[Any, Any]] = {
     ),
 }
 """Options of every command: name to annotation and default."""
+
+WITHOUT_SESSION = {name: option for name, option in EVERYWHERE.items() if name != "spark_conf"}
+"""Options of the commands that start no session."""
 
 ON_TABLES: dict[str, tuple[Any, Any]] = {
     "warehouse": (

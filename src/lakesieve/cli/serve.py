@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lakesieve.cli.command import EVERYWHERE, Run, command
+from lakesieve.cli.command import WITHOUT_SESSION, Run, command
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +17,6 @@ __all__ = ["SERVE"]
 
 _SERVER = "Checking a server"
 _OF_THIS_MACHINE = ("127.0.0.1", "::1", "localhost")
-_WITHOUT_SPARK = {name: option for name, option in EVERYWHERE.items() if name != "spark_conf"}
 
 TableOfServer = Annotated[
     str | None,
@@ -64,7 +63,7 @@ Tokens = Annotated[
 Certificate = Annotated[str | None, typer.Option(metavar="FILE", help="A certificate, for TLS.")]
 
 
-@command("serve", _WITHOUT_SPARK)
+@command("serve", WITHOUT_SESSION)
 def serve(
     run: Run,
     table: TableOfServer = None,

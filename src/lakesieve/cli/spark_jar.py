@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lakesieve.cli.command import EVERYWHERE, Run, command
+from lakesieve.cli.command import WITHOUT_SESSION, Run, command
 
 if TYPE_CHECKING:
     from lakesieve.spark.extension.result import JarInfo
 
 __all__ = ["SPARK_JAR"]
 
-_WITHOUT_SESSION = {name: option for name, option in EVERYWHERE.items() if name != "spark_conf"}
 
-
-@command("spark-jar", _WITHOUT_SESSION)
+@command("spark-jar", WITHOUT_SESSION)
 def spark_jar(
     run: Run,
     output: Annotated[

@@ -12,7 +12,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 
 from lakesieve.spark.extension.jar import jar_sources
-from lakesieve.spark.tables.registry import FORMATS
+from lakesieve.spark.tables.registry import formats_of
 from lakesieve.spark.versions.janino import JavaSources
 from lakesieve.spark.versions.java_classes import java_list
 from lakesieve.spark.versions.spark_versions import spark_version_of
@@ -32,8 +32,7 @@ REQUEST = '{"seconds": 2, "memory": 1000000, "catalogues": [], "scans": []}'
 @pytest.fixture(scope="module")
 def sources(spark: SparkSession) -> JavaSources:
     """The classes of the jar."""
-    version = spark_version_of(spark.version)
-    return JavaSources(*jar_sources(s for s in FORMATS.values() if s.runs_on(version.name)))
+    return JavaSources(*jar_sources(formats_of(spark_version_of(spark.version))))
 
 
 @pytest.fixture

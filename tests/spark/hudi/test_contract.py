@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.spark.hudi.driver import HudiDriver, MergeOnReadDriver
+from tests.spark.settings import VARIANT
 from tests.spark.without_engine import check_alike
 
 from lakesieve.testing.contract import TableContract
@@ -49,15 +50,7 @@ class TestCopyOnWrite(TableContract):
         yield from _tables(spark, tmp_path, HudiDriver)
 
 
-@pytest.mark.soak(
-    "test_partitions_of_any_name",
-    "test_a_point_query_opens_one_file",
-    "test_new_files_are_read",
-    "test_a_recreated_table_is_not_fooled",
-    "test_a_handle_is_of_one_table",
-    "test_indexes_live_with_their_table",
-    "test_commands_change_the_same_rows",
-)
+@VARIANT
 class TestMergeOnRead(TableContract):
     """So do merge-on-read tables, whose base files are the same."""
 
