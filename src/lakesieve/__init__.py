@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from lakesieve import deletes
     from lakesieve.api import find_files, last_pruning, list_indexes, open_index, repair_index
     from lakesieve.index.index import Index
+    from lakesieve.index.key_results import Contained
     from lakesieve.index.result import (
         BuildProgress,
         Cloned,
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
         trade_offs,
     )
     from lakesieve.spark.commands.by_key import delete, upsert
+    from lakesieve.spark.commands.contains import ContainedRows
+    from lakesieve.spark.commands.insert_new import insert_new
     from lakesieve.spark.commands.locate import Located
     from lakesieve.spark.commands.status import status
     from lakesieve.spark.create import create_index, create_indexes
@@ -50,6 +53,8 @@ __all__ = [
     "Cloned",
     "CommitInfo",
     "Compacted",
+    "Contained",
+    "ContainedRows",
     "Found",
     "Index",
     "IndexInfo",
@@ -69,6 +74,7 @@ __all__ = [
     "disable",
     "enable",
     "find_files",
+    "insert_new",
     "last_pruning",
     "list_indexes",
     "local_session",
@@ -90,12 +96,15 @@ _LOOK_UPS = ("find_files", "last_pruning", "list_indexes", "open_index", "repair
 _HOMES = {
     **dict.fromkeys(_LOOK_UPS, "lakesieve.api"),
     **dict.fromkeys(_RESULTS, "lakesieve.index.result"),
+    "Contained": "lakesieve.index.key_results",
+    "ContainedRows": "lakesieve.spark.commands.contains",
     "Index": "lakesieve.index.index",
     "Located": "lakesieve.spark.commands.locate",
     "SparkIndex": "lakesieve.spark.index",
     "create_index": "lakesieve.spark.create",
     "create_indexes": "lakesieve.spark.create",
     "delete": "lakesieve.spark.commands.by_key",
+    "insert_new": "lakesieve.spark.commands.insert_new",
     "local_session": "lakesieve.spark.session.local",
     "status": "lakesieve.spark.commands.status",
     "upsert": "lakesieve.spark.commands.by_key",

@@ -10,10 +10,14 @@ from lakesieve.index.access import without_engine
 from lakesieve.tables.opening import WAREHOUSE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
     from lakesieve.index import Found, IndexInfo, TablePruning
     from lakesieve.index.access import TableAccess
+    from lakesieve.index.many_keys import KeysToFind
     from lakesieve.spark.index import SparkIndex
     from lakesieve.store import Repaired
     from lakesieve.tables import TableReader
@@ -73,7 +77,8 @@ def open_index(
 
         return api.open_index(table, name, spark=spark, location=location)
     access = without_engine(catalog=catalog, warehouse=warehouse, timezone=timezone)
-    return by_name.open_index(access, table, name, location, partial(Index, access=access))
+    make = partial(Index, access=access, key_reader=_key_rows)
+    return by_name.open_index(access, table, name, location, make)
 
 
 def list_indexes(
@@ -183,6 +188,13 @@ def last_pruning(spark: SparkSession | None = None) -> list[TablePruning]:
     from lakesieve.engines import pruning
 
     return pruning.last_pruning()
+
+
+def _key_rows(wanted: KeysToFind) -> Iterator[list[pa.Array]]:
+    # libraries that read rows are loaded by what reads rows
+    from lakesieve.engines.rows import key_rows
+
+    return key_rows(wanted)
 
 
 def _access(

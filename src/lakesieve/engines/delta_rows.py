@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from lakesieve.engines.spark_fields import Field
+    from lakesieve.index import Plan
     from lakesieve.predicate import Expr
 
 __all__ = ["DeltaRows"]
@@ -27,8 +28,8 @@ __all__ = ["DeltaRows"]
 class DeltaRows(FileRows[DeltaReader]):
     """Deletion vectors, column mapping, partitions and old files of a Delta table are seen to."""
 
-    def _read(self, expression: Expr, fields: list[Field]) -> Iterator[pa.RecordBatch]:
-        pruned = self._pruner.of_table(self._table, self._columns, expression)
+    def _read(self, wanted: Expr | Plan, fields: list[Field]) -> Iterator[pa.RecordBatch]:
+        pruned = self._pruner.of_table(self._table, self._columns, wanted)
         files = self._table.logged_files(self._version)
         keep = pruned.keep(normal_paths(files.column("path")))
         pruning.remember([pruned])

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from lakesieve.index import Plan
     from lakesieve.predicate import Expr
 
 __all__ = ["FileRows"]
@@ -47,7 +48,7 @@ class FileRows(ABC, Generic[_Reader]):
         self.schema = schema_of(self._fields)
 
     def batches(
-        self, expression: Expr, columns: Collection[str] | None = None
+        self, wanted: Expr | Plan, columns: Collection[str] | None = None
     ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         """As for :meth:`TableRows.batches`.
 
@@ -58,8 +59,8 @@ class FileRows(ABC, Generic[_Reader]):
         fields = [f for f in self._fields if columns is None or f.name in columns]
         # a scan without columns still has rows
         fields = fields or self._fields[:1]
-        return schema_of(fields), self._read(expression, fields)
+        return schema_of(fields), self._read(wanted, fields)
 
     @abstractmethod
-    def _read(self, expression: Expr, fields: list[Field]) -> Iterator[pa.RecordBatch]:
+    def _read(self, wanted: Expr | Plan, fields: list[Field]) -> Iterator[pa.RecordBatch]:
         """Rows of the files that can hold a match, under some of the columns."""

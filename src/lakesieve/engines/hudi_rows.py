@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from lakesieve.engines.spark_fields import Field
+    from lakesieve.index import Plan
     from lakesieve.predicate import Expr
     from lakesieve.tables.hudi.slices import FileSlice
 
@@ -58,13 +59,13 @@ class HudiRows(FileRows[HudiReader]):
                 hint=f"Its key generator, {generator}, makes values of its own; use Spark.",
             )
 
-    def _read(self, expression: Expr, fields: list[Field]) -> Iterator[pa.RecordBatch]:
-        pruned = self._pruner.of_table(self._table, self._columns, expression)
+    def _read(self, wanted: Expr | Plan, fields: list[Field]) -> Iterator[pa.RecordBatch]:
+        pruned = self._pruner.of_table(self._table, self._columns, wanted)
         slices = self._table.slices(self._version)
         keep = pruned.keep(self._table.files_of(slices).column("path"))
         pruning.remember([pruned])
-        for wanted, (one, is_exact) in zip(keep, slices, strict=True):
-            if wanted:
+        for keeps, (one, is_exact) in zip(keep, slices, strict=True):
+            if keeps:
                 rows = self._rows_of(one, fields) if is_exact else self._merged(one, fields)
                 yield from rows.to_batches()
 

@@ -15,6 +15,8 @@ from lakesieve.engines.plain_files import MAX_FILES, plain_rows
 from lakesieve.engines.pruning import FilePruner
 from lakesieve.engines.pyiceberg import plan_tasks
 from lakesieve.errors import ErrorKind, UnsupportedError
+from lakesieve.index import Plan
+from lakesieve.predicate.expression import Constant
 from lakesieve.predicate.pyiceberg import to_pyiceberg
 from lakesieve.tables.iceberg.schema import columns_of_schema
 
@@ -63,12 +65,12 @@ class IcebergRows:
         self.schema: pa.Schema = schema_to_pyarrow(self._fields, include_field_ids=False)
 
     def batches(
-        self, expression: Expr, columns: Collection[str] | None = None
+        self, wanted: Expr | Plan, columns: Collection[str] | None = None
     ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         """Read the files that can hold a row for which a predicate is true.
 
         Args:
-            expression: The predicate; rows for which it is not true may be among them.
+            wanted: The predicate, or a plan; rows for which it is not true may be among them.
             columns: Top-level columns that are needed; ``None`` is all.
 
         Returns:
@@ -79,19 +81,22 @@ class IcebergRows:
         """
         fields, target = self._fields, self.schema
         if columns is not None:
-            wanted = [name for name in self.schema.names if name in columns]
+            names = [name for name in self.schema.names if name in columns]
             # a scan without columns still has rows
-            wanted = wanted or self.schema.names[:1]
-            fields = self._fields.select(*wanted)
-            target = pa.schema([self.schema.field(name) for name in wanted])
-        return target, self._read(expression, fields, target)
+            names = names or self.schema.names[:1]
+            fields = self._fields.select(*names)
+            target = pa.schema([self.schema.field(name) for name in names])
+        return target, self._read(wanted, fields, target)
 
-    def _read(self, expression: Expr, fields: Any, target: pa.Schema) -> Iterator[pa.RecordBatch]:
+    def _read(
+        self, wanted: Expr | Plan, fields: Any, target: pa.Schema
+    ) -> Iterator[pa.RecordBatch]:
         from pyiceberg.io.pyarrow import ArrowScan
 
         if self._version.id is None:
             return
-        pruned = self._pruner.of_table(self._table, self._columns, expression)
+        pruned = self._pruner.of_table(self._table, self._columns, wanted)
+        expression = Constant(value=True) if isinstance(wanted, Plan) else wanted
         snapshot = self._metadata.snapshot_by_id(int(self._version.id))
         assert snapshot is not None
         equality = EqualityDeletes(unpartitioned=unpartitioned_specs(self._metadata))
@@ -113,8 +118,8 @@ class IcebergRows:
                     yield from pa.Table.from_batches([batch]).cast(target).to_batches()
             return
         names = self._compared(compared)
-        wanted = {*target.names, *names.values()}
-        fields = self._fields.select(*[n for n in self.schema.names if n in wanted])
+        needed = {*target.names, *names.values()}
+        fields = self._fields.select(*[n for n in self.schema.names if n in needed])
         whole = pa.schema([self.schema.field(field.name) for field in fields.fields])
         scan = ArrowScan(self._metadata, self._io, fields, row_filter)
         for task in tasks:

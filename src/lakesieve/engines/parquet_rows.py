@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakesieve.engines.spark_fields import Field
+    from lakesieve.index import Plan
     from lakesieve.predicate import Expr
 
 __all__ = ["ParquetRows"]
@@ -37,19 +38,19 @@ class ParquetRows(FileRows[ParquetReader]):
         super().__init__(table, version, locations)
         self._listing = threading.Lock()
 
-    def _read(self, expression: Expr, fields: list[Field]) -> Iterator[pa.RecordBatch]:
+    def _read(self, wanted: Expr | Plan, fields: list[Field]) -> Iterator[pa.RecordBatch]:
         # files may be rewritten in place: an index knows them by their size and time of now;
         # of two scans at once, one must not list while the other takes down what it listed
         with self._listing:
             self._table.reload()
             identities = self._table.live_files(self._version).column("path")
             files = list(self._table.listed())
-        pruned = self._pruner.of_table(self._table, self._columns, expression)
+        pruned = self._pruner.of_table(self._table, self._columns, wanted)
         keep = pruned.keep(identities)
         pruning.remember([pruned])
-        for wanted, (path, partition) in zip(keep, files, strict=True):
+        for keeps, (path, partition) in zip(keep, files, strict=True):
             # summaries are listed with the data files, and have no rows of their own
-            if wanted and not path.rpartition("/")[2].startswith("_"):
+            if keeps and not path.rpartition("/")[2].startswith("_"):
                 with open_object(self._table.storage, path) as opened:
                     rows = rows_of_file(opened, fields, partition, self._partitioning)
                 yield from rows.to_batches()

@@ -119,22 +119,24 @@ class FilePruner:
         self._seconds = seconds
 
     def of_table(
-        self, table: TableReader, columns: Mapping[tuple[str, ...], Column], expression: Expr
+        self, table: TableReader, columns: Mapping[tuple[str, ...], Column], wanted: Expr | Plan
     ) -> Pruned:
         """Plan one scan of a table that was opened here, as :meth:`prune` does.
 
         Args:
             table: The table.
             columns: Those of the version, by path.
-            expression: The predicate.
+            wanted: The predicate, or what is known of the files already.
         """
+        if isinstance(wanted, Plan):
+            return Pruned(table=table.name, reasons=wanted.reasons, plan=wanted)
         return self.prune(
             table.name,
             location=table.location,
             uuid=table.uuid,
             file_io=table.file_io,
             columns=lambda: columns,
-            expression=lambda: expression,
+            expression=lambda: wanted,
         )
 
     def prune(

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from lakesieve.tables.delta.table import DeltaReader
 from lakesieve.tables.hudi.table import HudiReader
 from lakesieve.tables.iceberg.table import IcebergReader
 from lakesieve.tables.opening import open_table
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    import pyarrow as pa
-
+    from lakesieve.index import Plan
+    from lakesieve.index.many_keys import KeysToFind
     from lakesieve.predicate import Expr
+    from lakesieve.tables import TableReader
     from lakesieve.tables.parquet.table import ParquetReader
 
-__all__ = ["TableRows", "open_rows"]
+__all__ = ["TableRows", "key_rows", "open_rows", "rows_of"]
 
 
 class TableRows(Protocol):
@@ -28,12 +32,13 @@ class TableRows(Protocol):
         """All columns."""
 
     def batches(
-        self, expression: Expr, columns: Collection[str] | None = None
+        self, wanted: Expr | Plan, columns: Collection[str] | None = None
     ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         """Read the files that can hold a row for which a predicate is true.
 
         Args:
-            expression: The predicate; rows for which it is not true may be among them.
+            wanted: The predicate; rows for which it is not true may be among them. Or a plan, whose
+                files are read whole.
             columns: Top-level columns that are needed; ``None`` is all.
 
         Returns:
@@ -63,7 +68,24 @@ def open_rows(
         UnsupportedError: Its rows cannot be read without Spark.
         SetupError: A package that reading it takes is missing.
     """
-    opened = open_table(table, catalog=catalog, warehouse=warehouse)
+    return rows_of(open_table(table, catalog=catalog, warehouse=warehouse), version, locations)
+
+
+def rows_of(
+    opened: TableReader, version: str | int | None, locations: Iterable[str] = ()
+) -> TableRows:
+    """The rows of a version of a table that is open.
+
+    Args:
+        opened: The table.
+        version: As for :func:`open_rows`, as are the locations.
+        locations: Further roots to search for indexes.
+
+    Raises:
+        NotFoundError: No such version.
+        UnsupportedError: Its rows cannot be read without Spark.
+        SetupError: A package that reading it takes is missing.
+    """
     if isinstance(opened, IcebergReader):
         from lakesieve.engines.iceberg_rows import IcebergRows
 
@@ -80,3 +102,28 @@ def open_rows(
 
     # there is no fifth format
     return ParquetRows(cast("ParquetReader", opened), version, locations)
+
+
+def key_rows(wanted: KeysToFind) -> Iterator[list[pa.Array]]:
+    """Key columns of the rows in some files of a version, row-level deletes applied.
+
+    Raises:
+        UnsupportedError: Its rows cannot be read without Spark.
+        SetupError: A package that reading it takes is missing.
+    """
+    table, version = wanted.table, wanted.version.id
+    if version is None:
+        return
+    # a directory has no version but that of now; files that changed since are not left out
+    rows = rows_of(table, None if table.format == "parquet" else version)
+    _, batches = rows.batches(wanted.plan, {column.path[0] for column in wanted.columns})
+    for batch in batches:
+        yield [_field(batch, column.path) for column in wanted.columns]
+
+
+def _field(batch: pa.RecordBatch, path: Sequence[str]) -> pa.Array:
+    """A column, or a field of structs in it, null where one of those is."""
+    found = batch.column(path[0])
+    for name in path[1:]:
+        found = pc.struct_field(found, name)
+    return found

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 
-from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError
+from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError, UnsupportedError
 from lakesieve.index.access import without_engine
 from lakesieve.index.definition import indexed_columns
 from lakesieve.index.find import find
+from lakesieve.index.given_keys import GivenKeys
+from lakesieve.index.many_keys import contained
 from lakesieve.index.opened import OpenedIndex
 from lakesieve.index.registry import index_storage
 from lakesieve.index.result import Cloned, CommitInfo, Compacted, Found, IndexInfo
@@ -29,9 +31,11 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from lakesieve.index.access import TableAccess
+    from lakesieve.index.key_results import Contained
+    from lakesieve.index.many_keys import KeyReader
     from lakesieve.storage import Storage
     from lakesieve.store import Snapshot, Vacuumed, Verified
-    from lakesieve.tables import TableReader
+    from lakesieve.tables import Column, TableReader, TableVersion
 
 __all__ = ["Index", "describe"]
 
@@ -45,6 +49,7 @@ class Index:
         access: How other tables are reached, and the zone of timestamps written without one; by
             default without a session, and UTC.
         commit: The commit whose state is read; ``None`` follows the last one.
+        key_reader: Reads key columns of data files, for what is to be confirmed.
 
     Raises:
         NotFoundError: There is no index, or no such commit.
@@ -57,6 +62,7 @@ class Index:
         *,
         access: TableAccess[TableReader] | None = None,
         commit: int | None = None,
+        key_reader: KeyReader | None = None,
     ) -> None:
         self._table = table
         self._storage = storage
@@ -64,6 +70,7 @@ class Index:
         self._store = IndexStore(storage)
         self._cache = shared_cache()
         self._commit = commit
+        self._key_reader = key_reader
         self._snapshot = self._store.snapshot(commit)
         self._upkeep = Upkeep(table=table, store=self._store)
 
@@ -90,10 +97,7 @@ class Index:
             InvalidInputError: The predicate cannot be understood.
             NotFoundError: An unknown column or version.
         """
-        if self._commit is None:
-            self._snapshot = self._store.snapshot()
-        reader = IndexReader(self._store, self._snapshot, self._cache)
-        opened = OpenedIndex(self._snapshot, reader)
+        opened = self._opened()
         return find(self._table, [opened], [], predicate, version, timezone=self._access.timezone())
 
     def explain(self, predicate: str | Any, version: str | int | None = None) -> str:
@@ -104,6 +108,55 @@ class Index:
             version: The version.
         """
         return str(self.files(predicate, version))
+
+    def contains(
+        self, keys: Any, version: str | int | None = None, *, confirm: bool = False
+    ) -> Contained:
+        """Tell which of many keys no row of a version has.
+
+        ``absent`` is exact. All other keys are possible, with the data files that can hold them:
+        row-level deletes are ignored. Nulls are keys like others.
+
+        Args:
+            keys: An Arrow table or batch whose columns are named like the index's, or like the
+                first few of them; an Arrow array or a list of values of its first column; a frame
+                of Polars or pandas; or the path of a Parquet file, or of a CSV file with a header
+                line, of which other columns are ignored.
+            version: Snapshot id, time, tag or branch; ``None`` is the current version.
+            confirm: Read the key columns of the files that can hold the keys, row-level deletes
+                applied, so that the other answer is exact as well.
+
+        Raises:
+            InvalidInputError: Values of another type or no key, or the index belongs to a table
+                that was here before.
+            NotFoundError: A key column is missing, or there is no such version.
+            UnsupportedError: The key columns are not in that version, or the rows cannot be read.
+            CorruptIndexError: The index cannot be read.
+        """
+        self._upkeep.check_table()
+        table_version = self._table.version(version)
+        columns = self._columns(table_version)
+        given = GivenKeys(keys, columns, self._table.name)
+        reader = self._key_reader if confirm else None
+        if confirm and reader is None:
+            raise UnsupportedError(
+                f"Rows of {self._table.name} are not read here, so nothing can be confirmed.",
+                kind=ErrorKind.UNSUPPORTED_TABLE,
+                hint="Open the index by lakesieve.open_index.",
+            )
+        opened = self._opened()
+        return contained(given, opened, table=self._table, version=table_version, reader=reader)
+
+    def _opened(self) -> OpenedIndex:
+        """The state that is read now."""
+        if self._commit is None:
+            self._snapshot = self._store.snapshot()
+        return OpenedIndex(self._snapshot, IndexReader(self._store, self._snapshot, self._cache))
+
+    def _columns(self, version: TableVersion) -> tuple[Column, ...]:
+        """The key columns as a version has them."""
+        definition = self._snapshot.definition
+        return indexed_columns(definition, self._table, version, strict=True) or ()
 
     def history(self) -> list[CommitInfo]:
         """The index's commits that are kept, oldest first, each with the totals after it."""
@@ -134,7 +187,13 @@ class Index:
         Raises:
             NotFoundError: There is no such commit, or its state is not kept.
         """
-        return Index(self._table, self._storage, access=self._access, commit=commit)
+        return Index(
+            self._table,
+            self._storage,
+            access=self._access,
+            commit=commit,
+            key_reader=self._key_reader,
+        )
 
     def rollback(self, commit: int) -> IndexInfo:
         """Make the index what it was after an earlier commit, by a new commit.

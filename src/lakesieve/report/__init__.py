@@ -8,7 +8,7 @@ from __future__ import annotations
 from lakesieve.report.document import to_document, to_json
 from lakesieve.report.output import Output
 from lakesieve.report.progress import BuildBar, progress_line
-from lakesieve.report.result import Checked, Dropped, Explained, ServerCheck
+from lakesieve.report.result import Checked, Dropped, Explained, KeysFound, ServerCheck
 from lakesieve.report.text import to_text
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "Checked",
     "Dropped",
     "Explained",
+    "KeysFound",
     "Output",
     "ServerCheck",
     "progress_line",

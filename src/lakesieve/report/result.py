@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from lakesieve.index.result import Found, VerifiedRows
     from lakesieve.store import Verified
 
-__all__ = ["Checked", "Dropped", "Explained", "ServerCheck"]
+__all__ = ["Checked", "Dropped", "Explained", "KeysFound", "ServerCheck"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +21,35 @@ class Explained:
     """
 
     found: Found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeysFound:
+    """How many of given keys a table lacks.
+
+    Args:
+        table: The table's name.
+        index: The index's name.
+        version: The version that was read, if the table has data.
+        keys: How many keys were given.
+        absent: How many of them no row has.
+        confirmed: Whether the others were confirmed by reading rows; else they are possible.
+        named_files: Data files that can hold the others.
+        files: Data files of the version.
+        uncovered: How many of those the index has not seen.
+        examples: The first absent keys, each as the texts of its columns.
+    """
+
+    table: str
+    index: str
+    version: str | None
+    keys: int
+    absent: int
+    confirmed: bool
+    named_files: int
+    files: int
+    uncovered: int
+    examples: tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

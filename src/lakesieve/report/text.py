@@ -23,10 +23,10 @@ from lakesieve.index.result import (
     TradeOffInfo,
 )
 from lakesieve.report import units
-from lakesieve.report.by_key import change_facts, table_status_facts
+from lakesieve.report.by_key import change_facts, keys_found_facts, table_status_facts
 from lakesieve.report.deletes import conversion_facts, status_facts
 from lakesieve.report.demo import demo_text
-from lakesieve.report.result import Checked, Dropped, Explained, ServerCheck
+from lakesieve.report.result import Checked, Dropped, Explained, KeysFound, ServerCheck
 from lakesieve.spark.deletes.result import Conversion, DeleteStatus
 from lakesieve.spark.extension.result import EXTENSION, JarInfo
 from lakesieve.store import Repaired, Vacuumed
@@ -171,6 +171,11 @@ def _(result: Compacted) -> RenderableType:
 @to_text.register
 def _(result: RowChange) -> RenderableType:
     return _facts(change_facts(result))
+
+
+@to_text.register
+def _(result: KeysFound) -> RenderableType:
+    return _facts(keys_found_facts(result))
 
 
 @to_text.register

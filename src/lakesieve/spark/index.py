@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any, overload
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakesieve.index import Index, OpenedIndex, Refreshed, VerifiedRows
-from lakesieve.index.definition import indexed_columns
+from lakesieve.index import Index, Refreshed, VerifiedRows
 from lakesieve.spark.build.progress import Watch
 from lakesieve.spark.build.refresh import refresh_each
 from lakesieve.spark.build.source import Source
 from lakesieve.spark.build.verify import check_rows
+from lakesieve.spark.commands.contains import ContainedRows, contained_rows, held_rows
 from lakesieve.spark.commands.locate import Located, locate_keys
 from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.session.access import access_by
-from lakesieve.store import IndexReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from lakesieve.index import BuildProgress
+    from lakesieve.index.key_results import Contained
     from lakesieve.spark.tables import IndexableTable
     from lakesieve.storage import Storage
-    from lakesieve.tables import Column, TableVersion
 
 __all__ = ["SparkIndex"]
 
@@ -46,7 +46,9 @@ class SparkIndex(Index):
     _table: IndexableTable
 
     def __init__(self, spark: SparkSession, table: IndexableTable, storage: Storage) -> None:
-        super().__init__(table, storage, access=access_by(spark))
+        super().__init__(
+            table, storage, access=access_by(spark), key_reader=partial(held_rows, spark)
+        )
         self._spark = spark
 
     def refresh(
@@ -147,11 +149,50 @@ class SparkIndex(Index):
         self._upkeep.check_table()
         table_version = self._table.version(version)
         columns = self._columns(table_version)
-        state = self._store.snapshot()
-        index = OpenedIndex(state, IndexReader(self._store, state, self._cache))
+        index = self._opened()
         return locate_keys(keys, index, table=self._table, version=table_version, columns=columns)
 
-    def _columns(self, version: TableVersion) -> tuple[Column, ...]:
-        """The key columns as a version has them."""
-        definition = self._snapshot.definition
-        return indexed_columns(definition, self._table, version, strict=True) or ()
+    @overload
+    def contains(
+        self, keys: DataFrame, version: str | int | None = None, *, confirm: bool = False
+    ) -> ContainedRows: ...
+
+    @overload
+    def contains(
+        self, keys: Any, version: str | int | None = None, *, confirm: bool = False
+    ) -> Contained: ...
+
+    def contains(
+        self, keys: Any, version: str | int | None = None, *, confirm: bool = False
+    ) -> Contained | ContainedRows:
+        """Tell which of many keys no row of a version has.
+
+        ``absent`` is exact. All other keys are possible, with the data files that can hold them:
+        row-level deletes are ignored. Nulls are keys like others.
+
+        Args:
+            keys: A ``DataFrame``, looked up by the executors, whose columns are named like the
+                index's, or like the first few of them; or keys in memory as for
+                :meth:`Index.contains`, looked up in this process.
+            version: Snapshot id, time, tag or branch; ``None`` is the current version.
+            confirm: Read the key columns of the files that can hold the keys, row-level deletes
+                applied, so that the other answer is exact as well.
+
+        Raises:
+            InvalidInputError: Values of another type or no key, or the index belongs to a table
+                that was here before.
+            NotFoundError: A key column is missing, or there is no such version.
+            CorruptIndexError: The index cannot be read.
+        """
+        if not hasattr(keys, "sparkSession"):
+            return super().contains(keys, version, confirm=confirm)
+        self._upkeep.check_table()
+        table_version = self._table.version(version)
+        return contained_rows(
+            keys,
+            self._opened(),
+            table=self._table,
+            version=table_version,
+            columns=self._columns(table_version),
+            confirm=confirm,
+        )

@@ -44,6 +44,32 @@ def test_changes_equal_a_model(spark: SparkSession, tmp_path: Path, kind: str) -
     driver.drop()
 
 
+@pytest.mark.parametrize("kind", list(DRIVERS))
+def test_only_new_rows_are_inserted(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    """Rows of keys that are there stay, deleted keys are new again; keys are confirmed by rows."""
+    driver = DRIVERS[kind](spark, tmp_path / "t", f"insert_{kind}")
+    driver.append(spark.range(0, 120, 1, 4).selectExpr("id", "concat('ü', id) AS s", "0 AS v"))
+    index = ls.create_index(driver.name, ["id"], spark=spark)
+    ls.delete(spark.createDataFrame([(9,)], "id long"), driver.name, on=["id"], spark=spark)
+    given = [(7, "x", 1), (9, "x", 1), (500, "y", 1), (500, "z", 2)]
+    rows = spark.createDataFrame(given, "id long, s string, v int").coalesce(1)
+    model = {at: (f"ü{at}", 0) for at in range(120)} | {9: ("x", 1), 500: ("z", 2)}
+    keys = rows.select("id")
+    there = index.contains(keys, confirm=True).keys
+
+    assert {row["id"] for row in there.where("absent").collect()} == {9, 500}
+
+    done = ls.insert_new(rows, driver.name, on=["id"], spark=spark, duplicates="last")
+    assert (done.keys, done.inserted, done.version) == (3, 2, driver.version())
+    assert contents(driver) == model
+    again = ls.insert_new(rows, driver.name, on=["id"], spark=spark, duplicates="first")
+    assert (again.inserted, again.version) == (0, None)
+    assert contents(driver) == model
+    found = index.contains([7, 9, 500, 501], confirm=True)
+    assert found.absent.to_pylist() == [False, False, False, True]
+    driver.drop()
+
+
 def contents(driver: HudiDriver) -> dict[int, tuple[str, int]]:
     rows = driver.frame().select("id", "s", "v").collect()
     assert len({row["id"] for row in rows}) == len(rows)

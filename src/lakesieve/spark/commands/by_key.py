@@ -3,38 +3,33 @@
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import reduce
-from operator import or_
 from typing import TYPE_CHECKING
 
-from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError, UnsupportedError
-from lakesieve.index import Reason, ReasonCode, Refreshed, RowChange
-from lakesieve.index.definition import key_columns
-from lakesieve.spark.build.refresh import refresh_each
-from lakesieve.spark.commands.keys import given_keys, given_rows, rows_in
+from lakesieve.index import RowChange
+from lakesieve.spark.commands.change import (
+    AFTER_WRITE,
+    ChangeRequest,
+    check_keys,
+    check_once,
+    evaluated_once,
+    prepare,
+    refreshed_after,
+)
 from lakesieve.spark.rule.installed import installed_rule
-from lakesieve.spark.session.access import access_by
-from lakesieve.spark.tables import FORMATS, open_table
 from lakesieve.spark.tables.changes import NOTHING, ChangeOutcome
-from lakesieve.spark.tables.contract import ChangeableTable
 from lakesieve.spark.tables.hadoop import storage_options
 from lakesieve.spark.tables.reading import quoted
-from lakesieve.spark.versions.spark_versions import cached_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from lakesieve.spark.tables import IndexableTable
     from lakesieve.spark.tables.changes import TableChanges
 
 __all__ = ["delete", "upsert"]
 
-AFTER_WRITE = "after-write"
-_REFRESHES = (AFTER_WRITE, "never", None)
+_ONE_ROW = "Keep one row of each key first, such as the newest by a window function."
 
 
 def upsert(
@@ -70,7 +65,7 @@ def upsert(
         InvalidInputError: Keys that are null or not unique, columns of other types or too many.
         UnsupportedError: The table cannot be changed by these keys.
     """
-    request = _Request(table=table, on=tuple(on), refresh=refresh, txn=txn, location=location)
+    request = ChangeRequest(table=table, on=tuple(on), refresh=refresh, txn=txn, location=location)
     return _change("upsert", rows, request, spark, dry_run=dry_run)
 
 
@@ -106,51 +101,28 @@ def delete(
         InvalidInputError: Keys that are null, or columns of other types.
         UnsupportedError: The table cannot be changed by these keys.
     """
-    request = _Request(table=table, on=tuple(on), refresh=refresh, txn=txn, location=location)
+    request = ChangeRequest(table=table, on=tuple(on), refresh=refresh, txn=txn, location=location)
     return _change("delete", keys, request, spark, dry_run=dry_run)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Request:
-    """What both have in common; see :func:`upsert`."""
-
-    table: str
-    on: tuple[str, ...]
-    refresh: str | None
-    txn: tuple[str, int] | None
-    location: str | None
 
 
 def _change(
     operation: str,
     source: DataFrame | str,
-    request: _Request,
+    request: ChangeRequest,
     spark: SparkSession,
     *,
     dry_run: bool,
 ) -> RowChange:
     started = time.perf_counter()
-    if request.refresh not in _REFRESHES:
-        raise InvalidInputError(
-            f"refresh={request.refresh!r} is unknown.",
-            kind=ErrorKind.INVALID_ARGUMENT,
-            hint=f"Give {AFTER_WRITE!r}, or 'never'.",
-        )
-    opened = open_table(spark, request.table)
-    changes = _changes_of(opened, request.table)
-    columns = key_columns(opened, opened.version(), request.on)
-    on = [_top_level(column.path) for column in columns]
-    changes.check(on, request.txn)
-    given = rows_in(source, spark, changes.frame()) if isinstance(source, str) else source
-    # types of keys first: their error says more
-    given_keys(given, columns, request.table)
-    rows = given_rows(given, changes.frame(), on if operation == "delete" else None, request.table)
+    prepared = prepare(source, request, spark, keys_only=operation == "delete")
+    changes, on, rows = prepared.changes, prepared.on, prepared.rows
     if operation == "delete":
         rows = rows.distinct()
     rule = installed_rule(spark)
     skipping = rule.skipping(request.location, storage_options(spark))
-    with _evaluated_once(rows) as rows, skipping:
-        count = _checked(rows, on)
+    with evaluated_once(rows, spark) as rows, skipping:
+        count = check_keys(rows, on)
+        check_once(rows, on, _ONE_ROW)
         files_read = None
         if count == 0:
             done = NOTHING
@@ -162,7 +134,7 @@ def _change(
             read_counts = [row["files_read"] for row in rule.report() if row.get("files_total")]
             files_read = max(read_counts, default=None) if not done.known else None
     wanted = request.refresh == AFTER_WRITE and not dry_run
-    refreshed, reasons = _refreshed(request, spark) if wanted else ([], [])
+    refreshed, reasons = refreshed_after(request, spark) if wanted else ([], [])
     return RowChange(
         table=request.table,
         operation=operation,
@@ -181,65 +153,6 @@ def _change(
         seconds=time.perf_counter() - started,
         dry_run=dry_run,
     )
-
-
-def _changes_of(table: IndexableTable, name: str) -> TableChanges:
-    if isinstance(table, ChangeableTable):
-        return table.changes()
-    raise UnsupportedError(
-        f"{name} is a directory of {table.format} files, which no commit can change.",
-        kind=ErrorKind.UNSUPPORTED_TABLE,
-        hint=FORMATS[table.format].changing,
-    )
-
-
-def _top_level(path: tuple[str, ...]) -> str:
-    if len(path) > 1:
-        raise UnsupportedError(
-            f"{'.'.join(path)} is a field of a struct, by which rows cannot be changed.",
-            kind=ErrorKind.UNSUPPORTED_TYPE,
-            hint="Give columns of the table's top level.",
-        )
-    return path[0]
-
-
-@contextmanager
-def _evaluated_once(rows: DataFrame) -> Iterator[DataFrame]:
-    """Keep rows as they are first evaluated, so that the checks and the commit see the same."""
-    from pyspark import StorageLevel
-
-    kept = rows.storageLevel != StorageLevel.NONE
-    if not kept:
-        rows.persist(StorageLevel.MEMORY_AND_DISK)
-    try:
-        yield cached_of(rows)
-    finally:
-        if not kept:
-            rows.unpersist()
-
-
-def _checked(rows: DataFrame, on: Sequence[str]) -> int:
-    """How many rows there are, all with keys, each once."""
-    from pyspark.sql import functions as F
-
-    keys = [F.col(quoted(name)) for name in on]
-    missing = reduce(or_, (key.isNull() for key in keys))
-    counts = rows.agg(F.count("*"), F.count_if(missing)).collect()[0]
-    if counts[1]:
-        raise InvalidInputError(
-            f"{counts[1]} of {counts[0]} given rows have a null in their key ({', '.join(on)}).",
-            kind=ErrorKind.INVALID_ARGUMENT,
-            hint="A null equals no key: leave those rows out, or change them by SQL.",
-        )
-    twice = rows.groupBy(*keys).count().where("count > 1").limit(1).collect()
-    if twice:
-        named = ", ".join(f"{name}={twice[0][name]!r}" for name in on)
-        raise InvalidInputError(
-            f"The key {named} is given {twice[0][-1]} times, and the table can keep one row of it.",
-            kind=ErrorKind.INVALID_ARGUMENT,
-            hint="Keep one row of each key first, such as the newest by a window function.",
-        )
-    return int(counts[0])
 
 
 def _touched(
@@ -264,24 +177,3 @@ def _touched(
         deleted=0 if is_upsert else counts[0],
     )
     return outcome, int(counts[1])
-
-
-def _refreshed(request: _Request, spark: SparkSession) -> tuple[list[Refreshed], list[Reason]]:
-    """Index what the commit wrote; what fails is reported and leaves the commit as it is."""
-    try:
-        table = open_table(spark, request.table)
-        stores = access_by(spark).stores(table, request.location)
-    except Exception as error:  # noqa: BLE001 - the commit is made, and must be reported
-        return [], [_failed("the indexes could not be listed", error)]
-    try:
-        outcomes = refresh_each(spark, table, stores)
-    except Exception as error:  # noqa: BLE001 - as above
-        return [], [_failed(name, error) for name in stores]
-    done = [outcome for outcome in outcomes.values() if isinstance(outcome, Refreshed)]
-    failed = {n: outcome for n, outcome in outcomes.items() if isinstance(outcome, Exception)}
-    return done, [_failed(name, error) for name, error in failed.items()]
-
-
-def _failed(what: str, error: Exception) -> Reason:
-    message = error.message if isinstance(error, LakesieveError) else str(error).partition("\n")[0]
-    return Reason(code=ReasonCode.REFRESH_FAILED, detail=f"{what}: {message}")

@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 
 from lakesieve.errors import ErrorKind, InvalidInputError
 from lakesieve.index import OpenedIndex
-from lakesieve.sieve import encode_composite, encode_rows
+from lakesieve.index.given_keys import key_columns_of
+from lakesieve.index.many_keys import files_of_codes, sorted_codes
 from lakesieve.spark.commands.keys import given_keys
 from lakesieve.spark.tables.reading import quoted
 from lakesieve.spark.tables.workers import gathered, in_workers
@@ -31,7 +32,20 @@ if TYPE_CHECKING:
     from lakesieve.storage import Storage
     from lakesieve.tables import Column, TableVersion
 
-__all__ = ["FILE", "LocatePlan", "Located", "locate_keys", "located"]
+__all__ = [
+    "FILE",
+    "LocatePlan",
+    "Located",
+    "LookedUp",
+    "by_keys",
+    "leading_keys",
+    "locate_keys",
+    "located",
+    "looked_up",
+    "lookup_plan",
+    "opened_again",
+    "plan_of",
+]
 
 FILE = "file"
 # behind the path of a file that may be rewritten in place
@@ -109,31 +123,16 @@ def locate_keys(
         NotFoundError: The first key column is missing in the frame.
         InvalidInputError: A column is of another type, no key column, or skips one.
     """
-    given = given_keys(keys, _key_columns_of(keys, columns, table.name), table.name)
+    given = given_keys(keys, leading_keys(keys, columns, table.name, FILE), table.name)
     live = table.live_files(version)
-    covered = index.paths()
-    # a file that several deltas cover is named by the first of them
-    positions = pc.index_in(live.column("path"), value_set=covered)
-    known = positions.drop_null().to_numpy()
-    bits = np.zeros(len(covered), bool)
-    bits[known] = True
-    rewritable = "modified" in live.column_names
-    shown = live.column("location" if "location" in live.column_names else "path")
-    plan = LocatePlan(
-        storage=index.storage,
-        commit=index.snapshot.number,
-        write_id=index.snapshot.write_id,
-        key_types=tuple(key.key_type for key in given),
-        is_prefix=len(given) < len(columns),
-        live=np.packbits(bits).tobytes(),
-        rewritable=rewritable,
-    )
-    pairs = _pairs(keys, given, plan)
+    plan, uncovered = plan_of(given, index, live, is_prefix=len(given) < len(columns))
+    names = [key.name for key in given]
+    pairs = by_keys(keys, given, located(plan), f"{FILE} string").toDF(*names, FILE)
     if "scanned" in live.column_names:
         pairs = _spelled(pairs, live)
     return Located(
         pairs=pairs,
-        uncovered=tuple(shown.filter(pc.is_null(positions)).to_pylist()),
+        uncovered=uncovered,
         files=live.num_rows,
         version=version.id,
         index=index.definition.name,
@@ -141,28 +140,99 @@ def locate_keys(
     )
 
 
-def _key_columns_of(keys: DataFrame, columns: Sequence[Column], table: str) -> Sequence[Column]:
-    """Those of an index's leading columns that a frame has."""
-    names = [".".join(column.path).lower() for column in columns]
-    given = [name.lower() for name in keys.columns]
-    unknown = [name for name in keys.columns if name.lower() not in names]
-    if unknown:
+def plan_of(
+    given: Sequence[GivenKey], index: OpenedIndex, live: pa.Table, *, is_prefix: bool
+) -> tuple[LocatePlan, tuple[str, ...]]:
+    """What tasks must know to look up keys.
+
+    Args:
+        given: The key columns.
+        index: The index.
+        live: The data files of the version.
+        is_prefix: Whether the index has more columns than those.
+
+    Returns:
+        That, and the live files that the index has not seen.
+    """
+    covered = index.paths()
+    # a file that several deltas cover is named by the first of them
+    positions = pc.index_in(live.column("path"), value_set=covered)
+    bits = np.zeros(len(covered), bool)
+    bits[positions.drop_null().to_numpy()] = True
+    shown = live.column("location" if "location" in live.column_names else "path")
+    rewritable = "modified" in live.column_names
+    plan = lookup_plan(given, index, bits, is_prefix=is_prefix, rewritable=rewritable)
+    return plan, tuple(shown.filter(pc.is_null(positions)).to_pylist())
+
+
+def lookup_plan(
+    given: Sequence[GivenKey],
+    index: OpenedIndex,
+    live: np.ndarray,
+    *,
+    is_prefix: bool,
+    rewritable: bool = False,
+) -> LocatePlan:
+    """As :func:`plan_of`, by what is known of the covered files.
+
+    Args:
+        given: The key columns.
+        index: The index.
+        live: Which of the covered files count.
+        is_prefix: Whether the index has more columns than those.
+        rewritable: Whether paths of covered files tell size and time after the path itself.
+    """
+    return LocatePlan(
+        storage=index.storage,
+        commit=index.snapshot.number,
+        write_id=index.snapshot.write_id,
+        key_types=tuple(key.key_type for key in given),
+        is_prefix=is_prefix,
+        live=np.packbits(live).tobytes(),
+        rewritable=rewritable,
+    )
+
+
+def leading_keys(
+    keys: DataFrame, columns: Sequence[Column], table: str, *taken: str
+) -> Sequence[Column]:
+    """Those of an index's leading columns that a frame has.
+
+    Args:
+        keys: The frame.
+        columns: The index's columns.
+        table: The table's name.
+        *taken: Names of further columns of the answer.
+
+    Raises:
+        NotFoundError: The first key column is missing in the frame.
+        InvalidInputError: A column is no key column, or called like one of the answer.
+    """
+    found = key_columns_of(keys.columns, columns, table)
+    names = [".".join(column.path).lower() for column in found]
+    for name in names:
+        if name not in taken:
+            continue
         raise InvalidInputError(
-            f"The given frame has columns that are no keys of the index: {', '.join(unknown)}.",
-            kind=ErrorKind.INVALID_ARGUMENT,
-            hint=f"Select the key columns first: {', '.join(names)}, or the first of them.",
-        )
-    count = max((at + 1 for at, name in enumerate(names) if name in given), default=1)
-    if FILE in names[:count]:
-        raise InvalidInputError(
-            f"A key column of {table} is called {FILE}, like the column of the answer.",
+            f"A key column of {table} is called {name}, like a column of the answer.",
             kind=ErrorKind.INVALID_ARGUMENT,
             hint="Rename the column of the table; the index stays as it is.",
         )
-    return columns[:count]
+    return found
 
 
-def _pairs(keys: DataFrame, given: Sequence[GivenKey], plan: LocatePlan) -> DataFrame:
+def by_keys(keys: DataFrame, given: Sequence[GivenKey], stage: Stage, further: str) -> DataFrame:
+    """Run a stage over keys in order.
+
+    Args:
+        keys: The keys, with no others than the given columns needed.
+        given: The key columns.
+        stage: What is run; its first columns are the keys.
+        further: Further columns that it gives, as DDL.
+
+    Returns:
+        ``key_0``, ``key_1`` and so on, of the given types, and those.
+    """
     from pyspark.sql import functions as F
 
     # strings go as bytes, so that no decoding can fail
@@ -177,14 +247,9 @@ def _pairs(keys: DataFrame, given: Sequence[GivenKey], plan: LocatePlan) -> Data
     # neighbours go to one task in order, which so reads every row group once
     in_order = typed_keys.repartitionByRange(*names).sortWithinPartitions(*names)
     schema = ", ".join(f"{name} {kind}" for name, kind in zip(names, passed, strict=True))
-    found = in_workers(in_order, located(plan), f"{schema}, {FILE} string")
-    return found.select(
-        *(
-            F.col(name).cast(key.type).alias(key.name)
-            for name, key in zip(names, given, strict=True)
-        ),
-        FILE,
-    )
+    found = in_workers(in_order, stage, f"{schema}, {further}")
+    typed = (F.col(name).cast(key.type).alias(name) for name, key in zip(names, given, strict=True))
+    return found.select(*typed, *found.columns[len(names) :])
 
 
 def _spelled(pairs: DataFrame, live: pa.Table) -> DataFrame:
@@ -206,35 +271,71 @@ def located(plan: LocatePlan) -> Stage:
     """Make the stage: batches of sorted keys to keys and paths of data files."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        tables = gathered(batches, plan.batch_rows)
-        first = next(tables, None)
-        if first is None:
-            return
-        index = _opened(plan)
-        paths = _paths(index, plan)
-        bits = np.frombuffer(plan.live, np.uint8)
-        live = np.unpackbits(bits, count=len(paths)).astype(bool)
-        last: pa.Scalar | None = None
-        null_done = False
-        for keys in itertools.chain([first], tables):
-            codes, rows = _distinct(plan, keys, last)
-            if codes.null_count and null_done:
-                codes, rows = codes[:-1], rows[:-1]
-            null_done |= bool(codes.null_count)
-            values = len(codes) - codes.null_count
-            last = codes[values - 1] if values else last
-            which, numbers = _files(index, plan, codes)
-            kept = np.flatnonzero(live[numbers])
-            for start in range(0, len(kept), plan.found_rows):
-                chunk = kept[start : start + plan.found_rows]
-                batch = keys.take(pa.array(rows[which[chunk]]))
-                batch = batch.append_column(FILE, paths.take(pa.array(numbers[chunk])))
+        for found in looked_up(plan, batches):
+            for start in range(0, len(found.which), plan.found_rows):
+                chunk = slice(start, start + plan.found_rows)
+                batch = found.keys.take(pa.array(found.which[chunk]))
+                batch = batch.append_column(FILE, found.paths.take(pa.array(found.numbers[chunk])))
                 yield from batch.combine_chunks().to_batches()
 
     return run
 
 
-def _opened(plan: LocatePlan) -> OpenedIndex:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LookedUp:
+    """Some keys and their files.
+
+    Args:
+        keys: Keys, each once.
+        which: A key, by its row, and
+        numbers: a live covered file that can hold it: one element a pair, in any order.
+        paths: Paths of the covered files.
+    """
+
+    keys: pa.Table
+    which: np.ndarray
+    numbers: np.ndarray
+    paths: pa.Array
+
+
+def looked_up(plan: LocatePlan, batches: Iterable[pa.RecordBatch]) -> Iterator[LookedUp]:
+    """Look up batches of sorted keys, many at once, each key once.
+
+    Args:
+        plan: What a task must know.
+        batches: The keys of the task.
+    """
+    tables = gathered(batches, plan.batch_rows)
+    first = next(tables, None)
+    if first is None:
+        return
+    index = opened_again(plan)
+    paths = _paths(index, plan)
+    bits = np.frombuffer(plan.live, np.uint8)
+    live = np.unpackbits(bits, count=len(paths)).astype(bool)
+    last: pa.Scalar | None = None
+    null_done = False
+    for keys in itertools.chain([first], tables):
+        codes, rows = _fresh(plan, keys, last, null_done=null_done)
+        null_done |= bool(codes.null_count)
+        values = len(codes) - codes.null_count
+        last = codes[values - 1] if values else last
+        which, numbers = files_of_codes(index, codes, is_prefix=plan.is_prefix)
+        kept = live[numbers]
+        yield LookedUp(
+            keys=keys.take(pa.array(rows)),
+            which=which[kept],
+            numbers=numbers[kept],
+            paths=paths,
+        )
+
+
+def opened_again(plan: LocatePlan) -> OpenedIndex:
+    """Open the index of a plan in a task.
+
+    Raises:
+        InvalidInputError: It is another one now.
+    """
     store = IndexStore(plan.storage)
     state = store.snapshot(plan.commit)
     if state.write_id != plan.write_id:
@@ -253,37 +354,15 @@ def _paths(index: OpenedIndex, plan: LocatePlan) -> pa.Array:
     return pa.concat_arrays([pa.array([], pa.string()), *paths.chunks])
 
 
-def _distinct(
-    plan: LocatePlan, keys: pa.Table, last: pa.Scalar | None
+def _fresh(
+    plan: LocatePlan, keys: pa.Table, last: pa.Scalar | None, *, null_done: bool
 ) -> tuple[pa.Array, np.ndarray]:
-    """Codes of the keys, ascending, each once, without the last one before; and a row of each.
-
-    A null is the last of them.
-    """
+    """Codes of the keys, each once, and a row of each, without those that came before."""
     columns = [column.combine_chunks() for column in keys.columns]
-    encode = encode_composite if plan.is_prefix else encode_rows
-    codes = encode(plan.key_types, columns)
-    order = pc.sort_indices(codes)
-    codes = codes.take(order)
-    values = len(codes) - codes.null_count
-    fresh = np.ones(len(codes), bool)
-    fresh[values + 1 :] = False
-    steps = pc.not_equal(codes[1:values], codes[: values - 1]) if values else pa.array([], "bool")
-    fresh[1:values] = steps.to_numpy(zero_copy_only=False)
-    fresh[:1] &= last is None or not codes[0].equals(last)
-    fresh_rows = pa.array(np.flatnonzero(fresh))
-    return codes.take(fresh_rows), order.take(fresh_rows).to_numpy().astype(np.int64)
-
-
-def _files(index: OpenedIndex, plan: LocatePlan, codes: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """Which code and one covered file that can hold it."""
-    if plan.is_prefix:
-        return index.prefixes(codes)
-    which, numbers = index.points(codes.drop_null())
-    if not codes.null_count:
-        return which, numbers
-    files = np.flatnonzero(index.flagged("has_null"))
-    return (
-        np.concatenate([which, np.full(len(files), len(codes) - 1)]),
-        np.concatenate([numbers, files]),
-    )
+    found = sorted_codes(plan.key_types, columns, is_prefix=plan.is_prefix)
+    codes, rows = found.codes, found.rows
+    if codes.null_count and null_done:
+        codes, rows = codes[:-1], rows[:-1]
+    if last is not None and len(codes) and codes[0].equals(last):
+        codes, rows = codes[1:], rows[1:]
+    return codes, rows

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import threading
-import uuid
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from lakesieve.spark.deletes.memory import ROOM, executor
 from lakesieve.spark.deletes.scan import join_scan, joins_deletes
@@ -24,11 +24,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
+    from lakesieve.index import Plan
     from lakesieve.storage import StorageOptions
 
 __all__ = ["InstalledRule", "installed_rule"]
 
 _RULE = "lakesieve.PruningRule"
+_GIVEN = "lakesieve.given"
 # paths that are sent to the rule at once
 _SELECTED = 10_000
 # rules of sessions that do not skip files, which are kept for what they may still report
@@ -126,6 +128,33 @@ class InstalledRule:
                 self._settle()
 
     @contextmanager
+    def given(self, spark: SparkSession, uuid: str, plan: Plan) -> Iterator[None]:
+        """Have what this thread reads of a table meanwhile pruned by a plan, by nothing else.
+
+        Only where skipping is on. What reads the table for other reasons must not run meanwhile.
+
+        Args:
+            spark: The session.
+            uuid: The table's identity.
+            plan: What is known of its files.
+        """
+        from py4j.clientserver import ClientServer
+
+        # else threads of Python share those of Java, and its local properties
+        if not isinstance(spark.sparkContext._gateway, ClientServer):
+            yield
+            return
+        name = uuid4().hex
+        before = spark.sparkContext.getLocalProperty(_GIVEN)
+        self.pruner.give(name, uuid, plan)
+        spark.sparkContext.setLocalProperty(_GIVEN, name)
+        try:
+            yield
+        finally:
+            spark.sparkContext.setLocalProperty(_GIVEN, before)  # type: ignore[arg-type]
+            self.pruner.take_back(name)
+
+    @contextmanager
     def raw_reads(self, paths: pa.ChunkedArray | None = None) -> Iterator[str]:
         """Have the rule in the optimizer for raw reads.
 
@@ -137,7 +166,7 @@ class InstalledRule:
         """
         name = ""
         if paths is not None:
-            name = uuid.uuid4().hex
+            name = uuid4().hex
             for start in range(0, max(len(paths), 1), _SELECTED):
                 chunk = paths.slice(start, _SELECTED).to_pylist()
                 self._rule.select(name, "\0".join(chunk))

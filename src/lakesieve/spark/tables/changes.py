@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,15 +11,27 @@ from typing import TYPE_CHECKING, Protocol
 from lakesieve.spark.tables.reading import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["NOTHING", "ChangeOutcome", "TableChanges", "merge", "session_settings"]
+    from lakesieve.tables import TableVersion
 
+__all__ = [
+    "NOTHING",
+    "ChangeOutcome",
+    "TableChanges",
+    "has_cause",
+    "merge",
+    "session_settings",
+]
+
+# by session
+_LOCKS: dict[str, threading.Lock] = {}
 _CLAUSES = {
     "upsert": "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
     "delete": "WHEN MATCHED THEN DELETE",
+    "insert": "WHEN NOT MATCHED THEN INSERT *",
 }
 
 
@@ -52,6 +65,9 @@ NOTHING = ChangeOutcome(inserted=0, updated=0, deleted=0, files_added=0, files_r
 class TableChanges(Protocol):
     """How the rows of one table are changed by key."""
 
+    rereads: bool
+    """Whether ``insert`` reads the table once more to find conflicts."""
+
     def frame(self) -> DataFrame:
         """The rows as they are now, without columns of the format's own."""
 
@@ -79,21 +95,41 @@ class TableChanges(Protocol):
             txn: Name and number of the transaction.
         """
 
+    def insert(
+        self,
+        rows: DataFrame,
+        on: Sequence[str],
+        txn: tuple[str, int] | None,
+        base: TableVersion,
+    ) -> ChangeOutcome | None:
+        """Append rows whose keys a version has not, in one commit.
+
+        Args:
+            rows: Whole rows; kept by Spark, so that they can be written more than once.
+            on: The key columns.
+            txn: Name and number of the transaction.
+            base: The version that has none of the keys.
+
+        Returns:
+            ``None`` where nothing was committed, since other rows came that may have the keys.
+        """
+
 
 @contextmanager
 def session_settings(spark: SparkSession, settings: Mapping[str, str | None]) -> Iterator[None]:
-    """Session settings for a while.
+    """Session settings for a while, in which other threads of the session wait to set theirs.
 
     Args:
         spark: The session.
         settings: By name; ``None`` takes one away.
     """
-    before = {name: spark.conf.get(name, None) for name in settings}
-    try:
-        _set(spark, settings)
-        yield
-    finally:
-        _set(spark, before)
+    with _LOCKS.setdefault(str(spark._jsparkSession.sessionUUID()), threading.Lock()):
+        before = {name: spark.conf.get(name, None) for name in settings}
+        try:
+            _set(spark, settings)
+            yield
+        finally:
+            _set(spark, before)
 
 
 def _set(spark: SparkSession, settings: Mapping[str, str | None]) -> None:
@@ -114,7 +150,7 @@ def merge(
         relation: How SQL names the table.
         rows: Whole rows, or of a delete the keys.
         on: The key columns.
-        operation: ``upsert`` or ``delete``.
+        operation: ``upsert``, ``delete`` or ``insert``.
 
     Returns:
         What the command gives.
@@ -128,3 +164,18 @@ def merge(
         )
     finally:
         spark.catalog.dropTempView(view)
+
+
+def has_cause(error: Exception, names: Collection[str]) -> bool:
+    """Whether an exception of Java has one of some classes, or is caused by one.
+
+    Args:
+        error: As it came to Python.
+        names: Names of the classes.
+    """
+    java = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+    while java is not None:
+        if str(java.getClass().getName()) in names:
+            return True
+        java = java.getCause()
+    return False

@@ -58,6 +58,16 @@ class IndexableTable(TableReader, Protocol):
             UnsupportedError: The engine cannot read the table.
         """
 
+    def rows(self, version: TableVersion) -> DataFrame:
+        """Rows of a version as its readers see them: row-level deletes applied, its own columns.
+
+        Args:
+            version: The version; one without data has no rows.
+
+        Raises:
+            UnsupportedError: The engine cannot read the table.
+        """
+
 
 @runtime_checkable
 class ChangeableTable(Protocol):

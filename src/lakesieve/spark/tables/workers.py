@@ -13,9 +13,9 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Stage", "gathered", "in_workers"]
+__all__ = ["Stage", "frame_of_rows", "gathered", "in_workers"]
 
 Stage = Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]
 """What is done with the batches of a partition."""
@@ -30,6 +30,31 @@ def in_workers(frame: DataFrame, stage: Stage, schema: str) -> DataFrame:
         schema: Of what it gives, as DDL.
     """
     return frame.mapInArrow(partial(_run, stage), schema)
+
+
+def frame_of_rows(spark: SparkSession, rows: pa.Table) -> DataFrame:
+    """A frame of rows that are at hand as Arrow, of the types that they have.
+
+    Args:
+        spark: The session.
+        rows: The rows, few enough for one task.
+    """
+    from pyspark.sql.pandas.types import from_arrow_type
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_table(rows)
+    types = ", ".join(
+        f"{field.name} {from_arrow_type(field.type).simpleString()}" for field in rows.schema
+    )
+    packed = spark.createDataFrame([(bytearray(sink.getvalue()),)], "rows binary")
+    return in_workers(packed, _unpacked, types)
+
+
+def _unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for packed in batch.column(0):
+            yield from pa.ipc.open_stream(packed.as_buffer())
 
 
 def gathered(

@@ -136,11 +136,17 @@ def arrow_of(frame: DataFrame) -> pa.Table:
     return pa.Table.from_batches(collected._collect_as_arrow(), to_arrow_schema(frame.schema))
 
 
-def cached_of(frame: DataFrame) -> DataFrame:
-    """What is kept of a persisted frame, as a leaf: however it was made, it is deterministic."""
+def cached_of(frame: DataFrame, spark: SparkSession | None = None) -> DataFrame:
+    """What is kept of a persisted frame, as a leaf: however it was made, it is deterministic.
+
+    Args:
+        frame: The frame.
+        spark: The session that it is to be of; by default its own, which of a stream's batch is
+            another one than that of the stream.
+    """
     from pyspark.sql import DataFrame
 
-    spark = frame.sparkSession
+    spark = spark or frame.sparkSession
     plan = frame._jdf.queryExecution().withCachedData()
     datasets = java_class(spark, f"{spark_version_of(spark.version).java['sql']}.Dataset")
     return DataFrame(datasets.ofRows(spark._jsparkSession, plan), spark)

@@ -8,6 +8,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.WeakHashMap;
 import java.util.function.Function;
+import org.apache.spark.SparkContext;
+import org.apache.spark.SparkContext$;
 import org.apache.spark.sql.catalyst.QueryPlanningTracker;
 import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -26,6 +28,9 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
 
   /** The setting that switches skipping off for a session, or for some of its queries. */
   public static final String ENABLED = "spark.lakesieve.enabled";
+
+  /** The thread's local property that names what is known already of the files of a table. */
+  public static final String GIVEN = "lakesieve.given";
 
   private final PythonPlanner python;
   private final ScanSearch search;
@@ -297,6 +302,7 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
       LogicalPlan plan, List<FoundScan> scans, Map<LogicalPlan, LogicalPlan> replaced)
       throws Exception {
     List<Map<String, Object>> requests = new ArrayList<>();
+    String given = given();
     for (int i = 0; i < scans.size(); i++) {
       FoundScan f = (FoundScan) scans.get(i);
       Map<String, Object> scan = f.adapter.describe(f.leaf);
@@ -317,6 +323,7 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
       }
       scan.put("id", i);
       scan.put("filter", f.filter);
+      if (given != null) scan.put("given", given);
       requests.add(scan);
     }
     if (requests.isEmpty()) return;
@@ -328,6 +335,11 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
       String code = NoAnswerException.codeOf(t);
       for (FoundScan f : scans) f.skipped(code, NoAnswerException.detailOf(t));
     }
+  }
+
+  private static String given() {
+    scala.Option context = SparkContext$.MODULE$.getActive();
+    return context.isDefined() ? ((SparkContext) context.get()).getLocalProperty(GIVEN) : null;
   }
 
   /** Skip the files that an answer does not keep, and put what it says into the scans' rows. */
@@ -352,7 +364,8 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
       row.put("reasons", a.get("reasons"));
       row.put("predicate", a.get("predicate"));
       if (a.get("keep") == null) continue;
-      KeepSet keep = this.python.keepSet(answer, a, !f.keys.isEmpty(), known, used);
+      boolean marked = !f.keys.isEmpty() || a.get("given") != null;
+      KeepSet keep = this.python.keepSet(answer, a, marked, known, used);
       Map<LogicalPlan, LogicalPlan> leaves = new IdentityHashMap<>();
       int uncovered = f.adapter.prune(f.leaf, keep, leaves);
       LogicalPlan leaf = replace(f, leaves, replaced);

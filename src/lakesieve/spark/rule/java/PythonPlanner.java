@@ -19,7 +19,7 @@ import org.apache.spark.sql.internal.SQLConf$;
  *
  * <p>Protocol, JSON both ways. Request: {"seconds": to wait for storage, "memory": in bytes,
  * "catalogues": [known], "scans": [{"id", "format", "table", "uuid", "location", "snapshot", "schema",
- * "filter", and "keys" of joins}]}. Answer: {"secret" of the digests, "ticket", "scans": [{"id",
+ * "filter", and "keys" of joins or what is "given" already}]}. Answer: {"secret" of the digests, "ticket", "scans": [{"id",
  * "catalogues" ([name, files] of each, by index) and "keep" (see {@link KeepSet}) or neither,
  * "indexes", "leading" columns of those, "reasons", "late" when it did not come in time}]}. Then for
  * each part of a catalogue that is not known: {"ticket", "catalogue", "from": number of files so far},

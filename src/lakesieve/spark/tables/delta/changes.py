@@ -4,15 +4,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lakesieve.spark.tables.changes import ChangeOutcome, merge, session_settings
+from lakesieve.spark.tables.changes import (
+    ChangeOutcome,
+    has_cause,
+    merge,
+    session_settings,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from lakesieve.tables import TableVersion
+
 __all__ = ["DeltaChanges"]
 
+_CONFLICTS = frozenset(
+    f"{package}.{name}"
+    for package in ("io.delta.exceptions", "org.apache.spark.sql.delta")
+    for name in (
+        "ConcurrentAppendException",
+        "ConcurrentDeleteReadException",
+        "ConcurrentTransactionException",
+        "ConcurrentWriteException",
+    )
+)
 # versions that are looked through for the one of a write
 _ANCESTORS = 50
 
@@ -20,6 +37,7 @@ _ANCESTORS = 50
 class DeltaChanges:
     """A Delta table; its log keeps the last transaction of every application."""
 
+    rereads = True
     _LAST = "spark.databricks.delta.lastCommitVersionInSession"
     _APP = "spark.databricks.delta.write.txnAppId"
     _NUMBER = "spark.databricks.delta.write.txnVersion"
@@ -64,6 +82,24 @@ class DeltaChanges:
             files_added=total("numTargetFilesAdded", "numTargetDeletionVectorsAdded"),
             files_removed=total("numTargetFilesRemoved"),
         )
+
+    def insert(
+        self,
+        rows: DataFrame,
+        on: Sequence[str],
+        txn: tuple[str, int] | None,
+        base: TableVersion,  # noqa: ARG002 - Delta looks at all versions since, and at its own files
+    ) -> ChangeOutcome | None:
+        """As for :meth:`TableChanges.insert`: a MERGE, whose conflicts Delta detects."""
+        from py4j.protocol import Py4JJavaError
+        from pyspark.errors import PySparkException
+
+        try:
+            return self.change("insert", rows, on, txn)
+        except (Py4JJavaError, PySparkException) as error:
+            if has_cause(error, _CONFLICTS):
+                return None
+            raise
 
     def _metrics(self, version: int) -> dict[str, str]:
         history = self._spark.sql(f"DESCRIBE HISTORY {self._relation} LIMIT {_ANCESTORS}")

@@ -274,6 +274,11 @@ class DeltaTable:
         total = int(snapshot.sizeInBytes())
         return in_larger_tasks(rows, total_bytes=total / stride, split_bytes=split_bytes)
 
+    def rows(self, version: TableVersion) -> DataFrame:
+        """Rows of a version; as for :meth:`IndexableTable.rows`."""
+        reader = self._spark.read.format("delta").option("versionAsOf", str(version.id))
+        return reader.load(self.location)
+
 
 def _no_table(log: Any) -> NotFoundError:
     return NotFoundError(

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from lakesieve.spark.tables.hudi.table import HudiTable
+    from lakesieve.tables import TableVersion
 
 __all__ = ["HudiChanges"]
 
@@ -22,6 +23,7 @@ _META = "_hoodie_"
 class HudiChanges:
     """A Hudi table, written to by its record keys."""
 
+    rereads = False
     _KEYS = "hoodie.datasource.write.recordkey.field"
 
     def __init__(self, spark: SparkSession, table: HudiTable) -> None:
@@ -76,6 +78,18 @@ class HudiChanges:
             return self._write(held, operation) if held.count() else NOTHING
         finally:
             held.unpersist()
+
+    def insert(
+        self,
+        rows: DataFrame,
+        on: Sequence[str],  # noqa: ARG002 - the record key
+        txn: tuple[str, int] | None,  # noqa: ARG002 - refused before
+        base: TableVersion,
+    ) -> ChangeOutcome | None:
+        """As for :meth:`TableChanges.insert`; without locks Hudi has one writer at a time."""
+        if self._table.version().id != base.id:
+            return None
+        return self._write(rows, "insert")
 
     def _write(self, rows: DataFrame, operation: str) -> ChangeOutcome:
         before = self._table.version().id

@@ -255,3 +255,7 @@ class HudiTable:
         )
         total = pc.sum(files.column("size")).as_py() or 0
         return in_larger_tasks(rows, total_bytes=total / stride, split_bytes=split_bytes)
+
+    def rows(self, version: TableVersion) -> DataFrame:
+        """Rows of a version; as for :meth:`IndexableTable.rows`."""
+        return self._read(version.id)

@@ -5,7 +5,12 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING
 
-from lakesieve.spark.tables.changes import ChangeOutcome, merge, session_settings
+from lakesieve.spark.tables.changes import (
+    ChangeOutcome,
+    has_cause,
+    merge,
+    session_settings,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,9 +18,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from lakesieve.spark.tables.iceberg.table import IcebergTable
+    from lakesieve.tables import TableVersion
 
 __all__ = ["IcebergChanges"]
 
+_CONFLICTS = frozenset(
+    f"org.apache.iceberg.exceptions.{name}"
+    for name in ("ValidationException", "CommitFailedException")
+)
 # snapshots that are looked through for the one of a write
 _ANCESTORS = 50
 
@@ -23,7 +33,9 @@ _ANCESTORS = 50
 class IcebergChanges:
     """An Iceberg table by its identifier; its snapshots keep who made them."""
 
-    _PROPERTY = "spark.sql.iceberg.snapshot-property."
+    rereads = False
+    _SETTING = "spark.sql.iceberg.snapshot-property."
+    _OPTION = "snapshot-property."
     _WRITE, _APP, _NUMBER = "lakesieve.write-id", "lakesieve.txn-app-id", "lakesieve.txn-version"
 
     def __init__(self, spark: SparkSession, table: IcebergTable) -> None:
@@ -44,13 +56,49 @@ class IcebergChanges:
         if txn is not None and self._is_known(*txn):
             return ChangeOutcome(known=True)
         write = uuid.uuid4().hex
-        settings: dict[str, str | None] = {self._PROPERTY + self._WRITE: write}
-        if txn is not None:
-            settings[self._PROPERTY + self._APP] = txn[0]
-            settings[self._PROPERTY + self._NUMBER] = str(txn[1])
-        with session_settings(self._spark, settings):
+        noted = {self._SETTING + name: value for name, value in self._noted(write, txn).items()}
+        with session_settings(self._spark, noted):
             merge(self._spark, self._table.name, rows, on, operation)
         return self._outcome(write)
+
+    def insert(
+        self,
+        rows: DataFrame,
+        on: Sequence[str],  # noqa: ARG002 - any row that came may have any key
+        txn: tuple[str, int] | None,
+        base: TableVersion,
+    ) -> ChangeOutcome | None:
+        """As for :meth:`TableChanges.insert`.
+
+        An overwrite of no rows is the append that Iceberg checks: it fails when data files were
+        added since the version.
+        """
+        from py4j.protocol import Py4JJavaError
+        from pyspark.errors import PySparkException
+        from pyspark.sql import functions as F
+
+        if txn is not None and self._is_known(*txn):
+            return ChangeOutcome(known=True)
+        write = uuid.uuid4().hex
+        writer = rows.writeTo(self._table.name).option("isolation-level", "serializable")
+        if base.id is not None:
+            writer = writer.option("validate-from-snapshot-id", base.id)
+        for name, value in self._noted(write, txn).items():
+            writer = writer.option(self._OPTION + name, value)
+        try:
+            writer.overwrite(F.lit(False))
+        except (Py4JJavaError, PySparkException) as error:
+            if has_cause(error, _CONFLICTS):
+                return None
+            raise
+        return self._outcome(write)
+
+    def _noted(self, write: str, txn: tuple[str, int] | None) -> dict[str, str]:
+        """Properties by which the snapshot says who made it."""
+        noted = {self._WRITE: write}
+        if txn is not None:
+            noted |= {self._APP: txn[0], self._NUMBER: str(txn[1])}
+        return noted
 
     def _is_known(self, app: str, number: int) -> bool:
         """Whether the current version descends from a snapshot of that transaction or a later."""

@@ -29,7 +29,7 @@ from lakesieve.tables.paths import identified, normal_paths
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
 __all__ = ["IcebergTable", "file_io_of"]
 
@@ -298,11 +298,18 @@ class IcebergTable:
             .option("split-size", str(split_bytes))
             .option("file-open-cost", str(_OPEN_COST))
         )
-        if self._has_own_schema(version):
-            reader = reader.option("versionAsOf", str(version.id))
+        loaded = self._read(reader, version)
+        return loaded.select(*keys_of(columns), F.col("_file").alias("file"))
+
+    def rows(self, version: TableVersion) -> DataFrame:
+        """Rows of a version; as for :meth:`IndexableTable.rows`."""
+        return self._read(self._spark.read.format("iceberg"), version)
+
+    def _read(self, reader: DataFrameReader, version: TableVersion) -> DataFrame:
+        if version.id is not None and self._has_own_schema(version):
+            reader = reader.option("versionAsOf", version.id)
         with self._readable(version):
-            loaded = reader.load(self.name)
-            return loaded.select(*keys_of(columns), F.col("_file").alias("file"))
+            return reader.load(self.name)
 
     def _has_own_schema(self, version: TableVersion) -> bool:
         """Whether a version is read under the schema that its snapshot was written with.

@@ -226,6 +226,10 @@ class ParquetTable:
         total = pc.sum(files.column("size")).as_py() or 0
         return in_larger_tasks(rows, total_bytes=total / stride, split_bytes=split_bytes)
 
+    def rows(self, version: TableVersion) -> DataFrame:  # noqa: ARG002 - there is no other
+        """Rows of the files that are there now; as for :meth:`IndexableTable.rows`."""
+        return self._read()
+
 
 def _let_settle(modified: pa.ChunkedArray, clock: Clock) -> None:
     """Wait until a rewrite from now on cannot give a file the modification time that it has."""

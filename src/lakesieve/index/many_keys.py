@@ -1,0 +1,281 @@
+"""Many keys at once: in which covered files each can be, and which a table version lacks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakesieve.index.key_results import Contained
+from lakesieve.index.planner import Part, Plan
+from lakesieve.sieve import encode_composite, encode_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from lakesieve.index.given_keys import GivenKeys
+    from lakesieve.index.opened import OpenedIndex
+    from lakesieve.sieve import KeyType
+    from lakesieve.tables import Column, TableReader, TableVersion
+
+    KeyReader = Callable[["KeysToFind"], Iterable[Sequence[pa.Array]]]
+
+__all__ = [
+    "KeyCodes",
+    "KeysToFind",
+    "contained",
+    "files_of_codes",
+    "plan_of_files",
+    "sorted_codes",
+]
+
+# rows of data files that are compared at once
+_COMPARED = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class KeyCodes:
+    """The distinct codes of many keys.
+
+    Args:
+        codes: Ascending, each once; a null, of a single column, is the last.
+        rows: A given row of each.
+        places: Which of the codes each given row has.
+    """
+
+    codes: pa.Array
+    rows: np.ndarray
+    places: np.ndarray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class KeysToFind:
+    """Keys that rows of some files of a table may have.
+
+    Args:
+        table: The table.
+        version: Its version.
+        plan: Which of its files are read.
+        columns: The key columns.
+        keys: Their values.
+    """
+
+    table: TableReader
+    version: TableVersion
+    plan: Plan
+    columns: Sequence[Column]
+    keys: Sequence[pa.ChunkedArray]
+
+
+def sorted_codes(
+    key_types: Sequence[KeyType],
+    columns: Sequence[pa.Array | pa.ChunkedArray],
+    *,
+    is_prefix: bool,
+) -> KeyCodes:
+    """The distinct codes of keys in the order of the index.
+
+    Args:
+        key_types: Type of each column.
+        columns: Their values, equally many.
+        is_prefix: Whether the index has more columns than those.
+
+    Raises:
+        UnsupportedError: Values are not of their key type.
+    """
+    encode = encode_composite if is_prefix else encode_rows
+    codes = encode(key_types, columns)
+    order = pc.sort_indices(codes)
+    ordered = codes.take(order)
+    values = len(ordered) - ordered.null_count
+    fresh = np.ones(len(ordered), bool)
+    fresh[values + 1 :] = False
+    if values:
+        steps = pc.not_equal(ordered[1:values], ordered[: values - 1])
+        fresh[1:values] = steps.to_numpy(zero_copy_only=False)
+    at = order.to_numpy().astype(np.int64)
+    places = np.empty(len(at), np.int64)
+    places[at] = np.cumsum(fresh) - 1
+    return KeyCodes(
+        codes=ordered.take(pa.array(np.flatnonzero(fresh))), rows=at[fresh], places=places
+    )
+
+
+def files_of_codes(
+    index: OpenedIndex, codes: pa.Array, *, is_prefix: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """The covered files that can hold each of many keys.
+
+    Args:
+        index: The index.
+        codes: As :class:`KeyCodes` has them.
+        is_prefix: Whether the index has more columns than the keys.
+
+    Returns:
+        Which code and one file that can hold it, in their numberings, int64, in any order.
+
+    Raises:
+        CorruptIndexError: Stored bytes fail a check.
+    """
+    if is_prefix:
+        return index.prefixes(codes)
+    which, numbers = index.points(codes.drop_null())
+    if not codes.null_count:
+        return which, numbers
+    files = np.flatnonzero(index.flagged("has_null"))
+    return (
+        np.concatenate([which, np.full(len(files), len(codes) - 1)]),
+        np.concatenate([numbers, files]),
+    )
+
+
+def plan_of_files(index: OpenedIndex, numbers: np.ndarray) -> Plan:
+    """A plan that keeps some of the files that an index covers, and all others.
+
+    Args:
+        index: The index.
+        numbers: The covered files to keep.
+    """
+    keep = np.zeros(len(index.paths()), bool)
+    keep[numbers] = True
+    return Plan(
+        indexes=(index,),
+        keep=Part(index=0, keep=keep),
+        used=(index.definition.name,),
+        reasons=(),
+    )
+
+
+def contained(
+    keys: GivenKeys,
+    index: OpenedIndex,
+    *,
+    table: TableReader,
+    version: TableVersion,
+    reader: KeyReader | None,
+) -> Contained:
+    """Tell which of many keys a version of a table lacks.
+
+    Args:
+        keys: The keys.
+        index: The index.
+        table: Its table.
+        version: The version.
+        reader: Reads the key columns of rows, row-level deletes applied, at least of those with
+            the keys to find; ``None`` leaves it at what the index says.
+
+    Raises:
+        CorruptIndexError: The index cannot be read.
+    """
+    codes = _codes_of(keys, keys.values)
+    live = _Live(table.live_files(version), index.paths())
+    which, numbers = files_of_codes(index, codes.codes, is_prefix=keys.is_prefix)
+    alive = live.rows[numbers] >= 0
+    which, numbers = which[alive], numbers[alive]
+    possible = np.zeros(len(codes.codes), bool)
+    possible[which] = True
+    if reader is not None:
+        sought = np.ones_like(possible) if len(live.uncovered) else possible
+        some = pa.array(codes.rows[sought])
+        to_find = KeysToFind(
+            table=table,
+            version=version,
+            plan=plan_of_files(index, np.unique(numbers)),
+            columns=keys.columns,
+            keys=[values.take(some) for values in keys.values],
+        )
+        possible = _held(keys, codes, sought, reader(to_find))
+        held = possible[which]
+        which, numbers = which[held], numbers[held]
+    is_known = reader is not None or not len(live.uncovered)
+    absent = ~possible if is_known else np.zeros_like(possible)
+    names = [".".join(column.path) for column in keys.columns]
+    return Contained(
+        keys=pa.table(keys.values, names=names),
+        absent=pa.array(absent[codes.places]),
+        pairs=_pairs(codes, which, live.rows[numbers], live.shown),
+        uncovered=tuple(live.uncovered.to_pylist()),
+        confirmed=reader is not None,
+        files=len(live.shown),
+        version=version.id,
+        table=table.name,
+        index=index.definition.name,
+        commit=index.snapshot.number,
+    )
+
+
+class _Live:
+    """The data files of a version beside those that an index covers.
+
+    Args:
+        files: As ``live_files`` has them.
+        covered: Paths of the covered files.
+    """
+
+    def __init__(self, files: pa.Table, covered: pa.ChunkedArray) -> None:
+        self.shown = files.column("location" if "location" in files.column_names else "path")
+        # a file that several deltas cover is named by the first of them
+        numbers = pc.index_in(files.column("path"), value_set=covered)
+        known = numbers.is_valid().to_numpy()
+        self.uncovered = self.shown.filter(pa.array(~known))
+        # the row of each covered file, -1 of one that is not live
+        self.rows = np.full(len(covered), -1)
+        self.rows[numbers.drop_null().to_numpy()] = np.flatnonzero(known)
+
+
+def _pairs(
+    codes: KeyCodes, which: np.ndarray, files: np.ndarray, shown: pa.ChunkedArray
+) -> pa.Table:
+    """Each given key with each of its files, by the number of the key."""
+    order = np.argsort(which, kind="stable")
+    starts = np.searchsorted(which[order], np.arange(len(codes.codes) + 1))
+    counts = np.diff(starts)[codes.places]
+    given = np.repeat(np.arange(len(codes.places)), counts)
+    # of each given key the files of its code, one after the other
+    within = np.arange(len(given)) - np.repeat(np.cumsum(counts) - counts, counts)
+    at = np.repeat(starts[codes.places], counts) + within
+    names = pa.DictionaryArray.from_arrays(pa.array(files[order][at], pa.int32()), _joined(shown))
+    return pa.table({"key": pa.array(given, pa.int64()), "file": names})
+
+
+def _joined(strings: pa.ChunkedArray) -> pa.Array:
+    return pa.concat_arrays([pa.array([], strings.type), *strings.chunks])
+
+
+def _codes_of(keys: GivenKeys, values: Sequence[pa.ChunkedArray]) -> KeyCodes:
+    return sorted_codes(keys.key_types, values, is_prefix=keys.is_prefix)
+
+
+def _held(
+    keys: GivenKeys,
+    given: KeyCodes,
+    sought: np.ndarray,
+    batches: Iterable[Sequence[pa.Array]],
+) -> np.ndarray:
+    """Which of the sought keys are in the rows."""
+    places = np.flatnonzero(sought)
+    wanted = given.codes.take(pa.array(places))
+    held = np.zeros(len(sought), bool)
+    for columns in _gathered(batches):
+        # values that many rows share are searched once
+        codes = _codes_of(keys, columns).codes
+        found = pc.index_in(wanted, value_set=codes) if len(codes) else None
+        if found is not None:
+            held[places[found.is_valid().to_numpy(zero_copy_only=False)]] = True
+    return held
+
+
+def _gathered(batches: Iterable[Sequence[pa.Array]]) -> Iterable[list[pa.ChunkedArray]]:
+    waiting: list[Sequence[pa.Array]] = []
+    rows = 0
+    for batch in batches:
+        waiting.append(batch)
+        rows += len(batch[0])
+        if rows >= _COMPARED:
+            yield [pa.chunked_array(list(parts)) for parts in zip(*waiting, strict=True)]
+            waiting, rows = [], 0
+    if waiting:
+        yield [pa.chunked_array(list(parts)) for parts in zip(*waiting, strict=True)]

@@ -1,0 +1,203 @@
+"""Which of given keys a version of a table has, by its indexes and the files that these name."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager, nullcontext
+from functools import reduce
+from operator import and_
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lakesieve.index import OpenedIndex, Part, Plan, Reason, broken_index
+from lakesieve.index.definition import indexed_columns
+from lakesieve.index.given_keys import GivenKeys
+from lakesieve.index.many_keys import files_of_codes, plan_of_files, sorted_codes
+from lakesieve.spark.commands.contains import numbers_of
+from lakesieve.spark.commands.keys import given_keys
+from lakesieve.spark.rule.installed import installed_rule
+from lakesieve.spark.session.access import access_by
+from lakesieve.spark.tables.reading import keys_of, quoted
+from lakesieve.spark.versions.spark_versions import arrow_of, cached_of
+from lakesieve.store import IndexReader, shared_cache
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from contextlib import AbstractContextManager
+
+    from pyspark.sql import Column as SparkColumn
+    from pyspark.sql import DataFrame, SparkSession
+
+    from lakesieve.spark.tables import IndexableTable
+    from lakesieve.tables import Column, TableVersion
+
+__all__ = ["HeldKeys", "opened_indexes"]
+
+# keys that are looked up in this process, and broadcast; more are by the executors
+_FEW = 1_000_000
+
+
+def opened_indexes(
+    spark: SparkSession, table: IndexableTable, location: str | None
+) -> list[OpenedIndex]:
+    """The indexes of a table, as they are now.
+
+    Args:
+        spark: The session.
+        table: The table.
+        location: A further root to search.
+    """
+    found = []
+    for store in access_by(spark).stores(table, location).values():
+        state = store.snapshot()
+        if state.definition.table_uuid == table.uuid:
+            found.append(OpenedIndex(state, IndexReader(store, state, shared_cache())))
+    return found
+
+
+class HeldKeys:
+    """Finds the rows of a table that have given keys.
+
+    Args:
+        table: The table.
+        columns: The key columns.
+        spark: The session, which skips files meanwhile.
+        location: A further root to search for indexes.
+    """
+
+    def __init__(
+        self,
+        table: IndexableTable,
+        columns: Sequence[Column],
+        spark: SparkSession,
+        location: str | None,
+    ) -> None:
+        self._table = table
+        self._columns = columns
+        self._spark = spark
+        self._rule = installed_rule(spark)
+        self._indexes = self._ranked(location)
+        self.reasons: list[Reason] = []
+        self.files_read: int | None = None
+
+    def _ranked(self, location: str | None) -> list[OpenedIndex]:
+        """The table's indexes, first that which begins with most of the key columns."""
+        wanted = {column.field_id for column in self._columns}
+
+        def leading(index: OpenedIndex) -> int:
+            fields = [key.field_id for key in index.definition.columns]
+            return next((at for at, field in enumerate(fields) if field not in wanted), len(fields))
+
+        indexes = opened_indexes(self._spark, self._table, location)
+        return sorted(indexes, key=leading, reverse=True)
+
+    def lacking(
+        self,
+        rows: DataFrame,
+        on: Sequence[str],
+        version: TableVersion,
+        *,
+        after: TableVersion | None = None,
+    ) -> tuple[DataFrame, int]:
+        """The rows whose keys a version has not, and how many they are.
+
+        Args:
+            rows: The rows, as :func:`cached_of` gives them, keys without nulls.
+            on: Names of the key columns in them.
+            version: The version.
+            after: An earlier version that is known to have none of the keys.
+
+        Returns:
+            Rows that are kept by Spark, as :func:`cached_of` gives them.
+        """
+        from pyspark.sql import functions as F
+
+        count = rows.count()
+        if version.id is None or not count:
+            return rows, count
+        names = [f"key_{at}" for at in range(len(on))]
+        keys = rows.select(*(F.col(quoted(n)).alias(k) for n, k in zip(on, names, strict=True)))
+        plan = self._candidates(keys, count, version) if after is None else self._since(after)
+        few = count <= _FEW
+        self._rule.forget()
+        given = nullcontext() if plan is None else self._given(plan)
+        with given:
+            read = self._table.rows(version).select(*keys_of(self._columns))
+            same = _equal(read, keys, names)
+            found = read.join(F.broadcast(keys) if few else keys, same, "left_semi").distinct()
+            # within the context: what it reads is planned now
+            found = found.persist()
+            held = found.count()
+        if after is None:
+            counts = [row["files_read"] for row in self._rule.report() if row.get("files_total")]
+            self.files_read = max(counts, default=None)
+        if not held:
+            found.unpersist()
+            return rows, count
+        there = cached_of(found)
+        same = reduce(and_, (rows[quoted(n)] == there[k] for n, k in zip(on, names, strict=True)))
+        new = rows.join(F.broadcast(there) if few else there, same, "left_anti").persist()
+        return cached_of(new), new.count()
+
+    @contextmanager
+    def skipping_before(self, version: TableVersion, *, when: bool) -> Iterator[None]:
+        """Have reads of the table skip the files of a version that has none of the keys.
+
+        Args:
+            version: The version.
+            when: Whether there are such reads.
+        """
+        plan = self._since(version) if when else None
+        with nullcontext() if plan is None else self._given(plan):
+            yield
+
+    def _given(self, plan: Plan) -> AbstractContextManager[None]:
+        return self._rule.given(self._spark, self._table.uuid, plan)
+
+    def _since(self, version: TableVersion) -> Plan | None:
+        """A plan without the files of a version."""
+        if not self._indexes or version.id is None:
+            return None
+        index = self._indexes[0]
+        numbers = index.numbers(self._table.live_files(version).column("path"))
+        keep = np.ones(len(index.paths()), bool)
+        keep[numbers[numbers >= 0]] = False
+        name = index.definition.name
+        return Plan(indexes=(index,), keep=Part(index=0, keep=keep), used=(name,), reasons=())
+
+    def _candidates(self, keys: DataFrame, count: int, version: TableVersion) -> Plan | None:
+        """A plan of the files that can hold the keys; ``None`` where no index tells."""
+        for index in self._indexes[:1]:
+            columns = indexed_columns(index.definition, self._table, version, strict=False) or ()
+            at = {column.field_id: place for place, column in enumerate(self._columns)}
+            places = [at.get(column.field_id) for column in columns]
+            known = places.index(None) if None in places else len(places)
+            if not known:
+                return None
+            given = keys.select(
+                *(
+                    keys[f"key_{place}"].alias(".".join(column.path))
+                    for place, column in zip(places[:known], columns, strict=False)
+                )
+            )
+            try:
+                return plan_of_files(index, self._numbers(given, count, index, columns))
+            except Exception as error:  # noqa: BLE001 - then all files are read
+                self.reasons.append(broken_index(index.definition.name, error))
+        return None
+
+    def _numbers(
+        self, keys: DataFrame, count: int, index: OpenedIndex, columns: Sequence[Column]
+    ) -> np.ndarray:
+        """The covered files that can hold one of the keys."""
+        if count > _FEW:
+            given = given_keys(keys, columns[: len(keys.columns)], self._table.name)
+            return numbers_of(keys, given, index, is_prefix=len(given) < len(columns))
+        few = GivenKeys(arrow_of(keys), columns, self._table.name)
+        codes = sorted_codes(few.key_types, few.values, is_prefix=few.is_prefix).codes
+        _, numbers = files_of_codes(index, codes, is_prefix=few.is_prefix)
+        return np.unique(numbers)
+
+
+def _equal(left: DataFrame, right: DataFrame, names: Sequence[str]) -> SparkColumn:
+    return reduce(and_, (left[name] == right[name] for name in names))

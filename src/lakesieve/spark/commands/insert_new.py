@@ -1,0 +1,185 @@
+"""Rows appended whose keys a table has not: one commit, checked against those of other writers."""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from lakesieve.errors import CommitConflictError, ErrorKind, InvalidInputError
+from lakesieve.index import RowChange
+from lakesieve.spark.commands.change import (
+    AFTER_WRITE,
+    ChangeRequest,
+    check_keys,
+    check_once,
+    evaluated_once,
+    prepare,
+    refreshed_after,
+)
+from lakesieve.spark.commands.held_keys import HeldKeys
+from lakesieve.spark.rule.installed import installed_rule
+from lakesieve.spark.tables.changes import NOTHING, ChangeOutcome
+from lakesieve.spark.tables.hadoop import storage_options
+from lakesieve.spark.tables.reading import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from lakesieve.spark.commands.change import Prepared
+
+__all__ = ["insert_new"]
+
+_DUPLICATES = ("error", "first", "last")
+_ATTEMPTS = 20
+# before an attempt is made again, at most: writers that wait alike meet again
+_SECONDS = 2.0
+_ONE_ROW = 'Keep one row of each key first, or give duplicates="first" or "last".'
+
+
+def insert_new(
+    rows: DataFrame | str,
+    table: str,
+    *,
+    on: Sequence[str],
+    spark: SparkSession,
+    duplicates: str = "error",
+    refresh: str | None = AFTER_WRITE,
+    txn: tuple[str, int] | None = None,
+    location: str | None = None,
+    dry_run: bool = False,
+) -> RowChange:
+    """Append the rows whose keys are not in a table; rows that are there stay as they are.
+
+    The index says which data files can hold the keys, and the key columns of those alone are read.
+    One commit of the table's own format, checked against what others committed since: of two
+    writers that insert the same new key at once, the second finds it. Iceberg and Delta promise
+    that among writers who insert by this function, and Iceberg against all others; Delta against
+    plain appends where ``delta.isolationLevel`` is ``Serializable``; Hudi has one writer at a time.
+
+    Args:
+        rows: All columns of the table, in any order; evaluated once. Or the path of a Parquet file,
+            or of a CSV file with a header line.
+        table: ``catalog.database.table``, ``delta:PATH`` or ``hudi:PATH``.
+        on: The key columns, without nulls in ``rows``. For Hudi the record key.
+        spark: The session; skipping is on for this call, and as it was afterwards.
+        duplicates: What to do where ``rows`` has a key more than once: ``"error"``, or keep the
+            ``"first"`` or the ``"last"`` of its rows in the order of the frame.
+        refresh: ``"after-write"`` indexes the new files in this call; ``"never"`` or ``None`` not.
+        txn: Name and number of a transaction: where the table has one of that name with that number
+            or a higher, nothing is done. Iceberg keeps it with the snapshot, Delta in the log.
+        location: A further root to search for indexes.
+        dry_run: Only tell how many rows are new.
+
+    Returns:
+        What was done: ``keys`` were given, ``inserted`` of them, the others were there.
+
+    Raises:
+        NotFoundError: No such table, or ``rows`` lacks a column.
+        InvalidInputError: Keys that are null or not unique, columns of other types or too many.
+        UnsupportedError: The table cannot be changed by these keys.
+        CommitConflictError: Others commit all the time.
+    """
+    if duplicates not in _DUPLICATES:
+        raise InvalidInputError(
+            f"duplicates={duplicates!r} is unknown.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            hint="Give 'error', 'first' or 'last'.",
+        )
+    request = ChangeRequest(table=table, on=tuple(on), refresh=refresh, txn=txn, location=location)
+    return _insert_new(rows, request, spark, duplicates, dry_run=dry_run)
+
+
+def _insert_new(
+    rows: DataFrame | str,
+    request: ChangeRequest,
+    spark: SparkSession,
+    duplicates: str,
+    *,
+    dry_run: bool,
+) -> RowChange:
+    started = time.perf_counter()
+    prepared = prepare(rows, request, spark, keys_only=False)
+    rule = installed_rule(spark)
+    skipping = rule.skipping(request.location, storage_options(spark))
+    with evaluated_once(prepared.rows, spark) as kept, skipping:
+        check_keys(kept, prepared.on)
+        chosen = _one_of_each(kept, prepared.on, duplicates)
+        with evaluated_once(chosen, spark) as unique:
+            held = HeldKeys(prepared.table, prepared.columns, spark, request.location)
+            count = unique.count()
+            done = _inserted(unique, prepared, held, request, dry_run=dry_run)
+    wanted = request.refresh == AFTER_WRITE and not dry_run
+    refreshed, reasons = refreshed_after(request, spark) if wanted else ([], [])
+    return RowChange(
+        table=request.table,
+        operation="insert-new",
+        on=tuple(prepared.on),
+        keys=count,
+        inserted=done.inserted,
+        updated=0,
+        deleted=0,
+        files_read=None if done.known else held.files_read,
+        files_added=done.files_added,
+        files_removed=done.files_removed,
+        version=done.version,
+        known=done.known,
+        refreshed=tuple(refreshed),
+        reasons=(*held.reasons, *reasons),
+        seconds=time.perf_counter() - started,
+        dry_run=dry_run,
+    )
+
+
+def _one_of_each(rows: DataFrame, on: Sequence[str], duplicates: str) -> DataFrame:
+    """One row of each key, by the rule for keys that are given more than once."""
+    from pyspark.sql import functions as F
+
+    if duplicates == "error":
+        check_once(rows, on, _ONE_ROW)
+        return rows
+    keys = [quoted(name) for name in on]
+    if rows.groupBy(*keys).count().where("count > 1").isEmpty():
+        return rows
+    place, row = "lakesieve place", "lakesieve row"
+    placed = rows.select("*", F.monotonically_increasing_id().alias(place))
+    chosen = F.min_by if duplicates == "first" else F.max_by
+    whole = F.struct(*(quoted(name) for name in rows.columns))
+    best = placed.groupBy(*keys).agg(chosen(whole, F.col(quoted(place))).alias(row))
+    return best.select(*(F.col(quoted(row, name)).alias(name) for name in rows.columns))
+
+
+def _inserted(
+    rows: DataFrame,
+    prepared: Prepared,
+    held: HeldKeys,
+    request: ChangeRequest,
+    *,
+    dry_run: bool,
+) -> ChangeOutcome:
+    """Append the rows that are new, again and again while others commit rows in between."""
+    base = prepared.table.version()
+    new, count = held.lacking(rows, prepared.on, base)
+    for attempt in range(_ATTEMPTS):
+        if dry_run:
+            return ChangeOutcome(inserted=count)
+        # a transaction is kept even if nothing is new, so that it is not done later
+        if not count and request.txn is None:
+            return NOTHING
+        with held.skipping_before(base, when=prepared.changes.rereads):
+            done = prepared.changes.insert(new, prepared.on, request.txn, base)
+        if done is not None:
+            # Iceberg counts no rows of an append
+            known = done.known or done.inserted is not None
+            return done if known else replace(done, inserted=count)
+        time.sleep(random.uniform(0, min(_SECONDS, 0.05 * 2**attempt)))
+        before, base = base, prepared.table.version()
+        new, count = held.lacking(new, prepared.on, base, after=before)
+    raise CommitConflictError(
+        f"{request.table} got new rows during each of {_ATTEMPTS} attempts to insert.",
+        kind=ErrorKind.CONFLICT,
+        hint="Nothing was inserted. Try again when fewer writers are at work.",
+    )

@@ -1,0 +1,183 @@
+"""Which of many keys a version has, by Spark: as a join with its rows has it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import functions as F
+from tests.spark.commands.test_locate import COLUMNS
+
+import lakesieve as ls
+from lakesieve.errors import InvalidInputError, NotFoundError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+INDEXED = (["i"], ["s", "w"], ["x"], ["i", "s", "x"])
+MADE = "SELECT id, {row} FROM range({{}}, {{}}, 1, {{}})".format(
+    row=", ".join(f"{sql} AS {name}" for name, sql in COLUMNS.items())
+)
+
+
+@pytest.fixture(scope="module", params=["iceberg", "delta", "parquet"])
+def events(
+    spark: SparkSession, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[str, str]]:
+    """A table whose index has not seen all files, and how SQL names it; some rows are deleted."""
+    folder: Path = tmp_path_factory.mktemp("contains") / "t a"
+    if request.param == "parquet":
+        spark.sql(MADE.format(0, 1600, 8)).write.parquet(str(folder))
+        ls.create_indexes(f"parquet:{folder}", INDEXED, spark=spark)
+        spark.sql(MADE.format(1600, 1700, 2)).write.mode("append").parquet(str(folder))
+        yield f"parquet:{folder}", f"parquet.`{folder}`"
+        return
+    if request.param == "iceberg":
+        name, made = "lake.contains.events", "'write.delete.mode'='merge-on-read'"
+    else:
+        name, made = "spark_catalog.contains.events", "'delta.enableDeletionVectors'='true'"
+        spark.sql("CREATE DATABASE IF NOT EXISTS spark_catalog.contains")
+    spark.sql(f"DROP TABLE IF EXISTS {name}")
+    location = f"LOCATION '{folder}'" if request.param == "delta" else ""
+    spark.sql(
+        f"CREATE TABLE {name} USING {request.param} {location} TBLPROPERTIES ({made}) AS "
+        + MADE.format(0, 1600, 8)
+    )
+    ls.create_indexes(name, INDEXED, spark=spark)
+    spark.sql(f"DELETE FROM {name} WHERE id % 5 = 1")
+    spark.sql(f"INSERT INTO {name} {MADE.format(1600, 1700, 2)}")
+    yield name, name
+    spark.sql(f"DROP TABLE {name}")
+
+
+def keys_of(spark: SparkSession, columns: list[str]) -> DataFrame:
+    """Keys of rows that are there, that were deleted, that were never there; some of them twice."""
+    made = spark.sql(MADE.format(0, 3000, 3)).where("id % 7 = 0 OR id % 37 = 0").select(*columns)
+    odd = spark.sql(MADE.format(1, 1600, 2)).where("id % 5 = 1").limit(60).select(*columns)
+    return made.union(odd).union(made.limit(30)).repartition(3)
+
+
+def there(keys: DataFrame, rows: DataFrame, columns: list[str]) -> set[str]:
+    """Keys that rows have, nulls compared as values."""
+    same = [F.col(f"k.{name}").eqNullSafe(F.col(f"t.{name}")) for name in columns]
+    found = keys.distinct().alias("k").join(rows.alias("t"), same, "left_semi")
+    return {plain(row) for row in found.collect()}
+
+
+def without_session(spark: SparkSession, table: str) -> str:
+    """The name of a table by its folder."""
+    if table.startswith("parquet:"):
+        return table
+    form = "iceberg" if table.startswith("lake.") else "delta"
+    rows = spark.sql(f"DESCRIBE TABLE EXTENDED {table}").where("col_name = 'Location'").collect()
+    return f"{form}:{rows[0]['data_type']}"
+
+
+def plain(row: object) -> str:
+    """A row as text, both zeros alike."""
+    return repr(row).replace("x=-0.0", "x=0.0")
+
+
+@pytest.mark.parametrize(
+    ("name", "columns"),
+    [("i", ["i"]), ("s_w", ["s", "w"]), ("x", ["x"]), ("i_s_x", ["i", "s"])],
+    ids=lambda one: "-".join(one) if isinstance(one, list) else "",
+)
+def test_a_key_of_a_row_is_never_absent(
+    spark: SparkSession, events: tuple[str, str], name: str, columns: list[str]
+) -> None:
+    """Possible keys are those of rows at least; confirmed, they are those of rows."""
+    table, relation = events
+    index = ls.open_index(table, name, spark=spark)
+    keys = keys_of(spark, columns)
+    real = there(keys, spark.sql(f"SELECT * FROM {relation}"), columns)
+    everything = {plain(row) for row in keys.distinct().collect()}
+    assert real
+    assert everything - real
+
+    possible = index.contains(keys)
+    sure = index.contains(keys, confirm=True)
+
+    assert len(possible.uncovered) == 2
+    assert possible.keys.where("absent").isEmpty()
+    answer = sure.keys.collect()
+    assert sure.keys.columns == [*columns, "absent", "files"]
+    assert {plain(row) for row in sure.keys.where("NOT absent").select(*columns).collect()} == real
+    assert len(answer) == len({plain(row) for row in sure.keys.select(*columns).collect()})
+    assert {plain(row) for row in sure.keys.select(*columns).collect()} == everything
+    assert all(row["files"] == [] for row in answer if row["absent"])
+
+    index.refresh()
+    refreshed = index.contains(keys)
+    absent = {plain(r) for r in refreshed.keys.where("absent").select(*columns).collect()}
+    assert refreshed.uncovered == ()
+    assert absent
+    assert absent.isdisjoint(real)
+
+
+def test_keys_in_memory_have_the_same_answers(spark: SparkSession, events: tuple[str, str]) -> None:
+    """An Arrow table is answered as a frame of the same keys is, and as without a session."""
+    table, relation = events
+    index = ls.open_index(table, "i", spark=spark)
+    values = [None, *range(-510, 510, 3), 2**31 - 1]
+    keys = pa.table({"i": pa.array(values, pa.int32())})
+    real = {row[0] for row in spark.sql(f"SELECT DISTINCT i FROM {relation}").collect()}
+    absent = [value not in real for value in values]
+
+    assert index.contains(keys, confirm=True).absent.to_pylist() == absent
+    frame = spark.createDataFrame([(value,) for value in values], "i int")
+    answer = {r["i"]: r["absent"] for r in index.contains(frame, confirm=True).keys.collect()}
+    assert [answer[value] for value in values] == absent
+    alone = ls.open_index(without_session(spark, table), "i")
+    assert alone.contains(keys, confirm=True).absent.to_pylist() == absent
+
+
+def test_only_files_of_possible_keys_are_read(spark: SparkSession, table: str) -> None:
+    """Confirming opens the files that the index names, and those of the wanted version."""
+    spark.sql(f"CREATE TABLE {table} USING iceberg AS SELECT id FROM range(0, 100, 1, 10)")
+    index = ls.create_index(table, ["id"], spark=spark)
+    before = index.info().table_version
+    spark.sql(f"DELETE FROM {table} WHERE id = 7")
+    keys = spark.range(5, 9)
+
+    sure = index.contains(keys, confirm=True)
+
+    (scan,) = ls.last_pruning(spark)
+    assert (scan.files_read, scan.files_total) == (1, 10)
+    assert {row["id"] for row in sure.keys.where("absent").collect()} == {7}
+    earlier = index.contains(keys, version=before, confirm=True)
+    assert earlier.keys.where("absent").isEmpty()
+    # what is read for others meanwhile and afterwards is whole
+    assert spark.table(table).count() == 99
+
+
+def test_keys_of_the_table_itself(spark: SparkSession, table: str) -> None:
+    """Keys may come from the table: they are read whole, before its files are left out."""
+    spark.sql(f"CREATE TABLE {table} USING iceberg AS SELECT id FROM range(0, 100, 1, 10)")
+    index = ls.create_index(table, ["id"], spark=spark)
+    own = spark.table(table).where("id % 2 = 0")
+
+    sure = index.contains(own, confirm=True)
+
+    assert (sure.keys.count(), sure.keys.where("absent").count()) == (50, 0)
+
+
+@pytest.mark.parametrize(
+    ("keys", "error", "words"),
+    [
+        ("SELECT 1 AS j", InvalidInputError, "no keys of the index: j"),
+        ("SELECT 'x' AS s", NotFoundError, "no column i"),
+        ("SELECT '1' AS i", InvalidInputError, "of type string"),
+    ],
+)
+def test_frames_that_fit_no_index_are_refused(
+    spark: SparkSession, events: tuple[str, str], keys: str, error: type[Exception], words: str
+) -> None:
+    """The error names the column and what to do about it."""
+    index = ls.open_index(events[0], "i_s_x", spark=spark)
+    with pytest.raises(error, match=words):
+        index.contains(spark.sql(keys))
