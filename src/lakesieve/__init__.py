@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lakesieve import deletes
     from lakesieve.api import find_files, last_pruning, list_indexes, open_index, repair_index
     from lakesieve.index.index import Index
-    from lakesieve.index.key_results import Contained
+    from lakesieve.index.key_results import Contained, KeyCheck
     from lakesieve.index.result import (
         BuildProgress,
         Cloned,
@@ -40,7 +40,9 @@ if TYPE_CHECKING:
         trade_offs,
     )
     from lakesieve.spark.commands.by_key import delete, upsert
+    from lakesieve.spark.commands.checks import check_references, check_unique
     from lakesieve.spark.commands.contains import ContainedRows
+    from lakesieve.spark.commands.duplicates import Duplicates, duplicates
     from lakesieve.spark.commands.insert_new import insert_new
     from lakesieve.spark.commands.locate import Located
     from lakesieve.spark.commands.status import status
@@ -55,9 +57,11 @@ __all__ = [
     "Compacted",
     "Contained",
     "ContainedRows",
+    "Duplicates",
     "Found",
     "Index",
     "IndexInfo",
+    "KeyCheck",
     "Located",
     "Refreshed",
     "RowChange",
@@ -66,12 +70,15 @@ __all__ = [
     "TableStatus",
     "TradeOffInfo",
     "VerifiedRows",
+    "check_references",
+    "check_unique",
     "clone_table",
     "create_index",
     "create_indexes",
     "delete",
     "deletes",
     "disable",
+    "duplicates",
     "enable",
     "find_files",
     "insert_new",
@@ -96,7 +103,9 @@ _LOOK_UPS = ("find_files", "last_pruning", "list_indexes", "open_index", "repair
 _HOMES = {
     **dict.fromkeys(_LOOK_UPS, "lakesieve.api"),
     **dict.fromkeys(_RESULTS, "lakesieve.index.result"),
-    "Contained": "lakesieve.index.key_results",
+    **dict.fromkeys(("Contained", "KeyCheck"), "lakesieve.index.key_results"),
+    **dict.fromkeys(("check_references", "check_unique"), "lakesieve.spark.commands.checks"),
+    **dict.fromkeys(("Duplicates", "duplicates"), "lakesieve.spark.commands.duplicates"),
     "ContainedRows": "lakesieve.spark.commands.contains",
     "Index": "lakesieve.index.index",
     "Located": "lakesieve.spark.commands.locate",

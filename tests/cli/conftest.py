@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from typer.testing import CliRunner, Result
 
-from lakesieve.cli import build_app, by_key, commands, deletes, session
+from lakesieve.cli import build_app, by_key, commands, deletes, keys, session
 from lakesieve.errors import ErrorKind, NotFoundError
+from lakesieve.index.key_results import KeyCheck
 from lakesieve.index.reasons import Reason, ReasonCode
 from lakesieve.index.result import (
     BuildProgress,
@@ -103,6 +104,21 @@ CONVERSION = Conversion(
     commits=1,
     conflicts=0,
     seconds=33.4,
+)
+
+
+CHECK = KeyCheck(
+    table="lake.db.t",
+    on=("id", "day"),
+    parent=None,
+    parent_columns=(),
+    version="77",
+    violations=30,
+    examples=(("5", "2026-01-01"), ("7", "2026-01-02")),
+    files_read=3,
+    files=400,
+    index="id_day",
+    seconds=1.5,
 )
 
 
@@ -229,6 +245,7 @@ class FakeApi:
     failure: Exception | None = None
     is_damaged: bool = False
     reasons: tuple[Reason, ...] = ()
+    check: KeyCheck = CHECK
 
     @property
     def deletes(self) -> FakeDeletes:
@@ -315,6 +332,21 @@ class FakeApi:
         self.calls.append(("delete", {"keys": keys, "table": table, **rest}))
         return change("delete", rest, reasons=self.reasons)
 
+    def insert_new(self, rows: str, table: str, **rest: Any) -> RowChange:
+        self.calls.append(("insert_new", {"rows": rows, "table": table, **rest}))
+        return replace(change("upsert", rest, reasons=()), operation="insert-new", updated=0)
+
+    def check_unique(self, table: str, on: list[str], **rest: Any) -> KeyCheck:
+        self.calls.append(("check_unique", {"table": table, "on": on, **rest}))
+        return self.check
+
+    def check_references(
+        self, table: str, on: list[str], parent: str, parent_on: list[str], **rest: Any
+    ) -> KeyCheck:
+        given = {"table": table, "on": on, "parent": parent, "parent_on": parent_on, **rest}
+        self.calls.append(("check_references", given))
+        return replace(self.check, parent=parent, parent_columns=tuple(parent_on))
+
     def status(self, table: str, *, threshold: float, **rest: Any) -> TableStatus:
         self.calls.append(("status", {"table": table, "threshold": threshold, **rest}))
         return TableStatus(
@@ -344,6 +376,6 @@ def api() -> FakeApi:
 @pytest.fixture
 def lakesieve(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
     """Run the command line over the fake, as ``lakesieve("list", "lake.db.t")``."""
-    for module in (by_key, commands, deletes, session):
+    for module in (by_key, commands, deletes, keys, session):
         monkeypatch.setattr(module, "ls", api)
     return lambda *arguments: CliRunner().invoke(build_app(), list(arguments))

@@ -39,6 +39,19 @@ def test_options_are_handed_on(lakesieve: Callable[..., Result], api: FakeApi, n
     }
 
 
+def test_only_new_rows_are_inserted(lakesieve: Callable[..., Result], api: FakeApi) -> None:
+    """The rule for keys that are given twice reaches the function; what was there is said."""
+    done = lakesieve(
+        *("insert-new", TABLE, "--rows", "people.csv", "--on", "id", "--duplicates", "last")
+    )
+
+    given = api.arguments("insert_new")
+    assert (given["rows"], given["on"], given["duplicates"]) == ("people.csv", ["id"], "last")
+    text = " ".join(done.stdout.split())
+    assert "given 100 keys by id inserted 40 rows there already 60 rows" in text
+    assert "updated" not in text
+
+
 def test_a_delete_is_described_in_words(lakesieve: Callable[..., Result]) -> None:
     """Rows, files and the new version, and nothing about rows that it could not touch."""
     done = " ".join(lakesieve("delete", TABLE, "--keys", "k.csv", "--on", "id").stdout.split())

@@ -40,6 +40,7 @@ def _catalogue(files: list[str]) -> pa.Table:
         "records": range(100, 100 + count),
         "has_null": [at % 2 == 0 for at in range(count)],
         "has_value": [at % 3 == 0 for at in range(count)],
+        "repeats": [[None, True, False][at % 3] for at in range(count)],
     }
     return pa.table({name: list(item) for name, item in columns.items()}, CATALOGUE_SCHEMA)
 
@@ -134,7 +135,9 @@ def _repeated(name: str, rows: int, **options: Any) -> bytes:
     paths = pa.DictionaryArray.from_arrays(np.zeros(rows, np.int32), pa.array([name]))
     if not options.get("use_dictionary", True):
         paths = paths.cast(pa.string())
-    columns = dict(zip(CATALOGUE_SCHEMA.names, [paths, ones, ones, flags, flags], strict=True))
+    columns = dict(
+        zip(CATALOGUE_SCHEMA.names, [paths, ones, ones, flags, flags, flags], strict=True)
+    )
     pq.write_table(pa.table(columns), sink, compression="zstd", **options)
     return sink.getvalue()
 

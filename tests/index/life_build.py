@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,15 @@ from tests.index.life_table import COLUMNS
 
 from lakesieve.format import SegmentEntry, catalogue_id
 from lakesieve.sieve import Budget, KeyType
-from lakesieve.spark.build.stages import CutPlan, KeyRuns, ScatterPlan, SegmentPlan, cut, scatter
+from lakesieve.spark.build.stages import (
+    CutPlan,
+    KeyRuns,
+    ScatterPlan,
+    SegmentPlan,
+    cut,
+    scatter,
+)
+from lakesieve.spark.build.tally import collected
 from lakesieve.store import Changes, stage_catalogue
 
 if TYPE_CHECKING:
@@ -21,7 +28,7 @@ if TYPE_CHECKING:
 
     from tests.index.life_table import DataFile
 
-    from lakesieve.format import IndexDefinition
+    from lakesieve.format import IndexDefinition, SegmentEntry
     from lakesieve.store import IndexStore
 
 ARROW = {"integer": pa.int64(), "string": pa.binary()}
@@ -82,11 +89,12 @@ class Builder:
         assert tally[0].tolist() == result.column("records").to_pylist()
         result = result.append_column("has_null", pa.array(tally[1] > 0))
         result = result.append_column("has_value", pa.array(tally[0] > tally[1]))
+        result = result.append_column("repeats", pa.array(tally[2] > 0))
         entry = stage_catalogue(store.storage, result, segments=segments, definition=definition)
         return Changes(
             operation=operation,
             add_catalogues=(entry,) if files else (),
-            add_segments=tuple(segments),
+            add_segments=segments,
         )
 
     def _stages(
@@ -95,11 +103,10 @@ class Builder:
         definition: IndexDefinition,
         files: Sequence[DataFile],
         catalogue: str,
-    ) -> tuple[list[SegmentEntry], np.ndarray]:
+    ) -> tuple[tuple[SegmentEntry, ...], np.ndarray]:
         rows = [(at, row) for at, file in enumerate(files) for row in file.rows]
-        tally = np.zeros((2, len(files)), np.int64)
         if not rows:
-            return [], tally
+            return collected((), len(files))
         paths = self.shape.paths
         columns = [pa.array([row[p] for _, row in rows], ARROW[COLUMNS[p].kind]) for p in paths]
         hashes = pa.array([at for at, _ in rows], pa.int64())
@@ -121,14 +128,9 @@ class Builder:
             budget=Budget.parse(definition.budget) if definition.budget else None,
         )
         cuts = CutPlan(segments=(of,), catalogue=catalogue, unit_count=len(files))
-        segments = []
-        for out in cut(cuts)(scatter(plan)([batch.slice(0, 20), batch.slice(20)])):
-            _, kind, body = (column[0].as_py() for column in out.columns)
-            if kind == "tally":
-                tally += np.frombuffer(body, np.int64).reshape(2, -1)
-            else:
-                segments.append(SegmentEntry.from_json(json.loads(body)))
-        return segments, tally
+        written = cut(cuts)(scatter(plan)([batch.slice(0, 20), batch.slice(20)]))
+        parts = ((out.column(1)[0].as_py(), out.column(2)[0].as_py()) for out in written)
+        return collected(parts, len(files))
 
     def _boundaries(self, columns: Sequence[pa.Array]) -> tuple[int | bytes, ...]:
         """Now and then two or three segments instead of one."""

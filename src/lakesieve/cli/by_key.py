@@ -9,21 +9,17 @@ import typer
 
 import lakesieve as ls
 from lakesieve.cli.command import ON_TABLES, Run, command
-from lakesieve.cli.commands import DryRun, IndexName, TableName, Version
+from lakesieve.cli.commands import DryRun, TableName, Version
+from lakesieve.cli.keys import On
 from lakesieve.errors import ErrorKind, InvalidInputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lakesieve.index.result import RowChange, TableStatus
-    from lakesieve.report import KeysFound
 
 __all__ = ["BY_KEY"]
 
-On = Annotated[
-    list[str],
-    typer.Option("--on", metavar="COLUMN", help="A key column; may be given several times."),
-]
 Txn = Annotated[
     str | None,
     typer.Option(
@@ -106,44 +102,6 @@ def insert_new(
     return _changed(run, change, txn, no_refresh=no_refresh)
 
 
-@command("contains", ON_TABLES)
-def contains(
-    run: Run,
-    table: TableName,
-    index: IndexName,
-    *,
-    keys: Annotated[
-        str, typer.Option(metavar="FILE", help="Keys: Parquet, or CSV with a header line.")
-    ],
-    confirm: Annotated[
-        bool, typer.Option("--confirm", help="Read the files that can hold the keys.")
-    ] = False,
-    limit: Annotated[
-        int, typer.Option(min=0, metavar="N", help="How many absent keys to show.")
-    ] = 20,
-    version: Version = None,
-) -> KeysFound:
-    """Tell how many of the keys of a file no row has, from the index alone or confirmed by rows."""
-    from lakesieve.report import KeysFound
-
-    opened: ls.Index = ls.open_index(table, index, **run.reach(table))
-    found = opened.contains(keys, version, confirm=confirm)
-    absent = found.keys.filter(found.absent)
-    first = absent.slice(0, limit).to_pylist()
-    return KeysFound(
-        table=found.table,
-        index=found.index,
-        version=found.version,
-        keys=len(found.absent),
-        absent=len(absent),
-        confirmed=found.confirmed,
-        named_files=len(found.pairs.column("file").unique()),
-        files=found.files,
-        uncovered=len(found.uncovered),
-        examples=tuple(tuple(str(value) for value in key.values()) for key in first),
-    )
-
-
 @command("status", ON_TABLES)
 def status(
     run: Run,
@@ -189,4 +147,4 @@ def _changed(
     return done
 
 
-BY_KEY = (upsert, delete, insert_new, contains, status)
+BY_KEY = (upsert, delete, insert_new, status)

@@ -236,6 +236,8 @@ class Command:
             # None: it has written what there was to write
             if result is not None:
                 output.result(result)
+            if not getattr(result, "holds", True):
+                raise typer.Exit(1)
         except LakesieveError as error:
             if run.debug:
                 raise

@@ -44,8 +44,10 @@ CATALOGUE_SCHEMA = pa.schema(
         pa.field("records", pa.int64(), nullable=False),
         pa.field("has_null", pa.bool_(), nullable=False),
         pa.field("has_value", pa.bool_(), nullable=False),
+        pa.field("repeats", pa.bool_()),
     ]
 )
+_OPTIONAL = "repeats"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,18 +110,18 @@ def encode_catalogue(
     """Write a catalogue; row ``i`` is the file of ordinal ``i``.
 
     Args:
-        files: As ``CATALOGUE_SCHEMA``; paths are unique.
+        files: As ``CATALOGUE_SCHEMA``, with ``repeats`` or without; paths are unique.
         segments: All segments whose ordinals count in it.
         definition: What is indexed; without it the catalogue cannot be rebuilt from its file alone.
     """
     sink = io.BytesIO()
+    schema = _schema_of(files)
     table = pa.Table.from_arrays(
-        [files.column(name).combine_chunks() for name in CATALOGUE_SCHEMA.names],
-        schema=CATALOGUE_SCHEMA,
+        [files.column(name).combine_chunks() for name in schema.names], schema=schema
     )
     with pq.ParquetWriter(
         sink,
-        CATALOGUE_SCHEMA,
+        schema,
         compression="zstd",
         use_dictionary=False,
         column_encoding={"path": "DELTA_BYTE_ARRAY"},
@@ -144,6 +146,13 @@ def encode_catalogue(
         files=table.num_rows,
         records=int(pc.sum(table.column("records")).as_py() or 0),
     )
+
+
+def _schema_of(files: pa.Table) -> pa.Schema:
+    """The columns that are stored: what is known of no file is not."""
+    at = CATALOGUE_SCHEMA.get_field_index(_OPTIONAL)
+    known = _OPTIONAL in files.column_names and files.column(_OPTIONAL).null_count < len(files)
+    return CATALOGUE_SCHEMA if known else CATALOGUE_SCHEMA.remove(at)
 
 
 def read_origin(data: bytes, path: str) -> tuple[CatalogueEntry, Origin | None]:
@@ -248,6 +257,8 @@ def _table(
         if sum(claimed.values()) > most:
             raise corrupt(path, "it claims more than it can hold")
         names = list(columns or CATALOGUE_SCHEMA.names)
+        if _OPTIONAL not in stored.schema_arrow.names:
+            names = [name for name in names if name != _OPTIONAL]
         stored_as = pa.schema([field for field in stored.schema_arrow if field.name in names])
         _check_types(stored_as, path)
         # each row may repeat a path that is as large as all pages together
@@ -262,7 +273,11 @@ def _table(
                 few = []
         batches += _joined(few)
         wanted = pa.schema([field for field in CATALOGUE_SCHEMA if field.name in names])
-        return pa.Table.from_batches(batches, stored_as).cast(wanted)
+        table = pa.Table.from_batches(batches, stored_as).cast(wanted)
+        if _OPTIONAL in names or (columns and _OPTIONAL not in columns):
+            return table
+        unknown = CATALOGUE_SCHEMA.field(_OPTIONAL)
+        return table.append_column(unknown, pa.nulls(len(table), unknown.type))
     except CorruptIndexError:
         raise
     except (pa.ArrowException, OSError, ValueError) as error:

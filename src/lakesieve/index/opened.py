@@ -9,9 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakesieve.index.shared_keys import KeyRanges
 from lakesieve.sieve import VALUES
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from lakesieve.format import IndexDefinition
     from lakesieve.predicate import Ranges
     from lakesieve.storage import Storage
@@ -193,6 +196,27 @@ class OpenedIndex:
         ends = pc.binary_join_element_wise(codes, end, pa.scalar(b"", pa.binary()))
         return self._numbered(self._reader.spans(codes, ends))
 
+    def shared_keys(self, segment: int, live: np.ndarray) -> Iterator[tuple[KeyRanges, np.ndarray]]:
+        """The keys of a segment that several covered files can hold, part by part.
+
+        Args:
+            segment: The number of the segment in the snapshot.
+            live: Which covered files count.
+
+        Yields:
+            Ranges of key codes, and the files that can hold one of them, in their numbering.
+
+        Raises:
+            CorruptIndexError: Stored bytes fail a check.
+            NotFoundError: A file of the index is gone.
+            IndexFormatError: A file of the index is too new.
+        """
+        entry = self.snapshot.segments[segment]
+        first = self._offsets[entry.catalogue]
+        own = live[first : first + dict(self.files())[entry.catalogue]]
+        for lows, highs, ordinals in self._reader.shared(entry, own):
+            yield KeyRanges(lows=lows, highs=highs), ordinals.astype(np.int64) + first
+
     def _numbered(
         self, found: dict[str, tuple[np.ndarray, np.ndarray]]
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -202,7 +226,12 @@ class OpenedIndex:
         return np.concatenate(which), np.concatenate(files)
 
     def flagged(self, column: str) -> np.ndarray:
-        """Which covered files hold a null (``has_null``), or anything else (``has_value``)."""
+        """Which covered files hold a null, a value, or perhaps a key in several rows.
+
+        Args:
+            column: ``has_null``, ``has_value`` or ``repeats``.
+        """
         tables = [self._reader.flags(entry) for entry in self.snapshot.catalogues]
-        flags: np.ndarray = pa.concat_tables(tables).column(column).to_numpy()
+        # where it is not known, a key may repeat
+        flags: np.ndarray = pc.fill_null(pa.concat_tables(tables).column(column), True).to_numpy()
         return flags

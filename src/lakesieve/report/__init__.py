@@ -8,13 +8,21 @@ from __future__ import annotations
 from lakesieve.report.document import to_document, to_json
 from lakesieve.report.output import Output
 from lakesieve.report.progress import BuildBar, progress_line
-from lakesieve.report.result import Checked, Dropped, Explained, KeysFound, ServerCheck
+from lakesieve.report.result import (
+    Checked,
+    Dropped,
+    DuplicateKeys,
+    Explained,
+    KeysFound,
+    ServerCheck,
+)
 from lakesieve.report.text import to_text
 
 __all__ = [
     "BuildBar",
     "Checked",
     "Dropped",
+    "DuplicateKeys",
     "Explained",
     "KeysFound",
     "Output",

@@ -8,9 +8,8 @@ from lakesieve.report.units import count, duration, percent, plural
 
 if TYPE_CHECKING:
     from lakesieve.index.result import RowChange, TableStatus
-    from lakesieve.report.result import KeysFound
 
-__all__ = ["change_facts", "keys_found_facts", "table_status_facts"]
+__all__ = ["change_facts", "table_status_facts"]
 
 
 # rows that are shown even if there are none
@@ -58,27 +57,6 @@ def change_facts(result: RowChange) -> list[tuple[str, str]]:
         *(("index", str(reason)) for reason in result.reasons),
         ("time", duration(result.seconds)),
     ]
-
-
-def keys_found_facts(result: KeysFound) -> list[tuple[str, str]]:
-    """How many of given keys a table lacks."""
-    others = result.keys - result.absent
-    facts = [
-        ("table", result.table),
-        ("version", result.version or "none yet: the table is empty"),
-        ("index", result.index),
-        ("given", plural(result.keys, "key")),
-        ("absent", count(result.absent)),
-        ("present" if result.confirmed else "possible", count(others)),
-        ("in", f"{count(result.named_files)} of {plural(result.files, 'data file')}"),
-    ]
-    if result.uncovered:
-        facts.append(("uncovered", f"{plural(result.uncovered, 'data file')} no index has seen"))
-    examples = [", ".join(key) for key in result.examples]
-    facts += [("absent are" if at == 0 else "", text) for at, text in enumerate(examples)]
-    if len(examples) < result.absent:
-        facts.append(("", f"... and {count(result.absent - len(examples))} more"))
-    return facts
 
 
 def table_status_facts(result: TableStatus) -> list[tuple[str, str]]:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from lakesieve.index.result import Found, VerifiedRows
     from lakesieve.store import Verified
 
-__all__ = ["Checked", "Dropped", "Explained", "KeysFound", "ServerCheck"]
+__all__ = ["Checked", "Dropped", "DuplicateKeys", "Explained", "KeysFound", "ServerCheck"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +50,38 @@ class KeysFound:
     files: int
     uncovered: int
     examples: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DuplicateKeys:
+    """The keys that are in more than one row, as far as they are shown.
+
+    Args:
+        table: The table's name.
+        on: The key columns.
+        version: The version that was read, if the table has data.
+        count: How many keys that are.
+        files_read: Data files that were opened to find them.
+        files: Data files of the version.
+        index: The index that left the others out, if any.
+        keys: Some of them, those of most rows first, each as the texts of its columns.
+        rows: In how many rows each of these is.
+    """
+
+    table: str
+    on: tuple[str, ...]
+    version: str | None
+    count: int
+    files_read: int
+    files: int
+    index: str | None
+    keys: tuple[tuple[str, ...], ...]
+    rows: tuple[int, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether all keys are unique."""
+        return self.count == 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lakesieve.demo.result import DemoResult
+from lakesieve.index.key_results import KeyCheck
 from lakesieve.index.result import (
     Cloned,
     CommitInfo,
@@ -23,10 +24,18 @@ from lakesieve.index.result import (
     TradeOffInfo,
 )
 from lakesieve.report import units
-from lakesieve.report.by_key import change_facts, keys_found_facts, table_status_facts
+from lakesieve.report.by_key import change_facts, table_status_facts
 from lakesieve.report.deletes import conversion_facts, status_facts
 from lakesieve.report.demo import demo_text
-from lakesieve.report.result import Checked, Dropped, Explained, KeysFound, ServerCheck
+from lakesieve.report.keys import duplicate_facts, key_check_facts, keys_found_facts
+from lakesieve.report.result import (
+    Checked,
+    Dropped,
+    DuplicateKeys,
+    Explained,
+    KeysFound,
+    ServerCheck,
+)
 from lakesieve.spark.deletes.result import Conversion, DeleteStatus
 from lakesieve.spark.extension.result import EXTENSION, JarInfo
 from lakesieve.store import Repaired, Vacuumed
@@ -176,6 +185,16 @@ def _(result: RowChange) -> RenderableType:
 @to_text.register
 def _(result: KeysFound) -> RenderableType:
     return _facts(keys_found_facts(result))
+
+
+@to_text.register
+def _(result: DuplicateKeys) -> RenderableType:
+    return _facts(duplicate_facts(result))
+
+
+@to_text.register
+def _(result: KeyCheck) -> RenderableType:
+    return _facts(key_check_facts(result))
 
 
 @to_text.register

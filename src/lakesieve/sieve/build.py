@@ -146,6 +146,7 @@ def blocks_of_pairs(
     *,
     max_pairs: int,
     absent_hits: float = ABSENT_HITS,
+    counts: np.ndarray | None = None,
 ) -> Iterator[Blocks]:
     """Cut pairs in any order into blocks of bounded size.
 
@@ -155,6 +156,7 @@ def blocks_of_pairs(
         max_pairs: As for :class:`BlockBuilder`; an eighth of it for byte strings that no text code
             holds, which take more memory.
         absent_hits: As for :func:`build_blocks`.
+        counts: Gets the number of distinct pairs of each unit added to what it holds, int64.
 
     Yields:
         Blocks in order, which never share a key.
@@ -162,6 +164,8 @@ def blocks_of_pairs(
     if len(keys) == 0:
         return
     codes, units, text = code_pairs(keys, ordinals)
+    if counts is not None:
+        counts += np.bincount(units, minlength=len(counts))
     top = None if text is None else pc.max(keys).as_py()
     if codes.type == pa.binary():
         max_pairs = max(1, max_pairs // _OF_STRINGS)

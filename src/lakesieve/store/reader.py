@@ -23,6 +23,7 @@ from lakesieve.store.index_references import root_storage
 from lakesieve.store.key_positions import between, in_bytes, in_words, predecessor_indices
 from lakesieve.store.segment_loader import OpenedSegment, SegmentLoader
 from lakesieve.store.segment_row import SegmentRow, least_groups
+from lakesieve.store.shared_keys import shared_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -93,7 +94,7 @@ class IndexReader:
         return self._loader.catalogue(entry)
 
     def flags(self, entry: CatalogueEntry) -> pa.Table:
-        """Which data files of a catalogue hold nulls (``has_null``) and values (``has_value``).
+        """The flags of the data files of a catalogue: ``has_null``, ``has_value``, ``repeats``.
 
         Raises:
             NotFoundError: It is gone.
@@ -222,6 +223,26 @@ class IndexReader:
         share = sum(map(len, self._units(sample).values())) / sum(self._files.values())
         times = total / sum(len(groups) for _, _, groups in sample)
         return bool(1 - (1 - share) ** times > _NEARLY)
+
+    def shared(
+        self, entry: SegmentEntry, live: np.ndarray
+    ) -> Iterator[tuple[pa.Array, pa.Array, np.ndarray]]:
+        """The keys of a segment that several data files can hold, row group by row group.
+
+        Args:
+            entry: The segment.
+            live: Which ordinals of its catalogue count.
+
+        Returns:
+            Where ranges of keys begin and end, half-open, ascending; an end that is null is above
+            all codes. And the ordinals of any of them, each once.
+
+        Raises:
+            NotFoundError: A file of the index is gone.
+            CorruptIndexError: A file of the index is damaged.
+            IndexFormatError: A file of the index is too new.
+        """
+        return shared_keys(self._loader, entry, live)
 
     def points(self, keys: pa.Array) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """Ordinals, by catalogue, of each of many keys.

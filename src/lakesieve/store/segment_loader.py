@@ -101,7 +101,7 @@ class SegmentLoader:
         return table
 
     def flags(self, entry: CatalogueEntry) -> pa.Table:
-        """Which data files of a catalogue hold nulls and values, without their paths.
+        """Which data files of a catalogue hold nulls, values, and a key twice, without their paths.
 
         Raises:
             NotFoundError: It is gone.
@@ -109,7 +109,7 @@ class SegmentLoader:
         """
 
         def make() -> tuple[pa.Table, int]:
-            table = self._decoded(entry, ["has_null", "has_value"])
+            table = self._decoded(entry, ["has_null", "has_value", "repeats"])
             return table, table.nbytes + 500
 
         flags: pa.Table = self._cache.get(self._key(entry, "flags"), make)

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from lakesieve.format import SegmentEntry, catalogue_id
+from lakesieve.format import catalogue_id
 from lakesieve.index.access import without_engine
 from lakesieve.index.definition import define, key_columns
 from lakesieve.sieve import KeyType
-from lakesieve.spark.build.stages import CutPlan, KeyRuns, ScatterPlan, SegmentPlan, cut, scatter
+from lakesieve.spark.build.stages import (
+    CutPlan,
+    KeyRuns,
+    ScatterPlan,
+    SegmentPlan,
+    cut,
+    scatter,
+)
+from lakesieve.spark.build.tally import collected
 from lakesieve.store import Changes, IndexStore, stage_catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lakesieve.format import IndexDefinition
+    from lakesieve.format import IndexDefinition, SegmentEntry
     from lakesieve.tables import TableReader
 
 __all__ = ["build_index", "refresh_index"]
@@ -95,10 +102,11 @@ def _changes(
             "records": pa.array(tally[0]),
             "has_null": pa.array(tally[1] > 0),
             "has_value": pa.array(tally[0] > tally[1]),
+            "repeats": pa.array(tally[2] > 0),
         }
     )
     entry = stage_catalogue(store.storage, listed, segments=segments, definition=definition)
-    return Changes(operation="refresh", add_catalogues=(entry,), add_segments=tuple(segments))
+    return Changes(operation="refresh", add_catalogues=(entry,), add_segments=segments)
 
 
 def _staged(
@@ -107,8 +115,8 @@ def _staged(
     paths: list[str],
     values: list[pa.Array],
     table: TableReader,
-) -> tuple[list[SegmentEntry], np.ndarray]:
-    """The segments, and for each file its rows and its nulls."""
+) -> tuple[tuple[SegmentEntry, ...], np.ndarray]:
+    """The segments, and for each file its rows, its nulls, and whether a key repeats."""
     known = table.columns(table.version())[column]
     key_type = KeyType(kind=known.kind, scale=known.scale, precision=known.precision)
     ordinals = np.repeat(np.arange(len(paths)), [len(each) for each in values])
@@ -127,12 +135,6 @@ def _staged(
     )
     catalogue = catalogue_id(pa.chunked_array([paths], pa.string()))
     cuts = CutPlan(segments=(of,), catalogue=catalogue, unit_count=len(paths))
-    segments: list[SegmentEntry] = []
-    tally = np.zeros((2, len(paths)), np.int64)
-    for out in cut(cuts)(scatter(scattered)([batch])):
-        _, kind, body = (part[0].as_py() for part in out.columns)
-        if kind == "tally":
-            tally += np.frombuffer(body, np.int64).reshape(2, -1)
-        else:
-            segments.append(SegmentEntry.from_json(json.loads(body)))
-    return segments, tally
+    written = cut(cuts)(scatter(scattered)([batch]))
+    parts = ((out.column(1)[0].as_py(), out.column(2)[0].as_py()) for out in written)
+    return collected(parts, len(paths))

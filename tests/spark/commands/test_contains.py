@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -24,34 +25,43 @@ MADE = "SELECT id, {row} FROM range({{}}, {{}}, 1, {{}})".format(
 )
 
 
+@contextmanager
+def made(
+    spark: SparkSession, form: str, folder: Path, *, name: str, sql: str
+) -> Iterator[tuple[str, str]]:
+    """A table whose index has not seen all files, and how SQL names it; some rows are deleted."""
+    if form == "parquet":
+        spark.sql(sql.format(0, 1600, 8)).write.parquet(str(folder))
+        ls.create_indexes(f"parquet:{folder}", INDEXED, spark=spark)
+        spark.sql(sql.format(1600, 1700, 2)).write.mode("append").parquet(str(folder))
+        yield f"parquet:{folder}", f"parquet.`{folder}`"
+        return
+    if form == "iceberg":
+        table, properties = f"lake.contains.{name}", "'write.delete.mode'='merge-on-read'"
+    else:
+        table, properties = f"contains.{name}", "'delta.enableDeletionVectors'='true'"
+        spark.sql("CREATE DATABASE IF NOT EXISTS contains")
+    spark.sql(f"DROP TABLE IF EXISTS {table}")
+    location = f"LOCATION '{folder}'" if form == "delta" else ""
+    spark.sql(
+        f"CREATE TABLE {table} USING {form} {location} TBLPROPERTIES ({properties}) AS "
+        + sql.format(0, 1600, 8)
+    )
+    ls.create_indexes(table, INDEXED, spark=spark)
+    spark.sql(f"DELETE FROM {table} WHERE id % 5 = 1")
+    spark.sql(f"INSERT INTO {table} {sql.format(1600, 1700, 2)}")
+    yield table, table
+    spark.sql(f"DROP TABLE {table}")
+
+
 @pytest.fixture(scope="module", params=["iceberg", "delta", "parquet"])
 def events(
     spark: SparkSession, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[str, str]]:
-    """A table whose index has not seen all files, and how SQL names it; some rows are deleted."""
-    folder: Path = tmp_path_factory.mktemp("contains") / "t a"
-    if request.param == "parquet":
-        spark.sql(MADE.format(0, 1600, 8)).write.parquet(str(folder))
-        ls.create_indexes(f"parquet:{folder}", INDEXED, spark=spark)
-        spark.sql(MADE.format(1600, 1700, 2)).write.mode("append").parquet(str(folder))
-        yield f"parquet:{folder}", f"parquet.`{folder}`"
-        return
-    if request.param == "iceberg":
-        name, made = "lake.contains.events", "'write.delete.mode'='merge-on-read'"
-    else:
-        name, made = "spark_catalog.contains.events", "'delta.enableDeletionVectors'='true'"
-        spark.sql("CREATE DATABASE IF NOT EXISTS spark_catalog.contains")
-    spark.sql(f"DROP TABLE IF EXISTS {name}")
-    location = f"LOCATION '{folder}'" if request.param == "delta" else ""
-    spark.sql(
-        f"CREATE TABLE {name} USING {request.param} {location} TBLPROPERTIES ({made}) AS "
-        + MADE.format(0, 1600, 8)
-    )
-    ls.create_indexes(name, INDEXED, spark=spark)
-    spark.sql(f"DELETE FROM {name} WHERE id % 5 = 1")
-    spark.sql(f"INSERT INTO {name} {MADE.format(1600, 1700, 2)}")
-    yield name, name
-    spark.sql(f"DROP TABLE {name}")
+    """A table of events, and how SQL names it."""
+    folder = tmp_path_factory.mktemp("contains") / "t a"
+    with made(spark, request.param, folder, name="events", sql=MADE) as names:
+        yield names
 
 
 def keys_of(spark: SparkSession, columns: list[str]) -> DataFrame:

@@ -29,6 +29,7 @@ from lakesieve.spark.build.stages import (
     cut,
     scatter,
 )
+from lakesieve.spark.build.tally import collected
 from lakesieve.spark.tables.workers import in_workers
 from lakesieve.spark.versions.spark_versions import arrow_of, by_number, frame_of
 from lakesieve.store import Changes, stage_catalogue
@@ -65,7 +66,7 @@ class Built:
 
     Args:
         segments: Entries of the written segments.
-        files: The catalogue: ``path``, ``size``, ``records``, ``has_null``, ``has_value``.
+        files: The catalogue, with all of its columns.
     """
 
     segments: tuple[SegmentEntry, ...]
@@ -100,7 +101,7 @@ def build_segments(
     files = source.files
     watch.expect(rows=source.rows, files=files.num_rows)
     if source.rows == 0:
-        flagged = _with_flags(files, np.zeros((2, files.num_rows), np.int64))
+        flagged = _with_flags(files, np.zeros((3, files.num_rows), np.int64))
         return (Built(segments=(), files=flagged),) * len(targets)
     columns = [target.columns for target in targets]
     with _scattered(spark, rule, source, columns, watch=watch) as (rows, scattered):
@@ -131,7 +132,8 @@ def _segment_plan(target: Target, runs: KeyRuns) -> SegmentPlan:
 
 
 def _built(files: pa.Table, results: pa.Table) -> Built:
-    segments, tally = _collect(results, files.num_rows)
+    kinds, bodies = (results.column(name).to_pylist() for name in ("kind", "body"))
+    segments, tally = collected(zip(kinds, bodies, strict=True), files.num_rows)
     _check_rows(files, tally)
     return Built(segments=segments, files=_with_flags(files, tally))
 
@@ -334,19 +336,6 @@ def _boundaries(
     return tuple(sorted({codes[i].as_py() for i in at}))
 
 
-def _collect(results: pa.Table, unit_count: int) -> tuple[tuple[SegmentEntry, ...], np.ndarray]:
-    segments = []
-    tally = np.zeros((2, unit_count), np.int64)
-    for kind, body in zip(
-        results.column("kind").to_pylist(), results.column("body").to_pylist(), strict=True
-    ):
-        if kind == "tally":
-            tally += np.frombuffer(body, np.int64).reshape(2, unit_count)
-        else:
-            segments.append(SegmentEntry.from_json(json.loads(body)))
-    return tuple(segments), tally
-
-
 def _check_rows(files: pa.Table, tally: np.ndarray) -> None:
     """Every row of every file must have been seen, or an older version would miss matches."""
     expected = files.column("records").to_numpy()
@@ -367,4 +356,5 @@ def _with_flags(files: pa.Table, tally: np.ndarray) -> pa.Table:
         files.select(["path", "size", "records"])
         .append_column("has_null", pa.array(tally[1] > 0))
         .append_column("has_value", pa.array(tally[0] > tally[1]))
+        .append_column("repeats", pa.array(tally[2] > 0))
     )

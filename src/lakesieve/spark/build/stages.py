@@ -29,6 +29,7 @@ from lakesieve.sieve import (
     sort_pairs,
     trade_offs,
 )
+from lakesieve.spark.build.tally import tally_of
 from lakesieve.store import stage_segment
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class KeyRuns:
 
     @property
     def tally_bucket(self) -> int:
-        """The bucket after its key buckets, its last one: rows and nulls per file."""
+        """The bucket after its key buckets, its last one: rows, nulls and repeats per file."""
         return self.first_bucket + len(self.boundaries) + 1
 
 
@@ -149,6 +150,7 @@ def scatter(plan: ScatterPlan) -> Stage:
         buffers = [_Buffer(runs, len(plan.ordinals)) for runs in plan.runs]
         for buffer, keys, ordinals in _filled(batches, plan, buffers):
             distinct, units = sort_pairs(keys, ordinals)
+            buffer.note_repeats(ordinals, units)
             yield from _sorted(buffer.runs, distinct, units, rows_a_pair=len(keys) / len(distinct))
         for buffer in buffers:
             yield _payload(buffer.runs.tally_bucket, buffer.tally())
@@ -168,6 +170,7 @@ class _Buffer:
         self.runs = runs
         self._rows = np.zeros(unit_count, np.int64)
         self._nulls = np.zeros(unit_count, np.int64)
+        self._repeats = np.zeros(unit_count, np.int64)
         self._clear()
 
     def _clear(self) -> None:
@@ -195,16 +198,28 @@ class _Buffer:
         self._clear()
         return taken
 
+    def note_repeats(self, before: np.ndarray, after: np.ndarray) -> None:
+        """Note the data files that have fewer pairs now that each is there once."""
+        if len(after) < len(before):
+            self._repeats += _fewer(before, np.bincount(after, minlength=len(self._repeats)))
+
     def tally(self) -> pa.Table:
-        """Rows and nulls of the data files that rows came from."""
+        """Rows, nulls and repeats of the data files that rows came from."""
         seen = np.flatnonzero(self._rows)
         return pa.table(
             {
                 "ordinal": seen.astype(np.int32),
                 "rows": self._rows[seen],
                 "nulls": self._nulls[seen],
+                "repeats": self._repeats[seen],
             }
         )
+
+
+def _fewer(before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """True for units that occur more often in an array than a count of each says."""
+    fewer: np.ndarray = np.bincount(before, minlength=len(after)) > after
+    return fewer
 
 
 def _filled(
@@ -276,13 +291,21 @@ def cut(plan: CutPlan) -> Stage:
             index = plan.index_of(bucket)
             of = plan.segments[index]
             if bucket == of.tally_bucket:
-                yield _result_batch("tally", _tally(pa.concat_tables(runs), plan.unit_count), index)
+                yield _result_batch(
+                    "tally", tally_of(pa.concat_tables(runs), plan.unit_count), index
+                )
                 continue
-            for blocks in _blocks(of, plan.unit_count, *_pairs(runs)):
+            pairs = _pairs(runs)
+            counts = np.zeros(plan.unit_count, np.int64)
+            for blocks in _blocks(of, pairs, counts):
                 entry = stage_segment(
                     of.storage, blocks, unit_count=plan.unit_count, catalogue=plan.catalogue
                 )
                 yield _result_batch("segment", json.dumps(entry.to_json()).encode(), index)
+            # keys of a data file that several tasks read
+            repeats = _fewer(pairs[1], counts)
+            if repeats.any():
+                yield _result_batch("repeats", np.packbits(repeats).tobytes(), index)
 
     return run
 
@@ -327,25 +350,27 @@ def _pairs(runs: Sequence[pa.Table]) -> tuple[pa.Array, np.ndarray, int]:
     return keys, table.column("ordinal").to_numpy(), rows
 
 
-def _tally(table: pa.Table, unit_count: int) -> bytes:
-    ordinals = table.column("ordinal").to_numpy()
-    sums = np.zeros((2, unit_count), np.int64)
-    np.add.at(sums[0], ordinals, table.column("rows").to_numpy())
-    np.add.at(sums[1], ordinals, table.column("nulls").to_numpy())
-    return sums.tobytes()
-
-
 def _blocks(
-    plan: SegmentPlan, unit_count: int, keys: pa.Array, ordinals: np.ndarray, rows: int
+    plan: SegmentPlan, pairs: tuple[pa.Array, np.ndarray, int], counts: np.ndarray
 ) -> Iterable[Blocks]:
+    """The blocks of one bucket; ``counts`` gets the distinct pairs of each data file."""
+    keys, ordinals, rows = pairs
+    unit_count = len(counts)
     if plan.budget is None:
         return blocks_of_pairs(
-            keys, ordinals, max_pairs=SEGMENT_PAIRS, absent_hits=plan.absent_hits
+            keys,
+            ordinals,
+            max_pairs=SEGMENT_PAIRS,
+            absent_hits=plan.absent_hits,
+            counts=counts,
         )
     bits = plan.budget.bits_per_row
+    distinct, units = sort_pairs(keys, ordinals)
+    counts += np.bincount(units, minlength=unit_count)
     return [
         build_budgeted(
-            *sort_pairs(keys, ordinals),
+            distinct,
+            units,
             unit_count=unit_count,
             measure=partial(_measured, unit_count=unit_count),
             size=None if bits is None else bits * rows / 8,

@@ -78,6 +78,7 @@ class HeldKeys:
         self._rule = installed_rule(spark)
         self._indexes = self._ranked(location)
         self.reasons: list[Reason] = []
+        self.index: str | None = None
         self.files_read: int | None = None
 
     def _ranked(self, location: str | None) -> list[OpenedIndex]:
@@ -181,9 +182,12 @@ class HeldKeys:
                 )
             )
             try:
-                return plan_of_files(index, self._numbers(given, count, index, columns))
+                plan = plan_of_files(index, self._numbers(given, count, index, columns))
             except Exception as error:  # noqa: BLE001 - then all files are read
                 self.reasons.append(broken_index(index.definition.name, error))
+            else:
+                self.index = index.definition.name
+                return plan
         return None
 
     def _numbers(

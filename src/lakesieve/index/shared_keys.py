@@ -1,0 +1,75 @@
+"""Keys that several data files hold, as ranges of key codes, by the index alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["KeyRanges"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class KeyRanges:
+    """Ranges of key codes, half-open, ascending and disjoint.
+
+    Args:
+        lows: Where each begins, ``int64`` or ``binary``.
+        highs: Where each ends; null is above all codes.
+    """
+
+    lows: pa.Array
+    highs: pa.Array
+
+    @classmethod
+    def joined(cls, parts: Iterable[KeyRanges]) -> KeyRanges | None:
+        """Several in one, in order; ``None`` if there are none, or some of another type.
+
+        Args:
+            parts: Ranges that are disjoint.
+        """
+        given = [part for part in parts if len(part.lows)]
+        if not given or len({part.lows.type for part in given}) > 1:
+            return None
+        lows = pa.concat_arrays([part.lows for part in given])
+        order = pc.sort_indices(lows)
+        highs = pa.concat_arrays([part.highs for part in given])
+        return cls(lows=lows.take(order), highs=highs.take(order))
+
+    def holds(self, codes: pa.Array) -> np.ndarray:
+        """Whether each of some codes is in one of the ranges.
+
+        Args:
+            codes: Key codes of the same type, in any order; a null is in none.
+
+        Returns:
+            A boolean array.
+        """
+        at = self._last_not_above(codes)
+        highs = self.highs.take(pa.array(np.maximum(at, 0)))
+        below = pc.fill_null(pc.less(codes, highs), True)
+        inside = pc.and_(below, codes.is_valid())
+        held: np.ndarray = inside.to_numpy(zero_copy_only=False) & (at >= 0)
+        return held
+
+    def _last_not_above(self, codes: pa.Array) -> np.ndarray:
+        """The last range that begins at or before each code; -1 for none."""
+        if codes.type == pa.int64():
+            values = codes.fill_null(0).to_numpy()
+            at: np.ndarray = np.searchsorted(self.lows.to_numpy(), values, side="right") - 1
+            return at
+        values = pa.concat_arrays([self.lows, codes])
+        is_code = np.arange(len(values)) >= len(self.lows)
+        both = pa.table({"value": values, "code": is_code})
+        # a range that begins at a code comes before it
+        keys = [("value", "ascending"), ("code", "ascending")]
+        order = pc.sort_indices(both, sort_keys=keys).to_numpy().astype(np.int64)
+        before = np.empty(len(values), np.int64)
+        before[order] = np.cumsum(~is_code[order]) - 1
+        return before[len(self.lows) :]

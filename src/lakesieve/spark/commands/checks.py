@@ -1,0 +1,156 @@
+"""Constraints of keys, checked: that they are unique, and that those they refer to are there."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from lakesieve.errors import ErrorKind, InvalidInputError
+from lakesieve.index.definition import key_columns
+from lakesieve.index.key_results import KeyCheck
+from lakesieve.spark.commands.change import evaluated_once
+from lakesieve.spark.commands.duplicates import duplicates
+from lakesieve.spark.commands.held_keys import HeldKeys
+from lakesieve.spark.commands.keys import given_keys
+from lakesieve.spark.rule.installed import installed_rule
+from lakesieve.spark.tables import open_table
+from lakesieve.spark.tables.hadoop import storage_options
+from lakesieve.spark.tables.reading import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from lakesieve.tables import Column
+
+__all__ = ["check_references", "check_unique"]
+
+LIMIT = 20
+"""Violations that are listed by default."""
+
+
+def check_unique(
+    table: str,
+    on: Sequence[str],
+    *,
+    spark: SparkSession,
+    version: str | int | None = None,
+    location: str | None = None,
+    limit: int = LIMIT,
+) -> KeyCheck:
+    """Check that no key is in more than one row; :func:`duplicates` lists those that are.
+
+    Args:
+        table: As for :func:`lakesieve.create_index`.
+        on: The key columns. Keys with a null are left out, as they are by a UNIQUE constraint.
+        spark: The session.
+        version: Snapshot id, time, tag or branch; ``None`` is the current version.
+        location: A further root to search for indexes.
+        limit: How many violations are listed.
+
+    Raises:
+        NotFoundError: No such table, column or version.
+        InvalidInputError: Too few columns, too many, or one twice.
+        UnsupportedError: A column cannot be a key, or Spark cannot read the table.
+    """
+    started = time.perf_counter()
+    found = duplicates(table, on, spark=spark, version=version, location=location)
+    return KeyCheck(
+        table=table,
+        on=found.on,
+        parent=None,
+        parent_columns=(),
+        version=found.version,
+        violations=found.count,
+        examples=_texts(found.keys.drop("rows"), limit),
+        files_read=found.files_read,
+        files=found.files,
+        index=found.index,
+        seconds=time.perf_counter() - started,
+    )
+
+
+def check_references(
+    child: DataFrame | str,
+    columns: Sequence[str],
+    parent: str,
+    parent_columns: Sequence[str],
+    *,
+    spark: SparkSession,
+    location: str | None = None,
+    limit: int = LIMIT,
+) -> KeyCheck:
+    """Check that all keys of a table are keys of another, as a FOREIGN KEY constraint would.
+
+    Of the parent only the key columns of the files that can hold the child's keys are read.
+
+    Args:
+        child: A table, as for :func:`lakesieve.create_index`, or a frame that is to be appended.
+        columns: Its columns. Rows with a null in one refer to nothing.
+        parent: The table that should have the keys.
+        parent_columns: Its columns, in the same order and of the same types.
+        spark: The session.
+        location: A further root to search for indexes of the parent.
+        limit: How many missing keys are listed.
+
+    Raises:
+        NotFoundError: No such table or column.
+        InvalidInputError: Columns of other types, or not as many of them.
+        UnsupportedError: A column cannot be a key, or Spark cannot read a table.
+    """
+    started = time.perf_counter()
+    if len(columns) != len(parent_columns):
+        raise InvalidInputError(
+            f"{', '.join(columns)} and {', '.join(parent_columns)} are not as many columns.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            hint="Give a column of the parent for each of the child.",
+        )
+    opened = open_table(spark, parent)
+    version = opened.version()
+    wanted = key_columns(opened, version, parent_columns)
+    keys, names = _keys_of(child, columns, wanted, spark)
+    given_keys(keys, wanted, parent)
+    held = HeldKeys(opened, wanted, spark, location)
+    with (
+        evaluated_once(keys.dropna().distinct(), spark) as distinct,
+        installed_rule(spark).skipping(location, storage_options(spark)),
+    ):
+        orphans, count = held.lacking(distinct, names, version)
+        examples = _texts(orphans, limit)
+    return KeyCheck(
+        table=child if isinstance(child, str) else "the given frame",
+        on=tuple(columns),
+        parent=parent,
+        parent_columns=tuple(names),
+        version=version.id,
+        violations=count,
+        examples=examples,
+        files_read=held.files_read,
+        files=0 if version.id is None else opened.live_files(version).num_rows,
+        index=held.index,
+        seconds=time.perf_counter() - started,
+    )
+
+
+def _keys_of(
+    child: DataFrame | str, columns: Sequence[str], parent: Sequence[Column], spark: SparkSession
+) -> tuple[DataFrame, list[str]]:
+    """The keys of a child, under the names of the parent's columns; and those."""
+    from pyspark.sql import functions as F
+
+    names = [".".join(column.path) for column in parent]
+    if isinstance(child, str):
+        opened = open_table(spark, child)
+        version = opened.version()
+        rows = opened.rows(version)
+        paths = [column.path for column in key_columns(opened, version, columns)]
+    else:
+        rows, paths = child, [(name,) for name in columns]
+    chosen = (F.col(quoted(*p)).alias(name) for p, name in zip(paths, names, strict=True))
+    return rows.select(*chosen), names
+
+
+def _texts(keys: DataFrame, limit: int) -> tuple[tuple[str, ...], ...]:
+    rows = keys.limit(limit).collect() if limit else []
+    return tuple(tuple(str(value) for value in row) for row in rows)

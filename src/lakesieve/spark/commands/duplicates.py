@@ -1,0 +1,383 @@
+"""Keys that are in more than one row, searched for where an index says that they can be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from lakesieve.index import OpenedIndex, Reason, broken_index
+from lakesieve.index.definition import indexed_columns, key_columns
+from lakesieve.index.many_keys import plan_of_files
+from lakesieve.index.shared_keys import KeyRanges
+from lakesieve.sieve import KeyType, encode_rows
+from lakesieve.spark.commands.contains import numbers_of, read_by_plan
+from lakesieve.spark.commands.held_keys import opened_indexes
+from lakesieve.spark.commands.keys import given_keys
+from lakesieve.spark.commands.locate import lookup_plan, opened_again
+from lakesieve.spark.rule.installed import installed_rule
+from lakesieve.spark.tables import open_table
+from lakesieve.spark.tables.hadoop import storage_options
+from lakesieve.spark.tables.reading import keys_of
+from lakesieve.spark.tables.workers import gathered, in_workers
+from lakesieve.spark.versions.spark_versions import cached_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from lakesieve.spark.commands.locate import LocatePlan
+    from lakesieve.spark.tables import IndexableTable
+    from lakesieve.spark.tables.workers import Stage
+    from lakesieve.tables import Column, TableVersion
+
+__all__ = ["Duplicates", "duplicates"]
+
+ROWS = "rows"
+# ranges of keys that tasks are sent, at most; beyond that all rows are grouped
+_RANGES = 1_000_000
+_FILTERED_ROWS = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Duplicates:
+    """The keys of a table version that are in more than one row.
+
+    Args:
+        keys: The key columns, each key once, and ``rows``, in how many rows it is. It is kept by
+            Spark.
+        count: How many keys that are.
+        files_read: Data files that were opened to find them.
+        files: Data files of the version.
+        version: The version, or ``None`` for a table without data.
+        table: The table's name.
+        on: The key columns.
+        index: The index that left files and rows out; ``None`` where all rows were grouped.
+        reasons: Why an index could not help, if one is there.
+    """
+
+    keys: DataFrame
+    count: int
+    files_read: int
+    files: int
+    version: str | None
+    table: str
+    on: tuple[str, ...]
+    index: str | None
+    reasons: tuple[Reason, ...]
+
+
+def duplicates(
+    table: str,
+    on: Sequence[str],
+    *,
+    spark: SparkSession,
+    version: str | int | None = None,
+    location: str | None = None,
+) -> Duplicates:
+    """Find the keys that are in more than one row.
+
+    An index on these columns, in any order, knows the keys that several data files hold and the
+    files that hold a key twice: only those are read, and only rows with such keys are grouped.
+    Without one all rows are. Keys with a null are left out, as they are by a UNIQUE constraint.
+
+    Args:
+        table: As for :func:`lakesieve.create_index`.
+        on: The key columns.
+        spark: The session.
+        version: Snapshot id, time, tag or branch; ``None`` is the current version.
+        location: A further root to search for indexes.
+
+    Raises:
+        NotFoundError: No such table, column or version.
+        InvalidInputError: Too few columns, too many, or one twice.
+        UnsupportedError: A column cannot be a key, or Spark cannot read the table.
+    """
+    opened = open_table(spark, table)
+    found_version = opened.version(version)
+    columns = key_columns(opened, found_version, on)
+    search = _Search(opened, found_version, columns, spark)
+    with installed_rule(spark).skipping(location, storage_options(spark)):
+        keys, count = search.run(opened_indexes(spark, opened, location))
+    names = [".".join(column.path) for column in columns]
+    return Duplicates(
+        keys=keys.toDF(*names, ROWS),
+        count=count,
+        files_read=search.files_read,
+        files=search.files,
+        version=found_version.id,
+        table=table,
+        on=tuple(names),
+        index=search.index,
+        reasons=tuple(search.reasons),
+    )
+
+
+class _Search:
+    """One search for duplicates.
+
+    Args:
+        table: The table.
+        version: Its version.
+        columns: The key columns.
+        spark: The session.
+    """
+
+    def __init__(
+        self,
+        table: IndexableTable,
+        version: TableVersion,
+        columns: Sequence[Column],
+        spark: SparkSession,
+    ) -> None:
+        self._table, self._version, self._columns = table, version, columns
+        self._spark = spark
+        self._names = [f"key_{at}" for at in range(len(columns))]
+        self.reasons: list[Reason] = []
+        self.index: str | None = None
+        self.files = self.files_read = 0
+
+    def run(self, indexes: Sequence[OpenedIndex]) -> tuple[DataFrame, int]:
+        """Search; the keys with their number of rows, and how many they are."""
+        if self._version.id is None:
+            rows = self._table.rows(self._version).select(*keys_of(self._columns))
+            return _kept(self._repeated(rows))
+        live = self._table.live_files(self._version)
+        self.files = self.files_read = live.num_rows
+        wanted = {column.field_id for column in self._columns}
+        for index in indexes:
+            if {key.field_id for key in index.definition.columns} != wanted:
+                continue
+            columns = indexed_columns(index.definition, self._table, self._version, strict=False)
+            if columns is None:
+                continue
+            try:
+                found = self._by(index, columns, live)
+            except Exception as error:  # noqa: BLE001 - then all rows are grouped
+                self.reasons.append(broken_index(index.definition.name, error))
+                continue
+            if found is not None:
+                self.index = index.definition.name
+                return found
+        rows = self._table.rows(self._version).select(*keys_of(self._columns))
+        return _kept(self._repeated(rows))
+
+    def _repeated(self, rows: DataFrame) -> DataFrame:
+        """The keys that are in several of some rows."""
+        from pyspark.sql import functions as F
+
+        known = reduce(and_, (F.col(name).isNotNull() for name in self._names))
+        counts = rows.where(known).groupBy(*self._names).agg(F.count("*").alias(ROWS))
+        return counts.where(F.col(ROWS) > 1)
+
+    def _by(
+        self, index: OpenedIndex, columns: Sequence[Column], live: pa.Table
+    ) -> tuple[DataFrame, int] | None:
+        """Search with an index; ``None`` where that is not worth it."""
+        numbers = index.numbers(live.column("path"))
+        covered = numbers[numbers >= 0]
+        present = np.zeros(len(index.paths()), bool)
+        present[covered] = True
+        # a segment knows the files of its catalogue alone: those of small ones are as new
+        main, first, last = _largest(index)
+        inside = np.zeros_like(present)
+        inside[first:last] = True
+        new = np.flatnonzero(present & ~inside)
+        shared = _shared_keys(self._spark, index, main, present & inside)
+        if shared is None:
+            return None
+        ranges, several = shared
+        within = np.flatnonzero(present & inside & index.flagged("repeats"))
+        uncovered = live.num_rows - len(covered)
+        read = {*several.tolist(), *within.tolist(), *new.tolist()}
+        parts: list[DataFrame] = []
+        if ranges is not None:
+            stage = _in_ranges(ranges, [_key_type(column) for column in columns])
+            order = [f"key_{self._columns.index(column)}" for column in columns]
+            parts.append(self._of_files(index, [*several, *new], stage=stage, order=order))
+        if len(new) or uncovered:
+            keys = self._new_keys(index, new)
+            numbers = self._files_of(index, columns, keys)
+            read |= set(numbers.tolist())
+            parts.append(self._of_files(index, [*numbers, *new], among=keys))
+        if len(within):
+            parts.append(self._of_files(index, within))
+        self.files_read = len(read & set(covered.tolist())) + uncovered
+        return self._merged(parts)
+
+    def _of_files(
+        self,
+        index: OpenedIndex,
+        numbers: Sequence[int] | np.ndarray,
+        *,
+        stage: Stage | None = None,
+        order: Sequence[str] = (),
+        among: DataFrame | None = None,
+    ) -> DataFrame:
+        """Keys that are in several rows of some files, and of those that the index has not seen."""
+        plan = plan_of_files(index, np.array(numbers, np.int64))
+        with read_by_plan(self._table, self._version, plan, self._columns) as rows:
+            some = rows if stage is None else self._filtered(rows, stage, order)
+            if among is not None:
+                some = some.join(among, self._names, "left_semi")
+            # while what it reads is planned
+            return _kept(self._repeated(some))[0]
+
+    def _filtered(self, rows: DataFrame, stage: Stage, order: Sequence[str]) -> DataFrame:
+        from pyspark.sql import functions as F
+
+        types = dict(rows.dtypes)
+        passed = {name: "binary" if kind == "string" else kind for name, kind in types.items()}
+        given = rows.select(*(F.col(name).cast(passed[name]).alias(name) for name in order))
+        schema = ", ".join(f"{name} {passed[name]}" for name in order)
+        kept = in_workers(given, stage, schema)
+        return kept.select(*(F.col(name).cast(types[name]).alias(name) for name in self._names))
+
+    def _new_keys(self, index: OpenedIndex, new: np.ndarray) -> DataFrame:
+        """The keys of files that the main part of the index does not know."""
+        from pyspark.sql import functions as F
+
+        known = reduce(and_, (F.col(name).isNotNull() for name in self._names))
+        plan = plan_of_files(index, new)
+        with read_by_plan(self._table, self._version, plan, self._columns) as rows:
+            return _kept(rows.where(known).distinct())[0]
+
+    def _files_of(
+        self, index: OpenedIndex, columns: Sequence[Column], keys: DataFrame
+    ) -> np.ndarray:
+        named = keys.select(
+            *(
+                keys[f"key_{self._columns.index(column)}"].alias(".".join(column.path))
+                for column in columns
+            )
+        )
+        given = given_keys(named, columns, self._table.name)
+        return numbers_of(named, given, index, is_prefix=False)
+
+    def _merged(self, parts: Sequence[DataFrame]) -> tuple[DataFrame, int]:
+        """The keys of all parts; what an earlier part says of a key counts."""
+        from pyspark.sql import functions as F
+
+        if not parts:
+            rows = self._table.rows(self._version).select(*keys_of(self._columns))
+            return _kept(self._repeated(rows.limit(0)))
+        place = "place"
+        placed = [part.withColumn(place, F.lit(at)) for at, part in enumerate(parts)]
+        everything = reduce(lambda one, other: one.unionByName(other), placed)
+        first = F.min_by(F.col(ROWS), F.col(place)).alias(ROWS)
+        return _kept(everything.groupBy(*self._names).agg(first))
+
+
+def _kept(frame: DataFrame) -> tuple[DataFrame, int]:
+    """A frame that is evaluated now and kept by Spark, and how many rows it has."""
+    kept = frame.persist()
+    count = kept.count()
+    return cached_of(kept), count
+
+
+def _largest(index: OpenedIndex) -> tuple[str, int, int]:
+    """The catalogue with most files, and where its files begin and end among the covered ones."""
+    first = 0
+    best = ("", 0, 0)
+    for name, files in index.files():
+        if files > best[2] - best[1]:
+            best = (name, first, first + files)
+        first += files
+    return best
+
+
+def _key_type(column: Column) -> KeyType:
+    return KeyType(kind=column.kind, scale=column.scale, precision=column.precision)
+
+
+def _shared_keys(
+    spark: SparkSession, index: OpenedIndex, catalogue: str, live: np.ndarray
+) -> tuple[KeyRanges | None, np.ndarray] | None:
+    """Keys of a catalogue that several live files hold, and these files; ``None`` for too many."""
+    segments = [
+        at for at, entry in enumerate(index.snapshot.segments) if entry.catalogue == catalogue
+    ]
+    plan = lookup_plan([], index, live, is_prefix=False)
+    numbers = spark.createDataFrame([(at,) for at in segments], "segment int")
+    tasks = numbers.repartition(max(1, len(segments)), "segment") if segments else numbers
+    found = in_workers(tasks, _listed(plan), "ranges binary, files array<int>").collect()
+    if any(row["ranges"] is None for row in found):
+        return None
+    tables = [pa.ipc.open_stream(bytes(row["ranges"])).read_all() for row in found]
+    if sum(table.num_rows for table in tables) > _RANGES:
+        return None
+    files = np.unique(np.concatenate([np.zeros(0, np.int64), *(row["files"] for row in found)]))
+    parts = [
+        KeyRanges(lows=_whole(table.column("low")), highs=_whole(table.column("high")))
+        for table in tables
+    ]
+    joined = KeyRanges.joined(parts)
+    if joined is None and any(len(part.lows) for part in parts):
+        # keys of both physical types: a column was promoted
+        return None
+    return joined, files.astype(np.int64)
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    return pa.concat_arrays([pa.array([], column.type), *column.chunks])
+
+
+def _listed(plan: LocatePlan) -> Stage:
+    """Make the stage: numbers of segments to ranges of shared keys, and the files of these."""
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        numbers = [at for batch in batches for at in batch.column(0).to_pylist()]
+        if not numbers:
+            return
+        index = opened_again(plan)
+        bits = np.frombuffer(plan.live, np.uint8)
+        live = np.unpackbits(bits, count=len(index.paths())).astype(bool)
+        for number in numbers:
+            ranges: list[KeyRanges] = []
+            files = np.zeros(len(live), bool)
+            total = 0
+            for part, held in index.shared_keys(number, live):
+                total += len(part.lows)
+                files[held] = True
+                if total > _RANGES:
+                    break
+                ranges.append(part)
+            yield _listing(ranges if total <= _RANGES else None, np.flatnonzero(files))
+
+    return run
+
+
+def _listing(ranges: Sequence[KeyRanges] | None, files: np.ndarray) -> pa.RecordBatch:
+    packed = None
+    joined = KeyRanges.joined(ranges) if ranges else None
+    if ranges is not None:
+        empty = pa.array([], pa.int64())
+        lows, highs = (empty, empty) if joined is None else (joined.lows, joined.highs)
+        table = pa.table({"low": lows, "high": highs})
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        packed = sink.getvalue().to_pybytes()
+    return pa.record_batch(
+        {
+            "ranges": pa.array([packed], pa.binary()),
+            "files": pa.array([files.tolist()], pa.list_(pa.int32())),
+        }
+    )
+
+
+def _in_ranges(ranges: KeyRanges, key_types: Sequence[KeyType]) -> Stage:
+    """Make the stage: rows of keys to those whose keys are in some ranges."""
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for rows in gathered(batches, _FILTERED_ROWS):
+            codes = encode_rows(key_types, [column.combine_chunks() for column in rows.columns])
+            kept = rows.filter(pa.array(ranges.holds(codes)))
+            yield from kept.combine_chunks().to_batches()
+
+    return run

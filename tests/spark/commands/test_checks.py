@@ -1,0 +1,96 @@
+"""Constraints of keys: of unique keys and references they say what SQL does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import lakesieve as ls
+from lakesieve.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(params=["iceberg", "delta"])
+def parent(spark: SparkSession, request: pytest.FixtureRequest) -> str:
+    """100 people in 10 files with an index on two columns, every seventh deleted, some new."""
+    database = "lake.checks" if request.param == "iceberg" else "checks"
+    spark.sql(f"CREATE DATABASE IF NOT EXISTS {database}")
+    name = f"{database}.parent"
+    spark.sql(f"DROP TABLE IF EXISTS {name}")
+    rows = "SELECT id, concat('ü', id % 5) AS region, id - 1 AS boss FROM range({}, {}, 1, {})"
+    spark.sql(
+        f"CREATE TABLE {name} USING {request.param} TBLPROPERTIES ('write.delete.mode'="
+        f"'merge-on-read', 'delta.enableDeletionVectors'='true') AS {rows.format(0, 100, 10)}"
+    )
+    ls.create_indexes(name, [["id"], ["region", "id"]], spark=spark)
+    spark.sql(f"DELETE FROM {name} WHERE id % 7 = 1")
+    spark.sql(f"INSERT INTO {name} {rows.format(200, 205, 1)}")
+    return name
+
+
+def test_references_are_those_of_an_anti_join(spark: SparkSession, parent: str) -> None:
+    """By one column and by two, of a table and of a frame, nulls referring to nothing."""
+    child = spark.sql(
+        "SELECT IF(id % 11 = 0, NULL, id) AS person, concat('ü', id % 4) AS place "
+        "FROM range(0, 210, 1, 3)"
+    )
+    for columns, wanted in ((["person"], ["id"]), (["place", "person"], ["region", "id"])):
+        checked = ls.check_references(child, columns, parent, wanted, spark=spark, limit=1000)
+
+        same = " AND ".join(f"c.{a} = p.{b}" for a, b in zip(columns, wanted, strict=True))
+        child.createOrReplaceTempView("child")
+        orphans = spark.sql(
+            f"SELECT DISTINCT {', '.join(columns)} FROM child c "
+            f"LEFT ANTI JOIN {parent} p ON {same} WHERE person IS NOT NULL"
+        ).collect()
+        assert orphans
+        assert set(checked.examples) == {tuple(map(str, row)) for row in orphans}
+        assert (checked.violations, checked.holds) == (len(orphans), False)
+        assert (checked.on, checked.parent_columns) == (tuple(columns), tuple(wanted))
+        assert checked.index == "_".join(wanted)
+        few = ls.check_references(child, columns, parent, wanted, spark=spark, limit=3)
+        assert (few.violations, len(few.examples)) == (len(orphans), 3)
+
+
+def test_a_table_may_refer_to_itself(spark: SparkSession, parent: str) -> None:
+    """Its own keys are read whole before files of it are left out."""
+    checked = ls.check_references(parent, ["boss"], parent, ["id"], spark=spark, limit=1000)
+
+    gone = {at for at in range(100) if at % 7 == 1} | {199, -1}
+    bosses = {at - 1 for at in (*range(100), *range(200, 205)) if at >= 200 or at % 7 != 1}
+    assert {int(row[0]) for row in checked.examples} == bosses & gone
+
+
+def test_few_keys_open_few_files(spark: SparkSession, parent: str) -> None:
+    """Two keys of one file; the file that no index has seen is read as well."""
+    child = spark.createDataFrame([(2,), (3,)], "id long")
+
+    checked = ls.check_references(child, ["id"], parent, ["id"], spark=spark)
+
+    assert (checked.holds, checked.violations, checked.examples) == (True, 0, ())
+    assert (checked.files_read, checked.files, checked.index) == (2, 11, "id")
+
+
+def test_unique_keys(spark: SparkSession, parent: str) -> None:
+    """None is in several rows until one is; so many are listed as are wanted."""
+    assert ls.check_unique(parent, ["id"], spark=spark).holds
+    spark.sql(f"INSERT INTO {parent} SELECT id, 'x', 0 FROM {parent} WHERE id IN (3, 5, 9)")
+
+    checked = ls.check_unique(parent, ["id"], spark=spark, limit=2)
+
+    assert (checked.holds, checked.violations, checked.parent) == (False, 3, None)
+    assert len(checked.examples) == 2
+    assert set(checked.examples) < {("3",), ("5",), ("9",)}
+    by_both = ls.check_unique(parent, ["id", "region"], spark=spark)
+    assert (by_both.holds, by_both.index) == (True, "region_id")
+
+
+def test_columns_that_do_not_fit_are_refused(spark: SparkSession, parent: str) -> None:
+    """As many columns, of the same types."""
+    with pytest.raises(InvalidInputError, match="are not as many columns"):
+        ls.check_references(parent, ["boss"], parent, ["id", "region"], spark=spark)
+    with pytest.raises(InvalidInputError, match="of type string, id of"):
+        ls.check_references(parent, ["region"], parent, ["id"], spark=spark)

@@ -1,0 +1,148 @@
+"""Keys in several rows: those that grouping all rows gives, from the files that can hold them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from pyspark.sql import functions as F
+from tests.spark.commands.test_contains import MADE, made, plain
+
+import lakesieve as ls
+from lakesieve.index import ReasonCode
+from lakesieve.spark.commands import duplicates as module
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import DataFrame, SparkSession
+
+# most keys of one column are in several rows, and some of two
+AGAIN = MADE.replace(
+    "FROM range({}, {}, 1, {})", "FROM (SELECT id * 7 % 1297 AS id FROM range({}, {}, 1, {}))"
+)
+
+
+@pytest.fixture(scope="module", params=["iceberg", "delta", "parquet"])
+def events(
+    spark: SparkSession, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[str, str]]:
+    """A table of events of which some are there twice, and how SQL names it."""
+    folder = tmp_path_factory.mktemp("duplicates") / "t a"
+    with made(spark, request.param, folder, name="again", sql=AGAIN) as names:
+        yield names
+
+
+def grouped(rows: DataFrame, columns: list[str]) -> set[str]:
+    """The keys in several rows, with how many, nulls left out."""
+    known = " AND ".join(f"{name} IS NOT NULL" for name in columns)
+    counts = rows.where(known).groupBy(*columns).agg(F.count("*").alias("rows"))
+    return {plain(row) for row in counts.where("rows > 1").collect()}
+
+
+def found(answer: ls.Duplicates) -> set[str]:
+    """The keys of an answer, each once."""
+    rows = [plain(row) for row in answer.keys.collect()]
+    assert len(rows) == len(set(rows)) == answer.count
+    return set(rows)
+
+
+@pytest.mark.parametrize(
+    ("columns", "index"),
+    [(["i"], "i"), (["w", "s"], "s_w"), (["x"], "x"), (["i", "s"], None)],
+    ids=lambda one: "-".join(one) if isinstance(one, list) else "",
+)
+def test_they_are_those_that_grouping_gives(
+    spark: SparkSession, events: tuple[str, str], columns: list[str], index: str | None
+) -> None:
+    """Through deletes and files that no index has seen, then with a delta, and as of before."""
+    table, relation = events
+    real = grouped(spark.sql(f"SELECT * FROM {relation}"), columns)
+    assert real
+
+    first = ls.duplicates(table, columns, spark=spark)
+    assert found(first) == real
+    assert (first.index, first.reasons, first.on) == (index, (), tuple(columns))
+    if index is not None:
+        ls.open_index(table, index, spark=spark).refresh()
+        again = ls.duplicates(table, columns, spark=spark)
+        assert found(again) == real
+        assert again.index == index
+    if table.startswith("lake."):
+        rows = spark.sql(f"SELECT snapshot_id FROM {table}.snapshots ORDER BY committed_at")
+        version = rows.collect()[0][0]
+        then = spark.sql(f"SELECT * FROM {relation} VERSION AS OF {version}")
+        assert found(ls.duplicates(table, columns, spark=spark, version=version)) == grouped(
+            then, columns
+        )
+
+
+@pytest.fixture
+def nearly_unique(spark: SparkSession, table: str) -> str:
+    """20 files of unique keys but for two: one in two files, and one twice in a file."""
+    spark.sql(
+        f"CREATE TABLE {table} USING iceberg TBLPROPERTIES ('write.distribution-mode'='none', "
+        "'write.delete.mode'='merge-on-read') AS SELECT "
+        "IF(id = 777, 3, IF(id = 505, 504, id)) AS id, id % 7 AS v FROM range(0, 1000, 1, 20)"
+    )
+    ls.create_index(table, ["id"], spark=spark)
+    return table
+
+
+def test_only_files_that_can_hold_them_are_read(spark: SparkSession, nearly_unique: str) -> None:
+    """Three files of twenty; none once the second rows are deleted and the files rewritten."""
+    answer = ls.duplicates(nearly_unique, ["id"], spark=spark)
+    assert [tuple(row) for row in answer.keys.orderBy("id").collect()] == [(3, 2), (504, 2)]
+    assert (answer.files_read, answer.files, answer.index) == (3, 20, "id")
+
+    spark.sql(f"DELETE FROM {nearly_unique} WHERE id = 3 AND v = 0")
+    left = ls.duplicates(nearly_unique, ["id"], spark=spark)
+    assert [tuple(row) for row in left.keys.collect()] == [(504, 2)]
+
+    rows = spark.sql("SELECT * FROM VALUES (4L, 0L), (5000L, 0L)").toDF("id", "v").coalesce(1)
+    rows.writeTo(nearly_unique).append()
+    more = ls.duplicates(nearly_unique, ["id"], spark=spark)
+    assert {row["id"] for row in more.keys.collect()} == {4, 504}
+    # those of before, and the new one; 4 is in the file of 3
+    assert (more.files_read, more.files) == (4, 21)
+
+
+def test_too_many_are_grouped(
+    spark: SparkSession, nearly_unique: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where most keys are in several files, all rows are grouped."""
+    monkeypatch.setattr(module, "_RANGES", 0)
+
+    answer = ls.duplicates(nearly_unique, ["id"], spark=spark)
+
+    assert {row["id"] for row in answer.keys.collect()} == {3, 504}
+    assert (answer.files_read, answer.index) == (20, None)
+
+
+def test_a_damaged_index_does_not_matter(spark: SparkSession, nearly_unique: str) -> None:
+    """All rows are grouped, and the reason is in the answer."""
+    location = ls.open_index(nearly_unique, "id", spark=spark).info().location
+    for path in _files(location, "segments"):
+        path.write_bytes(path.read_bytes()[:-40] + b"x" * 40)
+
+    answer = ls.duplicates(nearly_unique, ["id"], spark=spark)
+
+    assert {row["id"] for row in answer.keys.collect()} == {3, 504}
+    assert answer.index is None
+    assert answer.reasons[0].code in {ReasonCode.INDEX_CORRUPT, ReasonCode.INDEX_UNREADABLE}
+
+
+def _files(location: str, folder: str) -> list[Path]:
+    return [path for path in Path(location, folder).rglob("*") if path.is_file()]
+
+
+def test_an_empty_table_has_none(spark: SparkSession, table: str) -> None:
+    """Before the first commit, and after everything was deleted."""
+    spark.sql(f"CREATE TABLE {table} (id BIGINT) USING iceberg")
+    assert ls.duplicates(table, ["id"], spark=spark).count == 0
+    spark.sql(f"INSERT INTO {table} VALUES (1), (1), (NULL), (NULL)")
+    ls.create_index(table, ["id"], spark=spark)
+    assert ls.duplicates(table, ["id"], spark=spark).keys.collect() == [(1, 2)]
+    spark.sql(f"DELETE FROM {table}")
+    assert ls.duplicates(table, ["id"], spark=spark).count == 0
