@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import lakesieve as ls
-from bench import build, many_files, memory, refresh, sessions
+from bench import build, keys, many_files, memory, refresh, sessions
 from bench.deletes import suite as deletes
 from bench.measure import finish, scratch_folder
 
@@ -22,6 +22,7 @@ SUITES = {
     "refresh": refresh.run,
     "memory": memory.run,
     "sessions": sessions.run,
+    "keys": keys.run,
     "deletes": deletes.run,
 }
 
@@ -32,11 +33,16 @@ def main() -> int:
     parser.add_argument("suites", nargs="*", choices=[[], *SUITES], default=[])
     parser.add_argument("--dir", type=Path, help="where tables are written (default: temporary)")
     parser.add_argument("--json", type=Path, help="write the figures as JSON to this file")
+    parser.add_argument("--rows", type=float, default=keys.ROWS, help="keys: rows (20e6)")
+    parser.add_argument("--files", type=int, default=keys.FILES, help="keys: data files (1000)")
     parser.add_argument(
         "--full", action="store_true", help="deletes: every table, way and heap; most of a day"
     )
     arguments = parser.parse_args()
-    suites = SUITES | {"deletes": partial(deletes.run, full=arguments.full)}
+    suites = SUITES | {
+        "deletes": partial(deletes.run, full=arguments.full),
+        "keys": partial(keys.run, rows=int(arguments.rows), files=arguments.files),
+    }
     with scratch_folder() as scratch:
         root = arguments.dir or scratch
         spark = ls.local_session(root / "warehouse", conf={"spark.master": "local[2]"})

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from lakesieve.errors import ErrorKind, InvalidInputError
 from lakesieve.index.definition import key_columns
 from lakesieve.index.key_results import KeyCheck
-from lakesieve.spark.commands.change import evaluated_once
 from lakesieve.spark.commands.duplicates import duplicates
 from lakesieve.spark.commands.held_keys import HeldKeys
 from lakesieve.spark.commands.keys import given_keys
@@ -16,6 +15,7 @@ from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.tables import open_table
 from lakesieve.spark.tables.hadoop import storage_options
 from lakesieve.spark.tables.reading import quoted
+from lakesieve.spark.versions.spark_versions import kept
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -112,11 +112,9 @@ def check_references(
     keys, names = _keys_of(child, columns, wanted, spark)
     given_keys(keys, wanted, parent)
     held = HeldKeys(opened, wanted, spark, location)
-    with (
-        evaluated_once(keys.dropna().distinct(), spark) as distinct,
-        installed_rule(spark).skipping(location, storage_options(spark)),
-    ):
-        orphans, count = held.lacking(distinct, names, version)
+    distinct, count = kept(keys.dropna().distinct(), shuffled=True)
+    with installed_rule(spark).skipping(location, storage_options(spark)):
+        orphans, count = held.lacking(distinct, names, version, count=count)
         examples = _texts(orphans, limit)
     return KeyCheck(
         table=child if isinstance(child, str) else "the given frame",

@@ -25,7 +25,7 @@ from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.tables.hadoop import storage_options
 from lakesieve.spark.tables.reading import keys_of
 from lakesieve.spark.tables.workers import frame_of_rows
-from lakesieve.spark.versions.spark_versions import arrow_of, cached_of
+from lakesieve.spark.versions.spark_versions import arrow_of, kept
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from lakesieve.tables import Column, TableVersion
 
 __all__ = [
+    "FEW",
     "ContainedRows",
     "contained_rows",
     "held_rows",
@@ -50,6 +51,9 @@ __all__ = [
     "read_by_plan",
     "same_keys",
 ]
+
+FEW = 1_000_000
+"""Keys that are looked up in this process, and broadcast; more are by the executors."""
 
 ABSENT, FILES = "absent", "files"
 _NUMBERS = "numbers"
@@ -61,7 +65,8 @@ class ContainedRows:
 
     Args:
         keys: The key columns, each key once; ``absent``, true for a key that no row has; and
-            ``files``, the data files that can hold it. It is kept by Spark, and evaluated once.
+            ``files``, the data files that can hold it. Looked up whenever it is evaluated; where it
+            was confirmed, it is kept by Spark.
         uncovered: Live data files that the index has not seen: any of them can hold any key.
         confirmed: Whether the files were read, row-level deletes applied: then a key that is not
             absent is there.
@@ -105,7 +110,6 @@ def contained_rows(
         NotFoundError: The first key column is missing in the frame.
         InvalidInputError: A column is of another type, no key column, or skips one.
     """
-    from pyspark import StorageLevel
     from pyspark.sql import functions as F
 
     leading = leading_keys(keys, columns, table.name, ABSENT, FILES)
@@ -113,8 +117,8 @@ def contained_rows(
     live = table.live_files(version)
     plan, uncovered = plan_of(given, index, live, is_prefix=len(given) < len(columns))
     stage = _listed(plan, _spellings(keys.sparkSession, index, live))
-    found = by_keys(keys, given, stage, f"{_NUMBERS} array<int>, {FILES} array<string>")
-    found = found.persist(StorageLevel.MEMORY_AND_DISK)
+    further = f"{_NUMBERS} array<int>, {FILES} array<string>"
+    found = by_keys(keys, given, stage, further, at_once=confirm)
     names = [f"key_{at}" for at in range(len(given))]
     if confirm:
         absent = _confirmed(found, index, table, version, leading, everything=bool(uncovered))
@@ -187,19 +191,19 @@ def _confirmed(
     """The keys, whether rows have them, and the files of those that rows have."""
     from pyspark.sql import functions as F
 
+    found, count = kept(found)
     listed = found.select(F.explode(_NUMBERS)).distinct().collect()
     plan = plan_of_files(index, np.array([row[0] for row in listed], np.int64))
     names = [f"key_{at}" for at in range(len(columns))]
-    sought = cached_of(found)
-    sought = sought if everything else sought.where(F.size(_NUMBERS) > 0)
+    sought = found if everything else found.where(F.size(_NUMBERS) > 0)
     with read_by_plan(table, version, plan, columns) as rows:
         same = same_keys(rows, sought, names)
-        held = rows.join(sought, same, "left_semi").distinct().persist()
+        small = F.broadcast(sought) if count <= FEW else sought
         # while what it reads is planned
-        held.count()
-    kept = cached_of(held).withColumn("held", F.lit(True))
-    joined = found.join(kept, same_keys(found, kept, names), "left")
-    there = kept["held"].isNotNull()
+        held, _ = kept(rows.join(small, same, "left_semi").distinct(), shuffled=True)
+    marked = held.withColumn("held", F.lit(True))
+    joined = found.join(marked, same_keys(found, marked, names), "left")
+    there = marked["held"].isNotNull()
     none = F.array().cast("array<string>")
     return joined.select(
         *(found[name] for name in names),

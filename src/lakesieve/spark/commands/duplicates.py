@@ -24,7 +24,7 @@ from lakesieve.spark.tables import open_table
 from lakesieve.spark.tables.hadoop import storage_options
 from lakesieve.spark.tables.reading import keys_of
 from lakesieve.spark.tables.workers import gathered, in_workers
-from lakesieve.spark.versions.spark_versions import cached_of
+from lakesieve.spark.versions.spark_versions import kept
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -146,7 +146,7 @@ class _Search:
         """Search; the keys with their number of rows, and how many they are."""
         if self._version.id is None:
             rows = self._table.rows(self._version).select(*keys_of(self._columns))
-            return _kept(self._repeated(rows))
+            return kept(self._repeated(rows), shuffled=True)
         live = self._table.live_files(self._version)
         self.files = self.files_read = live.num_rows
         wanted = {column.field_id for column in self._columns}
@@ -165,7 +165,7 @@ class _Search:
                 self.index = index.definition.name
                 return found
         rows = self._table.rows(self._version).select(*keys_of(self._columns))
-        return _kept(self._repeated(rows))
+        return kept(self._repeated(rows), shuffled=True)
 
     def _repeated(self, rows: DataFrame) -> DataFrame:
         """The keys that are in several of some rows."""
@@ -226,7 +226,7 @@ class _Search:
             if among is not None:
                 some = some.join(among, self._names, "left_semi")
             # while what it reads is planned
-            return _kept(self._repeated(some))[0]
+            return kept(self._repeated(some), shuffled=True)[0]
 
     def _filtered(self, rows: DataFrame, stage: Stage, order: Sequence[str]) -> DataFrame:
         from pyspark.sql import functions as F
@@ -235,8 +235,8 @@ class _Search:
         passed = {name: "binary" if kind == "string" else kind for name, kind in types.items()}
         given = rows.select(*(F.col(name).cast(passed[name]).alias(name) for name in order))
         schema = ", ".join(f"{name} {passed[name]}" for name in order)
-        kept = in_workers(given, stage, schema)
-        return kept.select(*(F.col(name).cast(types[name]).alias(name) for name in self._names))
+        some = in_workers(given, stage, schema)
+        return some.select(*(F.col(name).cast(types[name]).alias(name) for name in self._names))
 
     def _new_keys(self, index: OpenedIndex, new: np.ndarray) -> DataFrame:
         """The keys of files that the main part of the index does not know."""
@@ -245,7 +245,7 @@ class _Search:
         known = reduce(and_, (F.col(name).isNotNull() for name in self._names))
         plan = plan_of_files(index, new)
         with read_by_plan(self._table, self._version, plan, self._columns) as rows:
-            return _kept(rows.where(known).distinct())[0]
+            return kept(rows.where(known).distinct(), shuffled=True)[0]
 
     def _files_of(
         self, index: OpenedIndex, columns: Sequence[Column], keys: DataFrame
@@ -265,19 +265,12 @@ class _Search:
 
         if not parts:
             rows = self._table.rows(self._version).select(*keys_of(self._columns))
-            return _kept(self._repeated(rows.limit(0)))
+            return kept(self._repeated(rows.limit(0)), shuffled=True)
         place = "place"
         placed = [part.withColumn(place, F.lit(at)) for at, part in enumerate(parts)]
         everything = reduce(lambda one, other: one.unionByName(other), placed)
         first = F.min_by(F.col(ROWS), F.col(place)).alias(ROWS)
-        return _kept(everything.groupBy(*self._names).agg(first))
-
-
-def _kept(frame: DataFrame) -> tuple[DataFrame, int]:
-    """A frame that is evaluated now and kept by Spark, and how many rows it has."""
-    kept = frame.persist()
-    count = kept.count()
-    return cached_of(kept), count
+        return kept(everything.groupBy(*self._names).agg(first), shuffled=True)
 
 
 def _largest(index: OpenedIndex) -> tuple[str, int, int]:
@@ -377,7 +370,7 @@ def _in_ranges(ranges: KeyRanges, key_types: Sequence[KeyType]) -> Stage:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for rows in gathered(batches, _FILTERED_ROWS):
             codes = encode_rows(key_types, [column.combine_chunks() for column in rows.columns])
-            kept = rows.filter(pa.array(ranges.holds(codes)))
-            yield from kept.combine_chunks().to_batches()
+            inside = rows.filter(pa.array(ranges.holds(codes)))
+            yield from inside.combine_chunks().to_batches()
 
     return run

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
 from contextlib import contextmanager, nullcontext
 from functools import reduce
 from operator import and_
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from lakesieve.index import OpenedIndex, Part, Plan, Reason, broken_index
 from lakesieve.index.definition import indexed_columns
 from lakesieve.index.given_keys import GivenKeys
 from lakesieve.index.many_keys import files_of_codes, plan_of_files, sorted_codes
-from lakesieve.spark.commands.contains import numbers_of
+from lakesieve.spark.commands.contains import FEW, numbers_of
 from lakesieve.spark.commands.keys import given_keys
 from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.session.access import access_by
 from lakesieve.spark.tables.reading import keys_of, quoted
-from lakesieve.spark.versions.spark_versions import arrow_of, cached_of
+from lakesieve.spark.versions.spark_versions import arrow_of, kept
 from lakesieve.store import IndexReader, shared_cache
 
 if TYPE_CHECKING:
@@ -32,9 +34,6 @@ if TYPE_CHECKING:
     from lakesieve.tables import Column, TableVersion
 
 __all__ = ["HeldKeys", "opened_indexes"]
-
-# keys that are looked up in this process, and broadcast; more are by the executors
-_FEW = 1_000_000
 
 
 def opened_indexes(
@@ -98,6 +97,8 @@ class HeldKeys:
         on: Sequence[str],
         version: TableVersion,
         *,
+        count: int,
+        known: pa.Table | None = None,
         after: TableVersion | None = None,
     ) -> tuple[DataFrame, int]:
         """The rows whose keys a version has not, and how many they are.
@@ -106,6 +107,8 @@ class HeldKeys:
             rows: The rows, as :func:`cached_of` gives them, keys without nulls.
             on: Names of the key columns in them.
             version: The version.
+            count: How many rows are given.
+            known: Their keys, if they are at hand.
             after: An earlier version that is known to have none of the keys.
 
         Returns:
@@ -113,32 +116,30 @@ class HeldKeys:
         """
         from pyspark.sql import functions as F
 
-        count = rows.count()
         if version.id is None or not count:
             return rows, count
         names = [f"key_{at}" for at in range(len(on))]
         keys = rows.select(*(F.col(quoted(n)).alias(k) for n, k in zip(on, names, strict=True)))
-        plan = self._candidates(keys, count, version) if after is None else self._since(after)
-        few = count <= _FEW
+        few = count <= FEW
+        if after is None:
+            held_keys = known if known is not None or not few else arrow_of(keys)
+            plan = self._candidates(keys, held_keys, version)
+        else:
+            plan = self._since(after)
         self._rule.forget()
         given = nullcontext() if plan is None else self._given(plan)
         with given:
             read = self._table.rows(version).select(*keys_of(self._columns))
             same = _equal(read, keys, names)
-            found = read.join(F.broadcast(keys) if few else keys, same, "left_semi").distinct()
             # within the context: what it reads is planned now
-            found = found.persist()
-            held = found.count()
+            there, held = kept(read.join(F.broadcast(keys) if few else keys, same, "left_semi"))
         if after is None:
             counts = [row["files_read"] for row in self._rule.report() if row.get("files_total")]
             self.files_read = max(counts, default=None)
         if not held:
-            found.unpersist()
             return rows, count
-        there = cached_of(found)
         same = reduce(and_, (rows[quoted(n)] == there[k] for n, k in zip(on, names, strict=True)))
-        new = rows.join(F.broadcast(there) if few else there, same, "left_anti").persist()
-        return cached_of(new), new.count()
+        return kept(rows.join(F.broadcast(there) if few else there, same, "left_anti"))
 
     @contextmanager
     def skipping_before(self, version: TableVersion, *, when: bool) -> Iterator[None]:
@@ -166,23 +167,26 @@ class HeldKeys:
         name = index.definition.name
         return Plan(indexes=(index,), keep=Part(index=0, keep=keep), used=(name,), reasons=())
 
-    def _candidates(self, keys: DataFrame, count: int, version: TableVersion) -> Plan | None:
+    def _candidates(
+        self, keys: DataFrame, known: pa.Table | None, version: TableVersion
+    ) -> Plan | None:
         """A plan of the files that can hold the keys; ``None`` where no index tells."""
         for index in self._indexes[:1]:
             columns = indexed_columns(index.definition, self._table, version, strict=False) or ()
             at = {column.field_id: place for place, column in enumerate(self._columns)}
             places = [at.get(column.field_id) for column in columns]
-            known = places.index(None) if None in places else len(places)
-            if not known:
+            leading = list(itertools.takewhile(lambda place: place is not None, places))
+            if not leading:
                 return None
-            given = keys.select(
-                *(
-                    keys[f"key_{place}"].alias(".".join(column.path))
-                    for place, column in zip(places[:known], columns, strict=False)
-                )
-            )
+            names = [".".join(column.path) for column in columns[: len(leading)]]
             try:
-                plan = plan_of_files(index, self._numbers(given, count, index, columns))
+                if known is None:
+                    chosen = keys.select(*(f"key_{place}" for place in leading)).toDF(*names)
+                    numbers = self._numbers(chosen, index, columns)
+                else:
+                    few = pa.table([known.column(place) for place in leading], names=names)
+                    numbers = self._numbers_of_few(few, index, columns)
+                plan = plan_of_files(index, numbers)
             except Exception as error:  # noqa: BLE001 - then all files are read
                 self.reasons.append(broken_index(index.definition.name, error))
             else:
@@ -191,13 +195,17 @@ class HeldKeys:
         return None
 
     def _numbers(
-        self, keys: DataFrame, count: int, index: OpenedIndex, columns: Sequence[Column]
+        self, keys: DataFrame, index: OpenedIndex, columns: Sequence[Column]
+    ) -> np.ndarray:
+        """The covered files that can hold one of many keys."""
+        given = given_keys(keys, columns[: len(keys.columns)], self._table.name)
+        return numbers_of(keys, given, index, is_prefix=len(given) < len(columns))
+
+    def _numbers_of_few(
+        self, keys: pa.Table, index: OpenedIndex, columns: Sequence[Column]
     ) -> np.ndarray:
         """The covered files that can hold one of the keys."""
-        if count > _FEW:
-            given = given_keys(keys, columns[: len(keys.columns)], self._table.name)
-            return numbers_of(keys, given, index, is_prefix=len(given) < len(columns))
-        few = GivenKeys(arrow_of(keys), columns, self._table.name)
+        few = GivenKeys(keys, columns, self._table.name)
         codes = sorted_codes(few.key_types, few.values, is_prefix=few.is_prefix).codes
         _, numbers = files_of_codes(index, codes, is_prefix=few.is_prefix)
         return np.unique(numbers)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lakesieve.errors import CommitConflictError, ErrorKind, InvalidInputError
 from lakesieve.index import RowChange
+from lakesieve.index.many_keys import sorted_codes
+from lakesieve.sieve import KeyType
 from lakesieve.spark.commands.change import (
     AFTER_WRITE,
     ChangeRequest,
@@ -18,18 +20,22 @@ from lakesieve.spark.commands.change import (
     prepare,
     refreshed_after,
 )
+from lakesieve.spark.commands.contains import FEW
 from lakesieve.spark.commands.held_keys import HeldKeys
 from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.tables.changes import NOTHING, ChangeOutcome
 from lakesieve.spark.tables.hadoop import storage_options
 from lakesieve.spark.tables.reading import quoted
+from lakesieve.spark.versions.spark_versions import arrow_of, kept
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from lakesieve.spark.commands.change import Prepared
+    from lakesieve.tables import Column
 
 __all__ = ["insert_new"]
 
@@ -105,20 +111,17 @@ def _insert_new(
     prepared = prepare(rows, request, spark, keys_only=False)
     rule = installed_rule(spark)
     skipping = rule.skipping(request.location, storage_options(spark))
-    with evaluated_once(prepared.rows, spark) as kept, skipping:
-        check_keys(kept, prepared.on)
-        chosen = _one_of_each(kept, prepared.on, duplicates)
-        with evaluated_once(chosen, spark) as unique:
-            held = HeldKeys(prepared.table, prepared.columns, spark, request.location)
-            count = unique.count()
-            done = _inserted(unique, prepared, held, request, dry_run=dry_run)
+    with evaluated_once(prepared.rows, spark) as rows_once, skipping:
+        given = _checked(rows_once, prepared, duplicates)
+        held = HeldKeys(prepared.table, prepared.columns, spark, request.location)
+        done = _inserted(given, prepared, held, request, dry_run=dry_run)
     wanted = request.refresh == AFTER_WRITE and not dry_run
     refreshed, reasons = refreshed_after(request, spark) if wanted else ([], [])
     return RowChange(
         table=request.table,
         operation="insert-new",
         on=tuple(prepared.on),
-        keys=count,
+        keys=given.count,
         inserted=done.inserted,
         updated=0,
         deleted=0,
@@ -134,26 +137,64 @@ def _insert_new(
     )
 
 
-def _one_of_each(rows: DataFrame, on: Sequence[str], duplicates: str) -> DataFrame:
-    """One row of each key, by the rule for keys that are given more than once."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Given:
+    """Rows with keys, each key once.
+
+    Args:
+        rows: The rows, kept by Spark.
+        count: How many they are.
+        keys: Their keys, if they are few.
+    """
+
+    rows: DataFrame
+    count: int
+    keys: pa.Table | None
+
+
+def _checked(rows: DataFrame, prepared: Prepared, duplicates: str) -> _Given:
+    """Check the keys, and keep one row of each by the rule."""
+    on = [quoted(name) for name in prepared.on]
+    count = rows.count()
+    keys = arrow_of(rows.select(*on)) if count <= FEW else None
+    if keys is not None and _are_keys(keys, prepared.columns):
+        return _Given(rows=rows, count=count, keys=keys)
+    # many, or some that are nulls or there twice: Spark finds out which
+    check_keys(rows, prepared.on)
+    chosen, left = _one_of_each(rows, count, prepared.on, duplicates)
+    return _Given(rows=chosen, count=left, keys=None)
+
+
+def _are_keys(keys: pa.Table, columns: Sequence[Column]) -> bool:
+    """Whether none of them is null or there twice."""
+    if any(column.null_count for column in keys.columns):
+        return False
+    types = [KeyType(kind=c.kind, scale=c.scale, precision=c.precision) for c in columns]
+    distinct = sorted_codes(types, keys.columns, is_prefix=False).codes
+    return bool(len(distinct) == keys.num_rows)
+
+
+def _one_of_each(
+    rows: DataFrame, count: int, on: Sequence[str], duplicates: str
+) -> tuple[DataFrame, int]:
+    """One row of each key, by the rule for keys that are given more than once; and how many."""
     from pyspark.sql import functions as F
 
     if duplicates == "error":
         check_once(rows, on, _ONE_ROW)
-        return rows
+        return rows, count
     keys = [quoted(name) for name in on]
-    if rows.groupBy(*keys).count().where("count > 1").isEmpty():
-        return rows
     place, row = "lakesieve place", "lakesieve row"
     placed = rows.select("*", F.monotonically_increasing_id().alias(place))
-    chosen = F.min_by if duplicates == "first" else F.max_by
+    best_of = F.min_by if duplicates == "first" else F.max_by
     whole = F.struct(*(quoted(name) for name in rows.columns))
-    best = placed.groupBy(*keys).agg(chosen(whole, F.col(quoted(place))).alias(row))
-    return best.select(*(F.col(quoted(row, name)).alias(name) for name in rows.columns))
+    best = placed.groupBy(*keys).agg(best_of(whole, F.col(quoted(place))).alias(row))
+    chosen = best.select(*(F.col(quoted(row, name)).alias(name) for name in rows.columns))
+    return kept(chosen, shuffled=True)
 
 
 def _inserted(
-    rows: DataFrame,
+    given: _Given,
     prepared: Prepared,
     held: HeldKeys,
     request: ChangeRequest,
@@ -162,7 +203,8 @@ def _inserted(
 ) -> ChangeOutcome:
     """Append the rows that are new, again and again while others commit rows in between."""
     base = prepared.table.version()
-    new, count = held.lacking(rows, prepared.on, base)
+    on = prepared.on
+    new, count = held.lacking(given.rows, on, base, count=given.count, known=given.keys)
     for attempt in range(_ATTEMPTS):
         if dry_run:
             return ChangeOutcome(inserted=count)
@@ -170,14 +212,14 @@ def _inserted(
         if not count and request.txn is None:
             return NOTHING
         with held.skipping_before(base, when=prepared.changes.rereads):
-            done = prepared.changes.insert(new, prepared.on, request.txn, base)
+            done = prepared.changes.insert(new, on, request.txn, base)
         if done is not None:
             # Iceberg counts no rows of an append
             known = done.known or done.inserted is not None
             return done if known else replace(done, inserted=count)
         time.sleep(random.uniform(0, min(_SECONDS, 0.05 * 2**attempt)))
         before, base = base, prepared.table.version()
-        new, count = held.lacking(new, prepared.on, base, after=before)
+        new, count = held.lacking(new, on, base, count=count, after=before)
     raise CommitConflictError(
         f"{request.table} got new rows during each of {_ATTEMPTS} attempts to insert.",
         kind=ErrorKind.CONFLICT,

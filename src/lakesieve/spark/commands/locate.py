@@ -221,7 +221,9 @@ def leading_keys(
     return found
 
 
-def by_keys(keys: DataFrame, given: Sequence[GivenKey], stage: Stage, further: str) -> DataFrame:
+def by_keys(
+    keys: DataFrame, given: Sequence[GivenKey], stage: Stage, further: str, *, at_once: bool = False
+) -> DataFrame:
     """Run a stage over keys in order.
 
     Args:
@@ -229,6 +231,8 @@ def by_keys(keys: DataFrame, given: Sequence[GivenKey], stage: Stage, further: s
         given: The key columns.
         stage: What is run; its first columns are the keys.
         further: Further columns that it gives, as DDL.
+        at_once: Whether there are only as many tasks as can run at the same time: of what is kept
+            Spark keeps all partitions, however small.
 
     Returns:
         ``key_0``, ``key_1`` and so on, of the given types, and those.
@@ -245,7 +249,13 @@ def by_keys(keys: DataFrame, given: Sequence[GivenKey], stage: Stage, further: s
         )
     )
     # neighbours go to one task in order, which so reads every row group once
-    in_order = typed_keys.repartitionByRange(*names).sortWithinPartitions(*names)
+    tasks = keys.sparkSession.sparkContext.defaultParallelism
+    ranges = (
+        typed_keys.repartitionByRange(tasks, *names)
+        if at_once
+        else typed_keys.repartitionByRange(*names)
+    )
+    in_order = ranges.sortWithinPartitions(*names)
     schema = ", ".join(f"{name} {kind}" for name, kind in zip(names, passed, strict=True))
     found = in_workers(in_order, stage, f"{schema}, {further}")
     typed = (F.col(name).cast(key.type).alias(name) for name, key in zip(names, given, strict=True))
