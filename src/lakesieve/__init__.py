@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from lakesieve.spark.commands.status import status
     from lakesieve.spark.create import create_index, create_indexes
     from lakesieve.spark.index import SparkIndex
+    from lakesieve.spark.maintenance import maintain
     from lakesieve.spark.session.local import local_session
 
 __all__ = [
@@ -85,6 +86,7 @@ __all__ = [
     "last_pruning",
     "list_indexes",
     "local_session",
+    "maintain",
     "open_index",
     "refresh_indexes",
     "repair_index",
@@ -110,6 +112,7 @@ _HOMES = {
     "Index": "lakesieve.index.index",
     "Located": "lakesieve.spark.commands.locate",
     "SparkIndex": "lakesieve.spark.index",
+    "maintain": "lakesieve.spark.maintenance",
     "create_index": "lakesieve.spark.create",
     "create_indexes": "lakesieve.spark.create",
     "delete": "lakesieve.spark.commands.by_key",

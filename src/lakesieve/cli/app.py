@@ -13,6 +13,7 @@ from lakesieve.cli.by_key import BY_KEY
 from lakesieve.cli.commands import COMMANDS
 from lakesieve.cli.deletes import DELETES
 from lakesieve.cli.keys import KEYS
+from lakesieve.cli.maintain import MAINTAIN
 from lakesieve.cli.serve import SERVE
 from lakesieve.cli.spark_jar import SPARK_JAR
 from lakesieve.cli.startup import own_process
@@ -41,7 +42,7 @@ def build_app() -> typer.Typer:
     ) -> None:
         pass
 
-    for command in (*COMMANDS, *BY_KEY, *KEYS, *SERVE, *SPARK_JAR):
+    for command in (*COMMANDS, *BY_KEY, *KEYS, *MAINTAIN, *SERVE, *SPARK_JAR):
         command.add_to(app)
     deletes = typer.Typer(
         name="deletes",

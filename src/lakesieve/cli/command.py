@@ -236,7 +236,8 @@ class Command:
             # None: it has written what there was to write
             if result is not None:
                 output.result(result)
-            if not getattr(result, "holds", True):
+            results = result if isinstance(result, list) else [result]
+            if not all(getattr(one, "holds", True) for one in results):
                 raise typer.Exit(1)
         except LakesieveError as error:
             if run.debug:

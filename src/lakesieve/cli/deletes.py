@@ -88,7 +88,7 @@ def convert(
 
     if seconds is None:
         return once()
-    every(seconds, lambda: _maintain(run, spark, table, once))
+    every(seconds, lambda _: _maintain(run, spark, table, once))
     run.output.say("Stopped.")
     return None
 

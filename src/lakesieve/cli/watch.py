@@ -36,7 +36,7 @@ def seconds_of(interval: str) -> float:
     return seconds
 
 
-def every(seconds: float, act: Callable[[], None]) -> None:
+def every(seconds: float, act: Callable[[Callable[[], bool]], None]) -> None:
     """Act at once and then at intervals, counted from the end of one act to the next.
 
     The first SIGINT or SIGTERM ends it after the current act; a second one does what it
@@ -44,7 +44,7 @@ def every(seconds: float, act: Callable[[], None]) -> None:
 
     Args:
         seconds: The interval.
-        act: What is done.
+        act: What is done; it is given what says whether to go on, for what has several steps.
     """
     stop = threading.Event()
     before = {number: signal.getsignal(number) for number in _SIGNALS}
@@ -61,7 +61,7 @@ def every(seconds: float, act: Callable[[], None]) -> None:
         signal.signal(number, on_signal)
     try:
         while not stop.is_set():
-            act()
+            act(lambda: not stop.is_set())
             stop.wait(seconds)
     finally:
         restore()

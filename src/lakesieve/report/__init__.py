@@ -6,6 +6,7 @@ A command makes a result and prints nothing; what is shown, and where, is decide
 from __future__ import annotations
 
 from lakesieve.report.document import to_document, to_json
+from lakesieve.report.maintenance import step_line
 from lakesieve.report.output import Output
 from lakesieve.report.progress import BuildBar, progress_line
 from lakesieve.report.result import (
@@ -28,6 +29,7 @@ __all__ = [
     "Output",
     "ServerCheck",
     "progress_line",
+    "step_line",
     "to_document",
     "to_json",
     "to_text",

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from lakesieve.demo.result import DemoResult
 from lakesieve.index.key_results import KeyCheck
+from lakesieve.index.maintenance import TableMaintenance
 from lakesieve.index.result import (
     Cloned,
     CommitInfo,
@@ -28,6 +29,7 @@ from lakesieve.report.by_key import change_facts, table_status_facts
 from lakesieve.report.deletes import conversion_facts, status_facts
 from lakesieve.report.demo import demo_text
 from lakesieve.report.keys import duplicate_facts, key_check_facts, keys_found_facts
+from lakesieve.report.maintenance import maintenance_lines
 from lakesieve.report.result import (
     Checked,
     Dropped,
@@ -258,6 +260,8 @@ def _(result: list) -> RenderableType:  # type: ignore[type-arg]
         return Group(*(to_text(item) for item in result))
     if all(isinstance(item, Refreshed) for item in result):
         return _refreshed(result)
+    if all(isinstance(item, TableMaintenance) for item in result):
+        return Text("\n".join(maintenance_lines(result)), overflow="fold")
     if all(isinstance(item, TradeOffInfo) for item in result):
         return _trade_offs(result)
     raise TypeError("the list has no text form")

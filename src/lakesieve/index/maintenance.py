@@ -1,0 +1,63 @@
+"""The result models of keeping declared indexes up, rendered by ``report``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["MaintenanceStep", "TableMaintenance"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaintenanceStep:
+    """One thing that was to be done.
+
+    Args:
+        action: ``create``, ``refresh``, ``convert``, ``compact`` or ``vacuum``; or ``drift``, an
+            index that is not as declared, and ``undeclared``, one that is not declared: these are
+            only reported.
+        index: The index, if it is of one.
+        detail: What there is to do, or what was done.
+        done: Whether it was done.
+        seconds: How long it took.
+        error: What it failed with.
+    """
+
+    action: str
+    index: str | None
+    detail: str
+    done: bool = False
+    seconds: float = 0.0
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableMaintenance:
+    """One round of one table.
+
+    Args:
+        table: The table's name.
+        steps: What was to be done, in order; nothing where all is as declared.
+        lag_files: Live data files that some declared index had not seen when the round began.
+        lag_seconds: By how much the version that the oldest index has seen was older than the
+            current one then; 0 where no files lag.
+        files: Live data files.
+        bytes: Bytes of the declared indexes after the round.
+        seconds: How long the round took.
+        dry_run: Nothing was done.
+        error: Why the table could not be looked at.
+    """
+
+    table: str
+    steps: tuple[MaintenanceStep, ...]
+    lag_files: int
+    lag_seconds: float
+    files: int
+    bytes: int
+    seconds: float
+    dry_run: bool
+    error: str | None = None
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing failed."""
+        return self.error is None and all(step.error is None for step in self.steps)

@@ -1,0 +1,55 @@
+"""Rounds of maintenance as text for a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lakesieve.report.units import count, duration, plural, size
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lakesieve.index.maintenance import MaintenanceStep, TableMaintenance
+
+__all__ = ["maintenance_lines", "step_line"]
+
+# as plans of infrastructure are written
+_SIGNS = {"create": "+", "vacuum": "-", "drift": "!", "undeclared": "?"}
+
+
+def step_line(table: str, step: MaintenanceStep) -> str:
+    """One step, as it is reported while others go on.
+
+    Args:
+        table: The table's name.
+        step: The step, done or failed.
+    """
+    index = f", index {step.index}" if step.index else ""
+    if step.error is not None:
+        return f"{table}{index}: {step.action} failed: {step.error}"
+    return f"{table}{index}: {step.action}: {step.detail} ({duration(step.seconds)})"
+
+
+def maintenance_lines(rounds: Sequence[TableMaintenance]) -> list[str]:
+    """What was done to each table, or would be, one step a line."""
+    lines: list[str] = []
+    steps = [step for one in rounds for step in one.steps]
+    for one in rounds:
+        lag = f", {plural(one.lag_files, 'file')} not indexed" if one.lag_files else ""
+        lines.append(f"{one.table}: {plural(one.files, 'data file')}{lag}, {size(one.bytes)}")
+        if one.error is not None:
+            lines.append(f"  ! {one.error}")
+        for step in one.steps:
+            sign = "!" if step.error is not None else _SIGNS.get(step.action, "~")
+            index = f" {step.index}" if step.index else ""
+            outcome = f" failed: {step.error}" if step.error is not None else ""
+            lines.append(f"  {sign} {step.action}{index}: {step.detail}{outcome}")
+        if not one.steps and one.error is None:
+            lines.append("  as declared")
+    due = [step for step in steps if step.action not in {"drift", "undeclared"}]
+    if any(one.dry_run for one in rounds):
+        lines.append(f"Due: {plural(len(due), 'step')}. Nothing was done.")
+    else:
+        failed = sum(step.error is not None for step in steps)
+        lines.append(f"Done: {plural(len(due) - failed, 'step')}; {count(failed)} failed.")
+    return lines

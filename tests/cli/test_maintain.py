@@ -1,0 +1,184 @@
+"""The command that keeps declared indexes up: plans, rounds, metrics."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import threading
+import time
+import urllib.request
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from lakesieve.cli import maintain as module
+from lakesieve.index.maintenance import MaintenanceStep, TableMaintenance
+from lakesieve.report.metrics import MaintenanceMetrics
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.cli.conftest import FakeApi
+    from typer.testing import Result
+
+STEPS = (
+    MaintenanceStep(action="drift", index="id", detail="budget is none, declared is 2 bits"),
+    MaintenanceStep(action="create", index="day", detail="on day"),
+    MaintenanceStep(action="refresh", index="id", detail="7 data files"),
+    MaintenanceStep(action="vacuum", index="id", detail="3 objects, 500 bytes"),
+)
+DUE = TableMaintenance(
+    table="lake.db.t",
+    steps=STEPS,
+    lag_files=7,
+    lag_seconds=90.0,
+    files=400,
+    bytes=12_345,
+    seconds=1.5,
+    dry_run=True,
+)
+DONE = replace(
+    DUE,
+    dry_run=False,
+    steps=(
+        replace(STEPS[1], done=True, seconds=2),
+        replace(STEPS[2], error="the disk is full"),
+    ),
+)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    """A file that declares one table."""
+    (tmp_path / "x.toml").write_text('[tables."lake.db.t"]\nindexes = [["id"], ["day"]]\n')
+    return str(tmp_path / "x.toml")
+
+
+@pytest.fixture
+def rounds(monkeypatch: pytest.MonkeyPatch, api: FakeApi) -> list[dict[str, Any]]:
+    """What each round was given."""
+    given: list[dict[str, Any]] = []
+
+    def maintain(tables: Any, **rest: Any) -> list[TableMaintenance]:
+        given.append({"tables": tables, **rest})
+        done = DUE if rest.get("dry_run") else DONE
+        for step in done.steps:
+            if step.done or step.error:
+                rest["observe"](done.table, step)
+        return [done]
+
+    monkeypatch.setattr(api, "maintain", maintain, raising=False)
+    monkeypatch.setattr(module, "ls", api)
+    return given
+
+
+def test_a_plan_is_shown_and_nothing_done(
+    lakesieve: Callable[..., Result], file: str, rounds: list[dict[str, Any]]
+) -> None:
+    """What is missing, what lags, what differs from the file, one a line; also as JSON."""
+    done = lakesieve("maintain", file, "--dry-run")
+
+    assert done.exit_code == 0, done.stderr
+    assert [one.name for one in rounds[0]["tables"]] == ["lake.db.t"]
+    assert done.stdout.splitlines() == [
+        "lake.db.t: 400 data files, 7 files not indexed, 12.3 kB",
+        "  ! drift id: budget is none, declared is 2 bits",
+        "  + create day: on day",
+        "  ~ refresh id: 7 data files",
+        "  - vacuum id: 3 objects, 500 bytes",
+        "Due: 3 steps. Nothing was done.",
+    ]
+    document = json.loads(lakesieve("maintain", file, "--dry-run", "--json").stdout)
+    assert [step["action"] for step in document[0]["steps"]] == [s.action for s in STEPS]
+
+
+def test_a_failed_step_is_status_1(
+    lakesieve: Callable[..., Result], file: str, rounds: list[dict[str, Any]]
+) -> None:
+    """The others are done, each is said when it is, and the status tells a timer."""
+    done = lakesieve("maintain", file)
+
+    assert done.exit_code == 1
+    assert "  ! refresh id: 7 data files failed: the disk is full" in done.stdout.splitlines()
+    assert done.stdout.splitlines()[-1] == "Done: 1 step; 1 failed."
+    assert "lake.db.t, index day: create: on day" in done.stderr
+    assert "lake.db.t, index id: refresh failed: the disk is full" in done.stderr
+    assert len(rounds) == 1
+
+
+def test_rounds_end_after_the_work_in_hand(
+    lakesieve: Callable[..., Result],
+    file: str,
+    rounds: list[dict[str, Any]],
+    api: FakeApi,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """SIGTERM in the second round: what it has in hand is done, and then it stops."""
+    ended: list[bool] = []
+
+    def maintain(_tables: Any, **rest: Any) -> list[TableMaintenance]:
+        rounds.append(rest)
+        if len(rounds) == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(0.01)
+        ended.append(rest["going_on"]())
+        return [DONE]
+
+    monkeypatch.setattr(api, "maintain", maintain)
+    done = lakesieve("maintain", file, "--watch", "0.01s")
+
+    assert done.exit_code == 0, done.stderr
+    assert ended == [True, False]
+    assert done.stderr.splitlines()[-1] == "Stopped."
+
+
+def test_metrics_of_rounds() -> None:
+    """Prometheus reads lag, bytes, durations and errors by table, over HTTP."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    metrics = MaintenanceMetrics()
+    metrics.serve(port)
+    metrics.observe(DONE)
+    metrics.observe(replace(DONE, error="the catalog is away", steps=(), lag_files=0))
+
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+        lines = answer.read().decode().splitlines()
+
+    assert 'lakesieve_lag_files{table="lake.db.t"} 7.0' in lines
+    assert 'lakesieve_lag_seconds{table="lake.db.t"} 90.0' in lines
+    assert 'lakesieve_index_bytes{table="lake.db.t"} 12345.0' in lines
+    assert 'lakesieve_failed_rounds_total{table="lake.db.t"} 2.0' in lines
+    steps = 'lakesieve_steps_total{action="create",outcome="done",table="lake.db.t"} 1.0'
+    assert steps in lines
+    assert threading.active_count() > 1
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--dry-run", "--watch", "5m"), "A dry run is not watched"),
+        (("--metrics-port", "9000"), "A single round serves no metrics"),
+        (("--watch", "soon"), "is not an interval"),
+    ],
+)
+def test_options_that_do_not_go_together(
+    lakesieve: Callable[..., Result], file: str, options: tuple[str, ...], words: str
+) -> None:
+    """One line with what to give, and status 1."""
+    done = lakesieve("maintain", file, *options)
+
+    assert done.exit_code == 1
+    assert words in done.stderr
+
+
+def test_a_file_that_is_not_there(lakesieve: Callable[..., Result]) -> None:
+    """By default it is lakesieve.toml."""
+    done = lakesieve("maintain")
+
+    assert done.exit_code == 1
+    assert "lakesieve.toml cannot be read" in done.stderr
