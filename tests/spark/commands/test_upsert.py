@@ -32,6 +32,15 @@ _IN_SOAK = pytest.mark.soak(
     "test_a_dry_run_tells_and_does_nothing",
     "test_skipping_is_as_it_was_before",
     "test_a_failed_refresh_does_not_hide_the_commit",
+    "test_only_files_that_can_hold_the_keys_are_read",
+    "test_keys_that_are_given_twice",
+    "test_a_transaction_is_done_once",
+    "test_others_insert_the_same_key_meanwhile",
+    "test_plain_appends_meanwhile",
+    "test_writers_at_once",
+    "test_commits_without_end",
+    "test_a_stream_is_inserted_once",
+    "test_other_rules_are_refused",
 )
 SHORT = ("iceberg_copy_on_write", "delta")
 
