@@ -108,6 +108,28 @@ def test_only_files_that_can_hold_them_are_read(spark: SparkSession, nearly_uniq
     assert (more.files_read, more.files) == (4, 21)
 
 
+def test_no_query_is_answered_from_what_was_kept(spark: SparkSession, tmp_path: Path) -> None:
+    """The same questions as SQL see all files, and those that came since."""
+    folder = tmp_path / "t"
+    spark.range(0, 100, 1, 5).selectExpr("IF(id = 50, 3, id) AS id").write.parquet(str(folder))
+    index = ls.create_index(f"parquet:{folder}", ["id"], spark=spark)
+    name = f"parquet:{folder}"
+    several = (
+        "SELECT id, count(*) FROM parquet.`{}` WHERE id IS NOT NULL GROUP BY id HAVING count(*) > 1"
+    )
+    distinct = "SELECT DISTINCT id FROM parquet.`{}` WHERE id IS NOT NULL"
+
+    for first in (1000, 2000):
+        assert ls.duplicates(name, ["id"], spark=spark).count == (1 if first == 1000 else 2)
+        assert ls.check_references(spark.range(3), ["id"], name, ["id"], spark=spark).holds
+        assert index.contains(spark.range(5), confirm=True).keys.where("absent").isEmpty()
+        assert spark.sql(distinct.format(folder)).count() == (99 if first == 1000 else 109)
+        assert len(spark.sql(several.format(folder)).collect()) == (1 if first == 1000 else 2)
+        rows = spark.range(first, first + 10, 1, 1).union(spark.range(first, first + 1))
+        rows.coalesce(1).write.mode("append").parquet(str(folder))
+        spark.catalog.refreshByPath(str(folder))
+
+
 def test_too_many_are_grouped(
     spark: SparkSession, nearly_unique: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,7 +15,7 @@ from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.tables import open_table
 from lakesieve.spark.tables.hadoop import storage_options
 from lakesieve.spark.tables.reading import quoted
-from lakesieve.spark.versions.spark_versions import kept
+from lakesieve.spark.versions.kept import kept
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -112,17 +112,19 @@ def check_references(
     keys, names = _keys_of(child, columns, wanted, spark)
     given_keys(keys, wanted, parent)
     held = HeldKeys(opened, wanted, spark, location)
-    distinct, count = kept(keys.dropna().distinct(), shuffled=True)
+    distinct = kept(keys.dropna().distinct(), shuffled=True)
     with installed_rule(spark).skipping(location, storage_options(spark)):
-        orphans, count = held.lacking(distinct, names, version, count=count)
-        examples = _texts(orphans, limit)
+        orphans = held.lacking(distinct, names, version)
+        examples = _texts(orphans.rows, limit)
+    for one in {id(distinct): distinct, id(orphans): orphans}.values():
+        one.release()
     return KeyCheck(
         table=child if isinstance(child, str) else "the given frame",
         on=tuple(columns),
         parent=parent,
         parent_columns=tuple(names),
         version=version.id,
-        violations=count,
+        violations=orphans.count,
         examples=examples,
         files_read=held.files_read,
         files=0 if version.id is None else opened.live_files(version).num_rows,

@@ -25,7 +25,8 @@ from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.tables.hadoop import storage_options
 from lakesieve.spark.tables.reading import keys_of
 from lakesieve.spark.tables.workers import frame_of_rows
-from lakesieve.spark.versions.spark_versions import arrow_of, kept
+from lakesieve.spark.versions.kept import kept
+from lakesieve.spark.versions.spark_versions import arrow_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -191,17 +192,18 @@ def _confirmed(
     """The keys, whether rows have them, and the files of those that rows have."""
     from pyspark.sql import functions as F
 
-    found, count = kept(found)
+    looked_for = kept(found)
+    found = looked_for.rows
     listed = found.select(F.explode(_NUMBERS)).distinct().collect()
     plan = plan_of_files(index, np.array([row[0] for row in listed], np.int64))
     names = [f"key_{at}" for at in range(len(columns))]
     sought = found if everything else found.where(F.size(_NUMBERS) > 0)
     with read_by_plan(table, version, plan, columns) as rows:
         same = same_keys(rows, sought, names)
-        small = F.broadcast(sought) if count <= FEW else sought
+        small = F.broadcast(sought) if looked_for.count <= FEW else sought
         # while what it reads is planned
-        held, _ = kept(rows.join(small, same, "left_semi").distinct(), shuffled=True)
-    marked = held.withColumn("held", F.lit(True))
+        held = kept(rows.join(small, same, "left_semi").distinct(), shuffled=True)
+    marked = held.rows.withColumn("held", F.lit(True))
     joined = found.join(marked, same_keys(found, marked, names), "left")
     there = marked["held"].isNotNull()
     none = F.array().cast("array<string>")

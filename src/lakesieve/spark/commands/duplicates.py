@@ -24,7 +24,7 @@ from lakesieve.spark.tables import open_table
 from lakesieve.spark.tables.hadoop import storage_options
 from lakesieve.spark.tables.reading import keys_of
 from lakesieve.spark.tables.workers import gathered, in_workers
-from lakesieve.spark.versions.spark_versions import kept
+from lakesieve.spark.versions.kept import Kept, kept
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -103,11 +103,11 @@ def duplicates(
     columns = key_columns(opened, found_version, on)
     search = _Search(opened, found_version, columns, spark)
     with installed_rule(spark).skipping(location, storage_options(spark)):
-        keys, count = search.run(opened_indexes(spark, opened, location))
+        found = search.run(opened_indexes(spark, opened, location))
     names = [".".join(column.path) for column in columns]
     return Duplicates(
-        keys=keys.toDF(*names, ROWS),
-        count=count,
+        keys=found.rows.toDF(*names, ROWS),
+        count=found.count,
         files_read=search.files_read,
         files=search.files,
         version=found_version.id,
@@ -142,8 +142,8 @@ class _Search:
         self.index: str | None = None
         self.files = self.files_read = 0
 
-    def run(self, indexes: Sequence[OpenedIndex]) -> tuple[DataFrame, int]:
-        """Search; the keys with their number of rows, and how many they are."""
+    def run(self, indexes: Sequence[OpenedIndex]) -> Kept:
+        """Search; the keys with their number of rows."""
         if self._version.id is None:
             rows = self._table.rows(self._version).select(*keys_of(self._columns))
             return kept(self._repeated(rows), shuffled=True)
@@ -175,9 +175,7 @@ class _Search:
         counts = rows.where(known).groupBy(*self._names).agg(F.count("*").alias(ROWS))
         return counts.where(F.col(ROWS) > 1)
 
-    def _by(
-        self, index: OpenedIndex, columns: Sequence[Column], live: pa.Table
-    ) -> tuple[DataFrame, int] | None:
+    def _by(self, index: OpenedIndex, columns: Sequence[Column], live: pa.Table) -> Kept | None:
         """Search with an index; ``None`` where that is not worth it."""
         numbers = index.numbers(live.column("path"))
         covered = numbers[numbers >= 0]
@@ -195,16 +193,17 @@ class _Search:
         within = np.flatnonzero(present & inside & index.flagged("repeats"))
         uncovered = live.num_rows - len(covered)
         read = {*several.tolist(), *within.tolist(), *new.tolist()}
-        parts: list[DataFrame] = []
+        parts: list[Kept] = []
         if ranges is not None:
             stage = _in_ranges(ranges, [_key_type(column) for column in columns])
             order = [f"key_{self._columns.index(column)}" for column in columns]
             parts.append(self._of_files(index, [*several, *new], stage=stage, order=order))
         if len(new) or uncovered:
             keys = self._new_keys(index, new)
-            numbers = self._files_of(index, columns, keys)
+            numbers = self._files_of(index, columns, keys.rows)
             read |= set(numbers.tolist())
-            parts.append(self._of_files(index, [*numbers, *new], among=keys))
+            parts.append(self._of_files(index, [*numbers, *new], among=keys.rows))
+            keys.release()
         if len(within):
             parts.append(self._of_files(index, within))
         self.files_read = len(read & set(covered.tolist())) + uncovered
@@ -218,7 +217,7 @@ class _Search:
         stage: Stage | None = None,
         order: Sequence[str] = (),
         among: DataFrame | None = None,
-    ) -> DataFrame:
+    ) -> Kept:
         """Keys that are in several rows of some files, and of those that the index has not seen."""
         plan = plan_of_files(index, np.array(numbers, np.int64))
         with read_by_plan(self._table, self._version, plan, self._columns) as rows:
@@ -226,7 +225,7 @@ class _Search:
             if among is not None:
                 some = some.join(among, self._names, "left_semi")
             # while what it reads is planned
-            return kept(self._repeated(some), shuffled=True)[0]
+            return kept(self._repeated(some), shuffled=True)
 
     def _filtered(self, rows: DataFrame, stage: Stage, order: Sequence[str]) -> DataFrame:
         from pyspark.sql import functions as F
@@ -238,14 +237,14 @@ class _Search:
         some = in_workers(given, stage, schema)
         return some.select(*(F.col(name).cast(types[name]).alias(name) for name in self._names))
 
-    def _new_keys(self, index: OpenedIndex, new: np.ndarray) -> DataFrame:
+    def _new_keys(self, index: OpenedIndex, new: np.ndarray) -> Kept:
         """The keys of files that the main part of the index does not know."""
         from pyspark.sql import functions as F
 
         known = reduce(and_, (F.col(name).isNotNull() for name in self._names))
         plan = plan_of_files(index, new)
         with read_by_plan(self._table, self._version, plan, self._columns) as rows:
-            return kept(rows.where(known).distinct(), shuffled=True)[0]
+            return kept(rows.where(known).distinct(), shuffled=True)
 
     def _files_of(
         self, index: OpenedIndex, columns: Sequence[Column], keys: DataFrame
@@ -259,7 +258,7 @@ class _Search:
         given = given_keys(named, columns, self._table.name)
         return numbers_of(named, given, index, is_prefix=False)
 
-    def _merged(self, parts: Sequence[DataFrame]) -> tuple[DataFrame, int]:
+    def _merged(self, parts: Sequence[Kept]) -> Kept:
         """The keys of all parts; what an earlier part says of a key counts."""
         from pyspark.sql import functions as F
 
@@ -267,10 +266,13 @@ class _Search:
             rows = self._table.rows(self._version).select(*keys_of(self._columns))
             return kept(self._repeated(rows.limit(0)), shuffled=True)
         place = "place"
-        placed = [part.withColumn(place, F.lit(at)) for at, part in enumerate(parts)]
+        placed = [part.rows.withColumn(place, F.lit(at)) for at, part in enumerate(parts)]
         everything = reduce(lambda one, other: one.unionByName(other), placed)
         first = F.min_by(F.col(ROWS), F.col(place)).alias(ROWS)
-        return kept(everything.groupBy(*self._names).agg(first), shuffled=True)
+        merged = kept(everything.groupBy(*self._names).agg(first), shuffled=True)
+        for part in parts:
+            part.release()
+        return merged
 
 
 def _largest(index: OpenedIndex) -> tuple[str, int, int]:

@@ -20,7 +20,8 @@ from lakesieve.spark.commands.keys import given_keys
 from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.session.access import access_by
 from lakesieve.spark.tables.reading import keys_of, quoted
-from lakesieve.spark.versions.spark_versions import arrow_of, kept
+from lakesieve.spark.versions.kept import Kept, kept
+from lakesieve.spark.versions.spark_versions import arrow_of
 from lakesieve.store import IndexReader, shared_cache
 
 if TYPE_CHECKING:
@@ -93,53 +94,52 @@ class HeldKeys:
 
     def lacking(
         self,
-        rows: DataFrame,
+        given: Kept,
         on: Sequence[str],
         version: TableVersion,
         *,
-        count: int,
         known: pa.Table | None = None,
         after: TableVersion | None = None,
-    ) -> tuple[DataFrame, int]:
-        """The rows whose keys a version has not, and how many they are.
+    ) -> Kept:
+        """The rows whose keys a version has not.
 
         Args:
-            rows: The rows, as :func:`cached_of` gives them, keys without nulls.
+            given: The rows, keys without nulls.
             on: Names of the key columns in them.
             version: The version.
-            count: How many rows are given.
             known: Their keys, if they are at hand.
             after: An earlier version that is known to have none of the keys.
-
-        Returns:
-            Rows that are kept by Spark, as :func:`cached_of` gives them.
         """
         from pyspark.sql import functions as F
 
-        if version.id is None or not count:
-            return rows, count
+        rows = given.rows
+        if version.id is None or not given.count:
+            return given
         names = [f"key_{at}" for at in range(len(on))]
         keys = rows.select(*(F.col(quoted(n)).alias(k) for n, k in zip(on, names, strict=True)))
-        few = count <= FEW
+        few = given.count <= FEW
         if after is None:
-            held_keys = known if known is not None or not few else arrow_of(keys)
-            plan = self._candidates(keys, held_keys, version)
+            at_hand = known if known is not None or not few else arrow_of(keys)
+            plan = self._candidates(keys, at_hand, version)
         else:
             plan = self._since(after)
         self._rule.forget()
-        given = nullcontext() if plan is None else self._given(plan)
-        with given:
+        with nullcontext() if plan is None else self._given(plan):
             read = self._table.rows(version).select(*keys_of(self._columns))
             same = _equal(read, keys, names)
             # within the context: what it reads is planned now
-            there, held = kept(read.join(F.broadcast(keys) if few else keys, same, "left_semi"))
+            held = kept(read.join(F.broadcast(keys) if few else keys, same, "left_semi"))
         if after is None:
             counts = [row["files_read"] for row in self._rule.report() if row.get("files_total")]
             self.files_read = max(counts, default=None)
-        if not held:
-            return rows, count
+        if not held.count:
+            held.release()
+            return given
+        there = held.rows
         same = reduce(and_, (rows[quoted(n)] == there[k] for n, k in zip(on, names, strict=True)))
-        return kept(rows.join(F.broadcast(there) if few else there, same, "left_anti"))
+        lacking = kept(rows.join(F.broadcast(there) if few else there, same, "left_anti"))
+        held.release()
+        return lacking
 
     @contextmanager
     def skipping_before(self, version: TableVersion, *, when: bool) -> Iterator[None]:
@@ -171,28 +171,28 @@ class HeldKeys:
         self, keys: DataFrame, known: pa.Table | None, version: TableVersion
     ) -> Plan | None:
         """A plan of the files that can hold the keys; ``None`` where no index tells."""
-        for index in self._indexes[:1]:
-            columns = indexed_columns(index.definition, self._table, version, strict=False) or ()
-            at = {column.field_id: place for place, column in enumerate(self._columns)}
-            places = [at.get(column.field_id) for column in columns]
-            leading = list(itertools.takewhile(lambda place: place is not None, places))
-            if not leading:
-                return None
-            names = [".".join(column.path) for column in columns[: len(leading)]]
-            try:
-                if known is None:
-                    chosen = keys.select(*(f"key_{place}" for place in leading)).toDF(*names)
-                    numbers = self._numbers(chosen, index, columns)
-                else:
-                    few = pa.table([known.column(place) for place in leading], names=names)
-                    numbers = self._numbers_of_few(few, index, columns)
-                plan = plan_of_files(index, numbers)
-            except Exception as error:  # noqa: BLE001 - then all files are read
-                self.reasons.append(broken_index(index.definition.name, error))
+        if not self._indexes:
+            return None
+        index = self._indexes[0]
+        columns = indexed_columns(index.definition, self._table, version, strict=False) or ()
+        at = {column.field_id: place for place, column in enumerate(self._columns)}
+        places = [at.get(column.field_id) for column in columns]
+        leading = list(itertools.takewhile(lambda place: place is not None, places))
+        if not leading:
+            return None
+        names = [".".join(column.path) for column in columns[: len(leading)]]
+        try:
+            if known is None:
+                chosen = keys.select(*(f"key_{place}" for place in leading)).toDF(*names)
+                numbers = self._numbers(chosen, index, columns)
             else:
-                self.index = index.definition.name
-                return plan
-        return None
+                few = pa.table([known.column(place) for place in leading], names=names)
+                numbers = self._numbers_of_few(few, index, columns)
+        except Exception as error:  # noqa: BLE001 - then all files are read
+            self.reasons.append(broken_index(index.definition.name, error))
+            return None
+        self.index = index.definition.name
+        return plan_of_files(index, numbers)
 
     def _numbers(
         self, keys: DataFrame, index: OpenedIndex, columns: Sequence[Column]

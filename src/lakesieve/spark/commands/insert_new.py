@@ -26,7 +26,8 @@ from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.tables.changes import NOTHING, ChangeOutcome
 from lakesieve.spark.tables.hadoop import storage_options
 from lakesieve.spark.tables.reading import quoted
-from lakesieve.spark.versions.spark_versions import arrow_of, kept
+from lakesieve.spark.versions.kept import Kept, kept
+from lakesieve.spark.versions.spark_versions import arrow_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -115,13 +116,14 @@ def _insert_new(
         given = _checked(rows_once, prepared, duplicates)
         held = HeldKeys(prepared.table, prepared.columns, spark, request.location)
         done = _inserted(given, prepared, held, request, dry_run=dry_run)
+        given.rows.release()
     wanted = request.refresh == AFTER_WRITE and not dry_run
     refreshed, reasons = refreshed_after(request, spark) if wanted else ([], [])
     return RowChange(
         table=request.table,
         operation="insert-new",
         on=tuple(prepared.on),
-        keys=given.count,
+        keys=given.rows.count,
         inserted=done.inserted,
         updated=0,
         deleted=0,
@@ -142,13 +144,11 @@ class _Given:
     """Rows with keys, each key once.
 
     Args:
-        rows: The rows, kept by Spark.
-        count: How many they are.
+        rows: The rows.
         keys: Their keys, if they are few.
     """
 
-    rows: DataFrame
-    count: int
+    rows: Kept
     keys: pa.Table | None
 
 
@@ -158,11 +158,11 @@ def _checked(rows: DataFrame, prepared: Prepared, duplicates: str) -> _Given:
     count = rows.count()
     keys = arrow_of(rows.select(*on)) if count <= FEW else None
     if keys is not None and _are_keys(keys, prepared.columns):
-        return _Given(rows=rows, count=count, keys=keys)
+        return _Given(rows=Kept(rows=rows, count=count), keys=keys)
     # many, or some that are nulls or there twice: Spark finds out which
     check_keys(rows, prepared.on)
-    chosen, left = _one_of_each(rows, count, prepared.on, duplicates)
-    return _Given(rows=chosen, count=left, keys=None)
+    chosen = _one_of_each(Kept(rows=rows, count=count), prepared.on, duplicates)
+    return _Given(rows=chosen, keys=None)
 
 
 def _are_keys(keys: pa.Table, columns: Sequence[Column]) -> bool:
@@ -174,15 +174,14 @@ def _are_keys(keys: pa.Table, columns: Sequence[Column]) -> bool:
     return bool(len(distinct) == keys.num_rows)
 
 
-def _one_of_each(
-    rows: DataFrame, count: int, on: Sequence[str], duplicates: str
-) -> tuple[DataFrame, int]:
-    """One row of each key, by the rule for keys that are given more than once; and how many."""
+def _one_of_each(given: Kept, on: Sequence[str], duplicates: str) -> Kept:
+    """One row of each key, by the rule for keys that are given more than once."""
     from pyspark.sql import functions as F
 
+    rows = given.rows
     if duplicates == "error":
         check_once(rows, on, _ONE_ROW)
-        return rows, count
+        return given
     keys = [quoted(name) for name in on]
     place, row = "lakesieve place", "lakesieve row"
     placed = rows.select("*", F.monotonically_increasing_id().alias(place))
@@ -204,22 +203,22 @@ def _inserted(
     """Append the rows that are new, again and again while others commit rows in between."""
     base = prepared.table.version()
     on = prepared.on
-    new, count = held.lacking(given.rows, on, base, count=given.count, known=given.keys)
+    new = held.lacking(given.rows, on, base, known=given.keys)
     for attempt in range(_ATTEMPTS):
         if dry_run:
-            return ChangeOutcome(inserted=count)
+            return ChangeOutcome(inserted=new.count)
         # a transaction is kept even if nothing is new, so that it is not done later
-        if not count and request.txn is None:
+        if not new.count and request.txn is None:
             return NOTHING
         with held.skipping_before(base, when=prepared.changes.rereads):
-            done = prepared.changes.insert(new, on, request.txn, base)
+            done = prepared.changes.insert(new.rows, on, request.txn, base)
         if done is not None:
             # Iceberg counts no rows of an append
             known = done.known or done.inserted is not None
-            return done if known else replace(done, inserted=count)
+            return done if known else replace(done, inserted=new.count)
         time.sleep(random.uniform(0, min(_SECONDS, 0.05 * 2**attempt)))
         before, base = base, prepared.table.version()
-        new, count = held.lacking(new, on, base, count=count, after=before)
+        new = held.lacking(new, on, base, after=before)
     raise CommitConflictError(
         f"{request.table} got new rows during each of {_ATTEMPTS} attempts to insert.",
         kind=ErrorKind.CONFLICT,

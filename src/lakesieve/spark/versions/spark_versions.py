@@ -28,7 +28,6 @@ __all__ = [
     "error_class",
     "frame_of",
     "is_remote",
-    "kept",
     "spark_version_of",
 ]
 
@@ -151,20 +150,6 @@ def cached_of(frame: DataFrame, spark: SparkSession | None = None) -> DataFrame:
     plan = frame._jdf.queryExecution().withCachedData()
     datasets = java_class(spark, f"{spark_version_of(spark.version).java['sql']}.Dataset")
     return DataFrame(datasets.ofRows(spark._jsparkSession, plan), spark)
-
-
-def kept(frame: DataFrame, *, shuffled: bool = False) -> tuple[DataFrame, int]:
-    """A frame that is evaluated now and kept by Spark, as :func:`cached_of` has it; and its rows.
-
-    Args:
-        frame: The frame.
-        shuffled: Whether a shuffle made it: of what is kept Spark keeps all its partitions, however
-            little is in them.
-    """
-    if shuffled:
-        frame = frame.coalesce(frame.sparkSession.sparkContext.defaultParallelism)
-    count = frame.persist().count()
-    return cached_of(frame), count
 
 
 def frame_of(spark: SparkSession, texts: pa.Table) -> DataFrame:

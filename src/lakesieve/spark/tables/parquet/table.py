@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import uuid
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -228,7 +229,8 @@ class ParquetTable:
 
     def rows(self, version: TableVersion) -> DataFrame:  # noqa: ARG002 - there is no other
         """Rows of the files that are there now; as for :meth:`IndexableTable.rows`."""
-        return self._read()
+        # an option of its own: else Spark may answer from rows that somebody had it keep before
+        return self._read(**{"lakesieve-read": uuid.uuid4().hex})
 
 
 def _let_settle(modified: pa.ChunkedArray, clock: Clock) -> None:
