@@ -6,7 +6,8 @@ cd "$(dirname "$0")/.."
 # a session waits for a quarter of its time: three keep two cores busy, the longest first
 sessions=(4.1-folders 4.1-files hudi 3.5 4.0)
 shopt -s extglob
-folders=(tests/spark/!(hudi|java|__pycache__)/)
+# keys are with the files, so that both take about as long
+folders=(tests/spark/!(hudi|java|keys|__pycache__)/)
 
 run() {
   case $1 in

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from pyspark.sql import functions as F
-from tests.spark.commands.test_contains import MADE, made, plain
+from tests.spark.keys.test_contains import MADE, made, plain
 
 import lakesieve as ls
 from lakesieve.index import ReasonCode

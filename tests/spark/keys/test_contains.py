@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
-from tests.spark.commands.test_locate import COLUMNS
+from tests.spark.keys.test_locate import COLUMNS
 
 import lakesieve as ls
 from lakesieve.errors import InvalidInputError, NotFoundError
