@@ -52,6 +52,17 @@ def test_codes_are_in_the_ranges_that_hold_them(kind: str) -> None:
             for code in codes
         ]
         assert joined.holds(pa.array(codes, of_type)).tolist() == expected
+        found = joined.buckets()
+        assert (found is None) == (kind == "binary")
+        if found is not None:
+            shift, rows = found
+            assert len(rows) <= 4 * len(joined.lows)
+            listed = [tuple(row.values()) for row in rows.to_pylist()]
+            assert expected == [
+                code is not None
+                and any(code >> shift == b and low <= code <= high for b, low, high in listed)
+                for code in codes
+            ]
 
 
 def test_ranges_of_two_types_are_not_joined() -> None:

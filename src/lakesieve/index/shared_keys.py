@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 
 __all__ = ["KeyRanges"]
 
+_HIGHEST = 2**63 - 1
+# of a range, on average
+_BUCKETS = 4
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class KeyRanges:
@@ -57,6 +61,29 @@ class KeyRanges:
         inside = pc.and_(below, codes.is_valid())
         held: np.ndarray = inside.to_numpy(zero_copy_only=False) & (at >= 0)
         return held
+
+    def buckets(self) -> tuple[int, pa.Table] | None:
+        """The ranges by the high bits of their codes, for a join by equality.
+
+        Returns:
+            How many low bits are left out, and ``bucket``, ``first`` and ``last`` (included), one
+            row for each bucket of each range; ``None`` for codes that are bytes.
+        """
+        if self.lows.type != pa.int64() or not len(self.lows):
+            return None
+        first = self.lows.to_numpy()
+        # an end that is null is above all codes
+        last = pc.fill_null(pc.subtract(self.highs, 1), _HIGHEST).to_numpy()
+        for shift in range(64):
+            low, high = first >> shift, last >> shift
+            counts = high - low + 1
+            # differences of far codes wrap
+            if (counts > 0).all() and counts.sum(dtype=float) <= _BUCKETS * len(first):
+                break
+        at = np.repeat(np.arange(len(first)), counts)
+        within = np.arange(len(at)) - np.repeat(np.cumsum(counts) - counts, counts)
+        columns = {"bucket": low[at] + within, "first": first[at], "last": last[at]}
+        return shift, pa.table(columns)
 
     def _last_not_above(self, codes: pa.Array) -> np.ndarray:
         """The last range that begins at or before each code; -1 for none."""

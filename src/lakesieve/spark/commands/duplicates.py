@@ -23,7 +23,7 @@ from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.tables import open_table
 from lakesieve.spark.tables.hadoop import storage_options
 from lakesieve.spark.tables.reading import keys_of
-from lakesieve.spark.tables.workers import gathered, in_workers
+from lakesieve.spark.tables.workers import frame_of_rows, gathered, in_workers
 from lakesieve.spark.versions.kept import Kept, kept
 
 if TYPE_CHECKING:
@@ -195,9 +195,7 @@ class _Search:
         read = {*several.tolist(), *within.tolist(), *new.tolist()}
         parts: list[Kept] = []
         if ranges is not None:
-            stage = _in_ranges(ranges, [_key_type(column) for column in columns])
-            order = [f"key_{self._columns.index(column)}" for column in columns]
-            parts.append(self._of_files(index, [*several, *new], stage=stage, order=order))
+            parts.append(self._of_files(index, [*several, *new], inside=(ranges, columns)))
         if len(new) or uncovered:
             keys = self._new_keys(index, new)
             numbers = self._files_of(index, columns, keys.rows)
@@ -214,22 +212,32 @@ class _Search:
         index: OpenedIndex,
         numbers: Sequence[int] | np.ndarray,
         *,
-        stage: Stage | None = None,
-        order: Sequence[str] = (),
+        inside: tuple[KeyRanges, Sequence[Column]] | None = None,
         among: DataFrame | None = None,
     ) -> Kept:
         """Keys that are in several rows of some files, and of those that the index has not seen."""
         plan = plan_of_files(index, np.array(numbers, np.int64))
         with read_by_plan(self._table, self._version, plan, self._columns) as rows:
-            some = rows if stage is None else self._filtered(rows, stage, order)
+            some = rows if inside is None else self._inside(rows, *inside)
             if among is not None:
                 some = some.join(among, self._names, "left_semi")
             # while what it reads is planned
             return kept(self._repeated(some), shuffled=True)
 
-    def _filtered(self, rows: DataFrame, stage: Stage, order: Sequence[str]) -> DataFrame:
+    def _inside(self, rows: DataFrame, ranges: KeyRanges, columns: Sequence[Column]) -> DataFrame:
+        """The rows whose keys are in some ranges."""
         from pyspark.sql import functions as F
 
+        order = [f"key_{self._columns.index(column)}" for column in columns]
+        found = ranges.buckets() if [c.kind for c in columns] == ["integer"] else None
+        if found is not None:
+            # no row has to leave the JVM for that
+            shift, buckets = found
+            wanted = F.broadcast(frame_of_rows(self._spark, buckets))
+            key = F.col(order[0]).cast("bigint")
+            same = F.shiftright(key, shift) == F.col("bucket")
+            return rows.join(wanted, same & key.between(F.col("first"), F.col("last")), "left_semi")
+        stage = _in_ranges(ranges, [_key_type(column) for column in columns])
         types = dict(rows.dtypes)
         passed = {name: "binary" if kind == "string" else kind for name, kind in types.items()}
         given = rows.select(*(F.col(name).cast(passed[name]).alias(name) for name in order))
