@@ -18,6 +18,7 @@ from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError
 from lakesieve.index import Refreshed
 from lakesieve.index.declared import read_declarations
 from lakesieve.index.maintenance import MaintenanceStep, TableMaintenance
+from lakesieve.index.upkeep import Upkeep
 from lakesieve.spark.build.refresh import refresh_each
 from lakesieve.spark.create import create_indexes
 from lakesieve.spark.deletes.convert import convert
@@ -142,7 +143,7 @@ class _Round:
         files, oldest = 0, version.timestamp_ms or 0
         for store in self._declared_stores(table).values():
             state = store.snapshot()
-            lacking = _uncovered(store, state, live)
+            lacking = _uncovered(table, store, live)
             if not lacking:
                 continue
             files = max(files, lacking)
@@ -204,9 +205,7 @@ class _Round:
         *,
         dry_run: bool,
     ) -> Iterator[MaintenanceStep]:
-        lacking = {
-            name: _uncovered(store, store.snapshot(), live) for name, store in stores.items()
-        }
+        lacking = {name: _uncovered(table, store, live) for name, store in stores.items()}
         due = {name: store for name, store in stores.items() if lacking[name]}
         if self._declared.all_refs:
             due = dict(stores)
@@ -364,10 +363,8 @@ def _live_paths(table: IndexableTable, version: TableVersion) -> pa.ChunkedArray
     return table.live_files(version).column("path")
 
 
-def _uncovered(store: IndexStore, state: Snapshot, live: pa.ChunkedArray) -> int:
-    read = store.covered_by(state)
-    chunks = [chunk for entry in state.catalogues for chunk in read(entry).chunks]
-    covered = pa.chunked_array(chunks, pa.string())
+def _uncovered(table: IndexableTable, store: IndexStore, live: pa.ChunkedArray) -> int:
+    covered = Upkeep(table=table, store=store).covered(store.snapshot())
     return len(live) - int(pc.sum(pc.is_in(live, value_set=covered)).as_py() or 0)
 
 

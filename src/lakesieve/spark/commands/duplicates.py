@@ -14,7 +14,8 @@ from lakesieve.index import OpenedIndex, Reason, broken_index
 from lakesieve.index.definition import indexed_columns, key_columns
 from lakesieve.index.many_keys import plan_of_files
 from lakesieve.index.shared_keys import KeyRanges
-from lakesieve.sieve import KeyType, encode_rows
+from lakesieve.sieve import encode_rows
+from lakesieve.spark.build.source import key_types
 from lakesieve.spark.commands.contains import numbers_of, read_by_plan
 from lakesieve.spark.commands.held_keys import opened_indexes
 from lakesieve.spark.commands.keys import given_keys
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from lakesieve.sieve import KeyType
     from lakesieve.spark.commands.locate import LocatePlan
     from lakesieve.spark.tables import IndexableTable
     from lakesieve.spark.tables.workers import Stage
@@ -237,7 +239,7 @@ class _Search:
             key = F.col(order[0]).cast("bigint")
             same = F.shiftright(key, shift) == F.col("bucket")
             return rows.join(wanted, same & key.between(F.col("first"), F.col("last")), "left_semi")
-        stage = _in_ranges(ranges, [_key_type(column) for column in columns])
+        stage = _in_ranges(ranges, key_types(columns))
         types = dict(rows.dtypes)
         passed = {name: "binary" if kind == "string" else kind for name, kind in types.items()}
         given = rows.select(*(F.col(name).cast(passed[name]).alias(name) for name in order))
@@ -292,10 +294,6 @@ def _largest(index: OpenedIndex) -> tuple[str, int, int]:
             best = (name, first, first + files)
         first += files
     return best
-
-
-def _key_type(column: Column) -> KeyType:
-    return KeyType(kind=column.kind, scale=column.scale, precision=column.precision)
 
 
 def _shared_keys(
@@ -374,12 +372,12 @@ def _listing(ranges: Sequence[KeyRanges] | None, files: np.ndarray) -> pa.Record
     )
 
 
-def _in_ranges(ranges: KeyRanges, key_types: Sequence[KeyType]) -> Stage:
+def _in_ranges(ranges: KeyRanges, types: Sequence[KeyType]) -> Stage:
     """Make the stage: rows of keys to those whose keys are in some ranges."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for rows in gathered(batches, _FILTERED_ROWS):
-            codes = encode_rows(key_types, [column.combine_chunks() for column in rows.columns])
+            codes = encode_rows(types, [column.combine_chunks() for column in rows.columns])
             inside = rows.filter(pa.array(ranges.holds(codes)))
             yield from inside.combine_chunks().to_batches()
 

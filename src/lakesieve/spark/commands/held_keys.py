@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from lakesieve.index import OpenedIndex, Part, Plan, Reason, broken_index
+from lakesieve.index import OpenedIndex, Plan, Reason, broken_index
 from lakesieve.index.definition import indexed_columns
 from lakesieve.index.given_keys import GivenKeys
 from lakesieve.index.many_keys import files_of_codes, plan_of_files, sorted_codes
@@ -164,8 +164,7 @@ class HeldKeys:
         numbers = index.numbers(self._table.live_files(version).column("path"))
         keep = np.ones(len(index.paths()), bool)
         keep[numbers[numbers >= 0]] = False
-        name = index.definition.name
-        return Plan(indexes=(index,), keep=Part(index=0, keep=keep), used=(name,), reasons=())
+        return plan_of_files(index, np.flatnonzero(keep))
 
     def _candidates(
         self, keys: DataFrame, known: pa.Table | None, version: TableVersion

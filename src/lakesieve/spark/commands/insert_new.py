@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from lakesieve.errors import CommitConflictError, ErrorKind, InvalidInputError
 from lakesieve.index import RowChange
 from lakesieve.index.many_keys import sorted_codes
-from lakesieve.sieve import KeyType
+from lakesieve.spark.build.source import key_types
 from lakesieve.spark.commands.change import (
     AFTER_WRITE,
     ChangeRequest,
@@ -169,8 +169,7 @@ def _are_keys(keys: pa.Table, columns: Sequence[Column]) -> bool:
     """Whether none of them is null or there twice."""
     if any(column.null_count for column in keys.columns):
         return False
-    types = [KeyType(kind=c.kind, scale=c.scale, precision=c.precision) for c in columns]
-    distinct = sorted_codes(types, keys.columns, is_prefix=False).codes
+    distinct = sorted_codes(key_types(columns), keys.columns, is_prefix=False).codes
     return bool(len(distinct) == keys.num_rows)
 
 
