@@ -60,7 +60,8 @@ def compiled_lists() -> list[JavaSources]:
     lists += [sources for sources in map(extension_of, FORMATS) if sources is not None]
     lists.append(JavaSources(*jar_sources(FORMATS)))
     lists += sources_in(f"lakesieve.spark.tables.{spec.name}.table" for spec in FORMATS)
-    return [*lists, JavaSources(*DELETE_JOINS), *sources_in(["lakesieve.spark.deletes.plan"])]
+    more = ("lakesieve.spark.deletes.plan", "lakesieve.spark.build.after_write")
+    return [*lists, JavaSources(*DELETE_JOINS), *sources_in(more)]
 
 
 def test_everything_compiles(jvm: Any) -> None:

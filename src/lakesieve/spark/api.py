@@ -6,9 +6,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, UnsupportedError
-from lakesieve.index import Refreshed, TradeOffInfo, by_name
+from lakesieve.index import Refreshed, ShownList, TradeOffInfo, by_name
 from lakesieve.index.access import no_index
 from lakesieve.index.definition import key_columns
+from lakesieve.spark.build.after_write import check_refresh, refresh_after_writes
 from lakesieve.spark.build.indexing import failure
 from lakesieve.spark.build.progress import Watch
 from lakesieve.spark.build.refresh import refresh_each
@@ -42,32 +43,51 @@ __all__ = [
 ]
 
 
-def enable(spark: SparkSession, *, locations: Iterable[str] = ()) -> None:
+def enable(
+    spark: SparkSession, *, locations: Iterable[str] = (), refresh: str | None = "never"
+) -> None:
     """Make every query and command of this session skip files from now on.
 
     Args:
         spark: The session. One of Spark Connect needs a server with the jar that ``lakesieve
             spark-jar`` writes.
         locations: Further roots to search for indexes, besides each table's own folder.
+        refresh: ``"after-write"`` has the indexes of a table refreshed in the background after each
+            commit that this session makes to it: no command waits for it, one table is refreshed
+            at a time, and what fails is a warning of the logger ``lakesieve.refresh``. ``"never"``
+            or ``None`` leaves them as they are.
 
     Raises:
-        UnsupportedError: A session in which the optimizer cannot be reached.
+        InvalidInputError: ``refresh`` has another value.
+        UnsupportedError: A session in which the optimizer cannot be reached; or one of Spark
+            Connect that shall refresh indexes.
         SetupError: The table format's runtime is missing.
     """
+    refreshes = check_refresh(refresh)
+    roots = tuple(locations)
     if is_remote(spark):
-        remote.enable(spark, locations)
+        if refreshes:
+            raise UnsupportedError(
+                "A session of Spark Connect does not hear of its commits, to refresh after them.",
+                kind=ErrorKind.UNSUPPORTED_SESSION,
+                hint="Keep the indexes up with lakesieve maintain --watch beside it.",
+            )
+        remote.enable(spark, roots)
         return
-    installed_rule(spark).enable(locations, storage_options(spark))
+    installed_rule(spark).enable(roots, storage_options(spark))
+    refresh_after_writes(spark, wanted=refreshes, locations=roots)
 
 
 def disable(spark: SparkSession) -> None:
     """Leave the scans of this session's queries as they are from now on.
 
-    Commands under way that skip files for themselves, such as an upsert, still do.
+    Commands under way that skip files for themselves, such as an upsert, still do. Indexes are not
+    refreshed after writes any more; those that are still to be refreshed are waited for.
     """
     if is_remote(spark):
         remote.disable(spark)
         return
+    refresh_after_writes(spark, wanted=False)
     installed_rule(spark).disable()
 
 
@@ -105,7 +125,7 @@ def trade_offs(
     source = Source.whole(opened, version, keys)
     with Watch(spark, progress, f"lakesieve: budgets of {table} on {', '.join(columns)}") as watch:
         source = source.counted(rule)
-        return [TradeOffInfo(**p) for p in draw_curve(spark, rule, source, watch=watch)]
+        return ShownList(TradeOffInfo(**p) for p in draw_curve(spark, rule, source, watch=watch))
 
 
 def open_index(
@@ -217,4 +237,4 @@ def refresh_indexes(
     error = failure(errors)
     if error is not None:
         raise error
-    return [done for done in outcomes.values() if isinstance(done, Refreshed)]
+    return ShownList(done for done in outcomes.values() if isinstance(done, Refreshed))

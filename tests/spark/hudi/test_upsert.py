@@ -11,6 +11,7 @@ import lakesieve as ls
 from lakesieve.errors import InvalidInputError, UnsupportedError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -67,6 +68,59 @@ def test_only_new_rows_are_inserted(spark: SparkSession, tmp_path: Path, kind: s
     assert contents(driver) == model
     found = index.contains([7, 9, 500, 501], confirm=True)
     assert found.absent.to_pylist() == [False, False, False, True]
+    driver.drop()
+
+
+@pytest.mark.parametrize("kind", list(DRIVERS))
+def test_keys_in_several_rows(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    """Values that several rows have, and those that no row has, through log files and deletes."""
+    driver = DRIVERS[kind](spark, tmp_path / "t", f"keys_{kind}")
+    text = "concat('ü', IF(id = 77, 3, id))"
+    driver.append(spark.range(0, 120, 1, 4).selectExpr("id", f"{text} AS s", "0 AS v"))
+    ls.create_index(driver.name, ["s"], spark=spark)
+    rows = spark.createDataFrame([(200, "ü5", 1), (9, "x", 1)], "id long, s string, v int")
+    ls.upsert(rows, driver.name, on=["id"], spark=spark, refresh=None)
+    child = spark.createDataFrame([("ü3",), ("ü9",), ("x",), (None,), ("gone",)], "name string")
+
+    def found() -> dict[str, int]:
+        answer = ls.duplicates(driver.name, ["s"], spark=spark)
+        return {row["s"]: row["rows"] for row in answer.keys.collect()}
+
+    assert found() == {"ü3": 2, "ü5": 2}
+    orphans = ls.check_references(child, ["name"], driver.name, ["s"], spark=spark)
+    assert set(orphans.examples) == {("ü9",), ("gone",)}
+    ls.delete(spark.createDataFrame([(77,)], "id long"), driver.name, on=["id"], spark=spark)
+    assert found() == {"ü5": 2}
+    unique = ls.check_unique(driver.name, ["s"], spark=spark)
+    assert (unique.holds, unique.violations) == (False, 1)
+    driver.drop()
+
+
+@pytest.mark.parametrize("kind", list(DRIVERS))
+def test_indexes_are_refreshed_after_writes(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    """Each commit of the session is indexed in the background, by path and by name."""
+    driver = DRIVERS[kind](spark, tmp_path / "t", f"after_{kind}")
+    made = "id", "concat('ü', id) AS s", "0 AS v"
+    driver.append(spark.range(0, 120, 1, 4).selectExpr(*made))
+    index = ls.create_index(driver.name, ["s"], spark=spark)
+    index.refresh()
+    changes: list[Callable[[], object]] = [
+        lambda: driver.append(spark.range(500, 520, 1, 1).selectExpr(*made)),
+        lambda: spark.sql(
+            f"INSERT INTO {driver.entry} SELECT {', '.join(made)} FROM range(600, 610)"
+        ),
+        lambda: driver.update("v = 1", "id = 7"),
+        lambda: driver.delete("id = 8"),
+    ]
+    for change in changes:
+        ls.enable(spark, refresh="after-write")
+        change()
+        ls.disable(spark)
+        (planned,) = ls.refresh_indexes(driver.name, spark=spark, dry_run=True)
+        assert planned.files == 0
+    if kind == "copy_on_write":
+        info = ls.open_index(driver.name, "s", spark=spark).info()
+        assert info.table_version == driver.version()
     driver.drop()
 
 

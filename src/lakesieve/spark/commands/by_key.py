@@ -6,8 +6,8 @@ import time
 from typing import TYPE_CHECKING
 
 from lakesieve.index import RowChange
+from lakesieve.spark.build.after_write import AFTER_WRITE, refreshing_itself
 from lakesieve.spark.commands.change import (
-    AFTER_WRITE,
     ChangeRequest,
     check_keys,
     check_once,
@@ -120,21 +120,22 @@ def _change(
         rows = rows.distinct()
     rule = installed_rule(spark)
     skipping = rule.skipping(request.location, storage_options(spark))
-    with evaluated_once(rows, spark) as rows, skipping:
-        count = check_keys(rows, on)
-        check_once(rows, on, _ONE_ROW)
-        files_read = None
-        if count == 0:
-            done = NOTHING
-        elif dry_run:
-            done, files_read = _touched(changes, rows, on, operation, count)
-        else:
-            rule.forget()
-            done = changes.change(operation, rows, on, request.txn)
-            read_counts = [row["files_read"] for row in rule.report() if row.get("files_total")]
-            files_read = max(read_counts, default=None) if not done.known else None
-    wanted = request.refresh == AFTER_WRITE and not dry_run
-    refreshed, reasons = refreshed_after(request, spark) if wanted else ([], [])
+    wanted = request.refreshes and not dry_run
+    with refreshing_itself(prepared.table, does=wanted):
+        with evaluated_once(rows, spark) as rows, skipping:
+            count = check_keys(rows, on)
+            check_once(rows, on, _ONE_ROW)
+            files_read = None
+            if count == 0:
+                done = NOTHING
+            elif dry_run:
+                done, files_read = _touched(changes, rows, on, operation, count)
+            else:
+                rule.forget()
+                done = changes.change(operation, rows, on, request.txn)
+                read_counts = [row["files_read"] for row in rule.report() if row.get("files_total")]
+                files_read = max(read_counts, default=None) if not done.known else None
+        refreshed, reasons = refreshed_after(request, spark) if wanted else ([], [])
     return RowChange(
         table=request.table,
         operation=operation,

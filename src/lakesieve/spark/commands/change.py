@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError, UnsupportedError
 from lakesieve.index import Reason, ReasonCode, Refreshed
 from lakesieve.index.definition import key_columns
+from lakesieve.spark.build.after_write import check_refresh
 from lakesieve.spark.build.refresh import refresh_each
 from lakesieve.spark.commands.keys import given_keys, given_rows, rows_in
 from lakesieve.spark.session.access import access_by
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from lakesieve.tables import Column
 
 __all__ = [
-    "AFTER_WRITE",
     "ChangeRequest",
     "Prepared",
     "check_keys",
@@ -38,11 +38,6 @@ __all__ = [
     "prepare",
     "refreshed_after",
 ]
-
-AFTER_WRITE = "after-write"
-"""The value of ``refresh`` that has the indexes refreshed in the same call."""
-
-_REFRESHES = (AFTER_WRITE, "never", None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,12 +62,12 @@ class ChangeRequest:
     location: str | None
 
     def __post_init__(self) -> None:
-        if self.refresh not in _REFRESHES:
-            raise InvalidInputError(
-                f"refresh={self.refresh!r} is unknown.",
-                kind=ErrorKind.INVALID_ARGUMENT,
-                hint=f"Give {AFTER_WRITE!r}, or 'never'.",
-            )
+        check_refresh(self.refresh)
+
+    @property
+    def refreshes(self) -> bool:
+        """Whether the indexes are refreshed after the commit."""
+        return check_refresh(self.refresh)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

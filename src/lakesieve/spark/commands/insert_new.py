@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from lakesieve.errors import CommitConflictError, ErrorKind, InvalidInputError
 from lakesieve.index import RowChange
 from lakesieve.index.many_keys import sorted_codes
+from lakesieve.spark.build.after_write import AFTER_WRITE, refreshing_itself
 from lakesieve.spark.build.source import key_types
 from lakesieve.spark.commands.change import (
-    AFTER_WRITE,
     ChangeRequest,
     check_keys,
     check_once,
@@ -112,13 +112,14 @@ def _insert_new(
     prepared = prepare(rows, request, spark, keys_only=False)
     rule = installed_rule(spark)
     skipping = rule.skipping(request.location, storage_options(spark))
-    with evaluated_once(prepared.rows, spark) as rows_once, skipping:
-        given = _checked(rows_once, prepared, duplicates)
-        held = HeldKeys(prepared.table, prepared.columns, spark, request.location)
-        done = _inserted(given, prepared, held, request, dry_run=dry_run)
-        given.rows.release()
-    wanted = request.refresh == AFTER_WRITE and not dry_run
-    refreshed, reasons = refreshed_after(request, spark) if wanted else ([], [])
+    wanted = request.refreshes and not dry_run
+    with refreshing_itself(prepared.table, does=wanted):
+        with evaluated_once(prepared.rows, spark) as rows_once, skipping:
+            given = _checked(rows_once, prepared, duplicates)
+            held = HeldKeys(prepared.table, prepared.columns, spark, request.location)
+            done = _inserted(given, prepared, held, request, dry_run=dry_run)
+            given.rows.release()
+        refreshed, reasons = refreshed_after(request, spark) if wanted else ([], [])
     return RowChange(
         table=request.table,
         operation="insert-new",

@@ -14,6 +14,7 @@ from lakesieve.spark.deletes.scan import join_scan, joins_deletes
 from lakesieve.spark.rule.planning import Pruner
 from lakesieve.spark.rule.sources import DELETE_JOINS, RULE, extension_of, scans_of
 from lakesieve.spark.tables.registry import formats_in
+from lakesieve.spark.versions.callbacks import Callback, hear_callbacks, key_of_session
 from lakesieve.spark.versions.janino import JavaSources
 from lakesieve.spark.versions.java_classes import java_class, java_list, scala_seq
 from lakesieve.spark.versions.spark_versions import check_session
@@ -38,19 +39,6 @@ _MAX_IDLE = 64
 # by application and session
 _RULES: dict[tuple[str, str], InstalledRule] = {}
 _LOCK = threading.Lock()
-
-
-class _Callback:
-    """A ``java.util.function.Function`` that answers in Python."""
-
-    def __init__(self, answer: Callable[[str], str]) -> None:
-        self._answer = answer
-
-    def apply(self, request: str) -> str:
-        return self._answer(request)
-
-    class Java:
-        implements = ("java.util.function.Function",)
 
 
 class InstalledRule:
@@ -204,7 +192,7 @@ class InstalledRule:
 class _Optimizer:
     """The rules that a session adds to Spark's own, with one of lakesieve's."""
 
-    def __init__(self, spark: SparkSession, *callbacks: _Callback) -> None:
+    def __init__(self, spark: SparkSession, *callbacks: Callback) -> None:
         self._spark = spark
         # py4j keeps only a weak hold on them
         self._callbacks = callbacks
@@ -248,27 +236,23 @@ def installed_rule(spark: SparkSession) -> InstalledRule:
         UnsupportedError: A session in which the rule cannot work.
     """
     check_session(spark)
-    application = str(spark.sparkContext.applicationId)
+    key = key_of_session(spark)
     with _LOCK:
         # a process has one application at a time: those before it were stopped
-        for key in [key for key in _RULES if key[0] != application]:
-            del _RULES[key]
-        key = (application, str(spark._jsparkSession.sessionUUID()))
+        for other in [other for other in _RULES if other[0] != key[0]]:
+            del _RULES[other]
         if key not in _RULES:
             # sessions that came and went without a trace
-            for idle in [key for key, rule in _RULES.items() if rule.is_idle][:-_MAX_IDLE]:
+            for idle in [other for other, rule in _RULES.items() if rule.is_idle][:-_MAX_IDLE]:
                 del _RULES[idle]
             _RULES[key] = _made(spark)
         return _RULES[key]
 
 
 def _made(spark: SparkSession) -> InstalledRule:
-    from pyspark.java_gateway import ensure_callback_server_started
-
-    gateway = spark.sparkContext._gateway
-    ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
+    hear_callbacks(spark)
     pruner = Pruner()
-    optimizer = _Optimizer(spark, _Callback(pruner.answer), _Callback(partial(_joined, spark)))
+    optimizer = _Optimizer(spark, Callback(pruner.answer), Callback(partial(_joined, spark)))
     return InstalledRule(optimizer.rule, optimizer.install, pruner)
 
 
@@ -280,7 +264,7 @@ def _joined(spark: SparkSession, scan: Any) -> Any:
         return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
 
 
-def _instantiate(spark: SparkSession, answer: _Callback, join: _Callback) -> Any:
+def _instantiate(spark: SparkSession, answer: Callback, join: Callback) -> Any:
     formats = formats_in(spark)
     adapters = [scans_of(spec).new(spark, f"lakesieve.{spec.scans}") for spec in formats]
     joins = None

@@ -1,0 +1,204 @@
+"""Indexes refreshed after the commits of a session, in the background, one table at a time."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import Counter
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError, NotFoundError
+from lakesieve.index import Refreshed
+from lakesieve.spark.build.refresh import refresh_each
+from lakesieve.spark.session.access import access_by
+from lakesieve.spark.tables import open_table
+from lakesieve.spark.versions.callbacks import Callback, hear_callbacks, key_of_session
+from lakesieve.spark.versions.janino import JavaSources
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+    from lakesieve.spark.tables import IndexableTable
+
+__all__ = [
+    "AFTER_WRITE",
+    "WRITTEN_TABLES",
+    "check_refresh",
+    "refresh_after_writes",
+    "refreshing_itself",
+]
+
+AFTER_WRITE = "after-write"
+"""The value of ``refresh`` that has the indexes of a table refreshed after each commit to it."""
+
+_REFRESHES = (AFTER_WRITE, "never", None)
+
+WRITTEN_TABLES = JavaSources(
+    "spark/versions/PrivateMembers",
+    *(f"spark/tables/{name}" for name in ("FilePaths", "PathSet", "FileScans")),
+    "spark/build/WrittenTables",
+)
+
+_LOG = logging.getLogger("lakesieve.refresh")
+# what is waited for of Spark's events, when no more are wanted
+_EVENTS_MS = 10_000
+_LOCK = threading.Lock()
+# by application and session
+_LISTENING: dict[tuple[str, str], _AfterWrites] = {}
+# uuids of tables whose indexes a command refreshes itself, by how many do
+_BY_COMMANDS: Counter[str] = Counter()
+
+
+def check_refresh(refresh: str | None) -> bool:
+    """Whether indexes are refreshed after a write.
+
+    Args:
+        refresh: What the caller said.
+
+    Raises:
+        InvalidInputError: It is no such value.
+    """
+    if refresh not in _REFRESHES:
+        raise InvalidInputError(
+            f"refresh={refresh!r} is unknown.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            hint=f"Give {AFTER_WRITE!r}, or 'never'.",
+        )
+    return refresh == AFTER_WRITE
+
+
+def refresh_after_writes(
+    spark: SparkSession, *, wanted: bool, locations: tuple[str, ...] = ()
+) -> None:
+    """Refresh the indexes of each table after the commits that a session makes to it, or no more.
+
+    Ending it waits for what is still to be refreshed.
+
+    Args:
+        spark: The session.
+        wanted: Whether they shall be refreshed.
+        locations: Further roots to search for indexes.
+    """
+    key = key_of_session(spark)
+    with _LOCK:
+        # a process has one application at a time: those before it were stopped
+        for other in [other for other in _LISTENING if other[0] != key[0]]:
+            del _LISTENING[other]
+        before = _LISTENING.pop(key, None)
+    if before is not None:
+        before.end()
+    if wanted:
+        begun = _AfterWrites(spark, locations)
+        with _LOCK:
+            _LISTENING[key] = begun
+
+
+@contextmanager
+def refreshing_itself(table: IndexableTable, *, does: bool) -> Iterator[None]:
+    """Leave the indexes of a table to a command that refreshes them itself.
+
+    Args:
+        table: The table.
+        does: Whether the command does.
+    """
+    with _LOCK:
+        _BY_COMMANDS[table.uuid] += does
+    try:
+        yield
+    finally:
+        with _LOCK:
+            _BY_COMMANDS[table.uuid] -= does
+            if not _BY_COMMANDS[table.uuid]:
+                del _BY_COMMANDS[table.uuid]
+
+
+class _AfterWrites:
+    """What listens to one session, and the thread that refreshes.
+
+    Args:
+        spark: The session.
+        locations: Further roots to search for indexes.
+    """
+
+    def __init__(self, spark: SparkSession, locations: tuple[str, ...]) -> None:
+        self._spark = spark
+        self._locations = locations
+        self._written: dict[str, None] = {}
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        hear_callbacks(spark)
+        self._callback = Callback(self._hear)
+        self._listener = WRITTEN_TABLES.new(spark, "lakesieve.WrittenTables", self._callback)
+        self._listener.begin()
+        self._session: Any = spark._jsparkSession
+        self._session.listenerManager().register(self._listener)
+        self._session.streams().addListener(self._listener)
+
+    def end(self) -> None:
+        """Hear of no more commits, and wait for what was heard of."""
+        # events of commits that were made come a little later
+        with suppress(Exception):
+            self._spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty(_EVENTS_MS)
+        self._session.listenerManager().unregister(self._listener)
+        self._session.streams().removeListener(self._listener)
+        self._listener.end()
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
+
+    def _hear(self, tables: str) -> str:
+        """Take the names of tables that were written; called by Spark's thread of events."""
+        with self._changed:
+            self._written |= dict.fromkeys(tables.split("\0"))
+            if self._thread is None:
+                # the process ends when it has: a last commit is indexed, too
+                self._thread = threading.Thread(target=self._run, name="lakesieve-after-write")
+                self._thread.start()
+        return ""
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                if not self._written:
+                    self._thread = None
+                    return
+                name = next(iter(self._written))
+                # a commit while its table is refreshed comes after that
+                del self._written[name]
+            try:
+                self._refresh(name)
+            except Exception as error:  # noqa: BLE001 - it belongs to no query
+                if self._spark.sparkContext._jsc is not None:
+                    _warn(name, "its indexes", error)
+
+    def _refresh(self, name: str) -> None:
+        try:
+            table = open_table(self._spark, name)
+        except NotFoundError:
+            return
+        with _LOCK:
+            if _BY_COMMANDS[table.uuid]:
+                return
+        access = access_by(self._spark)
+        stores = access.stores(table)
+        for location in self._locations:
+            stores = access.stores(table, location) | stores
+        if not stores:
+            return
+        for index, outcome in refresh_each(self._spark, table, stores).items():
+            if isinstance(outcome, Refreshed):
+                _LOG.info("%s: %s covers %d more files", name, index, outcome.files)
+            else:
+                _warn(name, index, outcome)
+
+
+def _warn(table: str, what: str, error: Exception) -> None:
+    known = isinstance(error, LakesieveError)
+    text = str(error) if known else f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+    _LOG.warning(
+        "After a write to %s %s could not be refreshed, and new files are read: %s",
+        *(table, what, text),
+    )
