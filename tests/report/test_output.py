@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 
 import pytest
 from rich.console import Console
 
-from lakesieve.index.result import Found
+from lakesieve.index.result import Found, Refreshed
 from lakesieve.report.output import Output
 from lakesieve.report.result import Explained
+
+
+def test_names_are_no_markup() -> None:
+    """A name with brackets is shown as it is."""
+    change = Refreshed(
+        index="a[b] [red]c[/red]",
+        table="t",
+        versions=("1",),
+        files=1,
+        rows=1,
+        covered=0,
+        commit=1,
+        compacted=False,
+        dry_run=False,
+    )
+    file = io.StringIO()
+    with contextlib.redirect_stdout(file):
+        Output(json=False).result([change])
+    assert file.getvalue().splitlines()[1].startswith("a[b] [red]c[/red]")
 
 
 @pytest.mark.parametrize("terminal", [False, True], ids=["file", "terminal"])

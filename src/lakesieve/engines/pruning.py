@@ -15,6 +15,7 @@ from lakesieve.index import (
     Plan,
     Reason,
     ReasonCode,
+    ShownList,
     TablePruning,
     plan,
     uncovered_detail,
@@ -228,4 +229,4 @@ def remember(scans: Sequence[Pruned]) -> None:
 def last_pruning() -> list[TablePruning]:
     """What the latest scan of an engine in this process did."""
     with _lock:
-        return list(_latest)
+        return ShownList(_latest)

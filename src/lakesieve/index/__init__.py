@@ -30,6 +30,7 @@ from lakesieve.index.result import (
     TradeOffInfo,
     VerifiedRows,
 )
+from lakesieve.index.shown import ShownList
 
 __all__ = [
     "BuildProgress",
@@ -49,6 +50,7 @@ __all__ = [
     "ReasonCode",
     "Refreshed",
     "RowChange",
+    "ShownList",
     "TablePruning",
     "TableStatus",
     "TradeOffInfo",

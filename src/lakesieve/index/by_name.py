@@ -8,6 +8,7 @@ from lakesieve.index.access import no_index
 from lakesieve.index.find import find
 from lakesieve.index.index import Index, describe
 from lakesieve.index.registry import IndexRegistry, index_storage
+from lakesieve.index.shown import ShownList
 from lakesieve.store import IndexStore, Repaired, repair
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def list_indexes(
             store = IndexStore(root.child(name))
             if store.exists():
                 infos.append(describe(store.snapshot(), opened.name, store.storage.location))
-    return infos
+    return ShownList(infos)
 
 
 def find_files(

@@ -15,6 +15,7 @@ from lakesieve.index.many_keys import contained
 from lakesieve.index.opened import OpenedIndex
 from lakesieve.index.registry import index_storage
 from lakesieve.index.result import Cloned, CommitInfo, Compacted, Found, IndexInfo
+from lakesieve.index.shown import ShownList
 from lakesieve.index.upkeep import Upkeep
 from lakesieve.store import (
     RETAIN_COMMITS,
@@ -78,6 +79,14 @@ class Index:
     def name(self) -> str:
         """The index's name."""
         return self._snapshot.definition.name
+
+    def __repr__(self) -> str:
+        covered = self._snapshot.totals()["files"]
+        return f"<{type(self).__name__} {self.name} of {self._table.name}: {covered:,} data files>"
+
+    def _repr_html_(self) -> str:
+        """As a notebook shows it."""
+        return self.info()._repr_html_()
 
     def info(self) -> IndexInfo:
         """What it is and what it costs."""
@@ -176,7 +185,7 @@ class Index:
                     bytes=totals["bytes"],
                 )
             )
-        return commits
+        return ShownList(commits)
 
     def at(self, commit: int) -> Index:
         """The index as it was after an earlier commit, for look-ups; it does not follow new ones.

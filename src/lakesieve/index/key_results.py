@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lakesieve.index.shown import Shown
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -56,7 +58,7 @@ class Contained:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeyCheck:
+class KeyCheck(Shown):
     """Whether keys of a table are what they should be.
 
     Args:

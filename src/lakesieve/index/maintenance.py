@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lakesieve.index.shown import Shown
+
 __all__ = ["MaintenanceStep", "TableMaintenance"]
 
 
@@ -31,7 +33,7 @@ class MaintenanceStep:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TableMaintenance:
+class TableMaintenance(Shown):
     """One round of one table.
 
     Args:

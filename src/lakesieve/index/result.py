@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lakesieve.index.shown import Shown
+
 if TYPE_CHECKING:
     from lakesieve.index.reasons import Reason
 
@@ -25,7 +27,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Found(Shown):
     """The data files of one table version that can hold a match.
 
     Args:
@@ -60,7 +62,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IndexInfo:
+class IndexInfo(Shown):
     """What an index is and what it costs.
 
     Args:
@@ -107,7 +109,7 @@ class IndexInfo:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CommitInfo:
+class CommitInfo(Shown):
     """One commit of an index's history, with the totals after it.
 
     Args:
@@ -134,7 +136,7 @@ class CommitInfo:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TablePruning:
+class TablePruning(Shown):
     """What the latest query did to one scan of a table.
 
     Args:
@@ -178,7 +180,7 @@ class BuildProgress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refreshed:
+class Refreshed(Shown):
     """What a refresh did, or would do.
 
     Args:
@@ -205,7 +207,7 @@ class Refreshed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RowChange:
+class RowChange(Shown):
     """What an upsert or a delete by key did, or would do.
 
     Args:
@@ -247,7 +249,7 @@ class RowChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compacted:
+class Compacted(Shown):
     """What a compaction did, or would do.
 
     Args:
@@ -276,7 +278,7 @@ class Compacted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cloned:
+class Cloned(Shown):
     """A clone of an index.
 
     Args:
@@ -316,7 +318,7 @@ class VerifiedRows:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TableStatus:
+class TableStatus(Shown):
     """How much of a table waits for the upkeep of its row-level deletes.
 
     Args:
@@ -346,7 +348,7 @@ class TableStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TradeOffInfo:
+class TradeOffInfo(Shown):
     """What an index costs at one budget.
 
     Args:

@@ -36,7 +36,8 @@ class Output:
         self, *, json: bool, stdout: Console | None = None, stderr: Console | None = None
     ) -> None:
         self.json = json
-        self._stdout = stdout or Console(file=sys.stdout)
+        # names and literals are no markup
+        self._stdout = stdout or Console(file=sys.stdout, markup=False)
         self._stderr = stderr or Console(file=sys.stderr)
 
     def result(self, result: object) -> None:

@@ -21,6 +21,7 @@ from lakesieve.index.result import (
     IndexInfo,
     Refreshed,
     RowChange,
+    TablePruning,
     TableStatus,
     TradeOffInfo,
 )
@@ -264,6 +265,8 @@ def _(result: list) -> RenderableType:  # type: ignore[type-arg]
         return Text("\n".join(maintenance_lines(result)), overflow="fold")
     if all(isinstance(item, TradeOffInfo) for item in result):
         return _trade_offs(result)
+    if all(isinstance(item, TablePruning) for item in result):
+        return _prunings(result)
     raise TypeError("the list has no text form")
 
 
@@ -313,6 +316,21 @@ def _refreshed(results: Iterable[Refreshed]) -> Table:
             units.count(result.covered),
             str(result.commit),
             note,
+        )
+    return table
+
+
+def _prunings(scans: Iterable[TablePruning]) -> Table:
+    table = plain_table("table", "files>", "read>", "unseen>", "index", "condition", "reasons")
+    for scan in scans:
+        table.add_row(
+            scan.table,
+            units.count(scan.files_total),
+            units.count(scan.files_read),
+            units.count(scan.uncovered),
+            ", ".join(scan.indexes) or "none",
+            Text(scan.predicate),
+            ", ".join(dict.fromkeys(str(reason.code) for reason in scan.reasons)),
         )
     return table
 

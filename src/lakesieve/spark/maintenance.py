@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError
-from lakesieve.index import Refreshed
+from lakesieve.index import Refreshed, ShownList
 from lakesieve.index.declared import read_declarations
 from lakesieve.index.maintenance import MaintenanceStep, TableMaintenance
 from lakesieve.index.upkeep import Upkeep
@@ -66,7 +66,7 @@ def maintain(
         NotFoundError: There is no such file.
         InvalidInputError: The file declares what cannot be.
     """
-    rounds = []
+    rounds: ShownList[TableMaintenance] = ShownList()
     for table in read_declarations(tables) if isinstance(tables, str) else tables:
         if not going_on():
             break

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lakesieve.index.shown import Shown
+
 if TYPE_CHECKING:
     from lakesieve.index.reasons import Reason
 
@@ -31,7 +33,7 @@ class FieldSet:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeleteStatus:
+class DeleteStatus(Shown):
     """What the deletes of one table version cost its readers.
 
     Args:
@@ -78,7 +80,7 @@ class DeleteStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Conversion:
+class Conversion(Shown):
     """What a conversion did, or would do.
 
     Args:

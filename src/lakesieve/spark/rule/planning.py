@@ -20,6 +20,7 @@ from lakesieve.index import (
     Plan,
     Reason,
     ReasonCode,
+    ShownList,
     TablePruning,
     plan,
 )
@@ -329,9 +330,9 @@ def _internal(error: Exception) -> Reason:
     return Reason(code=ReasonCode.INTERNAL_ERROR, detail=f"{type(error).__name__}: {error}")
 
 
-def pruning_rows(report: list[dict[str, Any]]) -> list[TablePruning]:
+def pruning_rows(report: list[dict[str, Any]]) -> ShownList[TablePruning]:
     """The rule's report as result models."""
-    return [
+    return ShownList(
         TablePruning(
             **row
             | {
@@ -340,7 +341,7 @@ def pruning_rows(report: list[dict[str, Any]]) -> list[TablePruning]:
             }
         )
         for row in report
-    ]
+    )
 
 
 def _reason(row: Mapping[str, str]) -> Reason:

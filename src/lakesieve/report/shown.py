@@ -1,0 +1,58 @@
+"""Results in a shell and in a notebook: the text of the command line, without a terminal."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+from rich.console import Console, RenderableType
+from rich.measure import Measurement
+from rich.text import Text
+
+from lakesieve.index.maintenance import TableMaintenance
+from lakesieve.index.result import CommitInfo, Found, Refreshed, TablePruning, TradeOffInfo
+from lakesieve.report.result import Explained
+from lakesieve.report.text import to_text
+
+__all__ = ["html", "plain"]
+
+_WIDTH, _MAX_WIDTH = 100, 100_000
+# those that are a row of a table, also if there is only one
+_ROWS = (CommitInfo, Refreshed, TableMaintenance, TablePruning, TradeOffInfo)
+_PAGE = '<pre style="white-space: pre; overflow-x: auto; line-height: normal">{code}</pre>'
+
+
+def plain(result: object) -> str:
+    """A result as lines of text.
+
+    Args:
+        result: A result model, or a list of them.
+    """
+    console = _printed(result)
+    return "\n".join(line.rstrip() for line in console.export_text().rstrip().splitlines())
+
+
+def html(result: object) -> str:
+    """A result as a fragment of HTML, everything in it escaped.
+
+    Args:
+        result: As for :func:`plain`.
+    """
+    return _printed(result).export_html(code_format=_PAGE, inline_styles=True)
+
+
+def _printed(result: object) -> Console:
+    """A console that has recorded a result, no line of it broken."""
+    shown = _shown(result)
+    console = Console(file=StringIO(), width=_WIDTH, record=True, force_jupyter=False, markup=False)
+    options = console.options.update(max_width=_MAX_WIDTH)
+    console.width = max(_WIDTH, Measurement.get(console, options, shown).maximum)
+    console.print(shown, highlight=False)
+    return console
+
+
+def _shown(result: object) -> RenderableType:
+    # the command line writes paths alone, one a line, for other programs
+    known = Explained(found=result) if isinstance(result, Found) else result
+    if isinstance(known, _ROWS):
+        known = [known]
+    return to_text(known) or Text("none", style="dim")

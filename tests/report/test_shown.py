@@ -1,0 +1,98 @@
+"""Results in a shell and in a notebook: readable, and nothing in them is taken for markup."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from lakesieve.index import Found, Reason, ReasonCode, Refreshed, ShownList, TablePruning
+from lakesieve.index.result import TradeOffInfo
+
+HOSTILE = "<script>alert(1)</script> [red]x[/red] &amp;"
+SCAN = TablePruning(
+    table="lake.shop.orders",
+    files_total=4000,
+    files_read=3,
+    uncovered=1,
+    indexes=("customer",),
+    reasons=(Reason(code=ReasonCode.INDEX_USED, detail="customer"),),
+    predicate="customer = 7",
+)
+FOUND = Found(
+    paths=["s3://b/a.parquet", "s3://b/b.parquet"],
+    total=40,
+    uncovered=0,
+    reasons=SCAN.reasons,
+    version="7",
+    table="lake.shop.orders",
+    predicate="customer = 7",
+    indexes=("customer",),
+)
+ROWS = (
+    SCAN,
+    Refreshed(
+        index="customer",
+        table="lake.shop.orders",
+        versions=("7",),
+        files=2,
+        rows=10,
+        covered=3,
+        commit=4,
+        compacted=False,
+        dry_run=False,
+    ),
+    TradeOffInfo(bits_per_row=1.5, false_files=2.0, strategy="exact", blocks=3),
+)
+
+
+def test_scans_are_a_small_table() -> None:
+    """One line a scan below the headings, as text and in the answer of a shell."""
+    shown = repr(ShownList([SCAN, replace(SCAN, files_read=4000, indexes=())]))
+    head, first, second = shown.splitlines()
+    assert head.split() == ["table", "files", "read", "unseen", "index", "condition", "reasons"]
+    assert first.split()[:5] == ["lake.shop.orders", "4,000", "3", "1", "customer"]
+    assert second.split()[2:5] == ["4,000", "1", "none"]
+    assert [line.split() for line in str(SCAN).splitlines()] == [head.split(), first.split()]
+    assert str(ShownList([SCAN])) == str(SCAN)
+    assert ShownList([SCAN]) == [SCAN]
+    assert repr(ShownList()) == "none"
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: type(row).__name__)
+def test_one_row_and_many(row: object) -> None:
+    """A result that is a row of a table is shown alone, too."""
+    alone, both = str(row), repr(ShownList([row, row]))
+    assert len(alone.splitlines()) == 2
+    assert both.splitlines() == [*alone.splitlines(), alone.splitlines()[-1]]
+
+
+@pytest.mark.parametrize(
+    "result",
+    [replace(SCAN, predicate=HOSTILE, table=HOSTILE), replace(FOUND, predicate=HOSTILE)],
+    ids=["scan", "found"],
+)
+def test_nothing_is_markup(result: TablePruning | Found) -> None:
+    """Names and literals of a query are text, whatever they hold."""
+    html = result._repr_html_()
+    assert "<script" not in html
+    assert "&lt;script&gt;alert(1)&lt;/script&gt; [red]x[/red] &amp;amp;" in html
+    assert html.startswith("<pre ")
+    assert HOSTILE in str(result)
+
+
+def test_files_that_were_found() -> None:
+    """A few lines for a person; a notebook shows the files as well."""
+    assert str(FOUND).splitlines()[1] == "read 2 of 40 data files (index used: customer)"
+    html = FOUND._repr_html_()
+    assert "2 of 40 files, 38 skipped" in html
+    assert "s3://b/a.parquet" in html
+
+
+def test_what_renders_is_loaded_when_it_is_shown() -> None:
+    """An import of the package loads no library for terminals."""
+    code = "import sys, lakesieve.index; assert 'rich' not in sys.modules"
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")
