@@ -163,6 +163,33 @@ def test_own_jobs_are_described(spark: SparkSession, folder: Path) -> None:
         context.setLocalProperty(name, None)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("form", "shown"),
+    [
+        ("iceberg", "lakesieve = '1 of 2 files'"),
+        ("delta", "KeptDeltaFiles"),
+        ("parquet", "KeptFileIndex"),
+    ],
+)
+def test_explain_shows_it(enabled: SparkSession, folder: Path, form: str, shown: str) -> None:
+    """The plan of a pruned query says so, and planning it is what is reported then."""
+    relation = TABLE if form == "iceberg" else f"{form}.`{folder}/{form}`"
+    if form != "iceberg":
+        ls.create_index(f"{form}:{folder}/{form}", ["k"], spark=enabled)
+        # else the minimum and maximum of a file skip it
+        rows = enabled.range(0, 80, 1, 2).selectExpr("id * 31 % 80 AS k")
+        rows.write.format(form).mode("append").save(f"{folder}/{form}")
+        enabled.catalog.refreshByPath(f"{folder}/{form}")
+        ls.refresh_indexes(f"{form}:{folder}/{form}", spark=enabled)
+    query = f"EXPLAIN SELECT * FROM {relation} WHERE k = 7"
+    ls.disable(enabled)
+    assert shown not in enabled.sql(query).collect()[0][0]
+    ls.enable(enabled)
+    assert shown in enabled.sql(query).collect()[0][0]
+    (scan,) = ls.last_pruning(enabled)
+    assert scan.files_read < scan.files_total
+
+
 def _described(spark: SparkSession, since: int) -> set[str | None]:
     """Descriptions of the jobs that were started after one."""
     context: Any = spark.sparkContext

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import random
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.sql.connect.session import SparkSession as ConnectSession
 from tests.spark.extension.clients import Driver, thrift_session
 from tests.spark.extension.kit import COLUMNS, check_program, settings_of
 from tests.spark.hudi.driver import DRIVERS
 
 import lakesieve as ls
 from lakesieve.spark.extension.jar import write_jar
+from lakesieve.spark.session.local import packages_conf
+from lakesieve.spark.versions.spark_versions import spark_version_of
 from lakesieve.testing.alike import check_queries
 from lakesieve.testing.generated import predicate, rows_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pyspark.sql import SparkSession
 
+# Spark 3.5 does not bring it along, and it is not published for each of its versions
+CONNECT = "org.apache.spark:spark-connect_2.12:3.5.7"
 ROWS = 600
 PREDICATES = 6
 
@@ -61,13 +69,19 @@ def test_programs(
     check_program(program, settings_of(spark, jar), list(DRIVERS), tmp_path, before=views)
 
 
-@pytest.mark.soak
-def test_a_thrift_server(spark: SparkSession, jar: Path, views: list[str], tmp_path: Path) -> None:
-    """So they do for a client of a Thrift server."""
-    driver = Driver(settings_of(spark, jar), tmp_path, connects=False)
+@pytest.mark.parametrize("client", [pytest.param("thrift", marks=pytest.mark.soak), "connect"])
+def test_clients(
+    spark: SparkSession, jar: Path, views: list[str], tmp_path: Path, client: str
+) -> None:
+    """So they do for a client of a Thrift server, and for one of a Connect server."""
+    connects = client == "connect"
+    settings = settings_of(spark, jar)
+    if connects:
+        settings |= packages_conf(spark_version_of(spark.version), ())
+        settings["spark.jars.packages"] = CONNECT
+    driver = Driver(settings, tmp_path, connects=connects)
     try:
-        with thrift_session(spark._jvm, driver.thrift) as client:
-            session: Any = client
+        with _session(client, driver, spark) as session:
             for view in views:
                 session.sql(view).collect()
             for kind in DRIVERS:
@@ -75,5 +89,22 @@ def test_a_thrift_server(spark: SparkSession, jar: Path, views: list[str], tmp_p
                 queries = [(kind, predicate(drawn, COLUMNS)) for _ in range(PREDICATES)]
                 before, after = check_queries(session, queries, summed=True)
                 assert after < before
+                ls.enable(session)
+                session.sql(f"SELECT id FROM {kind} WHERE l = 4726").collect()
+                scans = ls.last_pruning(session)
+                assert {scan.indexes for scan in scans} == {("l",)}, scans
+                # reading the report leaves it as it is
+                assert ls.last_pruning(session) == scans
     finally:
         driver.end()
+
+
+@contextmanager
+def _session(client: str, driver: Driver, spark: SparkSession) -> Iterator[Any]:
+    if client == "thrift":
+        with thrift_session(spark._jvm, driver.thrift) as thrift:
+            yield thrift
+        return
+    session = ConnectSession(f"sc://127.0.0.1:{driver.connect}")
+    yield session
+    session.stop()

@@ -28,7 +28,7 @@ public final class LastPruning extends AbstractFunction1 {
   public Object apply(Object arguments) {
     SparkSession session = (SparkSession) SparkSession.active();
     PruningRule rule = SessionRule.of(session);
-    byte[] report = (rule == null ? "[]" : rule.report()).getBytes(StandardCharsets.UTF_8);
+    byte[] report = (rule == null ? "[]" : rule.readReport()).getBytes(StandardCharsets.UTF_8);
     String text = "decode(unbase64('" + Base64.getEncoder().encodeToString(report) + "'), 'UTF-8')";
     try {
       return session

@@ -150,7 +150,10 @@ public final class IcebergScans extends ScanAdapter {
       kept.add(task);
     }
     if (kept.size() == tasks.size()) return uncovered;
-    if (keep.mark() != null && !isCopyOnWrite(scan)) mark(scan, keep.mark());
+    if (!isCopyOnWrite(scan)) {
+      String files = kept.size() + " of " + tasks.size() + " files";
+      mark(scan, keep.mark() == null ? files : files + ", " + keep.mark());
+    }
     reset(scan, kept);
     return uncovered;
   }
@@ -205,7 +208,10 @@ public final class IcebergScans extends ScanAdapter {
     return scan.getClass().getName().equals(COPY_ON_WRITE);
   }
 
-  /** Make a scan unequal to those without the mark: filters that it was given at run time count. */
+  /**
+   * Make a scan unequal to those without the mark, which EXPLAIN shows: filters that it was given at
+   * run time count.
+   */
   private static void mark(Object scan, String mark) throws Exception {
     Field filters = PrivateMembers.requireFieldLike(scan.getClass(), RUNTIME_FILTERS);
     ((List<Object>) filters.get(scan)).add(Expressions.equal("lakesieve", mark));

@@ -72,6 +72,11 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
     return this.report.text();
   }
 
+  /** The same for a query that is being analyzed, and reads it. */
+  public String readReport() {
+    return this.report.read();
+  }
+
   /** Forget what the latest query did. */
   public void forget() {
     this.report.clear();

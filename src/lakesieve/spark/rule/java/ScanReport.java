@@ -43,6 +43,8 @@ public final class ScanReport {
   private final ObjectMapper json = new ObjectMapper();
   private List<Map<String, Object>> rows = new ArrayList<>();
   private Object query;
+  // of the query that reads the report
+  private volatile Object reading;
   private volatile String text = "[]";
 
   /** The report as JSON. */
@@ -50,11 +52,17 @@ public final class ScanReport {
     return this.text;
   }
 
+  /** The report as JSON, for the query that is being analyzed, which then leaves it as it is. */
+  public String read() {
+    this.reading = planning();
+    return this.text;
+  }
+
   /** Forget what was before, when another query that reads tables is planned. */
   public synchronized void begin(LogicalPlan plan) {
     if (property(INTERNAL) != null) return;
     Object current = running();
-    if (isSame(current)) return;
+    if (isSame(current) || (this.reading != null && this.reading == planning())) return;
     JobNotes.clear();
     if (!CHANGES.contains(name(plan)) && !reads(plan)) return;
     clear();
@@ -188,7 +196,10 @@ public final class ScanReport {
   /** What the queries of one command have in common; outside of any, the planning of a query. */
   private static Object running() {
     String execution = property(SQLExecution$.MODULE$.EXECUTION_ROOT_ID_KEY());
-    if (execution != null) return execution;
+    return execution != null ? execution : planning();
+  }
+
+  private static Object planning() {
     Option planning = QueryPlanningTracker.get();
     return planning.isDefined() ? planning.get() : null;
   }
