@@ -8,6 +8,7 @@ from functools import partialmethod
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.depth import depth
 from tests.spark.commands.test_upsert import contents, frame, people
 
 import lakesieve as ls
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["people"]
 
-ROUNDS = 3
+ROUNDS = depth("INSERTIONS", test=3, soak=60)
+AT_ONCE = depth("INSERTIONS_AT_ONCE", test=2, soak=12)
 
 
 def given(spark: SparkSession, keys: list[int], mark: int) -> DataFrame:
@@ -179,11 +181,12 @@ def test_plain_appends_meanwhile(
 
 def test_writers_at_once(spark: SparkSession, people: str) -> None:
     """Several insert overlapping keys at once: each key is there once, and none is lost."""
+    starts = range(300, 300 + 10 * AT_ONCE, 10)
     errors: list[BaseException] = []
 
     def work(mark: int) -> None:
         try:
-            for start in (300, 310):
+            for start in starts:
                 keys = list(range(start + mark * 3, start + mark * 3 + 12))
                 rows = given(spark, keys, mark)
                 ls.insert_new(rows, people, on=["id"], spark=spark, refresh=None)
@@ -197,7 +200,7 @@ def test_writers_at_once(spark: SparkSession, people: str) -> None:
         thread.join()
 
     assert errors == []
-    assert set(contents(spark, people)) == {*range(200), *range(300, 328)}
+    assert set(contents(spark, people)) == {*range(200), *range(300, starts[-1] + 18)}
 
 
 def test_commits_without_end(

@@ -14,7 +14,7 @@ import lakesieve as ls
 from lakesieve.errors import InvalidInputError, NotFoundError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
@@ -163,6 +163,44 @@ def test_only_files_of_possible_keys_are_read(spark: SparkSession, table: str) -
     assert earlier.keys.where("absent").isEmpty()
     # what is read for others meanwhile and afterwards is whole
     assert spark.table(table).count() == 99
+
+
+def test_absent_keys_open_no_file_in_sql(
+    spark: SparkSession, table: str, both: Callable[[str], tuple[int, int]]
+) -> None:
+    """EXISTS, an IN list and keys of a join: no data file where none of the keys is there."""
+    spark.sql(f"CREATE TABLE {table} USING iceberg AS SELECT id * 1000 id FROM range(0, 99, 1, 9)")
+    ls.create_index(table, ["id"], spark=spark, absent_hits=2**-20)
+    for keys, files in (("70001, 50003", 0), ("70001, 50000", 1)):
+        exists = f"SELECT EXISTS (SELECT 1 FROM {table} WHERE id IN ({keys})) AS found"
+        listed = f"SELECT v FROM (SELECT explode(array({keys})) AS v) s WHERE EXISTS "
+        assert both(exists)[1] == files
+        assert both(listed + f"(SELECT 1 FROM {table} t WHERE t.id = s.v)")[1] == files
+
+
+def test_branches(spark: SparkSession, table: str) -> None:
+    """Keys are those of the given branch, whose files no index has seen."""
+    spark.sql(f"CREATE TABLE {table} USING iceberg AS SELECT id FROM range(0, 100, 1, 10)")
+    index = ls.create_index(table, ["id"], spark=spark)
+    spark.sql(f"ALTER TABLE {table} CREATE BRANCH trial")
+    spark.sql(f"INSERT INTO {table}.branch_trial SELECT id FROM range(500, 510, 1, 1)")
+    spark.sql(f"INSERT INTO {table}.branch_trial VALUES (7), (501)")
+    spark.sql(f"DELETE FROM {table}.branch_trial WHERE id = 8")
+    keys = [7, 8, 9, 501, 600]
+    frame = spark.createDataFrame([(key,) for key in keys], "id long")
+    wanted = {None: {501, 600}, "trial": {8, 600}}
+
+    for refreshed in (False, True):
+        for version, absent in wanted.items():
+            sure = index.contains(frame, version=version, confirm=True)
+            assert {row["id"] for row in sure.keys.where("absent").collect()} == absent
+            few = index.contains(keys, version=version, confirm=True)
+            assert {k for k, no in zip(keys, few.absent.to_pylist(), strict=True) if no} == absent
+            twice = ls.duplicates(table, ["id"], spark=spark, version=version)
+            held = {(row["id"], row["rows"]) for row in twice.keys.collect()}
+            assert held == ({(7, 2), (501, 2)} if version else set())
+        if not refreshed:
+            index.refresh(all_refs=True)
 
 
 def test_keys_of_the_table_itself(spark: SparkSession, table: str) -> None:

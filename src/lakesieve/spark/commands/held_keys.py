@@ -15,13 +15,15 @@ from lakesieve.index import OpenedIndex, Plan, Reason, broken_index
 from lakesieve.index.definition import indexed_columns
 from lakesieve.index.given_keys import GivenKeys
 from lakesieve.index.many_keys import files_of_codes, plan_of_files, sorted_codes
+from lakesieve.spark.build.source import key_types
 from lakesieve.spark.commands.contains import FEW, numbers_of
 from lakesieve.spark.commands.keys import given_keys
 from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.session.access import access_by
+from lakesieve.spark.tables.changes import session_settings
 from lakesieve.spark.tables.reading import keys_of, quoted
 from lakesieve.spark.versions.kept import Kept, kept
-from lakesieve.spark.versions.spark_versions import arrow_of
+from lakesieve.spark.versions.spark_versions import arrow_of, local_frame
 from lakesieve.store import IndexReader, shared_cache
 
 if TYPE_CHECKING:
@@ -35,6 +37,10 @@ if TYPE_CHECKING:
     from lakesieve.tables import Column, TableVersion
 
 __all__ = ["HeldKeys", "opened_indexes"]
+
+# rows whose keys, and those of them that are held, pass through this process
+_LOCAL = 100_000
+_ONE_FILE = 10_000
 
 
 def opened_indexes(
@@ -118,28 +124,49 @@ class HeldKeys:
         names = [f"key_{at}" for at in range(len(on))]
         keys = rows.select(*(F.col(quoted(n)).alias(k) for n, k in zip(on, names, strict=True)))
         few = given.count <= FEW
-        if after is None:
-            at_hand = known if known is not None or not few else arrow_of(keys)
-            plan = self._candidates(keys, at_hand, version)
-        else:
-            plan = self._since(after)
+        at_hand = known if known is not None or not few else arrow_of(keys)
+        plan = self._candidates(keys, at_hand, version) if after is None else self._since(after)
+        local = None
+        if at_hand is not None and given.count <= _LOCAL:
+            local = local_frame(self._spark, at_hand.rename_columns(names), keys.schema)
         self._rule.forget()
         with nullcontext() if plan is None else self._given(plan):
             read = self._table.rows(version).select(*keys_of(self._columns))
-            same = _equal(read, keys, names)
+            sought = keys if local is None else local
+            same = _equal(read, sought, names)
+            held = read.join(F.broadcast(sought) if few else sought, same, "left_semi")
             # within the context: what it reads is planned now
-            held = kept(read.join(F.broadcast(keys) if few else keys, same, "left_semi"))
+            lacking = None if local is None else self._lacking_few(given, on, held)
+            if lacking is None:
+                lacking = _lacking_many(given, on, held, few=few)
         if after is None:
             counts = [row["files_read"] for row in self._rule.report() if row.get("files_total")]
             self.files_read = max(counts, default=None)
-        if not held.count:
-            held.release()
-            return given
-        there = held.rows
-        same = reduce(and_, (rows[quoted(n)] == there[k] for n, k in zip(on, names, strict=True)))
-        lacking = kept(rows.join(F.broadcast(there) if few else there, same, "left_anti"))
-        held.release()
         return lacking
+
+    def _lacking_few(self, given: Kept, on: Sequence[str], held: DataFrame) -> Kept | None:
+        """The rows without those whose keys are held, which come back to this process.
+
+        ``None`` where that is more than Spark lets a driver take, as the rows of a table can be
+        many that have the same key.
+        """
+        from py4j.protocol import Py4JJavaError
+        from pyspark.errors import PySparkException
+
+        try:
+            rows = arrow_of(_planned_whole(held))
+        except (Py4JJavaError, PySparkException):
+            return None
+        codes = sorted_codes(key_types(self._columns), rows.columns, is_prefix=False)
+        if not len(codes.codes):
+            return given
+        there = local_frame(self._spark, rows.take(pa.array(codes.rows)), held.schema)
+        if there is None:
+            return None
+        count = given.count - len(codes.codes)
+        lacking = _without(given.rows, on, there, few=True)
+        # few rows are one file, in each partition of the table
+        return Kept(rows=lacking.coalesce(1) if count <= _ONE_FILE else lacking, count=count)
 
     @contextmanager
     def skipping_before(self, version: TableVersion, *, when: bool) -> Iterator[None]:
@@ -208,6 +235,38 @@ class HeldKeys:
         codes = sorted_codes(few.key_types, few.values, is_prefix=few.is_prefix).codes
         _, numbers = files_of_codes(index, codes, is_prefix=few.is_prefix)
         return np.unique(numbers)
+
+
+def _lacking_many(given: Kept, on: Sequence[str], held: DataFrame, *, few: bool) -> Kept:
+    """The rows without those whose keys are held, which stay with the executors."""
+    there = kept(held)
+    if not there.count:
+        there.release()
+        return given
+    lacking = kept(_without(given.rows, on, there.rows, few=few))
+    there.release()
+    return lacking
+
+
+def _without(rows: DataFrame, on: Sequence[str], there: DataFrame, *, few: bool) -> DataFrame:
+    from pyspark.sql import functions as F
+
+    names = zip(on, there.columns, strict=True)
+    same = reduce(and_, (rows[quoted(name)] == there[key] for name, key in names))
+    return rows.join(F.broadcast(there) if few else there, same, "left_anti")
+
+
+def _planned_whole(frame: DataFrame) -> DataFrame:
+    """Have a frame planned as a whole: the stages of adaptive execution take a quarter of a second.
+
+    It has one join with rows that are at hand, of which nothing can be learned on the way.
+    """
+    execution = frame._jdf.queryExecution()
+    execution.optimizedPlan()
+    # looked at in this last step, whatever is set when the frame is evaluated
+    with session_settings(frame.sparkSession, {"spark.sql.adaptive.enabled": "false"}):
+        execution.executedPlan()
+    return frame
 
 
 def _equal(left: DataFrame, right: DataFrame, names: Sequence[str]) -> SparkColumn:

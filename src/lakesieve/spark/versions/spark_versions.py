@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from pyspark.errors import PySparkException
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 __all__ = [
     "SPARK_VERSIONS",
@@ -28,6 +29,7 @@ __all__ = [
     "error_class",
     "frame_of",
     "is_remote",
+    "local_frame",
     "spark_version_of",
 ]
 
@@ -134,6 +136,23 @@ def arrow_of(frame: DataFrame) -> pa.Table:
 
     collected: Any = frame
     return pa.Table.from_batches(collected._collect_as_arrow(), to_arrow_schema(frame.schema))
+
+
+def local_frame(spark: SparkSession, rows: pa.Table, schema: StructType) -> DataFrame | None:
+    """A frame of few rows that need no job; ``None`` where Spark takes none from Arrow.
+
+    Args:
+        spark: The session.
+        rows: The rows.
+        schema: Their columns.
+    """
+    from pyspark.sql import DataFrame
+
+    if not hasattr(DataFrame, "toArrow"):
+        return None
+    make: Any = spark.createDataFrame
+    frame: DataFrame = make(rows, schema=schema)
+    return frame
 
 
 def cached_of(frame: DataFrame, spark: SparkSession | None = None) -> DataFrame:
