@@ -16,7 +16,7 @@ TESTS_3_5 := $(addprefix tests/spark/,$(addsuffix .py,commands/test_scans delete
 TESTS_4_0 := $(addprefix tests/spark/,$(addsuffix .py,deletes/test_read deletes/test_differential \
   $(addprefix test_,java contract spark_versions)))
 
-.PHONY: help setup java demo test soak test-4.0 test-3.5 test-hudi lint bench bench-core bench-formats bench-engines bench-serve bench-commands clean
+.PHONY: help setup java demo test soak test-4.0 test-3.5 test-hudi lint docs bench bench-core bench-formats bench-engines bench-serve bench-commands clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z0-9.-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -80,7 +80,13 @@ bench-commands: setup ## commands, joins, bulk look-ups (ARGS="--rows 1e6 --file
 	@status=0; $(BIN)/python -m bench.commands $(ARGS) || status=1; \
 	$(BIN_3_5)/python -m bench.commands hudi $(ARGS) || status=1; exit $$status
 
+docs: .venv-docs/.complete ## the site of the documentation, into build/site
+	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet
+
+.venv-docs/.complete: pyproject.toml requirements-docs.lock tools/setup.sh
+	@tools/setup.sh .venv-docs requirements-docs.lock
+
 clean: ## remove everything that was generated, .venv too
-	rm -rf .venv .venv-4.0 .venv-3.5 build dist demo-data bench-data warehouse spark-warehouse metastore_db derby.log
+	rm -rf .venv .venv-4.0 .venv-3.5 .venv-docs build dist demo-data bench-data warehouse spark-warehouse metastore_db derby.log
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
