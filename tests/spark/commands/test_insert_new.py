@@ -14,6 +14,7 @@ from tests.spark.commands.test_upsert import contents, frame, people
 import lakesieve as ls
 from lakesieve.errors import CommitConflictError, InvalidInputError
 from lakesieve.spark.commands import insert_new as module
+from lakesieve.spark.commands.held_keys import HeldKeys
 from lakesieve.spark.rule.planning import Pruner
 from lakesieve.spark.tables.delta.changes import DeltaChanges
 from lakesieve.spark.tables.iceberg.changes import IcebergChanges
@@ -159,6 +160,29 @@ def test_others_insert_the_same_key_meanwhile(
     marks = {key: after[key][2] for key in after.keys() - before.keys()}
     assert marks == {300: 1, 301: 1, 302: 1, 500: 1, 303: 2}
     assert {key: row for key, row in after.items() if key in before} == before
+
+
+def test_others_insert_right_after_the_look_up(
+    spark: SparkSession, people: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What came between the look-up and the write is read by the write, or by another look-up."""
+    another = spark.newSession() if "delta" in people else spark
+    commits = [[300, 301]]
+    lacking = HeldKeys.lacking
+
+    def late(self: HeldKeys, *arguments: Any, **rest: Any) -> Any:
+        found = lacking(self, *arguments, **rest)
+        if commits:
+            rows = given(another, commits.pop(), 1)
+            ls.insert_new(rows, people, on=["id"], spark=another, refresh=None)
+        return found
+
+    monkeypatch.setattr(HeldKeys, "lacking", late)
+    done = ls.insert_new(given(spark, [300, 303], 2), people, on=["id"], spark=spark)
+
+    assert (done.inserted, commits) == (1, [])
+    after = contents(spark, people)
+    assert (after[300][2], after[301][2], after[303][2]) == (1, 1, 2)
 
 
 def test_plain_appends_meanwhile(
