@@ -374,6 +374,7 @@ def test_verify_stops_at_damage(lakesieve: Callable[..., Result], api: FakeApi) 
     """Where checksums fail, the damaged object is named and no data file is read."""
     api.is_damaged = True
     done = lakesieve("verify", TABLE, "id", "--all")
+    assert done.exit_code == 1
 
     assert "segments/a.sieve: its footer fails the checksum" in done.stdout
     assert "verify_rows" not in dict(api.calls)

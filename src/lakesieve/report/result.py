@@ -115,6 +115,11 @@ class Checked:
     stored: Verified
     rows: VerifiedRows | None
 
+    @property
+    def holds(self) -> bool:
+        """Whether nothing is wrong."""
+        return self.stored.is_sound and not (self.rows and self.rows.wrong)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerCheck:
