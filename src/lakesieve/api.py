@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
-from lakesieve.index import Index, by_name
+from lakesieve.index import Index, by_name, overview
 from lakesieve.index.access import without_engine
 from lakesieve.tables.opening import WAREHOUSE
 
@@ -18,11 +18,19 @@ if TYPE_CHECKING:
     from lakesieve.index import Found, IndexInfo, TablePruning
     from lakesieve.index.access import TableAccess
     from lakesieve.index.many_keys import KeysToFind
+    from lakesieve.index.overview import TableOverview
     from lakesieve.spark.index import SparkIndex
     from lakesieve.store import Repaired
     from lakesieve.tables import TableReader
 
-__all__ = ["find_files", "last_pruning", "list_indexes", "open_index", "repair_index"]
+__all__ = [
+    "find_files",
+    "last_pruning",
+    "list_indexes",
+    "open_index",
+    "repair_index",
+    "table_overview",
+]
 
 
 @overload
@@ -105,6 +113,32 @@ def list_indexes(
     """
     access = _access(spark, catalog, warehouse, timezone)
     return by_name.list_indexes(access, table, location)
+
+
+def table_overview(
+    table: str | Any,
+    *,
+    spark: SparkSession | None = None,
+    location: str | None = None,
+    catalog: str | None = None,
+    warehouse: str = WAREHOUSE,
+    timezone: str = "UTC",
+) -> TableOverview:
+    """A table and all of its indexes at a glance, for a report; no data file is read.
+
+    Args:
+        table: As for :func:`open_index`, as are the others.
+        spark: A session, if any.
+        location: A further root to search for indexes.
+        catalog: Name of a catalog in PyIceberg's configuration.
+        warehouse: Folder of the embedded catalog.
+        timezone: As for the others; nothing here depends on it.
+
+    Raises:
+        NotFoundError: No such table.
+    """
+    access = _access(spark, catalog, warehouse, timezone)
+    return overview.table_overview(access, table, location)
 
 
 def find_files(

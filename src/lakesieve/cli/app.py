@@ -14,6 +14,7 @@ from lakesieve.cli.commands import COMMANDS
 from lakesieve.cli.deletes import DELETES
 from lakesieve.cli.keys import KEYS
 from lakesieve.cli.maintain import MAINTAIN
+from lakesieve.cli.report import REPORT
 from lakesieve.cli.serve import SERVE
 from lakesieve.cli.spark_jar import SPARK_JAR
 from lakesieve.cli.startup import own_process
@@ -42,7 +43,7 @@ def build_app() -> typer.Typer:
     ) -> None:
         pass
 
-    for command in (*COMMANDS, *BY_KEY, *KEYS, *MAINTAIN, *SERVE, *SPARK_JAR):
+    for command in (*COMMANDS, *BY_KEY, *KEYS, *MAINTAIN, *REPORT, *SERVE, *SPARK_JAR):
         command.add_to(app)
     deletes = typer.Typer(
         name="deletes",

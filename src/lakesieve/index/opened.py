@@ -162,6 +162,19 @@ class OpenedIndex:
         nothing = np.zeros(0, np.int64)
         return np.concatenate([nothing, *(self._offsets[name] + n for name, n in found.items())])
 
+    def key_sample(self, count: int) -> pa.Array | None:
+        """Codes of some keys, ascending and evenly spread; ``None`` where there are none.
+
+        Args:
+            count: How many.
+
+        Raises:
+            CorruptIndexError: Stored bytes fail a check.
+            NotFoundError: A file of the index is gone.
+            IndexFormatError: A file of the index is too new.
+        """
+        return self._reader.key_sample(count)
+
     def points(self, codes: pa.Array) -> tuple[np.ndarray, np.ndarray]:
         """The covered files that can hold each of many keys.
 

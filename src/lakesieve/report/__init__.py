@@ -15,6 +15,7 @@ from lakesieve.report.result import (
     DuplicateKeys,
     Explained,
     KeysFound,
+    PageWritten,
     ServerCheck,
 )
 from lakesieve.report.text import to_text
@@ -27,6 +28,7 @@ __all__ = [
     "Explained",
     "KeysFound",
     "Output",
+    "PageWritten",
     "ServerCheck",
     "progress_line",
     "step_line",

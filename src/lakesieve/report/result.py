@@ -9,7 +9,15 @@ if TYPE_CHECKING:
     from lakesieve.index.result import Found, VerifiedRows
     from lakesieve.store import Verified
 
-__all__ = ["Checked", "Dropped", "DuplicateKeys", "Explained", "KeysFound", "ServerCheck"]
+__all__ = [
+    "Checked",
+    "Dropped",
+    "DuplicateKeys",
+    "Explained",
+    "KeysFound",
+    "PageWritten",
+    "ServerCheck",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +105,23 @@ class Dropped:
     table: str
     name: str
     dry_run: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageWritten:
+    """A report that was written.
+
+    Args:
+        table: The table's name.
+        path: The file.
+        bytes: Its size.
+        indexes: How many indexes it shows.
+    """
+
+    table: str
+    path: str
+    bytes: int
+    indexes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

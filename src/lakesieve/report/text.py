@@ -37,6 +37,7 @@ from lakesieve.report.result import (
     DuplicateKeys,
     Explained,
     KeysFound,
+    PageWritten,
     ServerCheck,
 )
 from lakesieve.spark.deletes.result import Conversion, DeleteStatus
@@ -157,6 +158,12 @@ def _(result: JarInfo) -> RenderableType:
         ("spark.lakesieve.python", "a Python with lakesieve on the driver; python3 if not set"),
     ]
     return _facts(facts)
+
+
+@to_text.register
+def _(result: PageWritten) -> RenderableType:
+    indexes = units.plural(result.indexes, "index", "indexes")
+    return f"Wrote {result.path}: {indexes} of {result.table}, {units.size(result.bytes)}."
 
 
 @to_text.register

@@ -21,6 +21,7 @@ from lakesieve.sieve import (
 )
 from lakesieve.store.index_references import root_storage
 from lakesieve.store.key_positions import between, in_bytes, in_words, predecessor_indices
+from lakesieve.store.key_sample import key_sample
 from lakesieve.store.segment_loader import OpenedSegment, SegmentLoader
 from lakesieve.store.segment_row import SegmentRow, least_groups
 from lakesieve.store.shared_keys import shared_keys
@@ -243,6 +244,22 @@ class IndexReader:
             IndexFormatError: A file of the index is too new.
         """
         return shared_keys(self._loader, entry, live)
+
+    def key_sample(self, count: int) -> pa.Array | None:
+        """Some keys, evenly spread; ``None`` where there are none.
+
+        Args:
+            count: How many.
+
+        Raises:
+            NotFoundError: A file of the index is gone.
+            CorruptIndexError: A file of the index is damaged.
+            IndexFormatError: A file of the index is too new.
+        """
+        if not self._rows:
+            return None
+        row = max(self._rows, key=lambda row: sum(entry.blocks for entry in row.entries))
+        return key_sample(self._loader, row.entries, count)
 
     def points(self, keys: pa.Array) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """Ordinals, by catalogue, of each of many keys.

@@ -1,0 +1,132 @@
+"""A table and its indexes at a glance: what they cost, cover and leave, for a report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakesieve.errors import LakesieveError
+from lakesieve.index.index import Index
+from lakesieve.index.layout import key_layout
+from lakesieve.index.opened import OpenedIndex
+from lakesieve.store import IndexReader, shared_cache
+
+if TYPE_CHECKING:
+    from lakesieve.index.access import TableAccess
+    from lakesieve.index.layout import KeyLayout
+    from lakesieve.index.result import CommitInfo, IndexInfo
+    from lakesieve.store import IndexStore
+    from lakesieve.tables import TableReader
+
+__all__ = ["IndexOverview", "TableOverview", "table_overview"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class IndexOverview:
+    """One index of the table.
+
+    Args:
+        info: What it is and what it costs.
+        commits: Its commits that are kept, oldest first.
+        uncovered: Live data files that it has not seen.
+        gone: Data files that it covers and that the current version has not.
+        layout: How its keys lie in the files; ``None`` where it has no keys or cannot be read.
+        error: Why it cannot be read.
+    """
+
+    info: IndexInfo
+    commits: tuple[CommitInfo, ...]
+    uncovered: int
+    gone: int
+    layout: KeyLayout | None
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TableOverview:
+    """A table, as of its current version.
+
+    Args:
+        table: Its name.
+        format: Its format.
+        location: Where it lies.
+        version: The version, or ``None`` for a table without data.
+        timestamp_ms: When that was committed, if the format says so.
+        files: Its live data files.
+        rows: Their rows, if the format says so.
+        bytes: Their bytes, if the format says so.
+        indexes: Its indexes, by name.
+    """
+
+    table: str
+    format: str
+    location: str
+    version: str | None
+    timestamp_ms: int | None
+    files: int
+    rows: int | None
+    bytes: int | None
+    indexes: tuple[IndexOverview, ...]
+
+
+def table_overview(
+    access: TableAccess[TableReader], table: str, location: str | None
+) -> TableOverview:
+    """Look at a table and at all of its indexes; no data file is read.
+
+    Args:
+        access: How tables are reached.
+        table: Name of the table.
+        location: A further root to search.
+
+    Raises:
+        NotFoundError: No such table.
+    """
+    opened = access.open_table(table)
+    version = opened.version()
+    live = opened.live_files(version)
+    stores = access.stores(opened, location)
+    paths = live.column("path")
+    return TableOverview(
+        table=opened.name,
+        format=opened.format,
+        location=opened.location,
+        version=version.id,
+        timestamp_ms=version.timestamp_ms,
+        files=live.num_rows,
+        rows=_sum(live, "records"),
+        bytes=_sum(live, "size"),
+        indexes=tuple(_index(opened, stores[name], paths) for name in sorted(stores)),
+    )
+
+
+def _sum(live: pa.Table, column: str) -> int | None:
+    if column not in live.column_names or live.column(column).null_count:
+        return None
+    return int(pc.sum(live.column(column)).as_py() or 0)
+
+
+def _index(table: TableReader, store: IndexStore, live: pa.ChunkedArray) -> IndexOverview:
+    handle = Index(table, store.storage)
+    state = store.snapshot()
+    covered, layout, error = np.zeros(0, bool), None, None
+    seen = 0
+    try:
+        index = OpenedIndex(state, IndexReader(store, state, shared_cache()))
+        covered = pc.is_in(index.paths(), value_set=live).to_numpy()
+        seen = int(pc.sum(pc.is_in(live, value_set=index.paths())).as_py() or 0)
+        layout = key_layout(index, covered)
+    except LakesieveError as failure:
+        error = str(failure)
+    return IndexOverview(
+        info=handle.info(),
+        commits=tuple(handle.history()),
+        uncovered=len(live) - seen,
+        gone=int(len(covered) - covered.sum()),
+        layout=layout,
+        error=error,
+    )

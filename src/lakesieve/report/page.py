@@ -1,0 +1,110 @@
+"""A report of a table as one page of HTML, which needs nothing else to be shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from lakesieve.report import units
+from lakesieve.report.pictures import commit_bars, files_of_key_bars, layout_picture
+
+if TYPE_CHECKING:
+    from lakesieve.index.overview import IndexOverview, TableOverview
+
+__all__ = ["report_page"]
+
+# deltas of an index that each look-up visits
+_MANY_SEGMENTS = 32
+# share of its files that an index covers for nothing
+_GONE = 0.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Advice:
+    """Something to do, and how."""
+
+    text: str
+    command: str
+
+
+def report_page(overview: TableOverview, *, redact: bool = False) -> str:
+    """Render a report.
+
+    Args:
+        overview: The table and its indexes.
+        redact: Leave out where the table and the indexes lie.
+
+    Returns:
+        HTML with all of its styles and pictures in it, everything that comes from the table
+        escaped. It fetches nothing and runs no script.
+    """
+    # a second of imports that only this page needs
+    from jinja2 import Environment, PackageLoader
+
+    templates = Environment(
+        loader=PackageLoader("lakesieve.report"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    templates.filters |= {"count": units.count, "size": units.size}
+    return templates.get_template("table.html.jinja").render(
+        table=overview,
+        committed=_moment(overview.timestamp_ms),
+        made=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        redact=redact,
+        indexes=[_section(overview, index) for index in overview.indexes],
+    )
+
+
+def _section(table: TableOverview, index: IndexOverview) -> dict[str, object]:
+    layout = index.layout
+    return {
+        "of": index,
+        "info": index.info,
+        "seen": table.files - index.uncovered,
+        "share": units.percent(table.files - index.uncovered, table.files),
+        "advice": _advice(table, index),
+        "picture": None if layout is None else layout_picture(layout),
+        "files_of_key": [] if layout is None else files_of_key_bars(layout),
+        "average": None if layout is None else float(layout.files_of_key.mean()),
+        "between": None if layout is None else float(layout.between.mean()),
+        "commits": commit_bars(index.commits),
+    }
+
+
+def _moment(milliseconds: int | None) -> str | None:
+    if milliseconds is None:
+        return None
+    return f"{datetime.fromtimestamp(milliseconds / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _advice(table: TableOverview, index: IndexOverview) -> list[_Advice]:
+    """What there is to do about an index."""
+    of_index = f"{table.table} {index.info.name}"
+    found = []
+    if index.error is not None:
+        repair = f"lakesieve repair {of_index} --dry-run"
+        return [_Advice(text=f"It cannot be read: {index.error}", command=repair)]
+    if index.uncovered:
+        files = units.plural(index.uncovered, "data file")
+        text = f"{files} that it has not seen: every query reads them."
+        found.append(_Advice(text=text, command=f"lakesieve refresh {of_index}"))
+    covered = index.info.files
+    if covered and index.gone >= _GONE * covered:
+        text = f"{units.count(index.gone)} of its {units.count(covered)} files have left the table."
+        found.append(_Advice(text=text, command=f"lakesieve compact {of_index}"))
+    elif index.info.segments > _MANY_SEGMENTS:
+        text = f"{units.count(index.info.segments)} segments, of which a look-up may visit many."
+        found.append(_Advice(text=text, command=f"lakesieve compact {of_index}"))
+    layout = index.layout
+    if layout is not None and layout.files > 1:
+        average, between = float(layout.files_of_key.mean()), float(layout.between.mean())
+        if average > 0.5 * layout.files:
+            text = "A key is in more than half of the files: no index can leave out many."
+            found.append(_Advice(text=text, command=f"lakesieve drop {of_index}"))
+        elif between <= 1.2 * average:
+            text = "Minimum and maximum leave about as few files: the table is clustered by this."
+            found.append(_Advice(text=text, command=f"lakesieve drop {of_index}"))
+    return found
