@@ -45,7 +45,11 @@ def main() -> int:
     }
     with scratch_folder() as scratch:
         root = arguments.dir or scratch
-        spark = ls.local_session(root / "warehouse", conf={"spark.master": "local[2]"})
+        conf = {"spark.master": "local[2]"}
+        # with the default of 1 GB Spark's own MERGE may run out of memory
+        if "keys" in arguments.suites:
+            conf["spark.driver.memory"] = "4g"
+        spark = ls.local_session(root / "warehouse", conf=conf)
         results: list[Measured] = []
         for name in arguments.suites or SUITES:
             print(f"\n{name}", file=sys.stderr)
