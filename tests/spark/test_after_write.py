@@ -88,6 +88,12 @@ COMMANDS: dict[str, Command] = {
         else rows(spark).writeTo(table).append()
     ),
     "writeTo": lambda spark, table, _: rows(spark, 1000).writeTo(table).append(),
+    # Delta makes another table of it, which the index is not of
+    "replace": lambda spark, table, provider: (
+        rows(spark, 5000).writeTo(table).using(provider).createOrReplace()
+        if provider == "iceberg"
+        else rows(spark, 5000).write.insertInto(table)
+    ),
     "insertInto": lambda spark, table, _: rows(spark, 2000).write.insertInto(table),
     "saveAsTable": lambda spark, table, provider: (
         rows(spark, 3000).write.format(provider).mode("append").saveAsTable(table)

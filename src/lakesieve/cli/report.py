@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -33,16 +32,11 @@ def report(
     from lakesieve.api import table_overview
     from lakesieve.report import PageWritten
     from lakesieve.report.page import report_page
+    from lakesieve.storage import write_file
 
     overview = table_overview(table, **run.reach(table))
     page = report_page(overview, redact=redact).encode()
-    # whoever looks at the page sees the one before, or this one
-    beside = html.with_name(f".{html.name}.{os.getpid()}")
-    try:
-        beside.write_bytes(page)
-        beside.replace(html)
-    finally:
-        beside.unlink(missing_ok=True)
+    write_file(html, page, option="--html")
     return PageWritten(
         table=overview.table, path=str(html), bytes=len(page), indexes=len(overview.indexes)
     )

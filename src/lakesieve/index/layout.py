@@ -41,6 +41,16 @@ class KeyLayout:
     files_of_key: np.ndarray
     between: np.ndarray
 
+    @property
+    def kept(self) -> float:
+        """Data files that hold a key, on average."""
+        return float(self.files_of_key.mean())
+
+    @property
+    def kept_by_bounds(self) -> float:
+        """Data files that minimum and maximum leave for a key, on average."""
+        return float(self.between.mean())
+
 
 def key_layout(index: OpenedIndex, live: np.ndarray) -> KeyLayout | None:
     """Look up a sample of an index's keys.

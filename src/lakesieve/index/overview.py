@@ -117,8 +117,10 @@ def _index(table: TableReader, store: IndexStore, live: pa.ChunkedArray) -> Inde
     seen = 0
     try:
         index = OpenedIndex(state, IndexReader(store, state, shared_cache()))
-        covered = pc.is_in(index.paths(), value_set=live).to_numpy()
-        seen = int(pc.sum(pc.is_in(live, value_set=index.paths())).as_py() or 0)
+        numbers = index.numbers(live)
+        seen = int((numbers >= 0).sum())
+        covered = np.zeros(len(index.paths()), bool)
+        covered[numbers[numbers >= 0]] = True
         layout = key_layout(index, covered)
     except LakesieveError as failure:
         error = str(failure)

@@ -68,8 +68,6 @@ def _section(table: TableOverview, index: IndexOverview) -> dict[str, object]:
         "advice": _advice(table, index),
         "picture": None if layout is None else layout_picture(layout),
         "files_of_key": [] if layout is None else files_of_key_bars(layout),
-        "average": None if layout is None else float(layout.files_of_key.mean()),
-        "between": None if layout is None else float(layout.between.mean()),
         "commits": commit_bars(index.commits),
     }
 
@@ -100,11 +98,10 @@ def _advice(table: TableOverview, index: IndexOverview) -> list[_Advice]:
         found.append(_Advice(text=text, command=f"lakesieve compact {of_index}"))
     layout = index.layout
     if layout is not None and layout.files > 1:
-        average, between = float(layout.files_of_key.mean()), float(layout.between.mean())
-        if average > 0.5 * layout.files:
+        if layout.kept > 0.5 * layout.files:
             text = "A key is in more than half of the files: no index can leave out many."
             found.append(_Advice(text=text, command=f"lakesieve drop {of_index}"))
-        elif between <= 1.2 * average:
+        elif layout.kept_by_bounds <= 1.2 * layout.kept:
             text = "Minimum and maximum leave about as few files: the table is clustered by this."
             found.append(_Advice(text=text, command=f"lakesieve drop {of_index}"))
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lakesieve.storage.background import Background, all_at_once
 from lakesieve.storage.hadoop import StorageOptions, hadoop_options
+from lakesieve.storage.local_files import write_file
 from lakesieve.storage.location import local_path, normalized
 from lakesieve.storage.objects import ObjectInfo, Storage, open_storage
 from lakesieve.storage.reading import elsewhere, open_object
@@ -24,4 +25,5 @@ __all__ = [
     "open_object",
     "open_storage",
     "trusted_folders",
+    "write_file",
 ]

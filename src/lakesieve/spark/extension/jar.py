@@ -10,13 +10,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from lakesieve.errors import ErrorKind, StorageError, not_installed
+from lakesieve.errors import not_installed
 from lakesieve.spark.extension.result import JarInfo
 from lakesieve.spark.rule.sources import ADAPTERS
 from lakesieve.spark.session.local import check_java, packages_conf
 from lakesieve.spark.tables.registry import formats_of
 from lakesieve.spark.versions.janino import JavaSources
 from lakesieve.spark.versions.spark_versions import spark_version_of
+from lakesieve.storage import write_file
 
 if TYPE_CHECKING:
     import os
@@ -62,16 +63,7 @@ def write_jar(
         classes = JavaSources(*jar_sources(specs)).classes(jvm)
     content = _zipped(classes, specs, version.name)
     target = Path(path)
-    try:
-        part = target.with_name(f"{target.name}.part")
-        part.write_bytes(content)
-        part.replace(target)
-    except OSError as error:
-        raise StorageError(
-            f"{path} cannot be written: {error.strerror}.",
-            kind=ErrorKind.STORAGE_FAILED,
-            hint="Name a file in a folder that is there with --output.",
-        ) from error
+    write_file(target, content, option="--output")
     return JarInfo(
         path=str(target.absolute()),
         spark=version.name,

@@ -14,6 +14,7 @@ import java.util.regex.Pattern;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.connector.catalog.CatalogPlugin;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
@@ -182,6 +183,11 @@ public final class WrittenTables extends StreamingQueryListener
     }
     if (type.equals("ResolvedTable")) {
       add(name((Table) member(n, "table")), out);
+      return;
+    }
+    if (type.equals("ResolvedIdentifier")) {
+      // of a table that is replaced by the rows of a query
+      add(((CatalogPlugin) member(n, "catalog")).name() + "." + member(n, "identifier"), out);
       return;
     }
     List<Object> skipped = new ArrayList<>();
