@@ -12,12 +12,12 @@ from pyiceberg.catalog.rest import RestCatalog
 
 import lakesieve as ls
 from bench.engines.table import RandomKeys, run
-from bench.measure import Measured, in_turn
+from bench.measure import Measured, after_scans, in_series, in_turn
 from bench.serve import many_files
 from bench.serve.server import ADDRESS, planned, server, throughput
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 PLAN_MILLISECONDS, PLANS_A_SECOND = 10.0, 200.0
@@ -60,7 +60,12 @@ def _clients(made: RandomKeys, scratch: Path) -> Iterator[Measured]:
         assert pl.scan_iceberg(table).filter(pl.col("k") == next(keys)).collect().height == 1
 
     for name, way in (("PyIceberg", pyiceberg), ("Polars", polars)):
-        yield _compared(name, lambda way=way: way(made.table), lambda way=way: way(served))
+        ways = {
+            "own": lambda way=way: way(made.table),
+            "served": lambda way=way: way(served),
+        }
+        cold = in_turn(ways)
+        yield _compared(name, in_series(ways), after_scans(cold))
     spark = ls.local_session(scratch / "spark", formats=["iceberg"], conf=_catalogs())
 
     def of_spark(catalog: str) -> None:
@@ -68,7 +73,8 @@ def _clients(made: RandomKeys, scratch: Path) -> Iterator[Measured]:
         assert len(found) == 1
 
     try:
-        yield _compared("Spark", lambda: of_spark("own"), lambda: of_spark("served"))
+        ways = {"own": lambda: of_spark("own"), "served": lambda: of_spark("served")}
+        yield _compared("Spark", in_turn(ways), {})
     finally:
         spark.stop()
 
@@ -87,15 +93,14 @@ def _catalogs() -> dict[str, str]:
     return settings
 
 
-def _compared(name: str, own: Callable[[], None], served: Callable[[], None]) -> Measured:
-    times = in_turn({"own": own, "served": served})
+def _compared(name: str, times: Mapping[str, float], details: Mapping[str, str]) -> Measured:
     off, on = times["own"] * 1000, times["served"] * 1000
     return Measured(
         name=f"{name}: point query, speed-up",
         value=off / on,
         unit="x",
         at_least=SPEED_UP[name],
-        details={"own": f"{off:.0f} ms", "served": f"{on:.1f} ms"},
+        details={"own": f"{off:.0f} ms", "served": f"{on:.1f} ms", **details},
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pyiceberg import exceptions as raised
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog as PyIceberg
     from pyiceberg.io import FileIO
     from pyiceberg.table.metadata import TableMetadata
+    from sqlalchemy import Select
 
 __all__ = ["Catalog", "Namespace", "PyIcebergCatalog", "ServedTable", "WarehouseCatalog"]
 
@@ -132,6 +134,19 @@ class Catalog(Protocol):
         """
 
 
+@cache
+def _metadata_location() -> Select[Any]:
+    """Where a table's newest metadata is: made once, as that takes longer than to ask."""
+    from pyiceberg.catalog.sql import IcebergTables
+    from sqlalchemy import bindparam, select
+
+    return select(IcebergTables.metadata_location).where(
+        IcebergTables.catalog_name == bindparam("catalog"),
+        IcebergTables.table_namespace == bindparam("namespace"),
+        IcebergTables.table_name == bindparam("name"),
+    )
+
+
 class PyIcebergCatalog:
     """A catalog that PyIceberg knows.
 
@@ -175,17 +190,9 @@ class PyIcebergCatalog:
         """The newest metadata file of a table, if that is known and its name is no other's ever."""
         if not isinstance(self._catalog, SqlCatalog):
             return None
-        from pyiceberg.catalog.sql import IcebergTables
-        from sqlalchemy import select
-        from sqlalchemy.orm import Session
-
-        wanted = select(IcebergTables.metadata_location).where(
-            IcebergTables.catalog_name == self._catalog.name,
-            IcebergTables.table_namespace == ".".join(namespace),
-            IcebergTables.table_name == table,
-        )
-        with Session(self._catalog.engine) as session:
-            found = session.scalar(wanted)
+        given = {"catalog": self._catalog.name, "namespace": ".".join(namespace), "name": table}
+        with self._catalog.engine.connect() as connection:
+            found = connection.scalar(_metadata_location(), given)
         return found if found is not None and _UNIQUE.search(found) else None
 
     def load(self, namespace: Namespace, table: str) -> ServedTable:
