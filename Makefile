@@ -11,12 +11,12 @@ BIN_3_5 := .venv-3.5/bin
 # written last by tools/setup.sh: a half-made environment is made again
 STAMPS := .venv/.complete .venv-4.0/.complete .venv-3.5/.complete
 ARGS ?=
-TESTS_3_5 := $(addprefix tests/spark/,$(addsuffix .py,commands/test_scans deletes/test_read deletes/test_differential \
+TESTS_3_5 := $(addprefix tests/spark/,$(addsuffix .py,advisor/test_logs commands/test_scans deletes/test_read deletes/test_differential \
   $(addprefix test_,java contract differential build failures paths readers spark_versions)))
-TESTS_4_0 := $(addprefix tests/spark/,$(addsuffix .py,deletes/test_read deletes/test_differential \
+TESTS_4_0 := $(addprefix tests/spark/,$(addsuffix .py,advisor/test_logs deletes/test_read deletes/test_differential \
   $(addprefix test_,java contract spark_versions)))
 
-.PHONY: help setup java demo test soak test-4.0 test-3.5 test-hudi lint docs bench bench-core bench-formats bench-engines bench-serve bench-commands clean
+.PHONY: help setup java demo test soak test-4.0 test-3.5 test-hudi lint docs bench bench-core bench-formats bench-engines bench-serve bench-advise bench-commands clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z0-9.-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -75,6 +75,9 @@ bench-engines: setup ## PyIceberg, Polars, DuckDB, Arrow without Spark (ARGS="--
 
 bench-serve: setup ## clients that plan by themselves beside clients of the server (ARGS="--rows 20e6")
 	$(BIN)/python -m bench.serve $(ARGS)
+
+bench-advise: setup ## the advisor's predictions beside indexes that are then built
+	$(BIN)/python -m bench.advise $(ARGS)
 
 bench-commands: setup ## commands, joins, bulk look-ups (ARGS="--rows 1e6 --files 100"), Hudi on 3.5
 	@status=0; $(BIN)/python -m bench.commands $(ARGS) || status=1; \

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lakesieve import deletes
+    from lakesieve.advisor.advise import advise
+    from lakesieve.advisor.result import ColumnAdvice, TableAdvice
     from lakesieve.api import find_files, last_pruning, list_indexes, open_index, repair_index
     from lakesieve.index.index import Index
     from lakesieve.index.key_results import Contained, KeyCheck
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BuildProgress",
     "Cloned",
+    "ColumnAdvice",
     "CommitInfo",
     "Compacted",
     "Contained",
@@ -67,10 +70,12 @@ __all__ = [
     "Refreshed",
     "RowChange",
     "SparkIndex",
+    "TableAdvice",
     "TablePruning",
     "TableStatus",
     "TradeOffInfo",
     "VerifiedRows",
+    "advise",
     "check_references",
     "check_unique",
     "clone_table",
@@ -105,9 +110,11 @@ _LOOK_UPS = ("find_files", "last_pruning", "list_indexes", "open_index", "repair
 _HOMES = {
     **dict.fromkeys(_LOOK_UPS, "lakesieve.api"),
     **dict.fromkeys(_RESULTS, "lakesieve.index.result"),
+    **dict.fromkeys(("ColumnAdvice", "TableAdvice"), "lakesieve.advisor.result"),
     **dict.fromkeys(("Contained", "KeyCheck"), "lakesieve.index.key_results"),
     **dict.fromkeys(("check_references", "check_unique"), "lakesieve.spark.commands.checks"),
     **dict.fromkeys(("Duplicates", "duplicates"), "lakesieve.spark.commands.duplicates"),
+    "advise": "lakesieve.advisor.advise",
     "ContainedRows": "lakesieve.spark.commands.contains",
     "Index": "lakesieve.index.index",
     "Located": "lakesieve.spark.commands.locate",

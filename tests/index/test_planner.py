@@ -279,7 +279,7 @@ def test_a_broken_index_leaves_the_others() -> None:
     """An index that cannot be read is reported, and the others still skip files."""
     good, bad = (stored(GRID, names, range(FILES)) for names in (["a", "s"], ["s", "a"]))
     entry = dataclasses.replace(bad.snapshot.catalogues[0], path="files/" + "0" * 40 + ".parquet")
-    broken = OpenedIndex(dataclasses.replace(bad.snapshot, catalogues=(entry,)), bad._reader)
+    broken = OpenedIndex(dataclasses.replace(bad.snapshot, catalogues=(entry,)), bad.reader)
     kinds = {c.field_id: (c.kind, c.scale) for c in COLUMNS.values()}
     usable, _ = usable_indexes([good, broken], kinds, "t")
 
@@ -297,9 +297,9 @@ def test_a_broken_index_leaves_the_others() -> None:
 def test_what_reads_too_much_of_an_index_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """Such a condition skips nothing and is reported; the others of the predicate still skip."""
     large, small = (stored(GRID, [name], range(FILES)) for name in ("a", "c"))
-    whole = large._reader.lookup
+    whole = large.reader.lookup
     monkeypatch.setattr(
-        large._reader, "lookup", lambda ranges: None if len(ranges) > 1 else whole(ranges)
+        large.reader, "lookup", lambda ranges: None if len(ranges) > 1 else whole(ranges)
     )
     kinds = {c.field_id: (c.kind, c.scale) for c in COLUMNS.values()}
     usable, _ = usable_indexes([large, small], kinds, "t")

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from lakesieve.cli.advise import ADVISE
 from lakesieve.cli.by_key import BY_KEY
 from lakesieve.cli.commands import COMMANDS
 from lakesieve.cli.deletes import DELETES
@@ -43,7 +44,10 @@ def build_app() -> typer.Typer:
     ) -> None:
         pass
 
-    for command in (*COMMANDS, *BY_KEY, *KEYS, *MAINTAIN, *REPORT, *SERVE, *SPARK_JAR):
+    for command in (
+        *(*COMMANDS, *ADVISE, *BY_KEY, *KEYS),
+        *(*MAINTAIN, *REPORT, *SERVE, *SPARK_JAR),
+    ):
         command.add_to(app)
     deletes = typer.Typer(
         name="deletes",

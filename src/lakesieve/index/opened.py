@@ -10,13 +10,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakesieve.index.shared_keys import KeyRanges
-from lakesieve.sieve import VALUES
+from lakesieve.predicate.ranges import successor
+from lakesieve.sieve import VALUES, wide_code
+from lakesieve.store import file_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from lakesieve.format import IndexDefinition
     from lakesieve.predicate import Ranges
+    from lakesieve.predicate.ranges import Code
     from lakesieve.storage import Storage
     from lakesieve.store import IndexReader, Snapshot
 
@@ -38,7 +41,7 @@ class OpenedIndex:
 
     def __init__(self, snapshot: Snapshot, reader: IndexReader) -> None:
         self.snapshot = snapshot
-        self._reader = reader
+        self.reader = reader
 
     @property
     def definition(self) -> IndexDefinition:
@@ -48,7 +51,7 @@ class OpenedIndex:
     @property
     def storage(self) -> Storage:
         """The index's root, by which workers open the same state."""
-        return self._reader.storage
+        return self.reader.storage
 
     @property
     def identity(self) -> str:
@@ -57,7 +60,7 @@ class OpenedIndex:
 
     def _catalogues(self) -> pa.Table:
         # through the reader each time: on local disk it notices a file that was changed
-        tables = [self._reader.catalogue(entry) for entry in self.snapshot.catalogues]
+        tables = [self.reader.catalogue(entry) for entry in self.snapshot.catalogues]
         if not tables:
             return pa.table({"path": pa.array([], pa.string())})
         return pa.concat_tables(tables)
@@ -98,7 +101,7 @@ class OpenedIndex:
             secret: What the digests begin with.
         """
         entry = next(entry for entry in self.snapshot.catalogues if entry.id == catalogue)
-        return self._reader.digests(entry, secret)
+        return self.reader.digests(entry, secret)
 
     def may_match(self, ranges: Ranges) -> np.ndarray | None:
         """Whether each covered file can hold a value of the ranges.
@@ -140,7 +143,7 @@ class OpenedIndex:
             NotFoundError: One is gone.
         """
         for entry in self.snapshot.catalogues:
-            self._reader.flags(entry)
+            self.reader.flags(entry)
 
     def _remembered(self, ranges: Ranges) -> np.ndarray | None:
         """The answer, kept: a state never changes, and so neither does what it answers."""
@@ -151,12 +154,12 @@ class OpenedIndex:
                 0 if found is None else found.nbytes
             )
 
-        held: np.ndarray | None = self._reader.remembered((self.identity, ranges), make)
+        held: np.ndarray | None = self.reader.remembered((self.identity, ranges), make)
         return held
 
     def _holding(self, ranges: Ranges) -> np.ndarray | None:
         """The covered files that can hold a code of the intervals; ``None`` as in the look-up."""
-        found = self._reader.lookup(ranges.intervals)
+        found = self.reader.lookup(ranges.intervals)
         if found is None:
             return None
         nothing = np.zeros(0, np.int64)
@@ -173,7 +176,31 @@ class OpenedIndex:
             NotFoundError: A file of the index is gone.
             IndexFormatError: A file of the index is too new.
         """
-        return self._reader.key_sample(count)
+        return self.reader.key_sample(count)
+
+    def file_bounds(self) -> tuple[list[Code | None], list[Code | None]]:
+        """The lowest key code of each covered file, and one above its highest.
+
+        There is no key of any file between the highest and that; ``None`` where a file has no keys.
+
+        Raises:
+            CorruptIndexError: Stored bytes fail a check.
+            NotFoundError: A file of the index is gone.
+            IndexFormatError: A file of the index is too new.
+        """
+        files = sum(count for _, count in self.files())
+        lows: list[Code | None] = [None] * files
+        highs: list[Code | None] = [None] * files
+        for entry in self.snapshot.segments:
+            first = self._offsets[entry.catalogue]
+            for ordinals, low, high in file_bounds(self.reader.loader, entry):
+                parts = (ordinals.tolist(), low.to_pylist(), high.to_pylist())
+                for ordinal, lowest, end in zip(*parts, strict=True):
+                    at = first + ordinal
+                    lows[at] = _less(lows[at], lowest)
+                    above = successor(end) if end == entry.key_max else end
+                    highs[at] = _less(highs[at], above, most=True)
+        return lows, highs
 
     def points(self, codes: pa.Array) -> tuple[np.ndarray, np.ndarray]:
         """The covered files that can hold each of many keys.
@@ -189,7 +216,7 @@ class OpenedIndex:
             NotFoundError: A file of the index is gone.
             IndexFormatError: A file of the index is too new.
         """
-        return self._numbered(self._reader.points(codes))
+        return self._numbered(self.reader.points(codes))
 
     def prefixes(self, codes: pa.Array) -> tuple[np.ndarray, np.ndarray]:
         """The covered files that can hold a composite key that begins with each of many prefixes.
@@ -207,7 +234,7 @@ class OpenedIndex:
         """
         end = pa.scalar(VALUES[1], pa.binary())
         ends = pc.binary_join_element_wise(codes, end, pa.scalar(b"", pa.binary()))
-        return self._numbered(self._reader.spans(codes, ends))
+        return self._numbered(self.reader.spans(codes, ends))
 
     def shared_keys(self, segment: int, live: np.ndarray) -> Iterator[tuple[KeyRanges, np.ndarray]]:
         """The keys of a segment that several covered files can hold, part by part.
@@ -227,7 +254,7 @@ class OpenedIndex:
         entry = self.snapshot.segments[segment]
         first = self._offsets[entry.catalogue]
         own = live[first : first + dict(self.files())[entry.catalogue]]
-        for lows, highs, ordinals in self._reader.shared(entry, own):
+        for lows, highs, ordinals in self.reader.shared(entry, own):
             yield KeyRanges(lows=lows, highs=highs), ordinals.astype(np.int64) + first
 
     def _numbered(
@@ -244,7 +271,16 @@ class OpenedIndex:
         Args:
             column: ``has_null``, ``has_value`` or ``repeats``.
         """
-        tables = [self._reader.flags(entry) for entry in self.snapshot.catalogues]
+        tables = [self.reader.flags(entry) for entry in self.snapshot.catalogues]
         # where it is not known, a key may repeat
         flags: np.ndarray = pc.fill_null(pa.concat_tables(tables).column(column), True).to_numpy()
         return flags
+
+
+def _less(one: Code | None, other: Code, *, most: bool = False) -> Code:
+    """The lower of two codes, or the higher one; integers among byte strings as those."""
+    if one is None:
+        return other
+    if isinstance(one, int) != isinstance(other, int):
+        one, other = (wide_code(c) if isinstance(c, int) else c for c in (one, other))
+    return max(one, other) if most else min(one, other)

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from lakesieve.report import units
+from lakesieve.report.html import rendered
 from lakesieve.report.pictures import commit_bars, files_of_key_bars, layout_picture
 
 if TYPE_CHECKING:
@@ -39,20 +40,12 @@ def report_page(overview: TableOverview, *, redact: bool = False) -> str:
         HTML with all of its styles and pictures in it, everything that comes from the table
         escaped. It fetches nothing and runs no script.
     """
-    # a second of imports that only this page needs
-    from jinja2 import Environment, PackageLoader
-
-    templates = Environment(
-        loader=PackageLoader("lakesieve.report"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    templates.filters |= {"count": units.count, "size": units.size}
-    return templates.get_template("table.html.jinja").render(
+    return rendered(
+        "table.html.jinja",
+        command="report",
+        title=overview.table,
         table=overview,
         committed=_moment(overview.timestamp_ms),
-        made=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
         redact=redact,
         indexes=[_section(overview, index) for index in overview.indexes],
     )

@@ -8,6 +8,7 @@ from rich.console import Console, RenderableType
 from rich.measure import Measurement
 from rich.text import Text
 
+from lakesieve.advisor.result import ColumnAdvice, TableAdvice
 from lakesieve.index.maintenance import TableMaintenance
 from lakesieve.index.result import CommitInfo, Found, Refreshed, TablePruning, TradeOffInfo
 from lakesieve.report.result import Explained
@@ -17,7 +18,10 @@ __all__ = ["html", "plain"]
 
 _WIDTH, _MAX_WIDTH = 100, 100_000
 # those that are a row of a table, also if there is only one
-_ROWS = (CommitInfo, Refreshed, TableMaintenance, TablePruning, TradeOffInfo)
+_ROWS = (
+    *(ColumnAdvice, CommitInfo, Refreshed, TableAdvice, TableMaintenance),
+    *(TablePruning, TradeOffInfo),
+)
 _PAGE = '<pre style="white-space: pre; overflow-x: auto; line-height: normal">{code}</pre>'
 
 

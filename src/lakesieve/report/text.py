@@ -10,6 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from lakesieve.advisor.result import ColumnAdvice, TableAdvice
 from lakesieve.demo.result import DemoResult
 from lakesieve.index.key_results import KeyCheck
 from lakesieve.index.maintenance import TableMaintenance
@@ -26,6 +27,7 @@ from lakesieve.index.result import (
     TradeOffInfo,
 )
 from lakesieve.report import units
+from lakesieve.report.advice import advice_text, columns_text
 from lakesieve.report.by_key import change_facts, table_status_facts
 from lakesieve.report.deletes import conversion_facts, status_facts
 from lakesieve.report.demo import demo_text
@@ -40,6 +42,7 @@ from lakesieve.report.result import (
     PageWritten,
     ServerCheck,
 )
+from lakesieve.report.tables import plain_table
 from lakesieve.spark.deletes.result import Conversion, DeleteStatus
 from lakesieve.spark.extension.result import EXTENSION, JarInfo
 from lakesieve.store import Repaired, Vacuumed
@@ -47,7 +50,7 @@ from lakesieve.store import Repaired, Vacuumed
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["plain_table", "to_text"]
+__all__ = ["to_text"]
 
 _MAX_PATHS = 10
 
@@ -270,6 +273,10 @@ def _(result: list) -> RenderableType:  # type: ignore[type-arg]
         return _refreshed(result)
     if all(isinstance(item, TableMaintenance) for item in result):
         return Text("\n".join(maintenance_lines(result)), overflow="fold")
+    if all(isinstance(item, TableAdvice) for item in result):
+        return advice_text(result)
+    if all(isinstance(item, ColumnAdvice) for item in result):
+        return columns_text(result)
     if all(isinstance(item, TradeOffInfo) for item in result):
         return _trade_offs(result)
     if all(isinstance(item, TablePruning) for item in result):
@@ -346,15 +353,6 @@ def _trade_offs(points: Iterable[TradeOffInfo]) -> Table:
     table = plain_table("bits a row>", "false files>", "strategy")
     for point in points:
         table.add_row(f"{point.bits_per_row:.3f}", f"{point.false_files:.2f}", point.strategy)
-    return table
-
-
-def plain_table(*headings: str) -> Table:
-    """Start a table without frames; a heading that ends in ``>`` is of a column of numbers."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for heading in headings:
-        number = heading.endswith(">")
-        table.add_column(heading.rstrip(">"), justify="right" if number else "left", no_wrap=number)
     return table
 
 

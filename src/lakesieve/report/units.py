@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["count", "duration", "percent", "plural", "size", "times"]
+__all__ = ["count", "days", "duration", "figure", "percent", "plural", "size", "times"]
 
 
 def count(number: int) -> str:
@@ -58,3 +58,33 @@ def duration(seconds: float) -> str:
 def times(ratio: float) -> str:
     """Write a ratio: ``7.3x``, ``100x``."""
     return f"{ratio:.1f}x" if ratio < 9.95 else f"{ratio:.0f}x"
+
+
+def figure(value: float, kind: str) -> str:
+    """Write a figure that was measured or predicted.
+
+    Args:
+        value: The figure.
+        kind: What it counts: ``files``, ``bytes`` or ``seconds``.
+    """
+    if kind == "bytes":
+        return size(round(value))
+    if kind == "seconds":
+        return f"-{duration(-value)}" if value <= -0.0005 else duration(max(value, 0))
+    return f"{value:,.0f}" if value >= 9.95 or value == round(value) else f"{value:.1f}"
+
+
+def days(number: float | None) -> str:
+    """Write after how many days something is paid: ``3 min``, ``2.5 days``; ``never``.
+
+    Args:
+        number: How many, if ever.
+    """
+    if number is None:
+        return "never"
+    minutes = number * 24 * 60
+    if minutes < 1:
+        return "1 min"
+    if minutes < 60:
+        return f"{minutes:.0f} min"
+    return f"{minutes / 60:.1f} h" if number < 1 else f"{number:.1f} days"

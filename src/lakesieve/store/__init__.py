@@ -10,6 +10,7 @@ from lakesieve.store.compact import (
     compaction_changes,
     wants_compaction,
 )
+from lakesieve.store.file_bounds import file_bounds
 from lakesieve.store.index_references import IndexReference, references_to, root_storage
 from lakesieve.store.index_store import IndexStore
 from lakesieve.store.own_changes import changes_made
@@ -63,6 +64,7 @@ __all__ = [
     "clone",
     "compaction_changes",
     "conflicts",
+    "file_bounds",
     "references_to",
     "repair",
     "root_storage",

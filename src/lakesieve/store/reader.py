@@ -75,7 +75,7 @@ class IndexReader:
         self.storage = store.storage
         self._files = {entry.id: entry.files for entry in snapshot.catalogues}
         roots = [root_storage(store.storage, snapshot.definition, root) for root in numbers]
-        self._loader = SegmentLoader(roots, cache, self._files)
+        self.loader = SegmentLoader(roots, cache, self._files)
         doubled = 2 * sum(self._files.values())
         self._worth = min(max(doubled, FEW_ROW_GROUPS), MANY_ROW_GROUPS)
         self._row_groups = sum(entry.row_groups for entry in snapshot.segments)
@@ -92,7 +92,7 @@ class IndexReader:
             NotFoundError: It is gone.
             CorruptIndexError: It is damaged.
         """
-        return self._loader.catalogue(entry)
+        return self.loader.catalogue(entry)
 
     def flags(self, entry: CatalogueEntry) -> pa.Table:
         """The flags of the data files of a catalogue: ``has_null``, ``has_value``, ``repeats``.
@@ -101,7 +101,7 @@ class IndexReader:
             NotFoundError: It is gone.
             CorruptIndexError: It is damaged.
         """
-        return self._loader.flags(entry)
+        return self.loader.flags(entry)
 
     def digests(self, entry: CatalogueEntry, secret: bytes) -> np.ndarray:
         """Digests of the paths of a catalogue, 16 bytes each.
@@ -114,7 +114,7 @@ class IndexReader:
             NotFoundError: It is gone.
             CorruptIndexError: It is damaged.
         """
-        return self._loader.digests(entry, secret)
+        return self.loader.digests(entry, secret)
 
     def remembered(self, key: tuple[object, ...], make: Callable[[], tuple[Any, int]]) -> Any:
         """A value derived from this state, kept in the same cache.
@@ -123,7 +123,7 @@ class IndexReader:
             key: Identifies it among all that is kept for this state.
             make: Makes it and returns it with its number of bytes.
         """
-        return self._loader.remembered(key, make)
+        return self.loader.remembered(key, make)
 
     def lookup(
         self, intervals: Sequence[Interval], *, most_row_groups: int | None = None
@@ -158,7 +158,7 @@ class IndexReader:
         # once for all segments of integers, each of which may hold codes of every interval
         whole = RangeSet.from_intervals(intervals, "int64") if _are_words(intervals) else None
         for entry, mine in wanted:
-            opened = self._loader.segment(entry)
+            opened = self.loader.segment(entry)
             first, last = entry.key_min, entry.key_max
             if whole is not None and isinstance(first, int) and isinstance(last, int):
                 ranges = whole.within(first, last)
@@ -188,14 +188,14 @@ class IndexReader:
             if len(entries) > _FEW_SEGMENTS:
                 return None
             for entry in entries:
-                opened = self._loader.segment(entry)
+                opened = self.loader.segment(entry)
                 codes = one_range(low, high, opened.physical, opened.footer.text)
                 if codes is None:
                     continue
                 groups = row_groups_of(opened.firsts, *codes)
                 if len(groups) > 1:
                     return None
-                units = lookup_range(self._loader.row_group(opened, groups.start), *codes)
+                units = lookup_range(self.loader.row_group(opened, groups.start), *codes)
                 held = found.get(entry.catalogue)
                 if held is not None:
                     units = distinct(np.concatenate([held, units]))
@@ -205,7 +205,7 @@ class IndexReader:
     def _units(self, plans: Sequence[_Plan]) -> dict[str, np.ndarray]:
         found: dict[str, list[np.ndarray]] = {}
         for opened, ranges, groups in plans:
-            for number, blocks in self._loader.row_groups(opened, groups):
+            for number, blocks in self.loader.row_groups(opened, groups):
                 here = ranges if len(ranges) == 1 else ranges.between(*_extent(opened, number))
                 units = lookup_ranges(blocks, here)
                 found.setdefault(opened.entry.catalogue, []).append(units)
@@ -243,7 +243,7 @@ class IndexReader:
             CorruptIndexError: A file of the index is damaged.
             IndexFormatError: A file of the index is too new.
         """
-        return shared_keys(self._loader, entry, live)
+        return shared_keys(self.loader, entry, live)
 
     def key_sample(self, count: int) -> pa.Array | None:
         """Some keys, evenly spread; ``None`` where there are none.
@@ -259,7 +259,7 @@ class IndexReader:
         if not self._rows:
             return None
         row = max(self._rows, key=lambda row: sum(entry.blocks for entry in row.entries))
-        return key_sample(self._loader, row.entries, count)
+        return key_sample(self.loader, row.entries, count)
 
     def points(self, keys: pa.Array) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """Ordinals, by catalogue, of each of many keys.
@@ -309,14 +309,14 @@ class IndexReader:
             end = between(lows, entry.key_min, entry.key_max)[1]
             if start >= end:
                 continue
-            opened, in_segment = self._loader.segment(entry), slice(start, end)
+            opened, in_segment = self.loader.segment(entry), slice(start, end)
             firsts, ends = _groups_of(opened, lows[in_segment], highs[in_segment])
             numbers = np.arange(int(firsts[0]), int(ends[-1]))
             # both ascend, so the ranges that reach into a row group are neighbours
             first = np.searchsorted(ends, numbers, side="right")
             last = np.searchsorted(firsts, numbers, side="right")
             reached = numbers[first < last].tolist()
-            for number, blocks in self._loader.row_groups(opened, reached):
+            for number, blocks in self.loader.row_groups(opened, reached):
                 at = number - int(numbers[0])
                 chunk = slice(start + int(first[at]), start + int(last[at]))
                 offsets, ordinals = lookup_spans(blocks, lows[chunk], highs[chunk])
@@ -330,7 +330,7 @@ class IndexReader:
         """Answers of one segment, row group by row group: which keys, and their sets."""
         if start == end:
             return
-        opened = self._loader.segment(entry)
+        opened = self.loader.segment(entry)
         segment_keys = keys.slice(start, end - start)
         at, codes = np.arange(len(segment_keys)), None
         if opened.footer.bytewise:
@@ -346,7 +346,7 @@ class IndexReader:
         groups = np.maximum(groups, 0)
         bounds = np.flatnonzero(np.diff(groups, prepend=-1))
         stretches = itertools.pairwise([*bounds.tolist(), len(at)])
-        row_groups = self._loader.row_groups(opened, groups[bounds].tolist())
+        row_groups = self.loader.row_groups(opened, groups[bounds].tolist())
         for (first, last), (_, blocks) in zip(stretches, row_groups, strict=True):
             if codes is None:
                 offsets, ordinals = lookup_points(blocks, segment_keys.slice(first, last - first))

@@ -1,0 +1,361 @@
+"""The advisor: which columns of a table to index, by how it is used and by trials."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow.compute as pc
+
+from lakesieve.advisor.candidates import candidates, columns_queried
+from lakesieve.advisor.estimate import (
+    FileShares,
+    Sample,
+    build_seconds,
+    index_bytes,
+    scaled,
+)
+from lakesieve.advisor.event_log import read_event_logs
+from lakesieve.advisor.plans import KnownTable
+from lakesieve.advisor.result import AdviceCheck, ColumnAdvice, Estimate, TableAdvice
+from lakesieve.advisor.statements import read_statements
+from lakesieve.advisor.trial import Trials, sampled, trial_folder
+from lakesieve.advisor.verdicts import Measured, judged
+from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError
+from lakesieve.index import Index, OpenedIndex, ShownList, plan
+from lakesieve.spark.build.source import indexable
+from lakesieve.spark.session.access import access_by, session_timezone
+from lakesieve.spark.tables import open_table
+from lakesieve.spark.tables.hadoop import storage_options
+from lakesieve.storage import normalized
+from lakesieve.store import IndexReader, shared_cache
+from lakesieve.tables.names import parse_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+    from lakesieve.advisor.trial import Trial
+    from lakesieve.advisor.uses import TableUse, UsesRead
+    from lakesieve.index import BuildProgress
+    from lakesieve.spark.tables import IndexableTable
+    from lakesieve.store import IndexStore
+    from lakesieve.tables import Column
+
+__all__ = ["SAMPLE_ROWS", "advise", "known_table"]
+
+SAMPLE_ROWS = 5_000_000
+"""Rows whose keys are read for trials, by default."""
+
+# formats whose own readers leave out files by minimum and maximum
+_WITH_STATISTICS = frozenset(("iceberg", "delta"))
+
+
+def advise(
+    tables: str | Iterable[str],
+    *,
+    event_logs: Iterable[str] = (),
+    queries: Iterable[str] = (),
+    spark: SparkSession,
+    sample: int = SAMPLE_ROWS,
+    location: str | None = None,
+    check: bool = False,
+    progress: Callable[[BuildProgress], None] | None = None,
+) -> list[TableAdvice]:
+    """Tell which columns of tables to index, what that would save and cost, and which not to index.
+
+    How the tables are used comes from event logs and statements. What an index would do comes from
+    trials: real indexes over some of the data files, in a folder that goes away.
+
+    Args:
+        tables: Names of tables, as for :func:`create_index`.
+        event_logs: Logs of Spark 3.5 or newer, or folders of them: plain, rolled or compressed.
+        queries: Files of SQL statements, each of which counts as run once a day.
+        spark: The session.
+        sample: Rows whose keys are read; with as many as a table has, nothing is extrapolated.
+        location: A further root for indexes; trials go there, too, where Spark is a cluster.
+        check: Also compare the predictions with the indexes that exist.
+        progress: Called with each :class:`BuildProgress`, from another thread.
+
+    Returns:
+        For each table the columns, best first.
+
+    Raises:
+        NotFoundError: There is no such table, or no log.
+        InvalidInputError: Nothing tells how the tables are used.
+        UnsupportedError: Spark cannot read a table.
+    """
+    names = [tables] if isinstance(tables, str) else list(tables)
+    logs, files = list(event_logs), list(queries)
+    _check(names, [*logs, *files], sample)
+    opened = [open_table(spark, name) for name in names]
+    known = [known_table(table) for table in opened]
+    read: list[UsesRead] = []
+    if logs:
+        read.append(read_event_logs(logs, known, storage_options(spark)))
+    if files:
+        read.append(read_statements(spark, files, known))
+    return ShownList(
+        _Advisor(spark, table, number, read, sample=sample, location=location, check=check).advice(
+            progress
+        )
+        for number, table in enumerate(opened)
+    )
+
+
+def _check(names: Sequence[str], sources: Sequence[str], sample: int) -> None:
+    """Insist that there is something to advise on, and by."""
+    if not names or not sources:
+        raise InvalidInputError(
+            "Nothing shows how the tables are used." if names else "No table was named.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            hint="Give event logs (spark.eventLog.dir) or files of SQL statements.",
+        )
+    if sample < 1:
+        raise InvalidInputError(
+            f"A sample of {sample} rows shows nothing.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            hint="Give the number of rows whose keys are read, such as 5000000.",
+        )
+
+
+def known_table(table: IndexableTable) -> KnownTable:
+    """A table as plans call it.
+
+    Args:
+        table: The table.
+    """
+    name = parse_name(table.name)
+    columns = table.columns(table.version())
+    return KnownTable(
+        name="" if name.format is not None else ".".join(name.identifier()).lower(),
+        location=normalized(table.location),
+        kinds={path: column.kind for path, column in columns.items()},
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Tried:
+    """A trial over the sample, and one over half of it where the sample is not all."""
+
+    trial: Trial
+    half: Trial | None
+
+
+class _Advisor:
+    """The advice for one table."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        table: IndexableTable,
+        number: int,
+        read: Sequence[UsesRead],
+        *,
+        sample: int,
+        location: str | None,
+        check: bool,
+    ) -> None:
+        self._spark = spark
+        self._table = table
+        self._rows_wanted = sample
+        self._location = location
+        self._check = check
+        self._uses = [use for one in read for use in one.uses if use.table == number]
+        self._problems = [problem for one in read for problem in one.problems]
+        self._days = max(one.days for one in read)
+        version = table.version()
+        self._columns = table.columns(version)
+        self._files = indexable(table.live_files(version))
+
+    def advice(self, progress: Callable[[BuildProgress], None] | None) -> TableAdvice:
+        """Try what queries restrict, and judge it."""
+        wanted = candidates(self._uses, self._columns)
+        used = {path for use in self._uses for path in columns_queried(use)}
+        unqueried = [
+            ".".join(path)
+            for path, column in sorted(self._columns.items())
+            if path not in used and column.kind != "other"
+        ]
+        files, drawn = self._files.num_rows, 0
+        drawn_rows = rows = 0
+        columns: list[ColumnAdvice] = []
+        checks: list[AdviceCheck] = []
+        if wanted and files:
+            with trial_folder(self._spark, self._table, self._location) as folder:
+                trials = Trials(self._spark, self._table, folder, progress)
+                some = trials.counted(sampled(self._files, self._rows_wanted), wanted[0])
+                drawn, drawn_rows = some.num_rows, _sum(some.column("records"))
+                rows = self._all_rows(some)
+                columns, checks = self._judge(trials, wanted, some, rows)
+        return TableAdvice(
+            table=self._table.name,
+            files=files,
+            rows=rows,
+            sampled_files=drawn,
+            sampled_rows=drawn_rows,
+            queries=len(self._uses),
+            days=self._days,
+            columns=tuple(columns),
+            unqueried=tuple(unqueried),
+            checks=tuple(checks),
+            problems=tuple(self._problems),
+        )
+
+    def _all_rows(self, some: pa.Table) -> int:
+        """Rows of the table, or about as many."""
+        known = self._files.column("records")
+        if not known.null_count:
+            return _sum(known)
+        counted = _sum(some.column("records"))
+        a_file: float = counted / max(some.num_rows, 1)
+        return round(a_file * float(self._files.num_rows))
+
+    def _judge(
+        self,
+        trials: Trials,
+        wanted: Sequence[tuple[Column, ...]],
+        files: pa.Table,
+        rows: int,
+    ) -> tuple[list[ColumnAdvice], list[AdviceCheck]]:
+        """Build the trials, and measure each by all uses."""
+        is_whole = files.num_rows >= self._files.num_rows
+        half = (
+            None if is_whole or files.num_rows < 4 else files.take(np.arange(0, files.num_rows, 2))
+        )
+        tried = [
+            _Tried(
+                half=None if half is None else trials.build(columns, half),
+                trial=trials.build(columns, files),
+            )
+            for columns in wanted
+        ]
+        sample = Sample(
+            table_uuid=self._table.uuid,
+            columns=self._columns,
+            paths=files.column("path").combine_chunks(),
+            files=self._files.num_rows,
+            timezone=session_timezone(self._spark),
+            has_statistics=self._table.format in _WITH_STATISTICS,
+        )
+        shares = FileShares(sample, self._uses)
+        now = shares.now([one.trial for one in tried if len(one.trial.columns) == 1])
+        a_file = self._seconds_a_file(trials, files, wanted)
+        seconds = np.array(
+            [
+                a_file * now[at].sum() * sample.scale if use.seconds is None else use.seconds
+                for at, use in enumerate(shares.uses)
+            ]
+        )
+        measured = [_measured(one, shares, now, rows) for one in tried]
+        existing = self._existing()
+        columns = judged(
+            measured,
+            table=self._table.name,
+            files=self._files.num_rows,
+            now=now,
+            seconds=seconds * shares.a_day,
+            existing=frozenset(existing),
+        )
+        checks = self._checks(measured, existing, shares) if self._check else []
+        return columns, checks
+
+    def _seconds_a_file(
+        self, trials: Trials, files: pa.Table, wanted: Sequence[tuple[Column, ...]]
+    ) -> float:
+        """How long a file is read, where queries do not tell."""
+        if all(use.seconds is not None for use in self._uses):
+            return 0.0
+        single = {columns[0].field_id: columns[0] for columns in wanted if len(columns) == 1}
+        return trials.seconds_a_file(files, tuple(single.values()))
+
+    def _existing(self) -> dict[tuple[str, ...], IndexStore]:
+        """The indexes that the table has, by their columns."""
+        found = {}
+        for store in access_by(self._spark).stores(self._table, self._location).values():
+            try:
+                found[tuple(c.name for c in store.snapshot().definition.columns)] = store
+            except LakesieveError as error:
+                self._problems.append(str(error))
+        return found
+
+    def _checks(
+        self,
+        measured: Sequence[Measured],
+        existing: dict[tuple[str, ...], IndexStore],
+        shares: FileShares,
+    ) -> list[AdviceCheck]:
+        """Predictions beside what indexes that exist leave of the same queries."""
+        checks = []
+        live = self._files.column("path")
+        for one in measured:
+            store = existing.get(one.columns)
+            if store is None or not one.queries:
+                continue
+            # what a join's other side held is not known any more
+            by_condition = [
+                at
+                for at, use in enumerate(shares.uses)
+                if one.served[at] and not any(j.column == one.path for j in use.joined)
+            ]
+            left = sum(self._left(shares.uses[at], store, live) for at in by_condition)
+            info = Index(self._table, store.storage).info()
+            checks.append(
+                AdviceCheck(
+                    columns=one.columns,
+                    index=info.name,
+                    files_predicted=scaled(one.left[by_condition], shares.sample),
+                    files_measured=left,
+                    bytes_predicted=one.index_bytes,
+                    bytes_measured=info.bytes,
+                )
+            )
+        return checks
+
+    def _left(self, use: TableUse, store: IndexStore, live: pa.ChunkedArray) -> int:
+        state = store.snapshot()
+        opened = OpenedIndex(state, IndexReader(store, state, shared_cache()))
+        planned = plan(
+            self._columns,
+            use.condition,
+            [opened],
+            self._table.uuid,
+            strict=False,
+            timezone=session_timezone(self._spark),
+        )
+        keep, _ = planned.plan.of(live)
+        return int(keep.sum())
+
+
+def _sum(counts: pa.ChunkedArray) -> int:
+    return int(pc.sum(counts).as_py() or 0)
+
+
+def _mean(total: Estimate, count: float) -> Estimate:
+    return Estimate(value=total.value / count, low=total.low / count, high=total.high / count)
+
+
+def _measured(tried: _Tried, shares: FileShares, now: np.ndarray, rows: int) -> Measured:
+    """What an index would do, by its trials."""
+    sample = shares.sample
+    left, served, look_up = shares.then(tried.trial)
+    then = np.minimum(left, now)
+    build, fixed, a_row = build_seconds(tried.trial, tried.half, rows)
+    count = max(float(served.sum()), 1.0)
+    return Measured(
+        columns=tuple(".".join(column.path) for column in tried.trial.columns),
+        path=tried.trial.columns[0].path,
+        served=served,
+        left=left,
+        then=then,
+        queries=round(float(served.sum()) * shares.weight),
+        files_now=_mean(scaled(now[served], sample), count),
+        files_then=_mean(scaled(then[served], sample), count),
+        look_up=look_up,
+        index_bytes=index_bytes(tried.trial, tried.half, rows, sample.scale),
+        build_seconds=build,
+        refresh_seconds=fixed + a_row * rows / max(sample.files, 1),
+    )

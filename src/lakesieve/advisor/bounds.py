@@ -1,0 +1,58 @@
+"""What minimum and maximum leave of data files: how tables without an index are pruned."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lakesieve.index import OpenedIndex
+from lakesieve.sieve import wide_code
+
+if TYPE_CHECKING:
+    from lakesieve.predicate import Ranges
+    from lakesieve.predicate.ranges import Code
+    from lakesieve.store import IndexReader, Snapshot
+
+__all__ = ["BoundsOfFiles"]
+
+
+class BoundsOfFiles(OpenedIndex):
+    """An index that answers by minimum and maximum alone.
+
+    Args:
+        snapshot: The state of the index.
+        reader: Reads its segments and catalogues.
+    """
+
+    def __init__(self, snapshot: Snapshot, reader: IndexReader) -> None:
+        super().__init__(snapshot, reader)
+        lows, highs = self.file_bounds()
+        self._is_bytewise = any(isinstance(code, bytes) for code in lows)
+        self._has = np.array([code is not None for code in lows], bool)
+        # of Python's numbers, as an end may be above all codes
+        self._lows = np.array([self._code(code) for code in lows], object)
+        self._highs = np.array([self._code(code) for code in highs], object)
+
+    def _code(self, code: Code | None) -> Code:
+        if code is None:
+            return b"" if self._is_bytewise else 0
+        return wide_code(code) if self._is_bytewise and isinstance(code, int) else code
+
+    def may_match(self, ranges: Ranges) -> np.ndarray | None:
+        """Whether each file's minimum and maximum leave room for a value of the ranges.
+
+        Args:
+            ranges: Key code intervals, and whether null counts as a match.
+        """
+        mask = np.zeros(len(self._has), bool)
+        if ranges.nulls:
+            mask |= self.flagged("has_null")
+        for low, high in ranges.intervals:
+            found = self._has.copy()
+            if low is not None:
+                found &= np.asarray(self._highs > self._code(low), bool)
+            if high is not None:
+                found &= np.asarray(self._lows < self._code(high), bool)
+            mask |= found
+        return mask

@@ -1,0 +1,243 @@
+"""From trial indexes and the uses of a table to what an index on each candidate would do."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lakesieve.advisor.bounds import BoundsOfFiles
+from lakesieve.advisor.result import Estimate
+from lakesieve.index import plan
+from lakesieve.predicate import AllOf, AnyOf, ColumnRanges
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pyarrow as pa
+
+    from lakesieve.advisor.trial import Trial
+    from lakesieve.advisor.uses import JoinedColumn, TableUse
+    from lakesieve.index import OpenedIndex
+    from lakesieve.predicate import Expr, RowFilter
+    from lakesieve.tables import Column
+
+__all__ = ["FileShares", "Sample", "build_seconds", "fields_restricted", "index_bytes", "scaled"]
+
+_KEYS = 2_048
+# normal distribution, 95 %
+_Z = 1.96
+# at most so many different uses are judged; the rest counts as they do on average
+_MAX_USES = 2_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Sample:
+    """The data files over which trials were built.
+
+    Args:
+        table_uuid: The table's identity.
+        columns: Its columns, by path.
+        paths: The sampled data files.
+        files: How many data files the table has.
+        timezone: For timestamps that are written without a zone.
+        has_statistics: Whether engines leave out files of this format by minimum and maximum.
+    """
+
+    table_uuid: str
+    columns: Mapping[tuple[str, ...], Column]
+    paths: pa.Array
+    files: int
+    timezone: str
+    has_statistics: bool
+
+    @property
+    def scale(self) -> float:
+        """How many files of the table each sampled one stands for."""
+        return self.files / max(len(self.paths), 1)
+
+
+class FileShares:
+    """For each use and each sampled file, how likely it is that the file is read.
+
+    Args:
+        sample: The sampled data files.
+        uses: How the table is used.
+    """
+
+    def __init__(self, sample: Sample, uses: Sequence[TableUse]) -> None:
+        chosen = list(uses)
+        if len(chosen) > _MAX_USES:
+            order = np.random.default_rng(7).permutation(len(chosen))[:_MAX_USES]
+            chosen = [chosen[at] for at in sorted(order.tolist())]
+        self.uses = chosen
+        self.weight = len(uses) / max(len(chosen), 1)
+        self.a_day = np.array([use.a_day for use in chosen]) * self.weight
+        self.sample = sample
+
+    def now(self, trials: Sequence[Trial]) -> np.ndarray:
+        """By minimum and maximum of the columns, where the format has them.
+
+        Args:
+            trials: Indexes of single columns.
+
+        Returns:
+            Shares, one row a use and one column a sampled file.
+        """
+        shape = (len(self.uses), len(self.sample.paths))
+        if not self.sample.has_statistics:
+            return np.ones(shape)
+        bounds = [BoundsOfFiles(trial.index.snapshot, trial.index.reader) for trial in trials]
+        found = np.ones(shape)
+        for at, use in enumerate(self.uses):
+            found[at], _ = self._kept(use.condition, bounds)
+        return found
+
+    def then(self, trial: Trial) -> tuple[np.ndarray, np.ndarray, float]:
+        """By an index.
+
+        Args:
+            trial: The index.
+
+        Returns:
+            Shares as :meth:`now` has them; which uses it serves; and seconds that a look-up takes.
+        """
+        found = np.ones((len(self.uses), len(self.sample.paths)))
+        served = np.zeros(len(self.uses), bool)
+        start = time.perf_counter()
+        for at, use in enumerate(self.uses):
+            found[at], fields = self._kept(use.condition, [trial.index])
+            served[at] = trial.columns[0].field_id in fields
+        taken = (time.perf_counter() - start) / max(len(self.uses), 1)
+        leading = trial.columns[0].path
+        joins = [(at, one) for at, use in enumerate(self.uses) for one in use.joined]
+        mine = [(at, one) for at, one in joins if one.column == leading and one.rows is not None]
+        if mine and len(trial.columns) == 1:
+            shares = self._key_shares(trial)
+            for at, one in mine:
+                served[at] = True
+                found[at] *= _hit(shares, one)
+        return found, served, taken
+
+    def _kept(
+        self, condition: Expr, indexes: Sequence[OpenedIndex]
+    ) -> tuple[np.ndarray, frozenset[int]]:
+        """The sampled files that indexes leave, and the fields that a condition restricts."""
+        sample = self.sample
+        planned = plan(
+            sample.columns,
+            condition,
+            indexes,
+            sample.table_uuid,
+            strict=False,
+            timezone=sample.timezone,
+        )
+        keep, _ = planned.plan.of(sample.paths)
+        return keep, fields_restricted(planned.row_filter)
+
+    def _key_shares(self, trial: Trial) -> np.ndarray:
+        """For each sampled file, the share of the index's keys that it holds."""
+        held = np.zeros(len(self.sample.paths))
+        codes = trial.index.key_sample(_KEYS)
+        if codes is None or not len(codes):
+            return held
+        numbers = trial.index.numbers(self.sample.paths)
+        _, files = trial.index.points(codes)
+        counted = np.bincount(files, minlength=int(numbers.max(initial=-1)) + 1)
+        held[numbers >= 0] = counted[numbers[numbers >= 0]] / len(codes)
+        return held
+
+
+def fields_restricted(where: RowFilter) -> frozenset[int]:
+    """The fields that every row must match, or one of several that it must."""
+    match where:
+        case ColumnRanges():
+            # Spark adds to every comparison that the column is not null
+            is_any = where.ranges.intervals == ((None, None),)
+            return frozenset() if is_any else frozenset((where.field_id,))
+        case AllOf():
+            return frozenset().union(*(fields_restricted(arg) for arg in where.args))
+        case AnyOf():
+            # one arm that does not restrict a field lets through all of its values
+            arms = [fields_restricted(arg) for arg in where.args]
+            return arms[0].intersection(*arms[1:]) if arms else frozenset()
+        case _:
+            return frozenset()
+
+
+def _hit(shares: np.ndarray, joined: JoinedColumn) -> np.ndarray:
+    """How likely each file holds any of as many keys as the join's other side has rows."""
+    rows = joined.rows or 0
+    return np.asarray(1 - (1 - np.minimum(shares, 1)) ** rows)
+
+
+def scaled(shares: np.ndarray, sample: Sample, weight: float = 1.0) -> Estimate:
+    """Files of the table from files of the sample, over all uses.
+
+    The error is that of drawing so many of the files: each file's sum over all uses is one draw.
+
+    Args:
+        shares: One row a use, one column a sampled file.
+        sample: The sample.
+        weight: How many uses each row stands for.
+    """
+    of_file = shares.sum(axis=0) * weight
+    total = float(of_file.sum()) * sample.scale
+    drawn = len(of_file)
+    if drawn >= sample.files or drawn < 2:
+        return Estimate.exact(total)
+    left = 1 - drawn / sample.files
+    error = _Z * sample.files * float(of_file.std(ddof=1)) * (left / drawn) ** 0.5
+    return Estimate(value=total, low=max(total - error, float(of_file.sum())), high=total + error)
+
+
+def index_bytes(trial: Trial, half: Trial | None, rows: int, scale: float) -> Estimate:
+    """What the index of the whole table takes.
+
+    Bits a row grow by about as much with each doubling of the data files: a key's set names one of
+    more files, and separators lie closer together.
+
+    Args:
+        trial: The index over the sample.
+        half: The index over half of it, where that is not the whole table.
+        rows: Rows of the table.
+        scale: How many files of the table each sampled one stands for.
+    """
+    if half is None or scale <= 1:
+        return Estimate.exact(trial.bytes)
+    flat = trial.bytes / max(trial.rows, 1) * rows
+    a_row = (trial.bytes - half.bytes) / max(trial.rows - half.rows, 1)
+    # what every index has, and the same for each row: small ones, and few keys
+    linear = trial.bytes + max(a_row, 0.0) * (rows - trial.rows)
+    bits, fewer = 8 * trial.bytes / max(trial.rows, 1), 8 * half.bytes / max(half.rows, 1)
+    doubling = (bits - fewer) / np.log2(max(trial.rows, 2) / max(half.rows, 1))
+    if doubling <= 0:
+        low, high = sorted((linear, flat))
+        return Estimate(value=linear, low=low, high=high)
+    doublings = float(np.log2(scale))
+    value = (bits + doubling * doublings) * rows / 8
+    steep = (bits + 2 * doubling * doublings) * rows / 8
+    return Estimate(value=float(value), low=flat, high=float(steep))
+
+
+def build_seconds(trial: Trial, half: Trial | None, rows: int) -> tuple[Estimate, float, float]:
+    """How long building takes, from how long trials took.
+
+    Args:
+        trial: The index over the sample.
+        half: The index over half of it, where that is not the whole table.
+        rows: Rows of the table.
+
+    Returns:
+        The estimate; what every build takes; and what each row takes.
+    """
+    a_row = trial.seconds / max(trial.rows, 1)
+    if half is None:
+        return Estimate.exact(trial.seconds), 0.0, a_row
+    steep = (trial.seconds - half.seconds) / max(trial.rows - half.rows, 1)
+    marginal = min(max(steep, 0.25 * a_row), a_row)
+    fixed = max(trial.seconds - marginal * trial.rows, 0.0)
+    low, high = fixed + marginal * rows, a_row * rows
+    return Estimate(value=(low + high) / 2, low=low, high=high), fixed, marginal

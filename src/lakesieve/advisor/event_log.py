@@ -1,0 +1,262 @@
+"""Spark's event logs: which conditions and joins queries had on tables, and what they took."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from lakesieve.advisor.log_files import log_files
+from lakesieve.advisor.plans import KnownTable, PlanScan, scans_of
+from lakesieve.advisor.uses import JoinedColumn, TableUse, UsesRead
+from lakesieve.errors import LakesieveError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from lakesieve.advisor.log_files import LogFile
+    from lakesieve.storage import StorageOptions
+
+__all__ = ["read_event_logs"]
+
+_EVENT = re.compile(rb'\s*\{\s*"Event"\s*:\s*"(?:[\w.]*\.)?SparkListener(?P<name>\w+)"')
+_DAY = 86_400_000.0
+_MAX_PROBLEMS = 20
+# accumulators of queries that never ended
+_MAX_OPEN = 10_000
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Execution:
+    """A query that has begun."""
+
+    scans: list[PlanScan]
+    started: int
+    first_task: int | None = None
+    last_task: int | None = None
+    counted: dict[int, int] = field(default_factory=dict)
+    stages: list[int] = field(default_factory=list)
+
+
+def read_event_logs(
+    locations: Iterable[str],
+    tables: Sequence[KnownTable],
+    options: StorageOptions | None = None,
+) -> UsesRead:
+    """Read what queries did with tables.
+
+    What cannot be read is named and left out; the rest counts.
+
+    Args:
+        locations: Logs, or folders of logs.
+        tables: The tables that matter.
+        options: How storages are reached.
+
+    Raises:
+        NotFoundError: There is no log at a location.
+        StorageError: The storage failed.
+    """
+    files = [file for location in locations for file in log_files(location, options)]
+    found = _Reading(tables)
+    for file in files:
+        found.read(file)
+    return found.result()
+
+
+class _Reading:
+    def __init__(self, tables: Sequence[KnownTable]) -> None:
+        self._tables = tables
+        self._uses: list[TableUse] = []
+        self._problems: list[str] = []
+        self._executions: dict[int, _Execution] = {}
+        # of each stage and of each accumulator, the query that it belongs to
+        self._stages: dict[int, int] = {}
+        self._metrics: dict[int, int] = {}
+        self._queries = 0
+        self._first: int | None = None
+        self._last: int | None = None
+
+    def result(self) -> UsesRead:
+        """All that was read."""
+        span = 0 if self._first is None or self._last is None else self._last - self._first
+        # what ran for an hour is taken for what runs each day
+        days = max(span / _DAY, 1.0)
+        return UsesRead(
+            uses=tuple(replace(use, a_day=1 / days) for use in self._uses),
+            queries=self._queries,
+            days=days,
+            problems=tuple(self._problems),
+        )
+
+    def read(self, file: LogFile) -> None:
+        """Read one file; what follows something unreadable in it may be lost."""
+        lines = events = 0
+        try:
+            for line in file.lines():
+                lines += 1
+                name = _EVENT.match(line)
+                if name is None:
+                    continue
+                act = _ACTS.get(name["name"])
+                if act is None:
+                    events += 1
+                    continue
+                try:
+                    event = json.loads(line)
+                    act(self, event)
+                    events += 1
+                except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+                    self._problem(f"{file.name}: line {lines} is no whole event; it is left out")
+        except (OSError, pa.ArrowException) as error:
+            if isinstance(error, LakesieveError) and not events:
+                self._problem(str(error))
+            else:
+                short = str(error).partition("\n")[0][:120]
+                self._problem(f"{file.name}: ends after {events} events ({short})")
+        except LakesieveError as error:
+            self._problem(str(error))
+        else:
+            if lines and not events:
+                self._problem(f"{file.name}: is no event log of Spark; it is left out")
+        if not file.path.rpartition("/")[2].startswith("events_"):
+            # numbers begin again with the next application
+            self._executions.clear()
+            self._stages.clear()
+            self._metrics.clear()
+
+    def _problem(self, text: str) -> None:
+        if len(self._problems) < _MAX_PROBLEMS:
+            self._problems.append(text)
+
+    def _time(self, at: int) -> None:
+        self._first = at if self._first is None else min(self._first, at)
+        self._last = at if self._last is None else max(self._last, at)
+
+    def _application_start(self, event: dict[str, Any]) -> None:
+        self._executions.clear()
+        self._stages.clear()
+        self._metrics.clear()
+        self._time(int(event["Timestamp"]))
+
+    def _execution_start(self, event: dict[str, Any]) -> None:
+        number, at = int(event["executionId"]), int(event["time"])
+        self._queries += 1
+        self._time(at)
+        if len(self._executions) >= _MAX_OPEN:
+            self._forget(next(iter(self._executions)))
+        self._executions[number] = _Execution(scans=[], started=at)
+        self._planned(number, event)
+
+    def _planned(self, number: int, event: dict[str, Any]) -> None:
+        execution = self._executions.get(number)
+        if execution is None:
+            return
+        scans = scans_of(event["sparkPlanInfo"], self._tables)
+        if not scans:
+            return
+        execution.scans = scans
+        for scan in scans:
+            metrics = [scan.files, *(rows for _, rows in scan.joined)]
+            self._metrics.update((metric, number) for metric in metrics if metric is not None)
+
+    def _replanned(self, event: dict[str, Any]) -> None:
+        self._planned(int(event["executionId"]), event)
+
+    def _driver_metrics(self, event: dict[str, Any]) -> None:
+        execution = self._executions.get(int(event["executionId"]))
+        if execution is not None:
+            for metric, value in event["accumUpdates"]:
+                if metric in self._metrics:
+                    execution.counted[int(metric)] = int(value)
+
+    def _job_start(self, event: dict[str, Any]) -> None:
+        number = (event.get("Properties") or {}).get("spark.sql.execution.id")
+        if number is None:
+            return
+        execution = self._executions.get(int(number))
+        if execution is not None and execution.scans:
+            for stage in event["Stage IDs"]:
+                execution.stages.append(int(stage))
+                self._stages[int(stage)] = int(number)
+
+    def _task_end(self, event: dict[str, Any]) -> None:
+        number = self._stages.get(int(event["Stage ID"]))
+        execution = None if number is None else self._executions.get(number)
+        if execution is None:
+            return
+        info = event["Task Info"]
+        for one in info.get("Accumulables") or ():
+            metric = one.get("ID")
+            if metric in self._metrics and "Update" in one:
+                execution.counted[metric] = execution.counted.get(metric, 0) + int(one["Update"])
+        read = ((event.get("Task Metrics") or {}).get("Input Metrics") or {}).get("Bytes Read", 0)
+        if read:
+            began, ended = int(info["Launch Time"]), int(info["Finish Time"])
+            first, last = execution.first_task, execution.last_task
+            execution.first_task = began if first is None else min(first, began)
+            execution.last_task = ended if last is None else max(last, ended)
+
+    def _execution_end(self, event: dict[str, Any]) -> None:
+        number, at = int(event["executionId"]), int(event["time"])
+        self._time(at)
+        execution = self._forget(number)
+        if execution is None or event.get("errorMessage"):
+            return
+        # what reading took, where tasks tell it; else all of the query
+        seconds = (at - execution.started) / 1000
+        if execution.first_task is not None and execution.last_task is not None:
+            seconds = min(seconds, (execution.last_task - execution.first_task) / 1000)
+        counted = execution.counted
+        for scan in _each_once(execution.scans):
+            joined: dict[tuple[str, ...], int | None] = {}
+            for column, metric in scan.joined:
+                rows = None if metric is None else counted.get(metric)
+                joined[column] = rows if rows is not None else joined.get(column)
+            files = None if scan.files is None else counted.get(scan.files)
+            self._uses.append(
+                TableUse(
+                    table=scan.table,
+                    condition=scan.condition,
+                    joined=tuple(JoinedColumn(column=c, rows=n) for c, n in joined.items()),
+                    files=files,
+                    seconds=seconds,
+                    text=" AND ".join(scan.text),
+                )
+            )
+
+    def _forget(self, number: int) -> _Execution | None:
+        execution = self._executions.pop(number, None)
+        if execution is not None:
+            for stage in execution.stages:
+                self._stages.pop(stage, None)
+            for scan in execution.scans:
+                for metric in (scan.files, *(rows for _, rows in scan.joined)):
+                    if metric is not None:
+                        self._metrics.pop(metric, None)
+        return execution
+
+
+def _each_once(scans: Sequence[PlanScan]) -> list[PlanScan]:
+    """The scans of a query; a command that reads a table twice for one condition counts once."""
+    found: dict[tuple[int, str], PlanScan] = {}
+    for scan in sorted(scans, key=lambda scan: scan.rewrites):
+        others = [one for one in found.values() if one.table == scan.table]
+        key = (scan.table, repr(scan.condition))
+        held = others[0] if scan.rewrites and others else found.setdefault(key, scan)
+        if held is not scan:
+            held.joined += [one for one in scan.joined if one not in held.joined]
+    return list(found.values())
+
+
+_ACTS: dict[bytes, Callable[[_Reading, dict[str, Any]], None]] = {
+    b"ApplicationStart": _Reading._application_start,
+    b"SQLExecutionStart": _Reading._execution_start,
+    b"SQLAdaptiveExecutionUpdate": _Reading._replanned,
+    b"DriverAccumUpdates": _Reading._driver_metrics,
+    b"JobStart": _Reading._job_start,
+    b"TaskEnd": _Reading._task_end,
+    b"SQLExecutionEnd": _Reading._execution_end,
+}

@@ -1,0 +1,220 @@
+"""The files of Spark's event logs: plain or compressed, whole, rolled or still being written."""
+
+from __future__ import annotations
+
+import io
+import re
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError
+from lakesieve.storage import open_object, open_storage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import BinaryIO
+
+    from lakesieve.storage import Storage, StorageOptions
+
+__all__ = ["LogFile", "log_files"]
+
+_CODECS = {"zstd": "zstd", "zst": "zstd", "gz": "gzip", "lz4": "lz4-blocks", "snappy": "snappy"}
+_ROLLED = re.compile(r"events_(?P<number>\d+)_.*")
+_FOLDER = "eventlog_v2_"
+_LINE = 256 << 20
+_LZ4_MAGIC, _SNAPPY_MAGIC = b"LZ4Block", b"\x82SNAPPY\x00"
+_LARGEST_BLOCK = 64 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogFile:
+    """One file of an event log.
+
+    Args:
+        storage: Where it lies.
+        path: Its path below.
+        size: Its bytes as they are stored.
+    """
+
+    storage: Storage
+    path: str
+    size: int
+
+    @property
+    def name(self) -> str:
+        """Its place, for people."""
+        return f"{self.storage.location}/{self.path}"
+
+    def lines(self) -> Iterator[bytes]:
+        """The lines, the last one perhaps cut off.
+
+        Raises:
+            InvalidInputError: It is compressed in a way that is not known here.
+            OSError: It ends in the middle of what was compressed, or is damaged.
+            StorageError: The storage failed.
+        """
+        stream = open_object(self.storage, self.path)
+        codec = _codec(self.path)
+        if codec == "lzf":
+            raise InvalidInputError(
+                f"{self.name} is compressed with LZF.",
+                kind=ErrorKind.INVALID_ARGUMENT,
+                hint="Decompress it, or log with spark.eventLog.compression.codec=zstd.",
+            )
+        if codec is None:
+            yield from _bounded(stream)
+        elif codec in {"zstd", "gzip"}:
+            yield from _bounded(_Decompressed(_arrow_blocks(stream, codec)))
+        else:
+            blocks = _lz4_blocks(stream) if codec == "lz4-blocks" else _snappy_blocks(stream)
+            yield from _bounded(_Decompressed(blocks))
+
+
+def log_files(location: str, options: StorageOptions | None = None) -> list[LogFile]:
+    """The files of event logs at a place, in the order in which they were written.
+
+    Args:
+        location: A log; the folder of a log that was rolled; or a folder with logs of either kind.
+        options: How storages are reached.
+
+    Raises:
+        NotFoundError: There is nothing.
+        StorageError: The storage failed.
+    """
+    base, _, name = location.rstrip("/").rpartition("/")
+    storage = open_storage(
+        base or ("/" if location.startswith("/") else "."), _of(options, location)
+    )
+    folder = open_storage(location, _of(options, location))
+    found = [
+        LogFile(storage=folder, path=one.path, size=one.size)
+        for one in folder.objects("")
+        if not one.path.rpartition("/")[2].startswith(("appstatus_", "."))
+    ]
+    if not found:
+        try:
+            size = storage.head(name).size
+        except NotFoundError:
+            raise NotFoundError(
+                f"There is no event log at {location}.",
+                kind=ErrorKind.OBJECT_NOT_FOUND,
+                hint="Give a file or a folder of spark.eventLog.dir.",
+            ) from None
+        return [LogFile(storage=storage, path=name, size=size)]
+    in_rolled = name.startswith(_FOLDER)
+    groups: dict[str, list[LogFile]] = {}
+    for file in found:
+        parent = file.path.rpartition("/")[0]
+        rolled = in_rolled or parent.rpartition("/")[2].startswith(_FOLDER)
+        groups.setdefault(parent if rolled else file.path, []).append(file)
+    return [file for _, files in sorted(groups.items()) for file in _in_order(files)]
+
+
+def _of(options: StorageOptions | None, location: str) -> dict[str, str] | None:
+    return None if options is None else options(location)
+
+
+def _in_order(files: list[LogFile]) -> list[LogFile]:
+    """The parts of a log; those that a compaction replaced are left out."""
+    numbered = []
+    for file in files:
+        found = _ROLLED.fullmatch(file.path.rpartition("/")[2])
+        if found is not None:
+            numbered.append((int(found["number"]), file.path.endswith(".compact"), file))
+    if not numbered:
+        return files
+    compacted = max((number for number, is_compact, _ in numbered if is_compact), default=0)
+    kept = [
+        (number, file)
+        for number, is_compact, file in numbered
+        if number > compacted or (is_compact and number == compacted)
+    ]
+    return [file for _, file in sorted(kept, key=lambda one: one[0])]
+
+
+def _codec(path: str) -> str | None:
+    name = path.rpartition("/")[2].removesuffix(".inprogress").removesuffix(".compact")
+    ending = name.rpartition(".")[2].lower()
+    return "lzf" if ending == "lzf" else _CODECS.get(ending)
+
+
+def _bounded(stream: io.BufferedIOBase | BinaryIO) -> Iterator[bytes]:
+    """Lines; what is longer than any event comes in pieces, which are no JSON."""
+    while line := stream.readline(_LINE):
+        yield line
+
+
+class _Decompressed(io.BufferedReader):
+    """Decompressed blocks as one stream."""
+
+    def __init__(self, blocks: Iterator[bytes]) -> None:
+        super().__init__(_Blocks(blocks), 1 << 20)
+
+
+class _Blocks(io.RawIOBase):
+    def __init__(self, blocks: Iterator[bytes]) -> None:
+        self._blocks = blocks
+        self._held = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        while not len(self._held):
+            block = next(self._blocks, None)
+            if block is None:
+                return 0
+            self._held = memoryview(block)
+        count = min(len(buffer), len(self._held))
+        buffer[:count] = self._held[:count]
+        self._held = self._held[count:]
+        return count
+
+
+def _arrow_blocks(stream: BinaryIO, codec: str) -> Iterator[bytes]:
+    decompressed = pa.CompressedInputStream(pa.PythonFile(stream, mode="r"), codec)
+    while block := decompressed.read(1 << 20):
+        yield block
+
+
+def _lz4_blocks(stream: BinaryIO) -> Iterator[bytes]:
+    """Blocks as ``LZ4BlockOutputStream`` of lz4-java writes them."""
+    codec = pa.Codec("lz4_raw")
+    while header := stream.read(21):
+        if len(header) < 21 or not header.startswith(_LZ4_MAGIC):
+            raise OSError("a block of LZ4 is cut off or damaged")
+        token, packed, size, _ = struct.unpack("<BiiI", header[8:])
+        if not (0 <= packed <= _LARGEST_BLOCK and 0 <= size <= _LARGEST_BLOCK):
+            raise OSError("a block of LZ4 is larger than any")
+        data = stream.read(packed)
+        if len(data) < packed:
+            raise OSError("a block of LZ4 is cut off")
+        # 0x10: stored as it is
+        if size:
+            yield data if token & 0xF0 == 0x10 else codec.decompress(data, size, asbytes=True)
+
+
+def _snappy_blocks(stream: BinaryIO) -> Iterator[bytes]:
+    """Blocks as ``SnappyOutputStream`` of snappy-java writes them."""
+    codec = pa.Codec("snappy")
+    while header := stream.read(4):
+        if header == _SNAPPY_MAGIC[:4]:
+            # the magic, and two versions; once more where streams were appended
+            stream.read(12)
+            continue
+        size = int.from_bytes(header, "big")
+        data = stream.read(size) if len(header) == 4 and size <= _LARGEST_BLOCK else b""
+        if len(data) < size or not data:
+            raise OSError("a block of Snappy is cut off or damaged")
+        length = shift = 0
+        for byte in data[:5]:
+            length |= (byte & 0x7F) << shift
+            shift += 7
+            if not byte & 0x80:
+                break
+        if length > _LARGEST_BLOCK:
+            raise OSError("a block of Snappy is larger than any")
+        yield codec.decompress(data, length, asbytes=True)

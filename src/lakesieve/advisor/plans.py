@@ -1,0 +1,228 @@
+"""What Spark's plans say of tables: conditions on their columns, joins, and what was measured."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from lakesieve.advisor.condition import (
+    ATTRIBUTE,
+    read_condition,
+    read_iceberg_filters,
+    split_list,
+)
+from lakesieve.errors import LakesieveError
+from lakesieve.predicate.expression import And, Expr
+from lakesieve.storage import normalized
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+__all__ = ["KnownTable", "PlanScan", "scans_of"]
+
+_FILES = ("number of result data files", "number of files read")
+_ROWS = "number of output rows"
+# between a scan and the conditions on its own columns
+_ABOVE_SCANS = ("WholeStageCodegen", "InputAdapter", "ColumnarToRow", "Project", "Filter")
+_JOIN = re.compile(r"\w+Join \[(?P<left>[^\]]*)\], \[(?P<right>[^\]]*)\], (?P<kind>\w+)")
+_ALIAS = re.compile(rf"(?P<of>{ATTRIBUTE}) AS [^\s#]+#(?P<id>\d+)")
+_OUTPUT = re.compile(r"(?P<name>[^\s#(),\[\]]+)#(?P<id>\d+)")
+_ICEBERG = re.compile(r"filters=(?P<filters>.*?),\s*(?:runtimeFilters|groupedBy)=", re.DOTALL)
+# how a command that copies on write finds the files in which it changes rows
+_REWRITES = "dynamicpruningexpression(_file#"
+_LOCATION = re.compile(r"\[(?P<first>[^,\]]+)")
+_DEEPEST = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class KnownTable:
+    """A table by which plans may call it.
+
+    Args:
+        name: The identifier, catalog first, in lower case; empty for one that has only a path.
+        location: Its root, in its one spelling.
+        kinds: Key kinds of its columns, by path.
+    """
+
+    name: str
+    location: str
+    kinds: Mapping[tuple[str, ...], str]
+
+    def is_called(self, identifier: str, location: str) -> bool:
+        """Whether a scan is of this table.
+
+        Args:
+            identifier: The name in the plan; may be empty.
+            location: The place in the plan, perhaps shortened by ``...``; may be empty.
+        """
+        called = identifier.replace("`", "").lower()
+        if called and self.name and called in {self.name, f"spark_catalog.{self.name}"}:
+            return True
+        place = location.removesuffix("...")
+        try:
+            place = normalized(place) if place else ""
+        except LakesieveError:
+            return False
+        if location.endswith("..."):
+            return bool(place) and self.location.startswith(place)
+        return bool(place) and place.rstrip("/") == self.location.rstrip("/")
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class PlanScan:
+    """A scan of a known table in a plan.
+
+    Args:
+        table: The number of the table.
+        conditions: What holds of every row that is needed, as predicates on the table's columns.
+        joined: Columns that a join compares, each with a metric that counts the rows of the join's
+            other side, if there is one.
+        files: The metric that counts the data files that were read, if there is one.
+        rewrites: Whether it reads whatever another scan of the same plan named, to write it again.
+        text: The conditions as the plan has them.
+    """
+
+    table: int
+    conditions: list[Expr] = field(default_factory=list)
+    joined: list[tuple[tuple[str, ...], int | None]] = field(default_factory=list)
+    files: int | None = None
+    rewrites: bool = False
+    text: list[str] = field(default_factory=list)
+
+    @property
+    def condition(self) -> Expr:
+        """All conditions together."""
+        return And(args=tuple(self.conditions))
+
+
+def scans_of(plan: Mapping[str, Any], tables: Sequence[KnownTable]) -> list[PlanScan]:
+    """Find the scans of tables in a plan.
+
+    Args:
+        plan: A node as event logs have it: ``nodeName``, ``simpleString``, ``metadata``,
+            ``metrics`` and ``children``.
+        tables: The tables that matter.
+    """
+    reader = _PlanReader(tables)
+    reader.visit(plan, [], 0)
+    for node in reader.joins:
+        reader.join(node)
+    return reader.scans
+
+
+class _PlanReader:
+    def __init__(self, tables: Sequence[KnownTable]) -> None:
+        self._tables = tables
+        self.scans: list[PlanScan] = []
+        self.joins: list[Mapping[str, Any]] = []
+        # columns of scans, and their other names, by the numbers that a plan gives them
+        self._columns: dict[str, tuple[PlanScan, tuple[str, ...]]] = {}
+        self._aliases: list[tuple[str, str]] = []
+
+    def visit(self, node: Mapping[str, Any], filters: list[str], depth: int) -> None:
+        """Go down a plan, with the conditions that hold of the rows of a node."""
+        if depth > _DEEPEST:
+            return
+        name, text = str(node.get("nodeName", "")), str(node.get("simpleString", ""))
+        children = node.get("children") or []
+        if name.startswith("Filter"):
+            filters = [*filters, text.removeprefix("Filter ")]
+        elif not name.startswith(_ABOVE_SCANS):
+            self._scan(node, name, text, filters)
+            filters = []
+        if name.startswith("Project"):
+            self._aliases += [(m["id"], m["of"]) for m in _ALIAS.finditer(text)]
+        if _JOIN.match(text):
+            self.joins.append(node)
+        for child in children:
+            self.visit(child, filters, depth + 1)
+
+    def _scan(self, node: Mapping[str, Any], name: str, text: str, filters: list[str]) -> None:
+        if not name.startswith(("BatchScan", "Scan", "FileScan")):
+            return
+        metadata = node.get("metadata") or {}
+        place = _LOCATION.search(str(metadata.get("Location", "")).partition(")")[2])
+        location = place["first"] if place else ""
+        # "BatchScan lake.db.t", "Scan parquet spark_catalog.db.t"
+        identifier = name.rsplit(maxsplit=1)[-1] if " " in name.strip() else ""
+        for number, table in enumerate(self._tables):
+            if table.is_called(identifier, location):
+                self._found(node, number, text, filters)
+                return
+
+    def _found(self, node: Mapping[str, Any], number: int, text: str, filters: list[str]) -> None:
+        table = self._tables[number]
+        scan = PlanScan(table=number, files=_metric(node, _FILES), rewrites=_REWRITES in text)
+        for condition in filters:
+            scan.conditions.append(read_condition(condition, table.kinds))
+            scan.text.append(re.sub(r"#\d+L?", "", condition))
+        iceberg = _ICEBERG.search(text)
+        if iceberg is not None and iceberg["filters"]:
+            scan.conditions.append(read_iceberg_filters(iceberg["filters"], table.kinds))
+            if not filters:
+                scan.text.append(iceberg["filters"])
+        partitions = str((node.get("metadata") or {}).get("PartitionFilters", "[]"))
+        for part in split_list(partitions.removeprefix("[").removesuffix("]")):
+            scan.conditions.append(read_condition(part, table.kinds))
+            scan.text.append(re.sub(r"#\d+L?", "", part))
+        output = text.partition("[")[2].partition("]")[0]
+        known = {path[0].lower(): path for path in table.kinds if len(path) == 1}
+        for column in _OUTPUT.finditer(output):
+            path = known.get(column["name"].lower())
+            if path is not None:
+                self._columns[column["id"]] = (scan, path)
+        self.scans.append(scan)
+
+    def join(self, node: Mapping[str, Any]) -> None:
+        """Note what a join compares; all scans are known."""
+        found = _JOIN.match(str(node["simpleString"]))
+        children = node.get("children") or []
+        if found is None or len(children) != 2:
+            return
+        aliases = dict(self._aliases)
+        for side, other in (("left", 1), ("right", 0)):
+            rows = _rows_of(children[other])
+            for key in split_list(found[side]):
+                column = self._resolved(key, aliases)
+                if column is not None:
+                    column[0].joined.append((column[1], rows))
+
+    def _resolved(
+        self, attribute: str, aliases: Mapping[str, str]
+    ) -> tuple[PlanScan, tuple[str, ...]] | None:
+        for _ in range(len(aliases) + 1):
+            found = _OUTPUT.fullmatch(attribute.removesuffix("L"))
+            if found is None:
+                return None
+            if found["id"] in self._columns:
+                return self._columns[found["id"]]
+            if found["id"] not in aliases:
+                return None
+            attribute = aliases[found["id"]]
+        return None
+
+
+def _rows_of(node: Mapping[str, Any]) -> int | None:
+    """The metric that counts the rows of a node, or of the nearest below it that has one."""
+    for below in _descending(node):
+        found = _metric(below, (_ROWS,))
+        if found is not None:
+            return found
+    return None
+
+
+def _descending(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    waiting = [node]
+    while waiting:
+        at = waiting.pop(0)
+        yield at
+        waiting = [*(at.get("children") or []), *waiting]
+
+
+def _metric(node: Mapping[str, Any], names: Sequence[str]) -> int | None:
+    for metric in node.get("metrics") or []:
+        if metric.get("name") in names:
+            number = metric.get("accumulatorId")
+            return number if isinstance(number, int) else None
+    return None

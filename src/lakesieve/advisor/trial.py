@@ -1,0 +1,206 @@
+"""Trial indexes: real ones, over some of a table's data files, in a folder that goes away."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+import uuid
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakesieve.index import Index, OpenedIndex
+from lakesieve.index.definition import define
+from lakesieve.sieve import ABSENT_HITS
+from lakesieve.spark.build.progress import Watch
+from lakesieve.spark.build.segments import build_segments, staged
+from lakesieve.spark.build.source import SMALLEST_SPLIT, Source, Target
+from lakesieve.spark.rule.installed import installed_rule
+from lakesieve.spark.session.access import access_by
+from lakesieve.storage import open_storage
+from lakesieve.store import COMPACTION, IndexReader, IndexStore, shared_cache
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from pyspark.sql import SparkSession
+
+    from lakesieve.index import BuildProgress
+    from lakesieve.spark.tables import IndexableTable
+    from lakesieve.storage import Storage
+    from lakesieve.tables import Column
+
+__all__ = ["Trial", "Trials", "sampled", "trial_folder"]
+
+_FILES_READ = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Trial:
+    """An index over some data files.
+
+    Args:
+        columns: Its key columns.
+        index: The index.
+        rows: Rows of the data files.
+        bytes: What it takes.
+        seconds: How long it took to build.
+    """
+
+    columns: tuple[Column, ...]
+    index: OpenedIndex
+    rows: int
+    bytes: int
+    seconds: float
+
+
+@contextmanager
+def trial_folder(
+    spark: SparkSession, table: IndexableTable, location: str | None
+) -> Iterator[Storage]:
+    """A folder that executors can write to, gone afterwards.
+
+    Args:
+        spark: The session.
+        table: The table.
+        location: A root for indexes; by default the table's own folder, or this machine's folder
+            for temporary files where Spark runs on it alone.
+    """
+    master = str(spark.sparkContext.master)
+    if location is None and master.startswith("local") and "cluster" not in master:
+        with tempfile.TemporaryDirectory(prefix="lakesieve-advise-") as folder:
+            yield open_storage(folder)
+        return
+    root = access_by(spark).roots(table, location)[-1].child(f"_trials-{uuid.uuid4().hex}")
+    try:
+        yield root
+    finally:
+        for found in root.objects(""):
+            root.delete(found.path)
+
+
+def sampled(files: pa.Table, rows: int) -> pa.Table:
+    """Some data files, drawn at random but always the same, in order, with about so many rows.
+
+    Args:
+        files: The live data files.
+        rows: How many rows at most, but always those of two files.
+    """
+    order = np.random.default_rng(7).permutation(files.num_rows)
+    known = files.column("records")
+    if known.null_count:
+        # the bytes of a file stand for its rows, some forty a row
+        known = pc.divide(pc.fill_null(files.column("size"), 0), 40)
+    counted = np.cumsum(known.to_numpy()[order])
+    count = max(2, int(np.searchsorted(counted, rows, side="right")))
+    # in the table's own order, which is that of an index over all of them
+    return files.take(pa.array(np.sort(order[:count])))
+
+
+class Trials:
+    """Builds trial indexes of one version of a table.
+
+    Args:
+        spark: The session.
+        table: The table.
+        folder: Where they go.
+        progress: Called with each :class:`BuildProgress`, from another thread.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        table: IndexableTable,
+        folder: Storage,
+        progress: Callable[[BuildProgress], None] | None = None,
+    ) -> None:
+        self._spark = spark
+        self._table = table
+        self._folder = folder
+        self._progress = progress
+        self._rule = installed_rule(spark)
+        self._version = table.version()
+        self._made = 0
+
+    def counted(self, files: pa.Table, columns: Sequence[Column]) -> pa.Table:
+        """Data files with the rows of each.
+
+        Args:
+            files: As ``live_files`` gives them.
+            columns: Columns that are read.
+        """
+        return self._source(files, columns).counted(self._rule).files
+
+    def build(self, columns: Sequence[Column], files: pa.Table) -> Trial:
+        """Build one.
+
+        Args:
+            columns: Its key columns.
+            files: The data files, counted.
+
+        Raises:
+            LakesieveError: The data files cannot be read as they should.
+        """
+        key = tuple(columns)
+        storage = self._folder.child(f"trial-{self._made}")
+        self._made += 1
+        definition = define(
+            self._table,
+            key,
+            "trial",
+            budget=None,
+            absent_hits=ABSENT_HITS,
+            compaction=COMPACTION,
+        )
+        target = Target(definition=definition, storage=storage, columns=key)
+        source = self._source(files, key)
+        names = ", ".join(".".join(column.path) for column in key)
+        start = time.perf_counter()
+        with Watch(self._spark, self._progress, f"lakesieve: trial on {names}") as watch:
+            (built,) = build_segments(
+                self._spark, self._rule, source, targets=[target], watch=watch
+            )
+        store = IndexStore(storage)
+        store.create(definition, staged(built, "create", self._version, target=target))
+        seconds = time.perf_counter() - start
+        state = store.snapshot()
+        return Trial(
+            columns=key,
+            index=OpenedIndex(state, IndexReader(store, state, shared_cache())),
+            rows=source.rows,
+            bytes=Index(self._table, storage).info().bytes,
+            seconds=seconds,
+        )
+
+    def seconds_a_file(self, files: pa.Table, columns: Sequence[Column]) -> float:
+        """How long Spark reads some columns of a data file, with all of its cores at once.
+
+        Args:
+            files: Data files, counted.
+            columns: The columns.
+        """
+        few = files.slice(0, _FILES_READ)
+        source = replace(self._source(few, columns), is_partial=True)
+        best = float("inf")
+        with self._rule.raw_reads(source.selected()) as selection:
+            for _ in range(2):
+                start = time.perf_counter()
+                rows = self._table.raw_rows(
+                    self._version, columns, split_bytes=SMALLEST_SPLIT, selection=selection
+                )
+                rows.write.format("noop").mode("overwrite").save()
+                best = min(best, time.perf_counter() - start)
+        return float(best / max(few.num_rows, 1))
+
+    def _source(self, files: pa.Table, columns: Sequence[Column]) -> Source:
+        return Source(
+            table=self._table,
+            version=self._version,
+            columns=tuple(columns),
+            files=files,
+            is_partial=files.num_rows < self._table.live_files(self._version).num_rows,
+        )

@@ -1,0 +1,189 @@
+"""What is advised of columns, from what was measured of each."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lakesieve.advisor.result import ColumnAdvice, Estimate, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Measured", "judged"]
+
+# an index must spare a fifth of the files that its queries read
+_WORTH = 0.2
+# and, beside the others that are advised, a fifth of what it saves alone
+_MORE = 0.2
+# of two that save about the same the smaller is advised
+_AS_GOOD = 0.95
+_FEW, _MOST = 0.2, 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Measured:
+    """What an index on some columns would do.
+
+    Args:
+        columns: The columns.
+        path: Path of the first.
+        served: Which uses restrict them.
+        left: How likely the index leaves each sampled file to each use: one row a use.
+        then: The same with what leaves files out now.
+        queries: How many queries it serves.
+        files_now: Data files that these read now, on average.
+        files_then: Data files that they would read.
+        look_up: Seconds that a look-up takes.
+        index_bytes: What it takes.
+        build_seconds: How long it takes to build.
+        refresh_seconds: How long it takes to refresh after one more file.
+    """
+
+    columns: tuple[str, ...]
+    path: tuple[str, ...]
+    served: np.ndarray
+    left: np.ndarray
+    then: np.ndarray
+    queries: int
+    files_now: Estimate
+    files_then: Estimate
+    look_up: float
+    index_bytes: Estimate
+    build_seconds: Estimate
+    refresh_seconds: float
+
+
+def judged(
+    measured: Sequence[Measured],
+    *,
+    table: str,
+    files: int,
+    now: np.ndarray,
+    seconds: np.ndarray,
+    existing: frozenset[tuple[str, ...]],
+) -> list[ColumnAdvice]:
+    """Rank what was tried, and say of each whether to index it.
+
+    Args:
+        measured: What was tried.
+        table: The table's name.
+        files: Its data files.
+        now: How likely each sampled file is read by each use as things are.
+        seconds: What the uses take a day: one a use.
+        existing: Columns of the indexes that the table has.
+    """
+    saved = {one.columns: _saved(one, one.then, now, seconds) for one in measured}
+    ranked = sorted(measured, key=lambda one: -saved[one.columns])
+    verdicts = {one.columns: _alone(one, files, saved[one.columns], existing) for one in ranked}
+    chosen = _together(
+        [one for one in ranked if verdicts[one.columns][0] in {Verdict.INDEX, Verdict.EXISTS}],
+        now,
+        seconds,
+        existing,
+    )
+    for one in ranked:
+        verdict, _ = verdicts[one.columns]
+        if verdict is Verdict.INDEX and one.columns not in chosen:
+            better = _nearest(one, [other for other in measured if other.columns in chosen])
+            why = f"an index on {', '.join(better)} answers nearly all of the same queries"
+            verdicts[one.columns] = (Verdict.COVERED, why)
+    advice = [_advice(one, table, saved[one.columns], *verdicts[one.columns]) for one in ranked]
+    order = list(chosen)
+    return sorted(
+        advice, key=lambda one: order.index(one.columns) if one.columns in chosen else len(order)
+    )
+
+
+def _saved(one: Measured, then: np.ndarray, now: np.ndarray, seconds: np.ndarray) -> float:
+    """Seconds a day that reading fewer files saves, less what look-ups take."""
+    read_now = now.sum(axis=1)
+    left = np.divide(then.sum(axis=1), read_now, out=np.ones_like(read_now), where=read_now > 0)
+    return float((seconds * (1 - left)).sum()) - one.look_up * one.queries
+
+
+def _alone(
+    one: Measured, files: int, saved: float, existing: frozenset[tuple[str, ...]]
+) -> tuple[Verdict, str]:
+    """What is to be said of an index as if there were no other."""
+    now, then = one.files_now.value, one.files_then.value
+    left = f"{_files(then)} of the {_files(now)} that its queries read now"
+    if one.columns in existing:
+        return Verdict.EXISTS, f"there is such an index: it leaves {left}"
+    if not one.queries:
+        return Verdict.UNANSWERED, "queries name it, but no index could answer what they ask"
+    if now - then >= _WORTH * now and saved > 0:
+        return Verdict.INDEX, f"it would leave {left}"
+    if then > _MOST * files:
+        return Verdict.IN_EVERY_FILE, f"what is wanted is in {_files(then)} of {files} files"
+    if now <= max(_FEW * files, 1):
+        why = f"minimum and maximum leave {_files(now)} of {files} files already"
+        return Verdict.CLUSTERED, why
+    return Verdict.LITTLE_SAVED, f"it would leave {left}"
+
+
+def _nearest(one: Measured, chosen: Sequence[Measured]) -> tuple[str, ...]:
+    """Of the indexes that are advised the one that leaves least to another's queries."""
+    return min(chosen, key=lambda other: float(other.then[one.served].sum())).columns
+
+
+def _files(count: float) -> str:
+    return f"{count:,.0f}" if count >= 10 or count == round(count) else f"{count:.1f}"
+
+
+def _together(
+    worth: Sequence[Measured],
+    now: np.ndarray,
+    seconds: np.ndarray,
+    existing: frozenset[tuple[str, ...]],
+) -> tuple[tuple[str, ...], ...]:
+    """The indexes to have, each of which still saves something beside those before it."""
+    chosen: list[tuple[str, ...]] = [one.columns for one in worth if one.columns in existing]
+    left = now.copy()
+    for one in worth:
+        if one.columns in existing:
+            left = np.minimum(left, one.then)
+    waiting = [one for one in worth if one.columns not in existing]
+    while waiting:
+        more = [_saved(one, np.minimum(left, one.then), now, seconds) for one in waiting]
+        before = _saved(waiting[0], left, now, seconds)
+        gains = [value - before for value in more]
+        best = max(gains)
+        near = [one for one, gain in zip(waiting, gains, strict=True) if gain >= _AS_GOOD * best]
+        pick = min(near, key=lambda one: one.index_bytes.value)
+        alone = _saved(pick, pick.then, now, seconds)
+        if best <= 0 or gains[waiting.index(pick)] < _MORE * alone:
+            waiting.remove(pick)
+            continue
+        chosen.append(pick.columns)
+        left = np.minimum(left, pick.then)
+        waiting.remove(pick)
+    return tuple(chosen)
+
+
+def _advice(one: Measured, table: str, saved: float, verdict: Verdict, why: str) -> ColumnAdvice:
+    now, then = one.files_now, one.files_then
+    spared = max(now.value - then.value, 1e-9)
+    low, high = (max(now.value - bound, 0.0) / spared for bound in (then.high, then.low))
+    between = Estimate(value=saved, low=saved * low, high=saved * high)
+    days = one.build_seconds.value / saved if saved > 0 else None
+    names = " ".join(shlex.quote(name) for name in one.columns)
+    return ColumnAdvice(
+        columns=one.columns,
+        verdict=verdict,
+        why=why,
+        queries=one.queries,
+        files_now=now,
+        files_then=then,
+        seconds_saved=between if saved > 0 else Estimate.exact(saved),
+        index_bytes=one.index_bytes,
+        build_seconds=one.build_seconds,
+        refresh_seconds=one.refresh_seconds,
+        payback_days=days,
+        command=f"lakesieve create {shlex.quote(table)} {names}"
+        if verdict is Verdict.INDEX
+        else "",
+    )

@@ -1,0 +1,117 @@
+"""What the advisor says, as text for a terminal and as a page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from lakesieve.advisor.result import Verdict
+from lakesieve.report import units
+from lakesieve.report.html import rendered
+from lakesieve.report.tables import plain_table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.table import Table
+
+    from lakesieve.advisor.result import AdviceCheck, ColumnAdvice, Estimate, TableAdvice
+
+__all__ = ["advice_page", "advice_text", "columns_text"]
+
+
+def advice_text(tables: Sequence[TableAdvice]) -> RenderableType:
+    """The advice for several tables."""
+    blocks: list[RenderableType] = []
+    for table in tables:
+        blocks += [*_of_table(table), Text("")]
+    return Group(*blocks[:-1])
+
+
+def _of_table(table: TableAdvice) -> list[RenderableType]:
+    trials = units.plural(table.sampled_files, "file")
+    sampled = "all files" if table.sampled_files == table.files else trials
+    days = f"{table.days:.1f} days" if table.days != 1 else "a day"
+    blocks: list[RenderableType] = [
+        Text(table.table, style="bold"),
+        Text(
+            f"{units.plural(table.files, 'file')}, {units.plural(table.rows, 'row')}; "
+            f"{units.plural(table.queries, 'query', 'queries')} in {days}; trials over {sampled}",
+            style="dim",
+        ),
+    ]
+    if table.columns:
+        blocks.append(columns_text(table.columns))
+    blocks += [Text(one.command, style="bold") for one in table.advised]
+    if not table.advised:
+        blocks.append(Text("No index is advised."))
+    blocks += [
+        Text(f"{', '.join(one.columns)}: {one.why}", style="dim")
+        for one in table.columns
+        if one.verdict is not Verdict.INDEX
+    ]
+    if table.unqueried:
+        blocks.append(Text(f"No query asks by {', '.join(table.unqueried)}.", style="dim"))
+    if table.checks:
+        blocks.append(_checks(table.checks))
+    return blocks + [Text(f"! {problem}") for problem in table.problems]
+
+
+def columns_text(columns: Sequence[ColumnAdvice]) -> Table:
+    """The columns that were tried, one a row."""
+    table = plain_table(
+        *("columns", "advice", "queries>", "files now>", "then>", "saved a day>"),
+        *("index>", "build>", "refresh>", "paid after>"),
+    )
+    for one in columns:
+        table.add_row(
+            ", ".join(one.columns),
+            str(one.verdict),
+            units.count(one.queries),
+            _between(one.files_now, "files"),
+            _between(one.files_then, "files"),
+            _between(one.seconds_saved, "seconds"),
+            _between(one.index_bytes, "bytes"),
+            _between(one.build_seconds, "seconds"),
+            units.duration(one.refresh_seconds),
+            units.days(one.payback_days),
+        )
+    return table
+
+
+def _between(estimate: Estimate, kind: str) -> str:
+    value = units.figure(estimate.value, kind)
+    if estimate.is_exact:
+        return value
+    return f"{value} ({units.figure(estimate.low, kind)} to {units.figure(estimate.high, kind)})"
+
+
+def _checks(checks: Sequence[AdviceCheck]) -> Table:
+    table = plain_table(
+        *("index", "files predicted>", "measured>", "off by>"),
+        *("bytes predicted>", "measured>", "off by>"),
+    )
+    for check in checks:
+        table.add_row(
+            check.index,
+            _between(check.files_predicted, "files"),
+            units.figure(check.files_measured, "files"),
+            units.percent(check.files_error, 1),
+            _between(check.bytes_predicted, "bytes"),
+            units.figure(check.bytes_measured, "bytes"),
+            units.percent(check.bytes_error, 1),
+        )
+    return table
+
+
+def advice_page(tables: Sequence[TableAdvice]) -> str:
+    """Render the advice as a page.
+
+    Args:
+        tables: The advice for each table.
+    """
+    return rendered(
+        "advice.html.jinja", title="Which columns to index", command="advise", tables=tables
+    )

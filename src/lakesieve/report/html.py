@@ -1,0 +1,40 @@
+"""Pages made of templates: complete in themselves, everything that is put in escaped."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from lakesieve.report import units
+
+__all__ = ["rendered"]
+
+
+def rendered(template: str, *, title: str, command: str, **values: object) -> str:
+    """Render a page.
+
+    Args:
+        template: Its template.
+        title: Its title.
+        command: The command that makes it, for its last line.
+        **values: What the template names.
+    """
+    # a second of imports that only pages need
+    from jinja2 import Environment, PackageLoader
+
+    templates = Environment(
+        loader=PackageLoader("lakesieve.report"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    templates.filters |= {
+        "count": units.count,
+        "size": units.size,
+        "figure": units.figure,
+        "days": units.days,
+        "share": lambda share: units.percent(share, 1),
+    }
+    made = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
+    return templates.get_template(template).render(
+        title=title, command=command, made=made, **values
+    )

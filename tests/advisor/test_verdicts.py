@@ -1,0 +1,125 @@
+"""Which indexes are advised, in which order, and what is said of the others."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from lakesieve.advisor.result import ColumnAdvice, Estimate, Verdict
+from lakesieve.advisor.verdicts import Measured, judged
+
+FILES, USES = 100, 10
+EVERY = np.ones((USES, FILES))
+
+
+def reads(*files: int, uses: range = range(USES)) -> np.ndarray:
+    """What is read when some uses read as many files as is said, the others all."""
+    shares = EVERY.copy()
+    for use in uses:
+        shares[use] = 0
+        shares[use, : files[0]] = 1
+    return shares
+
+
+def column(
+    name: str, then: np.ndarray, uses: range = range(USES), *, size: int = 1000, look_up: float = 0
+) -> Measured:
+    """An index that leaves so much."""
+    served = np.isin(np.arange(USES), list(uses))
+    count = max(int(served.sum()), 1)
+    return Measured(
+        columns=tuple(name.split(",")),
+        path=(name.split(",", maxsplit=1)[0],),
+        served=served,
+        left=then,
+        then=then,
+        queries=int(served.sum()),
+        files_now=Estimate.exact(float(EVERY[served].sum()) / count),
+        files_then=Estimate.exact(float(then[served].sum()) / count),
+        look_up=look_up,
+        index_bytes=Estimate.exact(size),
+        build_seconds=Estimate.exact(10.0),
+        refresh_seconds=1.0,
+    )
+
+
+def advice(
+    *measured: Measured, now: np.ndarray = EVERY, existing: tuple[tuple[str, ...], ...] = ()
+) -> dict[str, ColumnAdvice]:
+    """What is said, in order."""
+    found = judged(
+        measured,
+        table="lake.db.my table",
+        files=FILES,
+        now=now,
+        seconds=np.full(USES, 6.0),
+        existing=frozenset(existing),
+    )
+    return {",".join(one.columns): one for one in found}
+
+
+def test_the_most_saving_first() -> None:
+    """What each saves beside those before it decides."""
+    some, few = range(6), range(6, 10)
+    found = advice(
+        column("few", reads(1, uses=few), few), column("some", reads(1, uses=some), some)
+    )
+    assert list(found) == ["some", "few"]
+    assert {one.verdict for one in found.values()} == {Verdict.INDEX}
+    assert found["some"].seconds_saved.value == pytest.approx(6 * 6 * 0.99)
+    assert found["some"].payback_days == pytest.approx(10 / (36 * 0.99))
+    assert found["some"].command == "lakesieve create 'lake.db.my table' some"
+
+
+def test_of_two_alike_the_smaller() -> None:
+    """The other is covered by it."""
+    found = advice(column("a,b", reads(1), size=9000), column("a", reads(1), size=1000))
+    assert (found["a"].verdict, found["a,b"].verdict) == (Verdict.INDEX, Verdict.COVERED)
+    assert "a" in found["a,b"].why
+    assert found["a,b"].command == ""
+
+
+def test_a_pair_that_leaves_much_less() -> None:
+    """Is worth being larger."""
+    found = advice(column("a,b", reads(1), size=9000), column("a", reads(40), size=1000))
+    assert found["a,b"].verdict is Verdict.INDEX
+
+
+@pytest.mark.parametrize(
+    ("left", "now", "verdict"),
+    [
+        (100, 100, Verdict.IN_EVERY_FILE),
+        (90, 100, Verdict.IN_EVERY_FILE),
+        (5, 5, Verdict.CLUSTERED),
+        (30, 33, Verdict.LITTLE_SAVED),
+        (30, 90, Verdict.INDEX),
+    ],
+)
+def test_why_not(left: int, now: int, verdict: Verdict) -> None:
+    """Clustered already, in every file, or hardly better."""
+    measured = column("a", reads(left))
+    reduced = Estimate.exact(float(now))
+    from dataclasses import replace
+
+    found = advice(replace(measured, files_now=reduced), now=reads(now))
+    assert found["a"].verdict is verdict
+    assert (found["a"].payback_days is None) == (found["a"].seconds_saved.value <= 0)
+
+
+def test_no_use_can_be_answered() -> None:
+    """Queries name the column, but an index would not help."""
+    assert advice(column("a", EVERY, range(0)))["a"].verdict is Verdict.UNANSWERED
+
+
+def test_look_ups_that_cost_more() -> None:
+    """Nothing is advised that would be slower."""
+    found = advice(column("a", reads(1), look_up=7.0))
+    assert found["a"].verdict is not Verdict.INDEX
+    assert found["a"].payback_days is None
+
+
+def test_what_exists() -> None:
+    """Is said, not advised, and what it answers needs no other index."""
+    found = advice(column("a", reads(1)), column("a,b", reads(1)), existing=(("a",),))
+    assert found["a"].verdict is Verdict.EXISTS
+    assert found["a,b"].verdict is Verdict.COVERED
