@@ -10,11 +10,12 @@ from lakesieve.index.access import without_engine
 from lakesieve.tables.opening import WAREHOUSE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
+    from lakesieve.advisor.recent import RecentQueries
     from lakesieve.index import Found, IndexInfo, TablePruning
     from lakesieve.index.access import TableAccess
     from lakesieve.index.many_keys import KeysToFind
@@ -28,6 +29,7 @@ __all__ = [
     "last_pruning",
     "list_indexes",
     "open_index",
+    "recent_queries",
     "repair_index",
     "table_overview",
 ]
@@ -139,6 +141,36 @@ def table_overview(
     """
     access = _access(spark, catalog, warehouse, timezone)
     return overview.table_overview(access, table, location)
+
+
+def recent_queries(
+    table: str | Any,
+    event_logs: Iterable[str],
+    *,
+    spark: SparkSession | None = None,
+    location: str | None = None,
+    catalog: str | None = None,
+    warehouse: str = WAREHOUSE,
+    timezone: str = "UTC",
+) -> RecentQueries:
+    """The latest queries of a table in event logs, and what its indexes leave of them now.
+
+    Args:
+        table: As for :func:`open_index`, as are the others.
+        event_logs: Logs of Spark, or folders of them.
+        spark: A session, if any.
+        location: A further root to search for indexes.
+        catalog: Name of a catalog in PyIceberg's configuration.
+        warehouse: Folder of the embedded catalog.
+        timezone: The zone of timestamps that are written without one.
+
+    Raises:
+        NotFoundError: No such table, or no log.
+    """
+    from lakesieve.advisor import recent
+
+    access = _access(spark, catalog, warehouse, timezone)
+    return recent.recent_queries(access, table, event_logs, location=location)
 
 
 def find_files(

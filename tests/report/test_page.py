@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import replace
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.engines.tables import index_of
+from tests.report.pages import FILES, KEYS, advice, folder_of_keys, recent
 from typer.testing import CliRunner
 
 import lakesieve as ls
 from lakesieve.api import table_overview
 from lakesieve.cli.app import build_app
+from lakesieve.report.advice import advice_page
 from lakesieve.report.page import report_page
+from lakesieve.tables.contract import DeleteCounts
 from lakesieve.tables.opening import open_table
 
 if TYPE_CHECKING:
@@ -25,27 +26,14 @@ if TYPE_CHECKING:
 
     from lakesieve.index.overview import TableOverview
 
-FILES, KEYS = 20, 2000
 HOSTILE = "<script>alert(1)</script>\"'&{{ 7 * 7 }}"
 VOID = {"meta", "line", "rect", "path", "br"}
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Files of random keys, each key in two of them, in which one column ascends with the files."""
-    folder = tmp_path_factory.mktemp("page") / "t"
-    folder.mkdir()
-    drawn = random.Random("page")
-    keys = [key for key in range(KEYS) for _ in range(2)]
-    drawn.shuffle(keys)
-    for file in range(FILES):
-        mine = keys[file::FILES]
-        table = {"key": mine, "sorted": range(file * len(mine), (file + 1) * len(mine))}
-        table |= {"same": [file % 2 for _ in mine]}
-        pq.write_table(
-            pa.table({name: pa.array(v, pa.int64()) for name, v in table.items()}),
-            folder / f"{file:02}.parquet",
-        )
+    """Files of random keys, one of which no index has seen."""
+    folder = folder_of_keys(tmp_path_factory.mktemp("page") / "t")
     opened = open_table(f"parquet:{folder}")
     index_of(opened, "key", covers=lambda path: "/03.parquet" not in path)
     for column in ("sorted", "same"):
@@ -131,7 +119,7 @@ def test_the_page_is_whole(overview: TableOverview) -> None:
     assert f"lakesieve refresh parquet:{overview.table.partition(':')[2]} key" in page.text
     # that which ascends, and that of which each file has one value
     assert page.text.count("the table is clustered by this") == 2
-    assert sum(tag == "svg" for tag, _ in page.tags) == 6
+    assert sum(tag == "svg" for tag, _ in page.tags) == 8
 
 
 def test_nothing_of_the_table_is_markup(overview: TableOverview) -> None:
@@ -173,3 +161,32 @@ def test_the_command(folder: Path, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
     assert run(build_app(), ["report", f"parquet:{folder}"]).exit_code == 2
     assert ls.find_files(f"parquet:{folder}", "key = 7").total == FILES
+
+
+def test_recent_queries(overview: TableOverview) -> None:
+    """What they read and what the indexes leave; redacted without what they compare with."""
+    whole = Page(report_page(overview, recent=recent()))
+    assert "1234567" in whole.text
+    assert "ends after 12 events" in whole.text
+    assert "index-used" in whole.text
+    hidden = Page(report_page(overview, recent=recent(), redact=True))
+    for literal in ("1234567", "5000", "secret"):
+        assert literal not in hidden.text
+    assert "key" in hidden.text
+
+
+def test_deletes(overview: TableOverview) -> None:
+    """What equality deletes cost is said, with what to do."""
+    counts = DeleteCounts(files=3, equality=4711, positions=5)
+    page = Page(report_page(replace(overview, deletes=counts)))
+    assert "4,711" in page.text
+    assert "lakesieve deletes convert" in page.text
+    assert "Row-level deletes" not in Page(report_page(overview)).text
+
+
+def test_hostile_advice() -> None:
+    """Names, conditions and problems are text, whatever is in them."""
+    page = Page(advice_page([advice(HOSTILE)]))
+    assert [tag for tag, _ in page.tags if tag == "script"] == []
+    assert HOSTILE in page.text
+    assert "49" not in page.text.split(HOSTILE)[0]

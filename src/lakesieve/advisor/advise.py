@@ -12,12 +12,13 @@ from lakesieve.advisor.candidates import candidates, columns_queried
 from lakesieve.advisor.estimate import (
     FileShares,
     Sample,
+    at_least_as_wide,
     build_seconds,
     index_bytes,
     scaled,
 )
 from lakesieve.advisor.event_log import read_event_logs
-from lakesieve.advisor.plans import KnownTable
+from lakesieve.advisor.plans import known_table
 from lakesieve.advisor.result import AdviceCheck, ColumnAdvice, Estimate, TableAdvice
 from lakesieve.advisor.statements import read_statements
 from lakesieve.advisor.trial import Trials, sampled, trial_folder
@@ -28,9 +29,7 @@ from lakesieve.spark.build.source import indexable
 from lakesieve.spark.session.access import access_by, session_timezone
 from lakesieve.spark.tables import open_table
 from lakesieve.spark.tables.hadoop import storage_options
-from lakesieve.storage import normalized
 from lakesieve.store import IndexReader, shared_cache
-from lakesieve.tables.names import parse_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
     from lakesieve.store import IndexStore
     from lakesieve.tables import Column
 
-__all__ = ["SAMPLE_ROWS", "advise", "known_table"]
+__all__ = ["SAMPLE_ROWS", "advise"]
 
 SAMPLE_ROWS = 5_000_000
 """Rows whose keys are read for trials, by default."""
@@ -120,21 +119,6 @@ def _check(names: Sequence[str], sources: Sequence[str], sample: int) -> None:
             kind=ErrorKind.INVALID_ARGUMENT,
             hint="Give the number of rows whose keys are read, such as 5000000.",
         )
-
-
-def known_table(table: IndexableTable) -> KnownTable:
-    """A table as plans call it.
-
-    Args:
-        table: The table.
-    """
-    name = parse_name(table.name)
-    columns = table.columns(table.version())
-    return KnownTable(
-        name="" if name.format is not None else ".".join(name.identifier()).lower(),
-        location=normalized(table.location),
-        kinds={path: column.kind for path, column in columns.items()},
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -307,7 +291,11 @@ class _Advisor:
                 AdviceCheck(
                     columns=one.columns,
                     index=info.name,
-                    files_predicted=scaled(one.left[by_condition], shares.sample),
+                    files_predicted=at_least_as_wide(
+                        one.found.expected[by_condition],
+                        scaled(one.found.found[by_condition], shares.sample),
+                        shares.sample,
+                    ),
                     files_measured=left,
                     bytes_predicted=one.index_bytes,
                     bytes_measured=info.bytes,
@@ -341,20 +329,21 @@ def _mean(total: Estimate, count: float) -> Estimate:
 def _measured(tried: _Tried, shares: FileShares, now: np.ndarray, rows: int) -> Measured:
     """What an index would do, by its trials."""
     sample = shares.sample
-    left, served, look_up = shares.then(tried.trial)
-    then = np.minimum(left, now)
+    then = shares.then(tried.trial)
+    served, count = then.served, max(float(then.served.sum()), 1.0)
+    left = np.minimum(then.expected, now)
+    found = scaled(np.minimum(then.found, now)[served], sample)
     build, fixed, a_row = build_seconds(tried.trial, tried.half, rows)
-    count = max(float(served.sum()), 1.0)
     return Measured(
         columns=tuple(".".join(column.path) for column in tried.trial.columns),
         path=tried.trial.columns[0].path,
         served=served,
-        left=left,
-        then=then,
+        found=then,
+        then=left,
         queries=round(float(served.sum()) * shares.weight),
         files_now=_mean(scaled(now[served], sample), count),
-        files_then=_mean(scaled(then[served], sample), count),
-        look_up=look_up,
+        files_then=_mean(at_least_as_wide(left[served], found, sample), count),
+        look_up=then.look_up,
         index_bytes=index_bytes(tried.trial, tried.half, rows, sample.scale),
         build_seconds=build,
         refresh_seconds=fixed + a_row * rows / max(sample.files, 1),

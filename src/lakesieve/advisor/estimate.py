@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from lakesieve.advisor.bounds import BoundsOfFiles
 from lakesieve.advisor.result import Estimate
 from lakesieve.index import plan
 from lakesieve.predicate import AllOf, AnyOf, ColumnRanges
+from lakesieve.predicate.ranges import successor
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,7 +26,16 @@ if TYPE_CHECKING:
     from lakesieve.predicate import Expr, RowFilter
     from lakesieve.tables import Column
 
-__all__ = ["FileShares", "Sample", "build_seconds", "fields_restricted", "index_bytes", "scaled"]
+__all__ = [
+    "FileShares",
+    "Sample",
+    "Then",
+    "at_least_as_wide",
+    "build_seconds",
+    "fields_restricted",
+    "index_bytes",
+    "scaled",
+]
 
 _KEYS = 2_048
 # normal distribution, 95 %
@@ -57,6 +68,23 @@ class Sample:
     def scale(self) -> float:
         """How many files of the table each sampled one stands for."""
         return self.files / max(len(self.paths), 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Then:
+    """What an index leaves of the sampled files.
+
+    Args:
+        found: Shares by what the trial names: one row a use, one column a file.
+        expected: The same, but for single keys by how many files a key is in.
+        served: Which uses restrict its first column.
+        look_up: Seconds that a look-up takes.
+    """
+
+    found: np.ndarray
+    expected: np.ndarray
+    served: np.ndarray
+    look_up: float
 
 
 class FileShares:
@@ -95,21 +123,21 @@ class FileShares:
             found[at], _ = self._kept(use.condition, bounds)
         return found
 
-    def then(self, trial: Trial) -> tuple[np.ndarray, np.ndarray, float]:
+    def then(self, trial: Trial) -> Then:
         """By an index.
 
         Args:
             trial: The index.
-
-        Returns:
-            Shares as :meth:`now` has them; which uses it serves; and seconds that a look-up takes.
         """
         found = np.ones((len(self.uses), len(self.sample.paths)))
         served = np.zeros(len(self.uses), bool)
+        points = np.zeros(len(self.uses))
+        fields = [column.field_id for column in trial.columns]
         start = time.perf_counter()
         for at, use in enumerate(self.uses):
-            found[at], fields = self._kept(use.condition, [trial.index])
-            served[at] = trial.columns[0].field_id in fields
+            found[at], where = self._kept(use.condition, [trial.index])
+            served[at] = fields[0] in fields_restricted(where)
+            points[at] = math.prod(_points(where, field) for field in fields)
         taken = (time.perf_counter() - start) / max(len(self.uses), 1)
         leading = trial.columns[0].path
         joins = [(at, one) for at, use in enumerate(self.uses) for one in use.joined]
@@ -119,12 +147,49 @@ class FileShares:
             for at, one in mine:
                 served[at] = True
                 found[at] *= _hit(shares, one)
-        return found, served, taken
+        by_keys = self._by_keys(trial, found, points)
+        return Then(found=found, expected=by_keys, served=served, look_up=taken)
+
+    def _by_keys(self, trial: Trial, found: np.ndarray, points: np.ndarray) -> np.ndarray:
+        """The same, of single keys by how many files the index's keys are in.
+
+        A few literals hit few of the sampled files, if any; thousands of keys tell better in how
+        many files one is, if what was hit does not say otherwise.
+        """
+        single = points > 0
+        if self.sample.scale <= 1 or not single.any():
+            return found
+        expected = points[single] * self._files_of_key(trial)
+        hit = scaled(found[single], self.sample)
+        if not hit.low <= float(expected.sum()) <= hit.high:
+            return found
+        by_keys = found.copy()
+        by_keys[single] = np.minimum(expected / self.sample.files, 1)[:, None]
+        return by_keys
+
+    def _files_of_key(self, trial: Trial) -> float:
+        """In how many files of the table a key is, from how many of the sampled ones have it.
+
+        A key that is in f files is in as many of the sampled ones as a binomial draw says; those
+        in none are not seen.
+        """
+        codes = trial.index.key_sample(_KEYS)
+        if codes is None or not len(codes):
+            return 0.0
+        which, _ = trial.index.points(codes)
+        seen = len(which) / max(len(np.unique(which)), 1)
+        share = 1 / self.sample.scale
+        low, high = 1.0, float(self.sample.files)
+        for _ in range(40):
+            middle = (low + high) / 2
+            expected = middle * share / (1 - (1 - share) ** middle)
+            low, high = (middle, high) if expected < seen else (low, middle)
+        return low
 
     def _kept(
         self, condition: Expr, indexes: Sequence[OpenedIndex]
-    ) -> tuple[np.ndarray, frozenset[int]]:
-        """The sampled files that indexes leave, and the fields that a condition restricts."""
+    ) -> tuple[np.ndarray, RowFilter]:
+        """The sampled files that indexes leave, and the rows for which a condition is true."""
         sample = self.sample
         planned = plan(
             sample.columns,
@@ -135,7 +200,7 @@ class FileShares:
             timezone=sample.timezone,
         )
         keep, _ = planned.plan.of(sample.paths)
-        return keep, fields_restricted(planned.row_filter)
+        return keep, planned.row_filter
 
     def _key_shares(self, trial: Trial) -> np.ndarray:
         """For each sampled file, the share of the index's keys that it holds."""
@@ -148,6 +213,18 @@ class FileShares:
         counted = np.bincount(files, minlength=int(numbers.max(initial=-1)) + 1)
         held[numbers >= 0] = counted[numbers[numbers >= 0]] / len(codes)
         return held
+
+
+def _points(where: RowFilter, field: int) -> int:
+    """How many single values of a field a condition has; 0 if it also has others, or none."""
+    if isinstance(where, ColumnRanges) and where.field_id == field and not where.ranges.nulls:
+        spans = where.ranges.intervals
+        single = all(low is not None and high == successor(low) for low, high in spans)
+        return len(spans) if single else 0
+    if isinstance(where, AllOf):
+        found = [count for arg in where.args if (count := _points(arg, field))]
+        return min(found, default=0)
+    return 0
 
 
 def fields_restricted(where: RowFilter) -> frozenset[int]:
@@ -191,6 +268,18 @@ def scaled(shares: np.ndarray, sample: Sample, weight: float = 1.0) -> Estimate:
     left = 1 - drawn / sample.files
     error = _Z * sample.files * float(of_file.std(ddof=1)) * (left / drawn) ** 0.5
     return Estimate(value=total, low=max(total - error, float(of_file.sum())), high=total + error)
+
+
+def at_least_as_wide(value: np.ndarray, band: Estimate, sample: Sample) -> Estimate:
+    """Files of the table, by shares, with the error of another estimate of the same.
+
+    Args:
+        value: Shares, one row a use.
+        band: The other estimate.
+        sample: The sample.
+    """
+    total = float(value.sum()) * sample.scale
+    return Estimate(value=total, low=min(band.low, total), high=max(band.high, total))
 
 
 def index_bytes(trial: Trial, half: Trial | None, rows: int, scale: float) -> Estimate:

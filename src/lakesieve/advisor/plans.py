@@ -15,11 +15,14 @@ from lakesieve.advisor.condition import (
 from lakesieve.errors import LakesieveError
 from lakesieve.predicate.expression import And, Expr
 from lakesieve.storage import normalized
+from lakesieve.tables.names import parse_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["KnownTable", "PlanScan", "scans_of"]
+    from lakesieve.tables import TableReader
+
+__all__ = ["KnownTable", "PlanScan", "known_table", "scans_of"]
 
 _FILES = ("number of result data files", "number of files read")
 _ROWS = "number of output rows"
@@ -67,6 +70,21 @@ class KnownTable:
         if location.endswith("..."):
             return bool(place) and self.location.startswith(place)
         return bool(place) and place.rstrip("/") == self.location.rstrip("/")
+
+
+def known_table(table: TableReader) -> KnownTable:
+    """A table as plans call it.
+
+    Args:
+        table: The table.
+    """
+    name = parse_name(table.name)
+    columns = table.columns(table.version())
+    return KnownTable(
+        name="" if name.format is not None else ".".join(name.identifier()).lower(),
+        location=normalized(table.location),
+        kinds={path: column.kind for path, column in columns.items()},
+    )
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

@@ -13,6 +13,8 @@ from lakesieve.advisor.result import ColumnAdvice, Estimate, Verdict
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from lakesieve.advisor.estimate import Then
+
 __all__ = ["Measured", "judged"]
 
 # an index must spare a fifth of the files that its queries read
@@ -32,8 +34,8 @@ class Measured:
         columns: The columns.
         path: Path of the first.
         served: Which uses restrict them.
-        left: How likely the index leaves each sampled file to each use: one row a use.
-        then: The same with what leaves files out now.
+        found: What the index leaves of the sampled files.
+        then: How likely each sampled file is read by each use then: one row a use.
         queries: How many queries it serves.
         files_now: Data files that these read now, on average.
         files_then: Data files that they would read.
@@ -46,7 +48,7 @@ class Measured:
     columns: tuple[str, ...]
     path: tuple[str, ...]
     served: np.ndarray
-    left: np.ndarray
+    found: Then
     then: np.ndarray
     queries: int
     files_now: Estimate

@@ -13,6 +13,7 @@ from lakesieve.cli.advise import ADVISE
 from lakesieve.cli.by_key import BY_KEY
 from lakesieve.cli.commands import COMMANDS
 from lakesieve.cli.deletes import DELETES
+from lakesieve.cli.demo import DEMO
 from lakesieve.cli.keys import KEYS
 from lakesieve.cli.maintain import MAINTAIN
 from lakesieve.cli.report import REPORT
@@ -45,7 +46,7 @@ def build_app() -> typer.Typer:
         pass
 
     for command in (
-        *(*COMMANDS, *ADVISE, *BY_KEY, *KEYS),
+        *(*DEMO, *COMMANDS, *ADVISE, *BY_KEY, *KEYS),
         *(*MAINTAIN, *REPORT, *SERVE, *SPARK_JAR),
     ):
         command.add_to(app)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import lakesieve as ls
-from lakesieve.cli.command import EVERYWHERE, ON_TABLES, Run, command
+from lakesieve.cli.command import ON_TABLES, Run, command
 
 if TYPE_CHECKING:
-    from lakesieve.demo.result import DemoResult
     from lakesieve.index.result import (
         Cloned,
         CommitInfo,
@@ -54,25 +52,6 @@ Version = Annotated[
     ),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")]
-
-
-@command("demo", EVERYWHERE)
-def demo(
-    run: Run,
-    scale: Annotated[
-        float, typer.Option(min=0.001, max=100, help="TPC-H scale factor; 1 is 6 million rows.")
-    ] = 1,
-    dir: Annotated[  # noqa: A002 -- the option is called --dir
-        Path, typer.Option(file_okay=False, help="Where the data is kept for the next run.")
-    ] = Path("demo-data"),
-) -> DemoResult:
-    """Show on TPC-H data what skipping files does: same answers, fewer files, less time."""
-    # Spark's side of the package is not needed to show help
-    from lakesieve.demo.run import run_demo
-
-    warehouse = str(dir / "warehouse")
-    spark = run.session(warehouse)
-    return run_demo(spark, dir, warehouse=warehouse, scale=scale, observer=run.output)
 
 
 @command("create", ON_TABLES)
@@ -385,6 +364,6 @@ def _find(run: Run, table: str, predicate: str, version: str | None) -> Found:
 
 
 COMMANDS = (
-    *(demo, create, curve, refresh, list_, show, files, explain),
+    *(create, curve, refresh, list_, show, files, explain),
     *(history, compact, rollback, clone, clone_table, verify, repair, vacuum, drop),
 )

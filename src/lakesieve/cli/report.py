@@ -24,18 +24,31 @@ def report(
     html: Annotated[
         Path, typer.Option(dir_okay=False, metavar="FILE", help="The page that is written.")
     ],
+    event_log: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATH",
+            help="An event log of Spark, or a folder of them: the page shows the latest queries; "
+            "may be given several times.",
+        ),
+    ] = None,
     redact: Annotated[
-        bool, typer.Option("--redact", help="Leave out where the table and its indexes lie.")
+        bool,
+        typer.Option(
+            "--redact", help="Leave out where the table and its indexes lie, and literals."
+        ),
     ] = False,
 ) -> PageWritten:
     """Write a page of what is indexed, what it costs and covers, and where the keys are."""
-    from lakesieve.api import table_overview
+    from lakesieve.api import recent_queries, table_overview
     from lakesieve.report import PageWritten
     from lakesieve.report.page import report_page
     from lakesieve.storage import write_file
 
-    overview = table_overview(table, **run.reach(table))
-    page = report_page(overview, redact=redact).encode()
+    reach = run.reach(table)
+    overview = table_overview(table, **reach)
+    recent = recent_queries(table, event_log, **reach) if event_log else None
+    page = report_page(overview, recent=recent, redact=redact).encode()
     write_file(html, page, option="--html")
     return PageWritten(
         table=overview.table, path=str(html), bytes=len(page), indexes=len(overview.indexes)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lakesieve.index.access import TableAccess
+    from lakesieve.index.opened import OpenedIndex
+    from lakesieve.index.reasons import Reason
     from lakesieve.index.result import Found, IndexInfo
     from lakesieve.storage import Storage
     from lakesieve.tables import TableReader
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 _Index = TypeVar("_Index", bound=Index)
 _Table = TypeVar("_Table", bound="TableReader")
 
-__all__ = ["find_files", "list_indexes", "open_index", "repair_index"]
+__all__ = ["find_files", "list_indexes", "open_index", "opened_indexes", "repair_index"]
 
 
 def open_index(
@@ -75,6 +77,21 @@ def list_indexes(
     return ShownList(infos)
 
 
+def opened_indexes(
+    access: TableAccess[TableReader], table: TableReader, location: str | None
+) -> tuple[list[OpenedIndex], list[Reason]]:
+    """The indexes of a table that can be read, and why others cannot.
+
+    Args:
+        access: How tables are reached.
+        table: The table.
+        location: A further root to search.
+    """
+    locations = () if location is None else (location,)
+    registry = IndexRegistry(locations, access.options(None))
+    return registry.indexes(table.location, table.uuid, file_io=table.file_io)
+
+
 def find_files(
     access: TableAccess[TableReader],
     table: str,
@@ -96,9 +113,7 @@ def find_files(
         InvalidInputError: The predicate cannot be understood.
     """
     opened = access.open_table(table)
-    locations = () if location is None else (location,)
-    registry = IndexRegistry(locations, access.options(None))
-    indexes, reasons = registry.indexes(opened.location, opened.uuid, file_io=opened.file_io)
+    indexes, reasons = opened_indexes(access, opened, location)
     return find(opened, indexes, reasons, predicate, version, timezone=access.timezone())
 
 

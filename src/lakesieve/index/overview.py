@@ -10,17 +10,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakesieve.errors import LakesieveError
+from lakesieve.index.budget_curve import budget_curve
 from lakesieve.index.index import Index
 from lakesieve.index.layout import key_layout
 from lakesieve.index.opened import OpenedIndex
 from lakesieve.store import IndexReader, shared_cache
+from lakesieve.tables.contract import CountsDeletes
 
 if TYPE_CHECKING:
     from lakesieve.index.access import TableAccess
+    from lakesieve.index.budget_curve import BudgetPoint
     from lakesieve.index.layout import KeyLayout
     from lakesieve.index.result import CommitInfo, IndexInfo
     from lakesieve.store import IndexStore
     from lakesieve.tables import TableReader
+    from lakesieve.tables.contract import DeleteCounts
 
 __all__ = ["IndexOverview", "TableOverview", "table_overview"]
 
@@ -35,6 +39,7 @@ class IndexOverview:
         uncovered: Live data files that it has not seen.
         gone: Data files that it covers and that the current version has not.
         layout: How its keys lie in the files; ``None`` where it has no keys or cannot be read.
+        curve: What coarser forms of it would take and cost.
         error: Why it cannot be read.
     """
 
@@ -43,6 +48,7 @@ class IndexOverview:
     uncovered: int
     gone: int
     layout: KeyLayout | None
+    curve: tuple[BudgetPoint, ...]
     error: str | None
 
 
@@ -59,6 +65,7 @@ class TableOverview:
         files: Its live data files.
         rows: Their rows, if the format says so.
         bytes: Their bytes, if the format says so.
+        deletes: Row-level deletes that readers must apply, where the format counts them.
         indexes: Its indexes, by name.
     """
 
@@ -70,6 +77,7 @@ class TableOverview:
     files: int
     rows: int | None
     bytes: int | None
+    deletes: DeleteCounts | None
     indexes: tuple[IndexOverview, ...]
 
 
@@ -100,6 +108,7 @@ def table_overview(
         files=live.num_rows,
         rows=_sum(live, "records"),
         bytes=_sum(live, "size"),
+        deletes=opened.delete_counts(version) if isinstance(opened, CountsDeletes) else None,
         indexes=tuple(_index(opened, stores[name], paths) for name in sorted(stores)),
     )
 
@@ -114,7 +123,7 @@ def _index(table: TableReader, store: IndexStore, live: pa.ChunkedArray) -> Inde
     handle = Index(table, store.storage)
     state = store.snapshot()
     covered, layout, error = np.zeros(0, bool), None, None
-    seen = 0
+    seen, curve = 0, []
     try:
         index = OpenedIndex(state, IndexReader(store, state, shared_cache()))
         numbers = index.numbers(live)
@@ -122,6 +131,7 @@ def _index(table: TableReader, store: IndexStore, live: pa.ChunkedArray) -> Inde
         covered = np.zeros(len(index.paths()), bool)
         covered[numbers[numbers >= 0]] = True
         layout = key_layout(index, covered)
+        curve = budget_curve(index)
     except LakesieveError as failure:
         error = str(failure)
     return IndexOverview(
@@ -130,5 +140,6 @@ def _index(table: TableReader, store: IndexStore, live: pa.ChunkedArray) -> Inde
         uncovered=len(live) - seen,
         gone=int(len(covered) - covered.sum()),
         layout=layout,
+        curve=tuple(curve),
         error=error,
     )

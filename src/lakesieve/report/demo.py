@@ -10,13 +10,16 @@ from rich.table import Table
 from rich.text import Text
 
 from lakesieve.report import units
+from lakesieve.report.html import rendered
+from lakesieve.report.pictures import layout_picture
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from lakesieve.demo.result import DemoQuery, DemoResult
+    from lakesieve.index.overview import TableOverview
 
-__all__ = ["demo_text"]
+__all__ = ["demo_page", "demo_text"]
 
 _BAR = 20
 
@@ -120,3 +123,21 @@ def _table(title: str, *headings: str) -> Table:
         number = heading.endswith(">")
         table.add_column(heading.rstrip(">"), justify="right" if number else "left", no_wrap=True)
     return table
+
+
+def demo_page(result: DemoResult, overview: TableOverview) -> str:
+    """Render what the demo measured as a page.
+
+    Args:
+        result: What it measured.
+        overview: Its table and the indexes, for pictures of where the keys are.
+    """
+    shown = [(index.info.name, index.layout) for index in overview.indexes]
+    return rendered(
+        "demo.html.jinja",
+        title=result.table,
+        command="demo",
+        demo=result,
+        slowest=max((query.seconds_off for query in result.queries), default=0),
+        pictures=[(name, of, layout_picture(of)) for name, of in shown if of is not None],
+    )

@@ -32,6 +32,7 @@ def rendered(template: str, *, title: str, command: str, **values: object) -> st
         "size": units.size,
         "figure": units.figure,
         "days": units.days,
+        "times": units.times,
         "share": lambda share: units.percent(share, 1),
     }
     made = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"

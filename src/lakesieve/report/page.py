@@ -8,9 +8,17 @@ from typing import TYPE_CHECKING
 
 from lakesieve.report import units
 from lakesieve.report.html import rendered
-from lakesieve.report.pictures import commit_bars, files_of_key_bars, layout_picture
+from lakesieve.report.pictures import (
+    commit_bars,
+    curve_picture,
+    files_of_key_bars,
+    layout_picture,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lakesieve.advisor.recent import RecentQueries, RecentQuery
     from lakesieve.index.overview import IndexOverview, TableOverview
 
 __all__ = ["report_page"]
@@ -29,12 +37,15 @@ class _Advice:
     command: str
 
 
-def report_page(overview: TableOverview, *, redact: bool = False) -> str:
+def report_page(
+    overview: TableOverview, *, recent: RecentQueries | None = None, redact: bool = False
+) -> str:
     """Render a report.
 
     Args:
         overview: The table and its indexes.
-        redact: Leave out where the table and the indexes lie.
+        recent: Its latest queries, if they are known.
+        redact: Leave out where the table and the indexes lie, and the literals of queries.
 
     Returns:
         HTML with all of its styles and pictures in it, everything that comes from the table
@@ -47,6 +58,9 @@ def report_page(overview: TableOverview, *, redact: bool = False) -> str:
         table=overview,
         committed=_moment(overview.timestamp_ms),
         redact=redact,
+        recent=recent,
+        conditions=[q.shape if redact else q.text for q in _queries(recent)],
+        reasons=sorted({code for query in _queries(recent) for code in query.reasons}),
         indexes=[_section(overview, index) for index in overview.indexes],
     )
 
@@ -62,7 +76,12 @@ def _section(table: TableOverview, index: IndexOverview) -> dict[str, object]:
         "picture": None if layout is None else layout_picture(layout),
         "files_of_key": [] if layout is None else files_of_key_bars(layout),
         "commits": commit_bars(index.commits),
+        "curve": curve_picture(index.curve, index.info.bits_per_row),
     }
+
+
+def _queries(recent: RecentQueries | None) -> Sequence[RecentQuery]:
+    return () if recent is None else recent.queries
 
 
 def _moment(milliseconds: int | None) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,14 +13,24 @@ from lakesieve.report import units
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from lakesieve.index.budget_curve import BudgetPoint
     from lakesieve.index.layout import KeyLayout
     from lakesieve.index.result import CommitInfo
 
-__all__ = ["Bar", "LayoutPicture", "commit_bars", "files_of_key_bars", "layout_picture"]
+__all__ = [
+    "Bar",
+    "CurvePicture",
+    "LayoutPicture",
+    "commit_bars",
+    "curve_picture",
+    "files_of_key_bars",
+    "layout_picture",
+]
 
 WIDTH = 768
 _ROW = 6
 _MAX_COMMITS = 60
+_CURVE = 120
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +48,21 @@ class LayoutPicture:
     height: int
     spans: str
     held: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurvePicture:
+    """What an index takes, from left to right, against files read in vain, upwards.
+
+    Args:
+        line: A path through all points.
+        points: Where each lies, and what it says when it is pointed at.
+        largest: What is at the right end, and at the top.
+    """
+
+    line: str
+    points: tuple[tuple[float, float, str], ...]
+    largest: tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +104,29 @@ def layout_picture(layout: KeyLayout) -> LayoutPicture:
 
 def _stripe(row: int, left: float, right: float) -> str:
     return f"M{left:.4g} {row * _ROW + _ROW / 2:g}H{right:.4g}"
+
+
+def curve_picture(points: Sequence[BudgetPoint], bits: float) -> CurvePicture | None:
+    """Draw what budgets trade; files by their logarithm.
+
+    Args:
+        points: By increasing size.
+        bits: Bits a row that the index takes now.
+    """
+    if len(points) < 2 or not bits:
+        return None
+    most, widest = max(point.false_files for point in points), points[-1].size
+    places = [
+        (
+            WIDTH * point.size / widest,
+            _CURVE * (1 - math.log1p(point.false_files) / math.log1p(most)),
+            f"{point.size * bits:.2f} bits a row, {point.false_files:.2f} files in vain",
+        )
+        for point in points
+    ]
+    line = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y, _ in places)
+    largest = (f"{widest * bits:.1f} bits a row", f"{most:,.0f} files in vain")
+    return CurvePicture(line=line, points=tuple(places), largest=largest)
 
 
 def files_of_key_bars(layout: KeyLayout) -> list[Bar]:

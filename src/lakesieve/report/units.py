@@ -46,13 +46,15 @@ def percent(share: float, whole: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Write a time: ``84 ms``, ``2.31 s``, ``1 min 24 s``."""
+    """Write a time: ``84 ms``, ``2.31 s``, ``1 min 24 s``, ``22 h 33 min``."""
     if seconds < 0.9995:
         return f"{seconds * 1000:.0f} ms"
     if seconds < 59.995:
         return f"{seconds:.2f} s" if seconds < 9.995 else f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s"
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
 
 
 def times(ratio: float) -> str:

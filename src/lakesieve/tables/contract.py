@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import pyarrow as pa
 
-__all__ = ["Column", "TableReader", "TableVersion"]
+__all__ = ["Column", "CountsDeletes", "DeleteCounts", "TableReader", "TableVersion"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +49,29 @@ class TableVersion:
     id: str | None
     schema: str
     timestamp_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteCounts:
+    """Row-level deletes of a version that its readers must apply.
+
+    Args:
+        files: Delete files.
+        equality: Rows of equality delete files.
+        positions: Rows of position deletes and deletion vectors.
+    """
+
+    files: int
+    equality: int
+    positions: int
+
+
+@runtime_checkable
+class CountsDeletes(Protocol):
+    """A table whose metadata counts row-level deletes."""
+
+    def delete_counts(self, version: TableVersion) -> DeleteCounts | None:
+        """The deletes of a version; ``None`` where they were not counted."""
 
 
 class TableReader(Protocol):

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.spark.advisor.logs import logged
 
-from lakesieve.advisor.advise import known_table
 from lakesieve.advisor.estimate import fields_restricted
 from lakesieve.advisor.event_log import read_event_logs
+from lakesieve.advisor.plans import known_table
 from lakesieve.predicate import ColumnType, bind, rows_where
 from lakesieve.spark.tables import open_table
 

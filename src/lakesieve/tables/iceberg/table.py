@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lakesieve.errors import ErrorKind, NotFoundError
+from lakesieve.tables.contract import DeleteCounts
 from lakesieve.tables.iceberg.catalogs import no_pyiceberg
 from lakesieve.tables.iceberg.manifests import FILES_SCHEMA, data_files
 from lakesieve.tables.iceberg.schema import columns_of_schema
@@ -98,6 +99,20 @@ class IcebergReader:
     def columns(self, version: TableVersion) -> Mapping[tuple[str, ...], Column]:
         """The columns, and the fields of structs outside lists and maps, as of that version."""
         return columns_of_schema(version.schema)
+
+    def delete_counts(self, version: TableVersion) -> DeleteCounts | None:
+        """The deletes of a version, as the summary of its snapshot has them."""
+        snapshots = self._loaded.metadata.document.get("snapshots") or []
+        for snapshot in snapshots:
+            if str(snapshot.get("snapshot-id")) == version.id:
+                summary = snapshot.get("summary") or {}
+                names = ("delete-files", "equality-deletes", "position-deletes")
+                counts = [str(summary.get(f"total-{name}", "")) for name in names]
+                if not all(count.isdecimal() for count in counts):
+                    return None
+                files, equality, positions = map(int, counts)
+                return DeleteCounts(files=files, equality=equality, positions=positions)
+        return None
 
     def live_files(self, version: TableVersion) -> pa.Table:
         """Data files of that version, from its manifests.
