@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,13 @@ def test_every_command_is_documented(name: str) -> None:
     assert command.help
     assert section
     assert [o for o in options if f"`{o}" not in section + shared and o != "--help"] == []
+
+
+def test_the_reference_is_that_of_the_code() -> None:
+    """``python tools/cli_reference.py`` writes docs/cli-reference.md as it is."""
+    path = ROOT / "tools" / "cli_reference.py"
+    tool = runpy.run_path(str(path))
+    assert tool["PAGE"].read_text(encoding="utf-8") == tool["reference"]()
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
