@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lakesieve.advisor.estimate import Then
+from lakesieve.advisor.estimate import IndexAnswers
 from lakesieve.advisor.result import ColumnAdvice, Estimate, Verdict
 from lakesieve.advisor.verdicts import Measured, judged
 
@@ -32,7 +32,7 @@ def column(
         columns=tuple(name.split(",")),
         path=(name.split(",", maxsplit=1)[0],),
         served=served,
-        found=Then(found=then, expected=then, served=served, look_up=look_up),
+        found=IndexAnswers(found=then, expected=then, served=served, look_up=look_up),
         then=then,
         queries=int(served.sum()),
         files_now=Estimate.exact(float(EVERY[served].sum()) / count),

@@ -58,6 +58,7 @@ def looks(pages: list[Path], request: pytest.FixtureRequest) -> list[dict[str, A
 def test_pages_are_whole_by_themselves(pages: list[Path], looks: list[dict[str, Any]]) -> None:
     """No request but the page's own, no message of the console, text and pictures."""
     assert len(looks) == len(pages) * len(WIDTHS)
+    assert all(page.stat().st_size < 500_000 for page in pages)
     for look in looks:
         assert (look["requests"], look["messages"]) == ([], []), look["page"]
         assert look["text"] > 100

@@ -12,10 +12,10 @@ from lakesieve.advisor.candidates import candidates, columns_queried
 from lakesieve.advisor.estimate import (
     FileShares,
     Sample,
-    at_least_as_wide,
     build_seconds,
     index_bytes,
     scaled,
+    with_error_of,
 )
 from lakesieve.advisor.event_log import read_event_logs
 from lakesieve.advisor.plans import known_table
@@ -226,7 +226,7 @@ class _Advisor:
             has_statistics=self._table.format in _WITH_STATISTICS,
         )
         shares = FileShares(sample, self._uses)
-        now = shares.now([one.trial for one in tried if len(one.trial.columns) == 1])
+        now = shares.by_bounds([one.trial for one in tried if len(one.trial.columns) == 1])
         a_file = self._seconds_a_file(trials, files, wanted)
         seconds = np.array(
             [
@@ -291,7 +291,7 @@ class _Advisor:
                 AdviceCheck(
                     columns=one.columns,
                     index=info.name,
-                    files_predicted=at_least_as_wide(
+                    files_predicted=with_error_of(
                         one.found.expected[by_condition],
                         scaled(one.found.found[by_condition], shares.sample),
                         shares.sample,
@@ -329,7 +329,7 @@ def _mean(total: Estimate, count: float) -> Estimate:
 def _measured(tried: _Tried, shares: FileShares, now: np.ndarray, rows: int) -> Measured:
     """What an index would do, by its trials."""
     sample = shares.sample
-    then = shares.then(tried.trial)
+    then = shares.by_index(tried.trial)
     served, count = then.served, max(float(then.served.sum()), 1.0)
     left = np.minimum(then.expected, now)
     found = scaled(np.minimum(then.found, now)[served], sample)
@@ -342,7 +342,7 @@ def _measured(tried: _Tried, shares: FileShares, now: np.ndarray, rows: int) -> 
         then=left,
         queries=round(float(served.sum()) * shares.weight),
         files_now=_mean(scaled(now[served], sample), count),
-        files_then=_mean(at_least_as_wide(left[served], found, sample), count),
+        files_then=_mean(with_error_of(left[served], found, sample), count),
         look_up=then.look_up,
         index_bytes=index_bytes(tried.trial, tried.half, rows, sample.scale),
         build_seconds=build,

@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FileShares",
+    "IndexAnswers",
     "Sample",
-    "Then",
-    "at_least_as_wide",
     "build_seconds",
     "fields_restricted",
     "index_bytes",
     "scaled",
+    "with_error_of",
 ]
 
 _KEYS = 2_048
@@ -71,7 +71,7 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Then:
+class IndexAnswers:
     """What an index leaves of the sampled files.
 
     Args:
@@ -105,7 +105,7 @@ class FileShares:
         self.a_day = np.array([use.a_day for use in chosen]) * self.weight
         self.sample = sample
 
-    def now(self, trials: Sequence[Trial]) -> np.ndarray:
+    def by_bounds(self, trials: Sequence[Trial]) -> np.ndarray:
         """By minimum and maximum of the columns, where the format has them.
 
         Args:
@@ -123,7 +123,7 @@ class FileShares:
             found[at], _ = self._kept(use.condition, bounds)
         return found
 
-    def then(self, trial: Trial) -> Then:
+    def by_index(self, trial: Trial) -> IndexAnswers:
         """By an index.
 
         Args:
@@ -148,7 +148,7 @@ class FileShares:
                 served[at] = True
                 found[at] *= _hit(shares, one)
         by_keys = self._by_keys(trial, found, points)
-        return Then(found=found, expected=by_keys, served=served, look_up=taken)
+        return IndexAnswers(found=found, expected=by_keys, served=served, look_up=taken)
 
     def _by_keys(self, trial: Trial, found: np.ndarray, points: np.ndarray) -> np.ndarray:
         """The same, of single keys by how many files the index's keys are in.
@@ -270,8 +270,8 @@ def scaled(shares: np.ndarray, sample: Sample, weight: float = 1.0) -> Estimate:
     return Estimate(value=total, low=max(total - error, float(of_file.sum())), high=total + error)
 
 
-def at_least_as_wide(value: np.ndarray, band: Estimate, sample: Sample) -> Estimate:
-    """Files of the table, by shares, with the error of another estimate of the same.
+def with_error_of(value: np.ndarray, band: Estimate, sample: Sample) -> Estimate:
+    """Files of the table by some shares, between the bounds of another estimate of the same.
 
     Args:
         value: Shares, one row a use.

@@ -13,7 +13,7 @@ from lakesieve.advisor.result import ColumnAdvice, Estimate, Verdict
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lakesieve.advisor.estimate import Then
+    from lakesieve.advisor.estimate import IndexAnswers
 
 __all__ = ["Measured", "judged"]
 
@@ -48,7 +48,7 @@ class Measured:
     columns: tuple[str, ...]
     path: tuple[str, ...]
     served: np.ndarray
-    found: Then
+    found: IndexAnswers
     then: np.ndarray
     queries: int
     files_now: Estimate
