@@ -40,7 +40,7 @@ def column(
         look_up=look_up,
         index_bytes=Estimate.exact(size),
         build_seconds=Estimate.exact(10.0),
-        refresh_seconds=1.0,
+        refresh_seconds=Estimate.exact(1.0),
     )
 
 
@@ -68,7 +68,9 @@ def test_the_most_saving_first() -> None:
     assert list(found) == ["some", "few"]
     assert {one.verdict for one in found.values()} == {Verdict.INDEX}
     assert found["some"].seconds_saved.value == pytest.approx(6 * 6 * 0.99)
-    assert found["some"].payback_days == pytest.approx(10 / (36 * 0.99))
+    payback = found["some"].payback_days
+    assert payback is not None
+    assert payback.value == pytest.approx(10 / (36 * 0.99))
     assert found["some"].command == "lakesieve create 'lake.db.my table' some"
 
 

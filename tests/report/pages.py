@@ -82,8 +82,8 @@ def advice(name: str = "lake.shop.orders") -> TableAdvice:
             seconds_saved=Estimate(value=81_234.5, low=70_000, high=90_000),
             index_bytes=Estimate(value=3.5e9, low=3.1e9, high=4.2e9),
             build_seconds=Estimate(value=4_000, low=3_000, high=5_000),
-            refresh_seconds=12.5,
-            payback_days=None if verdict is Verdict.CLUSTERED else 0.05,
+            refresh_seconds=Estimate(value=12.5, low=12.0, high=13.0),
+            payback_days=None if verdict is Verdict.CLUSTERED else Estimate.exact(0.05),
             command=f"lakesieve create {name} column" if verdict is Verdict.INDEX else "",
         )
         for verdict in Verdict

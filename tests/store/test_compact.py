@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import random
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -180,7 +182,7 @@ def grown(sizes: list[int]) -> IndexStore:
         (2, CompactionPolicy(deltas=0), 2),
         (5, CompactionPolicy(deltas=4), 0),
         (6, CompactionPolicy(deltas=4), 6),
-        (6, CompactionPolicy(deltas=4, ratio=0.1), 5),
+        (6, CompactionPolicy(deltas=4, ratio=0.1), 2),
         (9, None, 0),
         (10, None, 10),
     ],
@@ -193,6 +195,28 @@ def test_when_to_compact(catalogues: int, policy: CompactionPolicy | None, merge
     chosen = wants_compaction(state, policy)
 
     assert chosen == tuple(entry.id for entry in state.catalogues[catalogues - merged :])
+
+
+@pytest.mark.parametrize("base", [0, 2_000_000_000], ids=["from-nothing", "a-large-table"])
+def test_how_often_bytes_are_written(base: int) -> None:
+    """Twenty thousand refreshes of all sizes write each byte some ten times, not hundreds."""
+    drawn = random.Random(base)
+    catalogues = [SimpleNamespace(id=0, size=base)] if base else []
+    added = written = most = 0
+    for number in range(1, 20_000):
+        size = 500 + int(drawn.lognormvariate(9, 1.5))
+        added, written = added + size, written + size
+        catalogues.append(SimpleNamespace(id=number, size=size))
+        state: Any = SimpleNamespace(catalogues=catalogues, segments=())
+        chosen = set(wants_compaction(state))
+        if chosen:
+            merged = sum(entry.size for entry in catalogues if entry.id in chosen)
+            written += merged
+            kept = [entry for entry in catalogues if entry.id not in chosen]
+            catalogues = [*kept, SimpleNamespace(id=-number, size=merged)]
+        most = max(most, len(catalogues))
+    assert most == CompactionPolicy().deltas + 1
+    assert written < 10 * added
 
 
 def test_some_of_the_catalogues() -> None:

@@ -14,6 +14,7 @@ from lakesieve.advisor.estimate import (
     Sample,
     build_seconds,
     index_bytes,
+    refresh_seconds,
     scaled,
     with_error_of,
 )
@@ -123,10 +124,11 @@ def _check(names: Sequence[str], sources: Sequence[str], sample: int) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Tried:
-    """A trial over the sample, and one over half of it where the sample is not all."""
+    """A trial over the sample, one over half of it where the sample is not all, two over a file."""
 
     trial: Trial
     half: Trial | None
+    single: tuple[Trial, Trial]
 
 
 class _Advisor:
@@ -210,8 +212,12 @@ class _Advisor:
         half = (
             None if is_whole or files.num_rows < 4 else files.take(np.arange(0, files.num_rows, 2))
         )
+        one = files.slice(files.num_rows // 2, 1)
+        # the first of a session loads classes
+        trials.build(wanted[0], one)
         tried = [
             _Tried(
+                single=(trials.build(columns, one), trials.build(columns, one)),
                 half=None if half is None else trials.build(columns, half),
                 trial=trials.build(columns, files),
             )
@@ -333,7 +339,6 @@ def _measured(tried: _Tried, shares: FileShares, now: np.ndarray, rows: int) -> 
     served, count = then.served, max(float(then.served.sum()), 1.0)
     left = np.minimum(then.expected, now)
     found = scaled(np.minimum(then.found, now)[served], sample)
-    build, fixed, a_row = build_seconds(tried.trial, tried.half, rows)
     return Measured(
         columns=tuple(".".join(column.path) for column in tried.trial.columns),
         path=tried.trial.columns[0].path,
@@ -345,6 +350,6 @@ def _measured(tried: _Tried, shares: FileShares, now: np.ndarray, rows: int) -> 
         files_then=_mean(with_error_of(left[served], found, sample), count),
         look_up=then.look_up,
         index_bytes=index_bytes(tried.trial, tried.half, rows, sample.scale),
-        build_seconds=build,
-        refresh_seconds=fixed + a_row * rows / max(sample.files, 1),
+        build_seconds=build_seconds(tried.trial, tried.single, rows, sample.scale),
+        refresh_seconds=refresh_seconds(tried.single),
     )

@@ -33,6 +33,7 @@ __all__ = [
     "build_seconds",
     "fields_restricted",
     "index_bytes",
+    "refresh_seconds",
     "scaled",
     "with_error_of",
 ]
@@ -311,22 +312,29 @@ def index_bytes(trial: Trial, half: Trial | None, rows: int, scale: float) -> Es
     return Estimate(value=float(value), low=flat, high=float(steep))
 
 
-def build_seconds(trial: Trial, half: Trial | None, rows: int) -> tuple[Estimate, float, float]:
+def build_seconds(trial: Trial, single: Sequence[Trial], rows: int, scale: float) -> Estimate:
     """How long building takes, from how long trials took.
 
     Args:
         trial: The index over the sample.
-        half: The index over half of it, where that is not the whole table.
+        single: Indexes over one data file, for what every build takes.
         rows: Rows of the table.
-
-    Returns:
-        The estimate; what every build takes; and what each row takes.
+        scale: How many files of the table each sampled one stands for.
     """
-    a_row = trial.seconds / max(trial.rows, 1)
-    if half is None:
-        return Estimate.exact(trial.seconds), 0.0, a_row
-    steep = (trial.seconds - half.seconds) / max(trial.rows - half.rows, 1)
-    marginal = min(max(steep, 0.25 * a_row), a_row)
-    fixed = max(trial.seconds - marginal * trial.rows, 0.0)
-    low, high = fixed + marginal * rows, a_row * rows
-    return Estimate(value=(low + high) / 2, low=low, high=high), fixed, marginal
+    if scale <= 1:
+        return Estimate.exact(trial.seconds)
+    least = min(one.seconds for one in single)
+    more = max(trial.rows - single[0].rows, 1)
+    low = trial.seconds + max(trial.seconds - least, 0.0) / more * (rows - trial.rows)
+    high = trial.seconds / max(trial.rows, 1) * rows
+    return Estimate(value=(low + high) / 2, low=min(low, high), high=max(low, high))
+
+
+def refresh_seconds(single: Sequence[Trial]) -> Estimate:
+    """How long a refresh takes after one more data file: as long as building an index over one.
+
+    Args:
+        single: Such indexes.
+    """
+    taken = [one.seconds for one in single]
+    return Estimate(value=sum(taken) / len(taken), low=min(taken), high=max(taken))

@@ -83,8 +83,8 @@ class ColumnAdvice(Shown):
     seconds_saved: Estimate
     index_bytes: Estimate
     build_seconds: Estimate
-    refresh_seconds: float
-    payback_days: float | None
+    refresh_seconds: Estimate
+    payback_days: Estimate | None
     command: str
 
 

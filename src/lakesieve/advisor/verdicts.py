@@ -56,7 +56,7 @@ class Measured:
     look_up: float
     index_bytes: Estimate
     build_seconds: Estimate
-    refresh_seconds: float
+    refresh_seconds: Estimate
 
 
 def judged(
@@ -171,7 +171,6 @@ def _advice(one: Measured, table: str, saved: float, verdict: Verdict, why: str)
     spared = max(now.value - then.value, 1e-9)
     low, high = (max(now.value - bound, 0.0) / spared for bound in (then.high, then.low))
     between = Estimate(value=saved, low=saved * low, high=saved * high)
-    days = one.build_seconds.value / saved if saved > 0 else None
     names = " ".join(shlex.quote(name) for name in one.columns)
     return ColumnAdvice(
         columns=one.columns,
@@ -184,8 +183,16 @@ def _advice(one: Measured, table: str, saved: float, verdict: Verdict, why: str)
         index_bytes=one.index_bytes,
         build_seconds=one.build_seconds,
         refresh_seconds=one.refresh_seconds,
-        payback_days=days,
+        payback_days=_payback(one.build_seconds, between) if saved > 0 else None,
         command=f"lakesieve create {shlex.quote(table)} {names}"
         if verdict is Verdict.INDEX
         else "",
+    )
+
+
+def _payback(build: Estimate, saved: Estimate) -> Estimate:
+    """After how many days building is paid by what is saved each day."""
+    least = max(saved.low, 1e-9)
+    return Estimate(
+        value=build.value / saved.value, low=build.low / saved.high, high=build.high / least
     )

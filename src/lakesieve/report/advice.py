@@ -75,8 +75,8 @@ def columns_text(columns: Sequence[ColumnAdvice]) -> Table:
             _between(one.seconds_saved, "seconds"),
             _between(one.index_bytes, "bytes"),
             _between(one.build_seconds, "seconds"),
-            units.duration(one.refresh_seconds),
-            units.days(one.payback_days),
+            _between(one.refresh_seconds, "seconds"),
+            "never" if one.payback_days is None else _between(one.payback_days, "days"),
         )
     return table
 

@@ -31,7 +31,6 @@ def rendered(template: str, *, title: str, command: str, **values: object) -> st
         "count": units.count,
         "size": units.size,
         "figure": units.figure,
-        "days": units.days,
         "times": units.times,
         "share": lambda share: units.percent(share, 1),
     }

@@ -67,8 +67,10 @@ def figure(value: float, kind: str) -> str:
 
     Args:
         value: The figure.
-        kind: What it counts: ``files``, ``bytes`` or ``seconds``.
+        kind: What it counts: ``files``, ``bytes``, ``seconds`` or ``days``.
     """
+    if kind == "days":
+        return days(value)
     if kind == "bytes":
         return size(round(value))
     if kind == "seconds":
@@ -76,14 +78,12 @@ def figure(value: float, kind: str) -> str:
     return f"{value:,.0f}" if value >= 9.95 or value == round(value) else f"{value:.1f}"
 
 
-def days(number: float | None) -> str:
-    """Write after how many days something is paid: ``3 min``, ``2.5 days``; ``never``.
+def days(number: float) -> str:
+    """Write a number of days: ``3 min``, ``4.1 h``, ``2.5 days``.
 
     Args:
-        number: How many, if ever.
+        number: How many.
     """
-    if number is None:
-        return "never"
     minutes = number * 24 * 60
     if minutes < 1:
         return "1 min"

@@ -45,12 +45,12 @@ class CompactionPolicy:
     Args:
         deltas: Merge when there are more than this many behind the first catalogue; 0 merges at
             every refresh.
-        ratio: Also merge an older catalogue unless it is more than this many times as large as
-            all catalogues after it that are merged.
+        ratio: Besides the newest two, also merge an older catalogue unless it is more than this
+            many times as large as all catalogues after it that are merged.
     """
 
     deltas: int = 8
-    ratio: float = 4.0
+    ratio: float = 2.0
 
     @classmethod
     def parse(cls, text: str, *, merges_on_read: bool = True) -> Self:
@@ -91,7 +91,8 @@ def wants_compaction(snapshot: Snapshot, policy: CompactionPolicy | None = None)
     for segment in snapshot.segments:
         sizes[segment.catalogue] += segment.size
     newest_first = [entry.id for entry in reversed(snapshot.catalogues)]
-    taken = newest_first[: rule.deltas + 1]
+    # to take all deltas each time would write the large ones again for every few small ones
+    taken = newest_first[:2]
     total = sum(sizes[name] for name in taken)
     for name in newest_first[len(taken) :]:
         if sizes[name] > rule.ratio * total:
