@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from lakesieve.advisor.plans import scans_of
 from lakesieve.advisor.uses import JoinedColumn, TableUse, UsesRead
 from lakesieve.errors import ErrorKind, InvalidInputError
 from lakesieve.predicate.statements import changed_rows, split_statements
+from lakesieve.spark.versions.messages import without_traces
 from lakesieve.tables.names import FORMATS
 
 if TYPE_CHECKING:
@@ -86,14 +86,11 @@ def _unshortened(spark: SparkSession) -> Iterator[None]:
     before = {name: spark.conf.get(name, None) for name in _UNSHORTENED}
     for name, value in _UNSHORTENED.items():
         spark.conf.set(name, value)
-    # what cannot be planned is one of our own lines, not PySpark's whole trace
-    logger = logging.getLogger("SQLQueryContextLogger")
-    level = logger.level
-    logger.setLevel(logging.CRITICAL + 1)
     try:
-        yield
+        # what cannot be planned is one of our own lines
+        with without_traces():
+            yield
     finally:
-        logger.setLevel(level)
         for name, was in before.items():
             if was is None:
                 spark.conf.unset(name)
