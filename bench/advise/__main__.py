@@ -136,7 +136,7 @@ def _errors(
     kinds = (("files", of_files, _FILES_ERROR, _OF_TEN), ("bytes", of_bytes, _BYTES_ERROR, 1.0))
     for kind, found, bound, at_least in kinds:
         errors = [error for error, _, _ in found]
-        inside = sum(p.low <= measured <= p.high for _, p, measured in found)
+        inside = sum(0.99 * p.low <= measured <= 1.01 * p.high for _, p, measured in found)
         yield Measured(
             name=f"{name}: {kind} predicted within {bound:.0%}, of all columns",
             value=sum(error <= bound for error in errors) / len(errors),

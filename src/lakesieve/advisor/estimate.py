@@ -302,14 +302,15 @@ def index_bytes(trial: Trial, half: Trial | None, rows: int, scale: float) -> Es
     # what every index has, and the same for each row: small ones, and few keys
     linear = trial.bytes + max(a_row, 0.0) * (rows - trial.rows)
     bits, fewer = 8 * trial.bytes / max(trial.rows, 1), 8 * half.bytes / max(half.rows, 1)
-    doubling = (bits - fewer) / np.log2(max(trial.rows, 2) / max(half.rows, 1))
-    if doubling <= 0:
-        low, high = sorted((linear, flat))
-        return Estimate(value=linear, low=low, high=high)
+    doubling = (bits - fewer) / float(np.log2(max(trial.rows, 2) / max(half.rows, 1)))
     doublings = float(np.log2(scale))
-    value = (bits + doubling * doublings) * rows / 8
-    steep = (bits + 2 * doubling * doublings) * rows / 8
-    return Estimate(value=float(value), low=flat, high=float(steep))
+    grown = (bits + max(doubling, 0.0) * doublings) * rows / 8
+    steep = (bits + 2 * max(doubling, 0.0) * doublings) * rows / 8
+    value = grown if doubling > 0 else linear
+    # what one doubling changed may as well change at each further one, either way
+    changed = abs(bits - fewer) / max(bits, 1e-9) * doublings
+    low = min(value, flat, linear) * max(1 - changed, 0.0)
+    return Estimate(value=value, low=low, high=max(value, flat, steep) * (1 + changed))
 
 
 def build_seconds(trial: Trial, single: Sequence[Trial], rows: int, scale: float) -> Estimate:

@@ -28,7 +28,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """A figure that was predicted, and between which it lies at 95 %.
+    """A figure that was predicted, and between which it lies: files at 95 %.
 
     Args:
         value: The figure.
