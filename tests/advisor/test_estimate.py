@@ -114,7 +114,7 @@ def use(condition: str, *joined: str) -> TableUse:
 def test_candidates() -> None:
     """The most used first, pairs that are compared together often, nothing that cannot be a key."""
     kinds = {"a": "integer", "b": "string", "c": "integer", "data": "other"}
-    columns = {
+    columns: dict[tuple[str, ...], Column] = {
         (name,): Column(path=(name,), field_id=number, type="", kind=kind)
         for number, (name, kind) in enumerate(kinds.items())
     }
