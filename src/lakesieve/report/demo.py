@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -101,7 +102,10 @@ def _closing(result: DemoResult) -> Group:
         files = units.plural(new, "file")
         lines.append(Text(f"  After the append {files} that no index has seen is read as well."))
     condition = result.queries[0].sql.partition(" WHERE ")[2] if result.queries else ""
-    explain = f'.venv/bin/lakesieve explain {result.table} "{condition}"'
+    # where the project's own environment is, it is the one that has run this
+    own = ".venv/bin/lakesieve"
+    program = own if Path(own).exists() else "lakesieve"
+    explain = f'{program} explain {result.table} "{condition}"'
     command = f"{explain} --warehouse {result.warehouse}"
     lines += [
         Text(""),
