@@ -91,5 +91,5 @@ docs: .venv-docs/.complete ## the site of the documentation, into build/site
 
 clean: ## remove everything that was generated, .venv too
 	rm -rf .venv .venv-4.0 .venv-3.5 .venv-docs build dist demo-data bench-data warehouse spark-warehouse metastore_db derby.log
-	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .cache .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +

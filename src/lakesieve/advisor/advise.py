@@ -25,12 +25,11 @@ from lakesieve.advisor.statements import read_statements
 from lakesieve.advisor.trial import Trials, sampled, trial_folder
 from lakesieve.advisor.verdicts import Measured, judged
 from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError
-from lakesieve.index import Index, OpenedIndex, ShownList, plan
+from lakesieve.index import Index, OpenedIndex, ShownList
 from lakesieve.spark.build.source import indexable
 from lakesieve.spark.session.access import access_by, session_timezone
 from lakesieve.spark.tables import open_table
 from lakesieve.spark.tables.hadoop import storage_options
-from lakesieve.store import IndexReader, shared_cache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakesieve.advisor.trial import Trial
-    from lakesieve.advisor.uses import TableUse, UsesRead
+    from lakesieve.advisor.uses import UsesRead
     from lakesieve.index import BuildProgress
     from lakesieve.spark.tables import IndexableTable
     from lakesieve.store import IndexStore
@@ -291,7 +290,9 @@ class _Advisor:
                 for at, use in enumerate(shares.uses)
                 if one.served[at] and not any(j.column == one.path for j in use.joined)
             ]
-            left = sum(self._left(shares.uses[at], store, live) for at in by_condition)
+            opened = [OpenedIndex.at(store, store.snapshot())]
+            conditions = [shares.uses[at].condition for at in by_condition]
+            left = sum(int(shares.kept(asks, opened, live)[0].sum()) for asks in conditions)
             info = Index(self._table, store.storage).info()
             checks.append(
                 AdviceCheck(
@@ -308,20 +309,6 @@ class _Advisor:
                 )
             )
         return checks
-
-    def _left(self, use: TableUse, store: IndexStore, live: pa.ChunkedArray) -> int:
-        state = store.snapshot()
-        opened = OpenedIndex(state, IndexReader(store, state, shared_cache()))
-        planned = plan(
-            self._columns,
-            use.condition,
-            [opened],
-            self._table.uuid,
-            strict=False,
-            timezone=session_timezone(self._spark),
-        )
-        keep, _ = planned.plan.of(live)
-        return int(keep.sum())
 
 
 def _sum(counts: pa.ChunkedArray) -> int:

@@ -121,7 +121,7 @@ class FileShares:
         bounds = [BoundsOfFiles(trial.index.snapshot, trial.index.reader) for trial in trials]
         found = np.ones(shape)
         for at, use in enumerate(self.uses):
-            found[at], _ = self._kept(use.condition, bounds)
+            found[at], _ = self.kept(use.condition, bounds, self.sample.paths)
         return found
 
     def by_index(self, trial: Trial) -> IndexAnswers:
@@ -136,7 +136,7 @@ class FileShares:
         fields = [column.field_id for column in trial.columns]
         start = time.perf_counter()
         for at, use in enumerate(self.uses):
-            found[at], where = self._kept(use.condition, [trial.index])
+            found[at], where = self.kept(use.condition, [trial.index], self.sample.paths)
             served[at] = fields[0] in fields_restricted(where)
             points[at] = math.prod(_points(where, field) for field in fields)
         taken = (time.perf_counter() - start) / max(len(self.uses), 1)
@@ -187,10 +187,19 @@ class FileShares:
             low, high = (middle, high) if expected < seen else (low, middle)
         return low
 
-    def _kept(
-        self, condition: Expr, indexes: Sequence[OpenedIndex]
+    def kept(
+        self,
+        condition: Expr,
+        indexes: Sequence[OpenedIndex],
+        paths: pa.Array | pa.ChunkedArray,
     ) -> tuple[np.ndarray, RowFilter]:
-        """The sampled files that indexes leave, and the rows for which a condition is true."""
+        """The files that indexes leave, and the rows for which a condition is true.
+
+        Args:
+            condition: The condition.
+            indexes: The indexes.
+            paths: Data files of the table.
+        """
         sample = self.sample
         planned = plan(
             sample.columns,
@@ -200,7 +209,7 @@ class FileShares:
             strict=False,
             timezone=sample.timezone,
         )
-        keep, _ = planned.plan.of(sample.paths)
+        keep, _ = planned.plan.of(paths)
         return keep, planned.row_filter
 
     def _key_shares(self, trial: Trial) -> np.ndarray:
@@ -251,7 +260,7 @@ def _hit(shares: np.ndarray, joined: JoinedColumn) -> np.ndarray:
     return np.asarray(1 - (1 - np.minimum(shares, 1)) ** rows)
 
 
-def scaled(shares: np.ndarray, sample: Sample, weight: float = 1.0) -> Estimate:
+def scaled(shares: np.ndarray, sample: Sample) -> Estimate:
     """Files of the table from files of the sample, over all uses.
 
     The error is that of drawing so many of the files: each file's sum over all uses is one draw.
@@ -259,9 +268,8 @@ def scaled(shares: np.ndarray, sample: Sample, weight: float = 1.0) -> Estimate:
     Args:
         shares: One row a use, one column a sampled file.
         sample: The sample.
-        weight: How many uses each row stands for.
     """
-    of_file = shares.sum(axis=0) * weight
+    of_file = shares.sum(axis=0)
     total = float(of_file.sum()) * sample.scale
     drawn = len(of_file)
     if drawn >= sample.files or drawn < 2:

@@ -72,9 +72,9 @@ class _Reading:
         self._uses: list[TableUse] = []
         self._problems: list[str] = []
         self._executions: dict[int, _Execution] = {}
-        # of each stage and of each accumulator, the query that it belongs to
+        # the query of each stage; and the accumulators that count something of any
         self._stages: dict[int, int] = {}
-        self._metrics: dict[int, int] = {}
+        self._metrics: set[int] = set()
         self._queries = 0
         self._first: int | None = None
         self._last: int | None = None
@@ -122,10 +122,7 @@ class _Reading:
             if lines and not events:
                 self._problem(f"{file.name}: is no event log of Spark; it is left out")
         if not file.path.rpartition("/")[2].startswith("events_"):
-            # numbers begin again with the next application
-            self._executions.clear()
-            self._stages.clear()
-            self._metrics.clear()
+            self._begin_application()
 
     def _problem(self, text: str) -> None:
         if len(self._problems) < _MAX_PROBLEMS:
@@ -135,10 +132,14 @@ class _Reading:
         self._first = at if self._first is None else min(self._first, at)
         self._last = at if self._last is None else max(self._last, at)
 
-    def _application_start(self, event: dict[str, Any]) -> None:
+    def _begin_application(self) -> None:
+        """Numbers begin again with each."""
         self._executions.clear()
         self._stages.clear()
         self._metrics.clear()
+
+    def _application_start(self, event: dict[str, Any]) -> None:
+        self._begin_application()
         self._time(int(event["Timestamp"]))
 
     def _execution_start(self, event: dict[str, Any]) -> None:
@@ -159,8 +160,7 @@ class _Reading:
             return
         execution.scans = scans
         for scan in scans:
-            metrics = [scan.files, *(rows for _, rows in scan.joined)]
-            self._metrics.update((metric, number) for metric in metrics if metric is not None)
+            self._metrics |= scan.metrics
 
     def _replanned(self, event: dict[str, Any]) -> None:
         self._planned(int(event["executionId"]), event)
@@ -233,9 +233,7 @@ class _Reading:
             for stage in execution.stages:
                 self._stages.pop(stage, None)
             for scan in execution.scans:
-                for metric in (scan.files, *(rows for _, rows in scan.joined)):
-                    if metric is not None:
-                        self._metrics.pop(metric, None)
+                self._metrics -= scan.metrics
         return execution
 
 

@@ -113,6 +113,12 @@ class PlanScan:
         """All conditions together."""
         return And(args=tuple(self.conditions))
 
+    @property
+    def metrics(self) -> set[int]:
+        """The metrics that count something of it."""
+        found = (self.files, *(rows for _, rows in self.joined))
+        return {metric for metric in found if metric is not None}
+
 
 def scans_of(plan: Mapping[str, Any], tables: Sequence[KnownTable]) -> list[PlanScan]:
     """Find the scans of tables in a plan.

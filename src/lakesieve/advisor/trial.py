@@ -22,7 +22,7 @@ from lakesieve.spark.build.source import SMALLEST_SPLIT, Source, Target
 from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.session.access import access_by
 from lakesieve.storage import open_storage
-from lakesieve.store import COMPACTION, IndexReader, IndexStore, shared_cache
+from lakesieve.store import COMPACTION, IndexStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -124,6 +124,8 @@ class Trials:
         self._progress = progress
         self._rule = installed_rule(spark)
         self._version = table.version()
+        # listed once, not for each trial
+        self._live = table.live_files(self._version).num_rows
         self._made = 0
 
     def counted(self, files: pa.Table, columns: Sequence[Column]) -> pa.Table:
@@ -167,10 +169,9 @@ class Trials:
         store = IndexStore(storage)
         store.create(definition, staged(built, "create", self._version, target=target))
         seconds = time.perf_counter() - start
-        state = store.snapshot()
         return Trial(
             columns=key,
-            index=OpenedIndex(state, IndexReader(store, state, shared_cache())),
+            index=OpenedIndex.at(store, store.snapshot()),
             rows=source.rows,
             bytes=Index(self._table, storage).info().bytes,
             seconds=seconds,
@@ -202,5 +203,5 @@ class Trials:
             version=self._version,
             columns=tuple(columns),
             files=files,
-            is_partial=files.num_rows < self._table.live_files(self._version).num_rows,
+            is_partial=files.num_rows < self._live,
         )

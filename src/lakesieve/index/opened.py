@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from lakesieve.index.shared_keys import KeyRanges
 from lakesieve.predicate.ranges import successor
 from lakesieve.sieve import VALUES, wide_code
-from lakesieve.store import file_bounds
+from lakesieve.store import IndexReader, file_bounds, shared_cache
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lakesieve.predicate import Ranges
     from lakesieve.predicate.ranges import Code
     from lakesieve.storage import Storage
-    from lakesieve.store import IndexReader, Snapshot
+    from lakesieve.store import IndexStore, Snapshot
 
 __all__ = ["OpenedIndex"]
 
@@ -42,6 +42,16 @@ class OpenedIndex:
     def __init__(self, snapshot: Snapshot, reader: IndexReader) -> None:
         self.snapshot = snapshot
         self.reader = reader
+
+    @classmethod
+    def at(cls, store: IndexStore, snapshot: Snapshot) -> Self:
+        """An index at one of its commits; what is decoded of it is kept for others, too.
+
+        Args:
+            store: The index.
+            snapshot: The state.
+        """
+        return cls(snapshot, IndexReader(store, snapshot, shared_cache()))
 
     @property
     def definition(self) -> IndexDefinition:

@@ -14,7 +14,6 @@ from lakesieve.index.budget_curve import budget_curve
 from lakesieve.index.index import Index
 from lakesieve.index.layout import key_layout
 from lakesieve.index.opened import OpenedIndex
-from lakesieve.store import IndexReader, shared_cache
 from lakesieve.tables.contract import CountsDeletes
 
 if TYPE_CHECKING:
@@ -125,7 +124,7 @@ def _index(table: TableReader, store: IndexStore, live: pa.ChunkedArray) -> Inde
     covered, layout, error = np.zeros(0, bool), None, None
     seen, curve = 0, []
     try:
-        index = OpenedIndex(state, IndexReader(store, state, shared_cache()))
+        index = OpenedIndex.at(store, state)
         numbers = index.numbers(live)
         seen = int((numbers >= 0).sum())
         covered = np.zeros(len(index.paths()), bool)

@@ -11,7 +11,7 @@ from lakesieve.index import OpenedIndex
 from lakesieve.sieve import encode_rows, sort_pairs
 from lakesieve.spark.build.segments import file_hashes, hashed_rows
 from lakesieve.spark.tables.workers import gathered, in_workers
-from lakesieve.store import IndexReader, IndexStore, shared_cache
+from lakesieve.store import IndexStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -85,7 +85,7 @@ def _checker(
     hashes, order = by_hash
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        index = OpenedIndex(state, IndexReader(IndexStore(storage), state, shared_cache()))
+        index = OpenedIndex.at(IndexStore(storage), state)
         # the covered file behind each file that is read
         numbers = {path: at for at, path in enumerate(index.paths().to_pylist())}
         covered = np.array([numbers[path] for path in paths], np.int64)

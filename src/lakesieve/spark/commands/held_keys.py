@@ -24,7 +24,6 @@ from lakesieve.spark.tables.changes import session_settings
 from lakesieve.spark.tables.reading import keys_of, quoted
 from lakesieve.spark.versions.kept import Kept, kept
 from lakesieve.spark.versions.spark_versions import arrow_of, local_frame
-from lakesieve.store import IndexReader, shared_cache
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -57,7 +56,7 @@ def opened_indexes(
     for store in access_by(spark).stores(table, location).values():
         state = store.snapshot()
         if state.definition.table_uuid == table.uuid:
-            found.append(OpenedIndex(state, IndexReader(store, state, shared_cache())))
+            found.append(OpenedIndex.at(store, state))
     return found
 
 
