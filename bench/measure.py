@@ -25,6 +25,7 @@ __all__ = [
     "finish",
     "in_series",
     "in_turn",
+    "note",
     "scratch_folder",
 ]
 
@@ -117,6 +118,15 @@ def in_series(
                 if number:
                     taken[name].append(time.perf_counter() - start)
     return {name: statistics.median(seconds) for name, seconds in taken.items()}
+
+
+def note(text: str) -> None:
+    """Say on the error output what is being done, and since when.
+
+    Args:
+        text: What.
+    """
+    print(f"  {time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
 
 
 def after_scans(times: Mapping[str, float]) -> dict[str, str]:

@@ -7,58 +7,20 @@ peak memory, and what the table's rows come to.
 from __future__ import annotations
 
 import json
-import os
 import sys
-import threading
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import lakesieve as ls
+from bench.processes import Peaks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pyspark.sql import DataFrame, SparkSession
 
 BRANCHES = {"convert": "converted", "convert with index": "converted_by_index"}
 AGAIN = " again"
 _ASK = ("count(*) AS n", "sum(v) AS v")
 _OUT_OF_MEMORY = "-XX:+ExitOnOutOfMemoryError"
-
-
-class Peaks:
-    """Most resident bytes of the JVM and of all Python workers together, sampled."""
-
-    def __init__(self) -> None:
-        self.jvm = self.python = 0
-        threading.Thread(target=self._watch, daemon=True).start()
-
-    def _watch(self) -> None:
-        while True:
-            held = {"java": 0, "python": 0}
-            for pid in _descendants(os.getpid()):
-                try:
-                    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
-                except OSError:
-                    continue
-                facts = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
-                size = int(facts.get("VmRSS", "0 kB").split()[0]) << 10
-                held["java" if facts["Name"].strip() == "java" else "python"] += size
-            self.jvm = max(self.jvm, held["java"])
-            self.python = max(self.python, held["python"])
-            time.sleep(0.2)
-
-
-def _descendants(pid: int) -> Iterator[int]:
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        try:
-            children = [int(child) for child in task.read_text(encoding="ascii").split()]
-        except OSError:
-            continue
-        for child in children:
-            yield child
-            yield from _descendants(child)
 
 
 def rows_of(spark: SparkSession, method: str, table: str) -> DataFrame:
@@ -108,9 +70,9 @@ def main() -> None:
         "spark.sql.shuffle.partitions": "16",
     }
     spark = ls.local_session(warehouse, conf=conf)
-    peaks = Peaks()
-    measured = measure(spark, method, table)
-    print(json.dumps({**measured, "jvm": peaks.jvm, "python": peaks.python}))
+    with Peaks() as peaks:
+        measured = measure(spark, method, table)
+    print(json.dumps({**measured, "jvm": peaks.jvm, "python": peaks.workers}))
 
 
 if __name__ == "__main__":

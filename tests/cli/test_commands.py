@@ -168,7 +168,7 @@ def test_create_builds_and_shows(lakesieve: Callable[..., Result], api: FakeApi)
         "location": None,
         "budget": None,
         "absent_hits": 1 / 256,
-        "compaction": "8",
+        "compaction": "16",
     }
     assert "12.3 kB, 98.76 bits a row" in done.stdout
     assert "1,000 rows, 3 files, 500 rows/s, 2.00 s" in done.stderr

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import random
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from bench.scale.upkeep import simulate
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.store.samples import DEFINITION, batch, covers
@@ -182,11 +182,10 @@ def grown(sizes: list[int]) -> IndexStore:
         (2, CompactionPolicy(deltas=0), 2),
         (5, CompactionPolicy(deltas=4), 0),
         (6, CompactionPolicy(deltas=4), 6),
-        (6, CompactionPolicy(deltas=4, ratio=0.1), 2),
-        (9, None, 0),
-        (10, None, 10),
+        (17, None, 0),
+        (18, None, 18),
     ],
-    ids=["one", "each-refresh", "not-yet", "now", "not-the-large-one", "default", "default-now"],
+    ids=["one", "each-refresh", "not-yet", "now", "default", "default-now"],
 )
 def test_when_to_compact(catalogues: int, policy: CompactionPolicy | None, merged: int) -> None:
     """Deltas are merged beyond a number, with the older ones that are not much larger."""
@@ -197,26 +196,23 @@ def test_when_to_compact(catalogues: int, policy: CompactionPolicy | None, merge
     assert chosen == tuple(entry.id for entry in state.catalogues[catalogues - merged :])
 
 
+def test_a_large_first_catalogue_is_left_alone() -> None:
+    """The deltas alone are merged where the first catalogue is much larger than all of them."""
+    catalogues = [SimpleNamespace(id=n, size=100 if n else 10_000) for n in range(6)]
+    state: Any = SimpleNamespace(catalogues=catalogues, segments=())
+
+    assert wants_compaction(state, CompactionPolicy(deltas=4)) == tuple(
+        entry.id for entry in catalogues[1:]
+    )
+
+
 @pytest.mark.parametrize("base", [0, 2_000_000_000], ids=["from-nothing", "a-large-table"])
 def test_how_often_bytes_are_written(base: int) -> None:
-    """Twenty thousand refreshes of all sizes write each byte some ten times, not hundreds."""
-    drawn = random.Random(base)
-    catalogues = [SimpleNamespace(id=0, size=base)] if base else []
-    added = written = most = 0
-    for number in range(1, 20_000):
-        size = 500 + int(drawn.lognormvariate(9, 1.5))
-        added, written = added + size, written + size
-        catalogues.append(SimpleNamespace(id=number, size=size))
-        state: Any = SimpleNamespace(catalogues=catalogues, segments=())
-        chosen = set(wants_compaction(state))
-        if chosen:
-            merged = sum(entry.size for entry in catalogues if entry.id in chosen)
-            written += merged
-            kept = [entry for entry in catalogues if entry.id not in chosen]
-            catalogues = [*kept, SimpleNamespace(id=-number, size=merged)]
-        most = max(most, len(catalogues))
-    assert most == CompactionPolicy().deltas + 1
-    assert written < 10 * added
+    """Twenty thousand refreshes of all sizes write each byte some five times, not hundreds."""
+    done = simulate(20_000, CompactionPolicy(), base=base, sizes="mixed")
+
+    assert done.most_deltas == CompactionPolicy().deltas
+    assert 1 < done.amplification < 7
 
 
 def test_some_of_the_catalogues() -> None:

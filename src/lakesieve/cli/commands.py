@@ -94,7 +94,7 @@ def create(
             help="Refreshes whose deltas may exist side by side; 0 merges at every refresh, "
             "`auto` follows the table.",
         ),
-    ] = "8",
+    ] = "16",
 ) -> IndexInfo | list[IndexInfo]:
     """Build an index of one or several columns over every data file of the table, or several."""
     wanted = _wanted(columns, index, name)

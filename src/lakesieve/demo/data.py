@@ -96,12 +96,14 @@ def _loaded(spark: SparkSession, marker: Path, scale: float) -> DemoTable | None
     return loaded if loaded.snapshot in {row.snapshot_id for row in snapshots} else None
 
 
-def generate(target: Path, scale: float) -> None:
+def generate(target: Path, scale: float, *, part: tuple[int, int] | None = None) -> None:
     """Write TPC-H lineitem as Parquet files into ``target / "lineitem"``.
 
     Args:
         target: The folder.
         scale: TPC-H's scale factor; 1 has 6 M rows.
+        part: One part alone, from 1, and of how many parts. By default all rows in eight files for
+            each unit of scale, at least four.
 
     Raises:
         SetupError: tpchgen-cli is missing or failed.
@@ -115,11 +117,12 @@ def generate(target: Path, scale: float) -> None:
             kind=ErrorKind.DEPENDENCY_MISSING,
             hint=hint,
         )
-    parts = max(4, round(8 * scale))
+    number, parts = part or (None, max(4, round(8 * scale)))
+    only = () if number is None else ("--part", str(number))
     done = subprocess.run(
         [
             *(command, "parquet", "--scale-factor", f"{scale:g}", "--tables", "lineitem"),
-            *("--parts", str(parts), "--compression", "ZSTD(1)"),
+            *("--parts", str(parts), *only, "--compression", "ZSTD(1)"),
             *("--output-dir", str(target), "--overwrite", "--quiet"),
         ],
         capture_output=True,

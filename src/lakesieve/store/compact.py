@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass, replace
 from functools import partial
@@ -30,10 +31,15 @@ if TYPE_CHECKING:
 
 __all__ = ["COMPACTION", "CompactionPolicy", "compaction_changes", "wants_compaction"]
 
-COMPACTION = "8"
+COMPACTION = "16"
 """The policy of an index that was given none."""
 
 SEGMENT_ORDINALS = 2_000_000
+
+# how much more a merge of many is worth than the same bytes in a merge of few: with 5 a byte is
+# written least often in a million refreshes (docs/scale.md), with less the newest are merged too
+# often, with more the large ones
+_FEWER = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,12 +51,9 @@ class CompactionPolicy:
     Args:
         deltas: Merge when there are more than this many behind the first catalogue; 0 merges at
             every refresh.
-        ratio: Besides the newest two, also merge an older catalogue unless it is more than this
-            many times as large as all catalogues after it that are merged.
     """
 
-    deltas: int = 8
-    ratio: float = 2.0
+    deltas: int = int(COMPACTION)
 
     @classmethod
     def parse(cls, text: str, *, merges_on_read: bool = True) -> Self:
@@ -91,15 +94,12 @@ def wants_compaction(snapshot: Snapshot, policy: CompactionPolicy | None = None)
     for segment in snapshot.segments:
         sizes[segment.catalogue] += segment.size
     newest_first = [entry.id for entry in reversed(snapshot.catalogues)]
-    # to take all deltas each time would write the large ones again for every few small ones
-    taken = newest_first[:2]
-    total = sum(sizes[name] for name in taken)
-    for name in newest_first[len(taken) :]:
-        if sizes[name] > rule.ratio * total:
-            break
-        taken.append(name)
-        total += sizes[name]
-    return tuple(reversed(taken)) if len(taken) > 1 else ()
+    totals = itertools.accumulate(sizes[name] for name in newest_first)
+    # the price of merging the newest 2, 3, ...: to take all each time would write the large ones
+    # again for every few small ones
+    prices = [total / number**_FEWER for number, total in enumerate(totals) if number]
+    taken = 2 + prices.index(min(prices))
+    return tuple(reversed(newest_first[:taken]))
 
 
 def compaction_changes(

@@ -21,7 +21,7 @@ from lakesieve.spark.build.stages import (
     scatter,
 )
 from lakesieve.spark.build.tally import collected
-from lakesieve.store import Changes, IndexStore, stage_catalogue
+from lakesieve.store import COMPACTION, Changes, IndexStore, stage_catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,7 +56,9 @@ def build_index(
     """
     version = table.version()
     keys = key_columns(table, version, [column])
-    definition = define(table, keys, column, budget=None, absent_hits=1 / 256, compaction="8")
+    definition = define(
+        table, keys, column, budget=None, absent_hits=1 / 256, compaction=COMPACTION
+    )
     store = IndexStore(without_engine().new_storage(table, column, None))
     changes = _changes(store, definition, table, read, covers)
     store.create(definition, replace(changes, operation="create"))

@@ -1,0 +1,1 @@
+"""Where people outgrow one machine: hundreds of millions of rows, a million files."""
