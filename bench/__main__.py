@@ -12,9 +12,17 @@ import lakesieve as ls
 from bench import build, keys, many_files, memory, refresh, sessions
 from bench.deletes import suite as deletes
 from bench.measure import finish, scratch_folder
+from bench.scale import rows as scale
+from bench.scale import upkeep
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from pyspark.sql import SparkSession
+
     from bench.measure import Measured
+
+    Suite = Callable[[SparkSession, Path], Iterable[Measured]]
 
 SUITES = {
     "many_files": many_files.run,
@@ -25,15 +33,17 @@ SUITES = {
     "keys": keys.run,
     "deletes": deletes.run,
 }
+OWN_SESSIONS = ("scale", "upkeep")
+"""Suites that take hours or need no session, and run only where they are named."""
 
 
 def main() -> int:
     """Run the chosen suites; exit status 1 when a bound is missed."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("suites", nargs="*", choices=[[], *SUITES], default=[])
+    parser.add_argument("suites", nargs="*", choices=[[], *SUITES, *OWN_SESSIONS], default=[])
     parser.add_argument("--dir", type=Path, help="where tables are written (default: temporary)")
     parser.add_argument("--json", type=Path, help="write the figures as JSON to this file")
-    parser.add_argument("--rows", type=float, default=keys.ROWS, help="keys: rows (20e6)")
+    parser.add_argument("--rows", type=float, help="keys: rows (20e6); scale: rows (600e6)")
     parser.add_argument("--files", type=int, default=keys.FILES, help="keys: data files (1000)")
     parser.add_argument(
         "--full", action="store_true", help="deletes: every table, way and heap; most of a day"
@@ -41,23 +51,39 @@ def main() -> int:
     arguments = parser.parse_args()
     suites = SUITES | {
         "deletes": partial(deletes.run, full=arguments.full),
-        "keys": partial(keys.run, rows=int(arguments.rows), files=arguments.files),
+        "keys": partial(keys.run, rows=int(arguments.rows or keys.ROWS), files=arguments.files),
     }
     with scratch_folder() as scratch:
         root = arguments.dir or scratch
-        conf = {"spark.master": "local[2]"}
-        # with the default of 1 GB Spark's own MERGE may run out of memory
-        if "keys" in arguments.suites:
-            conf["spark.driver.memory"] = "4g"
-        spark = ls.local_session(root / "warehouse", conf=conf)
         results: list[Measured] = []
-        for name in arguments.suites or SUITES:
+        for name, measured in _figures(arguments, suites, root):
             print(f"\n{name}", file=sys.stderr)
-            for result in suites[name](spark, root):
+            for result in measured:
                 print(result, flush=True)
                 results.append(result)
-        spark.stop()
     return finish(results, arguments.json)
+
+
+def _figures(
+    arguments: argparse.Namespace, suites: Mapping[str, Suite], root: Path
+) -> Iterator[tuple[str, Iterable[Measured]]]:
+    """The suites by name, with a session for those that share one."""
+    names = arguments.suites or list(SUITES)
+    if "scale" in names:
+        yield "scale", scale.run(root, int(arguments.rows or scale.ROWS))
+    if "upkeep" in names:
+        yield "upkeep", upkeep.run(upkeep.REFRESHES)
+    shared = [name for name in names if name in suites]
+    if not shared:
+        return
+    conf = {"spark.master": "local[2]"}
+    # with the default of 1 GB Spark's own MERGE may run out of memory
+    if "keys" in shared:
+        conf["spark.driver.memory"] = "4g"
+    spark = ls.local_session(root / "warehouse", conf=conf)
+    for name in shared:
+        yield name, suites[name](spark, root)
+    spark.stop()
 
 
 if __name__ == "__main__":

@@ -13,7 +13,9 @@ from lakesieve.store import CompactionPolicy, wants_compaction
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["SIZES", "Upkeep", "run", "simulate"]
+__all__ = ["REFRESHES", "SIZES", "Upkeep", "run", "simulate"]
+
+REFRESHES = 1_000_000
 
 BASE = 2_000_000_000
 """Bytes of an index of a large table, as its creation writes them."""

@@ -17,6 +17,7 @@ from lakesieve.errors import (
     SetupError,
     not_installed,
 )
+from lakesieve.spark.session.memory import memory_conf
 from lakesieve.spark.tables.registry import FORMATS, check_formats
 from lakesieve.spark.versions.spark_versions import spark_version_of
 
@@ -34,12 +35,14 @@ MINIMUM_JAVA = 17
 _WAREHOUSE = "spark.lakesieve.warehouse"
 _SET_UP = "spark.lakesieve.formats"
 _EXTENSIONS = "spark.sql.extensions"
+_MASTER = "spark.master"
 
 
 def local_session(
     warehouse: str | os.PathLike[str] = "warehouse",
     *,
     formats: Sequence[str] = ("iceberg",),
+    memory: str | None = None,
     conf: Mapping[str, str] | None = None,
 ) -> SparkSession:
     """Start (or get) a local Spark session, by default with an Iceberg catalog named ``lake``.
@@ -51,13 +54,16 @@ def local_session(
         formats: Table formats to set up: ``iceberg``, ``delta``, ``parquet``, and with Spark 3.5
             ``hudi``. Parquet needs nothing. Delta and Hudi tables belong to the catalog
             ``spark_catalog``; of the two, the one named first has it.
+        memory: What the session's processes may take together while indexes are built, for example
+            ``2g``: this process, the JVM and a Python worker for each task slot of
+            ``spark.master``. It sets ``spark.driver.memory``; without it that is ``2g``.
         conf: Further Spark settings; they win over the defaults.
 
     Raises:
         SetupError: Java 17 or newer, or PySpark, is missing.
         UnsupportedError: This PySpark is of no supported line, or a format has no runtime for it.
-        InvalidInputError: An unknown format, or a session with another warehouse or without one of
-            the formats is already running in this process.
+        InvalidInputError: An unknown format, too little memory, or a session with another
+            warehouse or without one of the formats is already running in this process.
     """
     unknown = sorted(set(formats) - set(FORMATS))
     if unknown or isinstance(formats, str):
@@ -75,7 +81,10 @@ def local_session(
     root = str(warehouse) if "://" in str(warehouse) else str(Path(warehouse).absolute())
     version = spark_version_of(pyspark.__version__)
     check_formats(version, formats)
-    settings = _defaults(root, formats, version) | dict(conf or {})
+    settings = _defaults(root, formats, version)
+    if memory is not None:
+        settings |= memory_conf(memory, dict(conf or {}).get("spark.master", settings[_MASTER]))
+    settings |= dict(conf or {})
     # the workers need this environment's packages; PySpark asks the environment alone for them
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("lakesieve")
@@ -108,7 +117,7 @@ def _check_running(spark: SparkSession, wanted: Mapping[str, str]) -> None:
 def _defaults(warehouse: str, formats: Sequence[str], version: SparkVersion) -> dict[str, str]:
     specs = [spec for name, spec in FORMATS.items() if name in formats]
     settings = {
-        "spark.master": "local[*]",
+        _MASTER: "local[*]",
         "spark.driver.memory": "2g",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
