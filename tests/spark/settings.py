@@ -14,7 +14,7 @@ from lakesieve.spark.versions.spark_versions import SPARK_VERSIONS, spark_versio
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["BY_DEFAULT", "NEWEST", "SETTINGS", "VARIANT", "with_quick_files"]
+__all__ = ["BY_DEFAULT", "MANY_FILES", "NEWEST", "SETTINGS", "VARIANT", "with_quick_files"]
 
 NEWEST = spark_version_of(pyspark.__version__) == SPARK_VERSIONS[0]
 
@@ -38,8 +38,10 @@ _CHECKPOINTS = _STREAMING + (
     else ".FileSystemBasedCheckpointFileManager"
 )
 
+MANY_FILES = "spark.lakesieve.iceberg.manyFiles"
 # to compile a query, and to plan it again after each stage, takes longer than so few rows do
 BY_DEFAULT = {
+    MANY_FILES: "5000",
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.codegen.wholeStage": "true",
     "spark.sql.codegen.factoryMode": "FALLBACK",
@@ -56,6 +58,8 @@ SETTINGS = {
     # by default both rename by way of Hadoop's FileContext, which starts a process for each file
     "spark.delta.logStore.file.impl": "io.delta.storage.LocalLogStore",
     "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINTS,
+    # tables of as few files are planned as those of very many
+    MANY_FILES: "0",
     # two sessions share two cores: what is slow is not what a test is about
     "spark.lakesieve.planning.seconds": "60",
 }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.depth import depth
 from tests.spark.layouts import LAYOUTS, Layout, written
-from tests.spark.settings import NEWEST
+from tests.spark.settings import MANY_FILES, NEWEST
 
 import lakesieve as ls
 from lakesieve.testing.alike import check_queries, views_of
@@ -83,6 +83,8 @@ def test_same_answers_with_and_without_skipping(
                 (random_.choice(views), predicate(random_, without_in=without_in))
                 for _ in range(PREDICATES)
             ]
+            # the least number of files of which some manifests alone are read
+            spark.conf.set(MANY_FILES, random_.choice(["0", "5000"]))
             before, after = check_queries(spark, queries, summed=True)
             total, read = total + before, read + after
 

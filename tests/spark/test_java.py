@@ -7,6 +7,7 @@ import hashlib
 import json
 import random
 import re
+import struct
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -91,6 +92,15 @@ def catalogue(jvm: Any, paths: list[str]) -> Any:
     return made
 
 
+def file_group(jvm: Any, paths: list[str]) -> Any:
+    """A ``FileGroup`` of these paths."""
+    words = [word for path in paths for word in struct.unpack("<qq", digest(path))]
+    digests = jvm._jvm.java.lang.reflect.Array.newInstance(jvm._jvm.java.lang.Long.TYPE, len(words))
+    for at, word in enumerate(words):
+        digests[at] = word
+    return KEEP_SET.new(jvm, "lakesieve.FileGroup", digests)
+
+
 def array(jvm: Any, items: list[Any]) -> Any:
     """A Java array of objects of one class."""
     made = jvm._jvm.java.lang.reflect.Array.newInstance(items[0].getClass(), len(items))
@@ -148,6 +158,14 @@ def test_a_keep_set_answers_as_its_tree(jvm: Any) -> None:
         assert [made.covers(path) for path in paths] == [path in covered for path in paths]
         expected = [path not in covered or keeps(tree, catalogues, path) for path in paths]
         assert [made.keeps(path) for path in paths] == expected, tree
+
+        assert [made.mayKeep(file_group(jvm, [path])) for path in paths] == expected, tree
+        for _ in range(5):
+            some = drawn.sample(range(len(paths)), drawn.randrange(1, len(paths)))
+            group = file_group(jvm, [paths[at] for at in some])
+            # twice: then what it has found out is remembered
+            assert made.mayKeep(group) >= any(expected[at] for at in some), tree
+            assert made.mayKeep(group) >= any(expected[at] for at in some), tree
 
 
 def test_a_path_set_is_a_set(jvm: Any) -> None:

@@ -18,11 +18,11 @@ RULE = (
     *(
         f"spark/rule/{name}"
         for name in (
-            *("CatalogueFiles", "KeepSet", "IdentitySet", "ScanAdapter", "FoundScan", "ScanJoins"),
+            *("CatalogueFiles", "FileGroup", "KeepSet", "IdentitySet", "ScanAdapter", "FoundScan", "ScanJoins"),
             *("NoAnswerException", "CatalystJson", "Replacement", "KeyValues", "JoinedScan"),
             "PlanNodes",
             *("JoinSide", "JoinKeys", "FileOrdinals", "PlanningTime", "JobNotes", "ScanReport"),
-            *("ScanSearch", "PythonPlanner", "PruningRule"),
+            *("ScanSearch", "PythonPlanner", "PruningRule", "EarlyRules"),
         )
     ),
 )

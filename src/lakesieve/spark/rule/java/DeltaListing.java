@@ -5,8 +5,6 @@ import java.util.HashMap;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.WeakHashMap;
-import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
@@ -21,7 +19,6 @@ import org.apache.spark.sql.delta.Snapshot;
 import org.apache.spark.sql.delta.files.TahoeLogFileIndex;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
-import scala.runtime.AbstractFunction1;
 
 /**
  * Lists the files of Delta scans from memory, before Delta runs a query over its log for each.
@@ -32,11 +29,6 @@ import scala.runtime.AbstractFunction1;
  * the optimizer's extensions can be reached; without it all is as slow as before.
  */
 public final class DeltaListing extends Rule {
-  private static final Map<Object, DeltaListing> SESSIONS = new WeakHashMap<>();
-  private static final Map<SparkSessionExtensions, Boolean> EXTENDED = new WeakHashMap<>();
-  // private field of SparkSessionExtensions
-  private static final String RULES = "preCBORules";
-
   private final PruningRule rule;
   private final DeltaScans scans;
 
@@ -47,38 +39,13 @@ public final class DeltaListing extends Rule {
 
   /** Put it before Delta's rule, in a session with the pruning rule; returns whether it could be. */
   public static boolean install(SparkSession spark, PruningRule rule, DeltaScans scans) {
-    synchronized (SESSIONS) {
-      try {
-        SparkSessionExtensions extensions = spark.extensions();
-        if (!EXTENDED.containsKey(extensions)) {
-          Object rules = PrivateMembers.field(extensions, SparkSessionExtensions.class, RULES);
-          ((scala.collection.mutable.Buffer) rules).$plus$eq$colon(new Builder());
-          EXTENDED.put(extensions, true);
-        }
-        SESSIONS.put(spark, new DeltaListing(rule, scans));
-        return true;
-      } catch (Exception e) {
-        return false;
-      }
-    }
-  }
-
-  /** Makes the rule of a session for each of its queries. */
-  public static final class Builder extends AbstractFunction1 {
-    /** The rule of a session, which does nothing where none was installed. */
-    @Override
-    public Object apply(Object session) {
-      synchronized (SESSIONS) {
-        Object found = SESSIONS.get(session);
-        return found == null ? new DeltaListing(null, null) : found;
-      }
-    }
+    return EarlyRules.install(spark, "delta", new DeltaListing(rule, scans));
   }
 
   /** List the files of the scans of a plan from memory. */
   @Override
   public TreeNode apply(TreeNode plan) {
-    if (this.rule == null || !this.rule.prunes() || !this.scans.hasListed()) return plan;
+    if (!this.rule.prunes() || !this.scans.hasListed()) return plan;
     // those are planned again, or visited again in an outer plan
     if (plan instanceof Subquery || plan instanceof V2WriteCommand) return plan;
     if (OptimisticTransaction$.MODULE$.getActive().isDefined()) return plan;

@@ -48,8 +48,12 @@ public final class IcebergScans extends ScanAdapter {
   // runtimeFilters until 1.10, runtimeFilterExpressions since
   private static final String RUNTIME_FILTERS = "runtimeFilter";
 
+  // scans that were planned here, over some of their manifests
+  private final IdentitySet planned = new IdentitySet();
+
   @Override
   public void check() throws Exception {
+    ManifestScans.check();
     for (String name : SCANS) {
       Class<?> type;
       try {
@@ -133,14 +137,28 @@ public final class IcebergScans extends ScanAdapter {
 
   @Override
   public int fileCount(LogicalPlan leaf) throws Exception {
-    return tasks(scan(leaf)).size();
+    Object scan = scan(leaf);
+    return isOpen(scan) ? ManifestScans.files(scan) : tasks(scan).size();
+  }
+
+  @Override
+  public int totalFiles(LogicalPlan leaf) throws Exception {
+    Object scan = scan(leaf);
+    return this.planned.contains(scan) ? ManifestScans.files(scan) : fileCount(leaf);
+  }
+
+  @Override
+  public boolean isOpen(LogicalPlan leaf) {
+    return isOpen(scan(leaf));
   }
 
   @Override
   public int prune(LogicalPlan leaf, KeepSet keep, Map<LogicalPlan, LogicalPlan> replaced)
       throws Exception {
     Object scan = scan(leaf);
-    List<Object> tasks = tasks(scan);
+    boolean open = isOpen(scan);
+    List<Object> tasks = open ? ManifestScans.planned(scan, keep) : tasks(scan);
+    if (open) this.planned.add(scan);
     List<Object> kept = new ArrayList<>();
     int uncovered = 0;
     for (Object task : tasks) {
@@ -149,9 +167,9 @@ public final class IcebergScans extends ScanAdapter {
       if (!keep.covers(path)) uncovered++;
       kept.add(task);
     }
-    if (kept.size() == tasks.size()) return uncovered;
+    if (kept.size() == tasks.size() && !open) return uncovered;
     if (!isCopyOnWrite(scan)) {
-      String files = kept.size() + " of " + tasks.size() + " files";
+      String files = kept.size() + " of " + totalFiles(leaf) + " files";
       mark(scan, keep.mark() == null ? files : files + ", " + keep.mark());
     }
     reset(scan, kept);
@@ -202,6 +220,10 @@ public final class IcebergScans extends ScanAdapter {
 
   private static void reset(Object scan, List<Object> tasks) throws Exception {
     PrivateMembers.call(scan, scan.getClass(), RESET_TASKS, new Class<?>[] {List.class}, tasks);
+  }
+
+  private static boolean isOpen(Object scan) {
+    return scan.getClass().getName().equals(BATCH) && ManifestScans.isOpen(scan);
   }
 
   private static boolean isCopyOnWrite(Object scan) {

@@ -68,6 +68,33 @@ public final class KeepSet {
     return kept <= 1 || kept * FEW <= total;
   }
 
+  /** What the digests of paths begin with. */
+  public byte[] secret() {
+    return this.secret;
+  }
+
+  /** False when none of a group of files is to be read. */
+  public boolean mayKeep(FileGroup group) {
+    boolean covered = false;
+    for (CatalogueFiles[] catalogues : this.indexes) covered = covered || group.isCovered(catalogues);
+    return !covered || mayKeep(this.tree, group);
+  }
+
+  private static boolean mayKeep(Object node, FileGroup group) {
+    if (node instanceof Object[]) {
+      CatalogueFiles[] catalogues = (CatalogueFiles[]) ((Object[]) node)[0];
+      byte[] bits = (byte[]) ((Object[]) node)[1];
+      return group.holds(catalogues, bits) || !group.isCovered(catalogues);
+    }
+    List<Object> args = (List<Object>) node;
+    if ("none".equals(args.get(0))) return false;
+    boolean isOr = "or".equals(args.get(0));
+    for (int i = 1; i < args.size(); i++) {
+      if (mayKeep(args.get(i), group) == isOr) return isOr;
+    }
+    return !isOr;
+  }
+
   /** True when some index covers a file. */
   public synchronized boolean covers(String path) {
     find(path);

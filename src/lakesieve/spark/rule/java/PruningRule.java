@@ -108,7 +108,7 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
       // all at once: a leaf may occur several times
       for (FoundScan f : fresh) markVisited(f.leaf);
       if (!open.isEmpty()) {
-        prune(pruned, open, replaced);
+        prune(pruned, open, replaced, false);
         pruneByKeys(pruned, scans, open, replaced);
       }
     } catch (JoinSide.CancelledException e) {
@@ -121,6 +121,17 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
       pruned = (LogicalPlan) pruned.transformDownWithSubqueries(new Replacement(replaced));
     }
     return isOn() && this.joins != null ? joinDeletes(pruned, scans) : pruned;
+  }
+
+  /** Prune scans of one format before it plans them; they are visited again once it did. */
+  public void pruneEarly(LogicalPlan plan, ScanAdapter adapter) throws Exception {
+    List<FoundScan> open = new ArrayList<>();
+    for (FoundScan f : this.search.scans(plan)) {
+      if (f.adapter != adapter || !adapter.isOpen(f.leaf)) continue;
+      if (adapter.option(f.leaf, RAW_READ) == null) open.add(f);
+    }
+    // marked: Spark may still put one of two equal scans in the place of both
+    if (!open.isEmpty()) prune(plan, open, new IdentityHashMap<>(), true);
   }
 
   /** True where scans of a plan are pruned, false in plans that this rule makes. */
@@ -142,7 +153,7 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
       leaves.add(f.leaf);
     }
     if (deferred.isEmpty()) return plan;
-    if (isOn()) prune(plan, deferred, new IdentityHashMap<>());
+    if (isOn()) prune(plan, deferred, new IdentityHashMap<>(), false);
     for (FoundScan f : deferred) {
       boolean few = f.row != null && KeepSet.isFew(f.files(), f.adapter.fileCount(f.leaf));
       if (!few) return f.adapter.restored(plan, leaves);
@@ -199,7 +210,7 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
     List<FoundScan> scans = new ArrayList<>();
     scans.add(f);
     Map<LogicalPlan, LogicalPlan> replaced = new IdentityHashMap<>();
-    applyAnswer(scans, this.python.ask(requests, known, true), known, replaced);
+    applyAnswer(scans, this.python.ask(requests, known, true), known, replaced, false);
     return (LogicalPlan) replaced.get(f.top);
   }
 
@@ -304,7 +315,10 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
 
   /** Skip files by the conditions above each scan. */
   private void prune(
-      LogicalPlan plan, List<FoundScan> scans, Map<LogicalPlan, LogicalPlan> replaced)
+      LogicalPlan plan,
+      List<FoundScan> scans,
+      Map<LogicalPlan, LogicalPlan> replaced,
+      boolean early)
       throws Exception {
     List<Map<String, Object>> requests = new ArrayList<>();
     String given = given();
@@ -313,9 +327,8 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
       Map<String, Object> scan = f.adapter.describe(f.leaf);
       Map<String, Object> row = new LinkedHashMap<>();
       row.put("table", scan.get("table"));
-      int files = f.adapter.fileCount(f.leaf);
-      row.put("files_total", files);
-      row.put("files_read", files);
+      row.put("files_total", f.adapter.totalFiles(f.leaf));
+      row.put("files_read", f.adapter.fileCount(f.leaf));
       row.put("uncovered", 0);
       f.row = row;
       Map<String, Object> changed = f.adapter.changedRows(plan, f.leaf);
@@ -335,7 +348,7 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
     try {
       // catalogues that are known stay so for this request, whatever other queries push out
       Map<String, CatalogueFiles> known = FileOrdinals.known();
-      applyAnswer(scans, this.python.ask(requests, known, false), known, replaced);
+      applyAnswer(scans, this.python.ask(requests, known, false), known, replaced, early);
     } catch (Throwable t) {
       String code = NoAnswerException.codeOf(t);
       for (FoundScan f : scans) f.skipped(code, NoAnswerException.detailOf(t));
@@ -352,7 +365,8 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
       List<FoundScan> scans,
       Map<String, Object> answer,
       Map<String, CatalogueFiles> known,
-      Map<LogicalPlan, LogicalPlan> replaced)
+      Map<LogicalPlan, LogicalPlan> replaced,
+      boolean early)
       throws Exception {
     Map<String, CatalogueFiles> used = new LinkedHashMap<>();
     for (Map<String, Object> a : (List<Map<String, Object>>) answer.get("scans")) {
@@ -369,7 +383,7 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
       row.put("reasons", a.get("reasons"));
       row.put("predicate", a.get("predicate"));
       if (a.get("keep") == null) continue;
-      boolean marked = !f.keys.isEmpty() || a.get("given") != null;
+      boolean marked = early || !f.keys.isEmpty() || a.get("given") != null;
       KeepSet keep = this.python.keepSet(answer, a, marked, known, used);
       Map<LogicalPlan, LogicalPlan> leaves = new IdentityHashMap<>();
       int uncovered = f.adapter.prune(f.leaf, keep, leaves);

@@ -28,7 +28,8 @@ import org.apache.spark.sql.internal.SQLConf$;
 public final class PythonPlanner {
   /** The setting for the bytes that indexes may take in memory. */
   public static final String MEMORY = "spark.lakesieve.memory";
-  private static final int JVM_SHARE = 4;
+  // catalogues have as much, and what is known of manifests
+  private static final int SHARE = 8;
 
   private final Function<String, String> python;
   private final ObjectMapper json = new ObjectMapper();
@@ -100,7 +101,12 @@ public final class PythonPlanner {
 
   /** Keep the catalogues that a request used, as far as there is room. */
   public void remember(Map<String, CatalogueFiles> used) {
-    FileOrdinals.remember(used, memory() / JVM_SHARE);
+    FileOrdinals.remember(used, room());
+  }
+
+  /** Bytes that one kind of what is known of files may take in this process. */
+  public static long room() {
+    return memory() / SHARE;
   }
 
   private PlanningTime timeOfRun() {

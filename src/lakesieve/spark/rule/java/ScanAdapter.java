@@ -42,12 +42,22 @@ public abstract class ScanAdapter {
   /** Number of data files that the scan would open now. */
   public abstract int fileCount(LogicalPlan leaf) throws Exception;
 
+  /** Number of data files that the scan would open without the pruning so far. */
+  public int totalFiles(LogicalPlan leaf) throws Exception {
+    return fileCount(leaf);
+  }
+
   /**
    * Keep only the files of the set; returns how many files are not covered by it. A leaf that replaces
    * this one goes into the map.
    */
   public abstract int prune(LogicalPlan leaf, KeepSet keep, Map<LogicalPlan, LogicalPlan> replaced)
       throws Exception;
+
+  /** True for a scan that its format has not planned yet. */
+  public boolean isOpen(LogicalPlan leaf) {
+    return false;
+  }
 
   /** True for a leaf with all files of its table, of which the format has not skipped any yet. */
   public boolean isDeferred(LogicalPlan leaf) {

@@ -44,6 +44,9 @@ ICEBERG = FormatSpec(
     scan_sources=(
         "spark/tables/iceberg/IcebergFields",
         "spark/tables/iceberg/IcebergAccess",
+        "spark/rule/KnownManifests",
+        "spark/rule/ManifestScans",
         "spark/rule/IcebergScans",
     ),
+    rule_extension="spark/rule/IcebergListing",
 )

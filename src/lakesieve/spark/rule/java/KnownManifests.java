@@ -1,0 +1,106 @@
+package lakesieve;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Base64;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
+import org.apache.iceberg.ManifestFile;
+import org.apache.iceberg.ManifestFiles;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.io.CloseableIterable;
+import org.apache.iceberg.io.CloseableIterator;
+import org.apache.iceberg.util.ThreadPools;
+
+/**
+ * The live files of manifests, each read once by this process: a manifest never changes. The least
+ * recently used go when together they take more bytes than they may.
+ */
+public final class KnownManifests {
+  private static final LinkedHashMap<String, FileGroup> KNOWN = new LinkedHashMap<>(16, 0.75f, true);
+
+  private KnownManifests() {}
+
+  /** The files of some manifests of a table, by digests with a secret; reads those not known. */
+  public static List<FileGroup> of(
+      Table table, List<ManifestFile> manifests, byte[] secret, long limit) throws Exception {
+    String suffix = "\0" + Base64.getEncoder().encodeToString(secret);
+    FileGroup[] found = new FileGroup[manifests.size()];
+    List<Future<FileGroup>> reading = new ArrayList<>();
+    synchronized (KNOWN) {
+      for (int i = 0; i < found.length; i++) {
+        found[i] = (FileGroup) KNOWN.get(((ManifestFile) manifests.get(i)).path() + suffix);
+      }
+    }
+    for (int i = 0; i < found.length; i++) {
+      Callable<FileGroup> read = new Reading(table, (ManifestFile) manifests.get(i), secret);
+      reading.add(found[i] == null ? ThreadPools.getWorkerPool().submit(read) : null);
+    }
+    for (int i = 0; i < found.length; i++) {
+      if (found[i] == null) found[i] = get((Future<FileGroup>) reading.get(i));
+    }
+    synchronized (KNOWN) {
+      for (int i = 0; i < found.length; i++) {
+        KNOWN.put(((ManifestFile) manifests.get(i)).path() + suffix, found[i]);
+      }
+      forget(limit);
+    }
+    return Arrays.asList(found);
+  }
+
+  private static FileGroup get(Future<FileGroup> reading) throws Exception {
+    try {
+      return (FileGroup) reading.get();
+    } catch (ExecutionException e) {
+      if (e.getCause() instanceof Exception) throw (Exception) e.getCause();
+      throw e;
+    }
+  }
+
+  private static void forget(long limit) {
+    long held = 0;
+    for (Object group : KNOWN.values()) held += ((FileGroup) group).bytes();
+    List<String> oldestFirst = new ArrayList<>(KNOWN.keySet());
+    for (String name : oldestFirst) {
+      if (held <= limit) return;
+      held -= ((FileGroup) KNOWN.remove(name)).bytes();
+    }
+  }
+
+  /** Reads one manifest. */
+  private static final class Reading implements Callable<FileGroup> {
+    private final Table table;
+    private final ManifestFile manifest;
+    private final byte[] secret;
+
+    Reading(Table table, ManifestFile manifest, byte[] secret) {
+      this.table = table;
+      this.manifest = manifest;
+      this.secret = secret;
+    }
+
+    @Override
+    public FileGroup call() throws Exception {
+      long[] digests = new long[1024];
+      int size = 0;
+      CloseableIterable<String> paths =
+          ManifestFiles.readPaths(this.manifest, this.table.io(), this.table.specs());
+      try {
+        CloseableIterator<String> each = paths.iterator();
+        while (each.hasNext()) {
+          byte[] digest = PathSet.digest(this.secret, FilePaths.normal((String) each.next()));
+          if (size == digests.length) digests = Arrays.copyOf(digests, 2 * size);
+          digests[size++] = PathSet.word(digest, 0);
+          digests[size++] = PathSet.word(digest, 8);
+        }
+      } finally {
+        paths.close();
+      }
+      return new FileGroup(Arrays.copyOf(digests, size));
+    }
+  }
+}
