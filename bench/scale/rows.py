@@ -24,7 +24,7 @@ ROWS = 600_000_000
 COLUMNS = ("l_orderkey", "l_partkey", "event_id")
 """In the order of arrival, in no order, and 64 random bits."""
 
-MEMORY = {1: ("2g", 2.0), 2: ("3g", 3.0)}
+MEMORY = {1: ("1900m", 2.0), 2: ("2800m", 3.0)}
 """By task slots: what a session is given, and the bound in GB."""
 
 _PREPARE = "import sys; from bench.scale.rows import load; load(sys.argv[1], int(sys.argv[2]))"

@@ -12,7 +12,13 @@ import pyarrow.compute as pc
 from lakesieve.index.shared_keys import KeyRanges
 from lakesieve.predicate.ranges import successor
 from lakesieve.sieve import VALUES, wide_code
-from lakesieve.store import IndexReader, file_bounds, shared_cache
+from lakesieve.store import (
+    IN_ORDER_BYTES,
+    BlockCache,
+    IndexReader,
+    file_bounds,
+    shared_cache,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,14 +50,16 @@ class OpenedIndex:
         self.reader = reader
 
     @classmethod
-    def at(cls, store: IndexStore, snapshot: Snapshot) -> Self:
+    def at(cls, store: IndexStore, snapshot: Snapshot, *, in_order: bool = False) -> Self:
         """An index at one of its commits; what is decoded of it is kept for others, too.
 
         Args:
             store: The index.
             snapshot: The state.
+            in_order: Whether keys are asked for in their order, so that little need be kept.
         """
-        return cls(snapshot, IndexReader(store, snapshot, shared_cache()))
+        cache = BlockCache(IN_ORDER_BYTES) if in_order else shared_cache()
+        return cls(snapshot, IndexReader(store, snapshot, cache))
 
     @property
     def definition(self) -> IndexDefinition:

@@ -85,7 +85,8 @@ def _checker(
     hashes, order = by_hash
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        index = OpenedIndex.at(IndexStore(storage), state)
+        # keys of a batch are looked up in their order
+        index = OpenedIndex.at(IndexStore(storage), state, in_order=True)
         # the covered file behind each file that is read
         numbers = {path: at for at, path in enumerate(index.paths().to_pylist())}
         covered = np.array([numbers[path] for path in paths], np.int64)

@@ -18,7 +18,7 @@ from lakesieve.spark.commands.keys import given_keys
 from lakesieve.spark.tables.reading import quoted
 from lakesieve.spark.tables.workers import gathered, in_workers
 from lakesieve.spark.versions.spark_versions import frame_of
-from lakesieve.store import IN_ORDER_BYTES, BlockCache, IndexReader, IndexStore
+from lakesieve.store import IndexStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -354,7 +354,7 @@ def opened_again(plan: LocatePlan) -> OpenedIndex:
             kind=ErrorKind.INVALID_ARGUMENT,
             hint="Call locate again.",
         )
-    return OpenedIndex(state, IndexReader(store, state, BlockCache(IN_ORDER_BYTES)))
+    return OpenedIndex.at(store, state, in_order=True)
 
 
 def _paths(index: OpenedIndex, plan: LocatePlan) -> pa.Array:

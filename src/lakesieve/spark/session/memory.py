@@ -14,9 +14,9 @@ _UNITS = {"m": _MB, "g": 1 << 30}
 # measured while indexes of 60 to 600 million rows were built, see docs/scale.md
 _WORKER = 560 * _MB
 """What a Python worker takes for the largest buffer or bucket of a build."""
-_DRIVER = 220 * _MB
+_DRIVER = 250 * _MB
 """What the process takes that started the session."""
-_BESIDE_HEAP = 400 * _MB
+_BESIDE_HEAP = 520 * _MB
 """What a JVM takes besides its heap: classes, compiled code, threads, buffers of the shuffle."""
 _LEAST_HEAP = 512 * _MB
 
