@@ -90,7 +90,8 @@ def test_new_files_are_read_before_they_are_indexed(spark: SparkSession, many: s
 def test_changes_of_manifests_and_deletes_are_seen(spark: SparkSession, many: str) -> None:
     """Row-level deletes, rewritten manifests and older versions give their own rows."""
     assert keys_of(spark, many, "k IN (7, 8)") == [7, 8]
-    before = spark.sql(f"SELECT snapshot_id FROM {many}.refs WHERE name = 'main'").head()[0]
+    (row,) = spark.sql(f"SELECT snapshot_id FROM {many}.refs WHERE name = 'main'").collect()
+    before = row.snapshot_id
     spark.sql(f"DELETE FROM {many} WHERE k = 8")
     assert keys_of(spark, many, "k IN (7, 8)") == [7]
     catalog, name = many.split(".", 1)
@@ -117,7 +118,7 @@ def test_scans_of_one_table_keep_files_of_their_own(spark: SparkSession, many: s
 
     assert {(row.q, row.n) for row in spark.sql(counts).collect()} == {(q, 1) for q in range(20)}
     assert sum(scan.files_read for scan in ls.last_pruning(spark)) < 20 * 2 * APPENDS
-    assert list(spark.sql(f"SELECT {subqueries}").head()) == list(range(6))
+    assert [tuple(row) for row in spark.sql(f"SELECT {subqueries}").collect()] == [tuple(range(6))]
 
 
 def test_few_files_are_planned_by_iceberg(

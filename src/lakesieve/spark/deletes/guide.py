@@ -24,7 +24,7 @@ from lakesieve.spark.tables.hadoop import storage_options
 from lakesieve.spark.tables.iceberg.table import file_io_of
 from lakesieve.spark.tables.reading import lines_of
 from lakesieve.spark.tables.workers import gathered, in_workers
-from lakesieve.store import IN_ORDER_BYTES, BlockCache, IndexReader, IndexStore
+from lakesieve.store import IndexStore
 from lakesieve.tables.iceberg.schema import NAME_MAPPING, columns_of_schema
 from lakesieve.tables.paths import normal_paths
 
@@ -158,8 +158,7 @@ def holders(
     """
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        reader = IndexReader(IndexStore(storage), state, BlockCache(IN_ORDER_BYTES))
-        index = OpenedIndex(state, reader)
+        index = OpenedIndex.at(IndexStore(storage), state, in_order=True)
         held = np.zeros(len(wanted), bool)
         for rows in gathered(batches, _BATCH_ROWS, first=_FIRST_ROWS):
             # deletes that are everywhere need not be looked up to the end

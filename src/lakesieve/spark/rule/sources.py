@@ -18,7 +18,8 @@ RULE = (
     *(
         f"spark/rule/{name}"
         for name in (
-            *("CatalogueFiles", "FileGroup", "KeepSet", "IdentitySet", "ScanAdapter", "FoundScan", "ScanJoins"),
+            *("CatalogueFiles", "FileGroup", "KeepSet", "IdentitySet", "ScanAdapter"),
+            *("FoundScan", "ScanJoins"),
             *("NoAnswerException", "CatalystJson", "Replacement", "KeyValues", "JoinedScan"),
             "PlanNodes",
             *("JoinSide", "JoinKeys", "FileOrdinals", "PlanningTime", "JobNotes", "ScanReport"),
