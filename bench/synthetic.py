@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -50,8 +51,10 @@ class ManyFiles:
         table = catalog.create_table("db.t", schema=schema)
         drawn = np.random.default_rng(1)
         keys = drawn.permutation(rows * files)
+        names = (uuid.UUID(bytes=drawn.bytes(16)) for _ in range(files))
         paths = [
-            f"{table.location()}/data/{number:07d}-{'0' * 36}.parquet" for number in range(files)
+            f"{table.location()}/data/{number % 200:05d}-{number}-{name}-0-00001.parquet"
+            for number, name in enumerate(names)
         ]
         for start in range(0, files, of_a_manifest):
             with (

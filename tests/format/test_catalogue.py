@@ -24,7 +24,7 @@ from lakesieve.format import (
     encode_catalogue,
     read_origin,
 )
-from lakesieve.format.pages import claimed_bytes
+from lakesieve.format.pages import claims
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -208,17 +208,25 @@ def test_pages_are_found_as_arrow_finds_them(files: list[str], data: st.DataObje
     ]
 
     assert decode_catalogue(stored, _signed(stored, len(files)), ["size"]).num_rows == len(files)
-    claimed = sum(claimed_bytes(stored, result).values())
+    claimed = sum(claim.size for claim in claims(stored, result).values())
     # the footer counts the headers, too
     assert claimed <= sum(one.total_uncompressed_size for one in columns) + len(stored)
     assert claimed >= sum(8 for _ in files)
+    # of booleans in pages of the second version Arrow writes runs
+    plain = {
+        column.path_in_schema: column.dictionary_page_offset is None
+        and column.encodings in (("RLE", "PLAIN"), ("PLAIN", "RLE"))
+        for column in columns
+    }
+    found = {name: claim.is_plain for name, claim in claims(stored, result).items()}
+    assert {name: found[name] for name in plain} == plain
     harmed = bytearray(stored)
     for index in data.draw(
         st.lists(st.integers(4, result.row_group(0).column(4).data_page_offset))
     ):
         harmed[index] ^= data.draw(st.integers(1, 255))
     with contextlib.suppress(ValueError):
-        assert claimed_bytes(bytes(harmed), result)
+        assert claims(bytes(harmed), result)
 
 
 def test_a_catalogue_of_more_rows_than_announced_is_refused() -> None:

@@ -21,7 +21,7 @@ from lakesieve.format.entries import (
     SegmentEntry,
     check_known,
 )
-from lakesieve.format.pages import claimed_bytes
+from lakesieve.format.pages import claims
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -96,7 +96,8 @@ def _offsets(texts: pa.Array) -> np.ndarray:
 
 
 _DECODED_ROWS = 1 << 16
-# paths of one folder take a tenth, and ones that differ in a number a hundredth of their length
+# paths of one folder take a tenth, and ones that differ in a number a hundredth of their length;
+# earlier versions wrote what they share with the one before
 _MAX_TIMES = 1_000
 _LEAST_DECODED = 16 << 20
 
@@ -124,7 +125,6 @@ def encode_catalogue(
         schema,
         compression="zstd",
         use_dictionary=False,
-        column_encoding={"path": "DELTA_BYTE_ARRAY"},
         write_statistics=False,
         store_schema=False,
     ) as writer:
@@ -253,16 +253,19 @@ def _table(
             raise corrupt(path, "it holds other files")
         if metadata.num_columns > 2 * len(CATALOGUE_SCHEMA.names):
             raise corrupt(path, "it claims more than it can hold")
-        claimed = claimed_bytes(data, metadata)
-        if sum(claimed.values()) > most:
+        claimed = claims(data, metadata)
+        if sum(claim.size for claim in claimed.values()) > most:
             raise corrupt(path, "it claims more than it can hold")
         names = list(columns or CATALOGUE_SCHEMA.names)
         if _OPTIONAL not in stored.schema_arrow.names:
             names = [name for name in names if name != _OPTIONAL]
         stored_as = pa.schema([field for field in stored.schema_arrow if field.name in names])
         _check_types(stored_as, path)
-        # each row may repeat a path that is as large as all pages together
-        rows = max(1, min(_DECODED_ROWS, most // max(1, claimed.get("path", 0))))
+        rows = _DECODED_ROWS
+        of_paths = claimed.get("path")
+        if "path" in names and of_paths is not None and not of_paths.is_plain:
+            # each row may repeat a path that is as large as all pages together
+            rows = max(1, min(rows, most // max(1, of_paths.size)))
         for batch in stored.iter_batches(rows, columns=names):
             size += batch.nbytes
             if size > most:

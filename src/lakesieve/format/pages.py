@@ -3,24 +3,41 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["claimed_bytes"]
+__all__ = ["Claim", "claims"]
 
 # of Thrift's compact protocol
 _BYTE, _NUMBERS, _DOUBLE, _BINARY, _STRUCT = 3, (4, 5, 6), 7, 8, 12
 _FLAGS = (1, 2)
 # of a page header
-_UNCOMPRESSED, _COMPRESSED = 2, 3
+_TYPE, _UNCOMPRESSED, _COMPRESSED = 1, 2, 3
+# by the type of a page of data: the field of its own header, and in that the one of its encoding
+_ENCODING = {0: (5, 2), 3: (8, 4)}
+_PLAIN = 0
 _DEEPEST = 4
 _LONGEST = 10
 
 
-def claimed_bytes(data: bytes, metadata: Any) -> dict[str, int]:
-    """Bytes of all pages of each column when they are decompressed, as the pages' headers say.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """What the headers of a column's pages say.
+
+    Args:
+        size: Bytes of all pages when they are decompressed.
+        is_plain: Whether every value stands in them as it is, so that all take no more than that.
+    """
+
+    size: int
+    is_plain: bool
+
+
+def claims(data: bytes, metadata: Any) -> dict[str, Claim]:
+    """What the headers of the pages of each column say, by the column's name.
 
     What the footer says of it may be a lie; a page that says too little does not decompress.
 
@@ -31,7 +48,7 @@ def claimed_bytes(data: bytes, metadata: Any) -> dict[str, int]:
     Raises:
         ValueError: The pages are not where the footer says.
     """
-    found: dict[str, int] = {}
+    found: dict[str, list[Claim]] = {}
     column_chunks = itertools.product(range(metadata.num_row_groups), range(metadata.num_columns))
     for group, column in column_chunks:
         chunk = metadata.row_group(group).column(column)
@@ -42,14 +59,17 @@ def claimed_bytes(data: bytes, metadata: Any) -> dict[str, int]:
         end = start + chunk.total_compressed_size
         if not 0 <= start <= end <= len(data):
             raise ValueError("pages beyond the file")
-        found[chunk.path_in_schema] = found.get(chunk.path_in_schema, 0) + sum(
-            _page_sizes(data[start:end])
+        found.setdefault(chunk.path_in_schema, []).extend(_pages(data[start:end]))
+    return {
+        name: Claim(
+            size=sum(page.size for page in pages), is_plain=all(page.is_plain for page in pages)
         )
-    return found
+        for name, pages in found.items()
+    }
 
 
-def _page_sizes(chunk: bytes) -> Iterator[int]:
-    """Bytes of each page of a column chunk."""
+def _pages(chunk: bytes) -> Iterator[Claim]:
+    """What the header of each page of a column chunk says."""
     at = 0
     while at < len(chunk):
         reader = _Header(chunk, at)
@@ -58,7 +78,10 @@ def _page_sizes(chunk: bytes) -> Iterator[int]:
         at = reader.at + compressed
         if min(uncompressed, compressed) < 0 or at > len(chunk):
             raise ValueError("a page beyond its column")
-        yield max(uncompressed, compressed)
+        own, encoding = _ENCODING.get(fields.get(_TYPE, -1), (0, 0))
+        header = fields.get(own)
+        is_plain = isinstance(header, dict) and header.get(encoding) == _PLAIN
+        yield Claim(size=max(uncompressed, compressed), is_plain=is_plain)
 
 
 class _Header:
@@ -73,11 +96,11 @@ class _Header:
         self._data = data
         self.at = at
 
-    def struct(self, depth: int = 0) -> dict[int, int]:
-        """Numbers of the fields of a struct that are numbers; the others are skipped."""
+    def struct(self, depth: int = 0) -> dict[int, Any]:
+        """The fields of a struct that are numbers or structs; the others are skipped."""
         if depth > _DEEPEST:
             raise ValueError("a page header within a page header")
-        found: dict[int, int] = {}
+        found: dict[int, Any] = {}
         field = 0
         while (kind := self._byte()) != 0:
             field = field + (kind >> 4) if kind >> 4 else self._number()
@@ -86,14 +109,14 @@ class _Header:
             found[field] = self._value(kind & 15, depth)
         return found
 
-    def _value(self, kind: int, depth: int) -> int:
+    def _value(self, kind: int, depth: int) -> Any:
         if kind in _NUMBERS:
             return self._number()
         if kind in _FLAGS:
             return kind
         if kind == _STRUCT:
-            self.struct(depth + 1)
-        elif kind in (_BYTE, _DOUBLE):
+            return self.struct(depth + 1)
+        if kind in (_BYTE, _DOUBLE):
             self._skip(1 if kind == _BYTE else 8)
         elif kind == _BINARY:
             self._skip(self._varint())

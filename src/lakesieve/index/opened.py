@@ -56,7 +56,7 @@ class OpenedIndex:
         Args:
             store: The index.
             snapshot: The state.
-            in_order: Whether keys are asked for in their order, so that little need be kept.
+            in_order: Whether keys are looked up in their order, so that little need be kept.
         """
         cache = BlockCache(IN_ORDER_BYTES) if in_order else shared_cache()
         return cls(snapshot, IndexReader(store, snapshot, cache))
