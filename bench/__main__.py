@@ -12,8 +12,8 @@ import lakesieve as ls
 from bench import build, keys, many_files, memory, refresh, sessions
 from bench.deletes import suite as deletes
 from bench.measure import finish, scratch_folder
+from bench.scale import files, upkeep
 from bench.scale import rows as scale
-from bench.scale import upkeep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -33,7 +33,7 @@ SUITES = {
     "keys": keys.run,
     "deletes": deletes.run,
 }
-OWN_SESSIONS = ("scale", "upkeep")
+OWN_SESSIONS = ("scale", "files", "upkeep")
 """Suites that take hours or need no session, and run only where they are named."""
 
 
@@ -71,6 +71,8 @@ def _figures(
     names = arguments.suites or list(SUITES)
     if "scale" in names:
         yield "scale", scale.run(root, int(arguments.rows or scale.ROWS))
+    if "files" in names:
+        yield "files", files.run(root)
     if "upkeep" in names:
         yield "upkeep", upkeep.run(upkeep.REFRESHES)
     shared = [name for name in names if name in suites]

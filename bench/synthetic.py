@@ -19,7 +19,9 @@ from lakesieve.testing.building import build_index
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["ManyFiles"]
+__all__ = ["ROWS_A_FILE", "ManyFiles"]
+
+ROWS_A_FILE = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -35,20 +37,22 @@ class ManyFiles:
     keys: list[int]
 
     @classmethod
-    def make(cls, folder: Path, files: int, *, of_a_manifest: int, rows: int = 20) -> ManyFiles:
+    def make(cls, folder: Path, files: int, *, of_a_manifest: int) -> ManyFiles:
         """Commit the files of a table of random keys, and index it.
 
         Args:
             folder: Where the metadata goes.
             files: How many files there are.
             of_a_manifest: How many of them in each.
-            rows: Of a file.
         """
         folder.mkdir(parents=True)
+        rows = ROWS_A_FILE
         catalog = SqlCatalog("bench", uri=f"sqlite:///{folder}/c.db", warehouse=str(folder))
         catalog.create_namespace("db")
         schema = pa.schema([("k", pa.int64()), ("v", pa.float64()), ("s", pa.string())])
-        table = catalog.create_table("db.t", schema=schema)
+        # else a commit of Spark's may join them to a few large ones
+        kept = {"commit.manifest-merge.enabled": "false"}
+        table = catalog.create_table("db.t", schema=schema, properties=kept)
         drawn = np.random.default_rng(1)
         keys = drawn.permutation(rows * files)
         names = (uuid.UUID(bytes=drawn.bytes(16)) for _ in range(files))

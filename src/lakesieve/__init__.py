@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from lakesieve.spark.index import SparkIndex
     from lakesieve.spark.maintenance import maintain
     from lakesieve.spark.session.local import local_session
+    from lakesieve.spark.session.shipping import ship
 
 __all__ = [
     "BuildProgress",
@@ -95,6 +96,7 @@ __all__ = [
     "open_index",
     "refresh_indexes",
     "repair_index",
+    "ship",
     "status",
     "trade_offs",
     "upsert",
@@ -125,6 +127,7 @@ _HOMES = {
     "delete": "lakesieve.spark.commands.by_key",
     "insert_new": "lakesieve.spark.commands.insert_new",
     "local_session": "lakesieve.spark.session.local",
+    "ship": "lakesieve.spark.session.shipping",
     "status": "lakesieve.spark.commands.status",
     "upsert": "lakesieve.spark.commands.by_key",
 }

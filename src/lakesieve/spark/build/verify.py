@@ -30,7 +30,7 @@ __all__ = ["check_rows"]
 _SCHEMA = "file bigint, missing bigint"
 _OUT = pa.schema([("file", pa.int64()), ("missing", pa.int64())])
 _SPLIT = 64 << 20
-_BATCH_ROWS = 1 << 20
+_BATCH_ROWS = 1 << 19
 
 
 def check_rows(

@@ -33,8 +33,9 @@ def explained(error: Exception) -> LakesieveError | None:
         return SetupError(
             f"The Python of the executors has no package {missing[1]}.",
             kind=ErrorKind.DEPENDENCY_MISSING,
-            hint="Install lakesieve where the executors run, and point PYSPARK_PYTHON, or "
-            "spark.pyspark.python, at that Python before the session starts.",
+            hint="Bring it to them with lakesieve.ship(spark), or install it where they run and "
+            "point PYSPARK_PYTHON, or spark.pyspark.python, at that Python before the session "
+            "starts.",
         )
     if _UNREADABLE.search(text) is None:
         return None

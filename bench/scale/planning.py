@@ -1,0 +1,93 @@
+"""Plans of point queries in one session, over tables of more and more files.
+
+``python -m bench.scale.planning FOLDER SIZE...`` prints one line of JSON for each size.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import lakesieve as ls
+from bench.synthetic import ROWS_A_FILE
+from lakesieve.store import shared_cache
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PLANS = 15
+_MEGABYTE = 1 << 20
+
+
+def main() -> None:
+    """Plan what the command line names."""
+    folder, sizes = Path(sys.argv[1]), [int(size) for size in sys.argv[2:]]
+    conf = {"spark.master": "local[2]", "spark.driver.memory": "6g"}
+    for size in sizes:
+        catalog = f"spark.sql.catalog.m{size}"
+        conf |= {
+            catalog: "org.apache.iceberg.spark.SparkCatalog",
+            f"{catalog}.type": "hadoop",
+            f"{catalog}.warehouse": str(folder / str(size)),
+        }
+    spark = ls.local_session(folder / "none", conf=conf)
+    # a JVM takes long over what it has not done before
+    _measured(spark, f"m{sizes[0]}.db.t", sizes[0])
+    for size in sizes:
+        print(json.dumps({"files": size, **_measured(spark, f"m{size}.db.t", size)}), flush=True)
+    spark.stop()
+
+
+def _measured(spark: SparkSession, table: str, size: int) -> dict[str, Any]:
+    keys = np.random.default_rng(2).integers(0, ROWS_A_FILE * size, 2 * PLANS).tolist()
+    ls.disable(spark)
+    before = _held(spark)
+    off = [_plan(spark, table, key) for key in keys[: 5 if size > 100_000 else PLANS]]
+    ls.enable(spark)
+    on = [_plan(spark, table, key) for key in keys[PLANS:]]
+    (scan,) = ls.last_pruning(spark)
+    held = _held(spark)
+    ls.disable(spark)
+    spark.sql(f"INSERT INTO {table} VALUES (-1, 0.5, 'new')")
+    index = ls.open_index(table, "k", spark=spark)
+    start = time.perf_counter()
+    refreshed = index.refresh()
+    return {
+        "off_first": off[0],
+        "off": statistics.median(off[1:]),
+        "on_first": on[0],
+        "on": statistics.median(on[1:]),
+        "read": scan.files_read,
+        "total": scan.files_total,
+        "held": held - before,
+        "refresh": time.perf_counter() - start,
+        "refreshed": refreshed.files,
+    }
+
+
+def _plan(spark: SparkSession, table: str, key: int) -> float:
+    """Seconds until a point query is ready to run, its tasks included."""
+    start = time.perf_counter()
+    frame = spark.sql(f"SELECT * FROM {table} WHERE k = {key}")
+    execution: Any = frame._jdf.queryExecution()  # type: ignore[operator]
+    execution.executedPlan().execute().getNumPartitions()
+    return time.perf_counter() - start
+
+
+def _held(spark: SparkSession) -> int:
+    """Bytes that are kept of indexes and manifests, in Python and in the JVM."""
+    jvm: Any = spark._jvm
+    memory = jvm.java.lang.management.ManagementFactory.getMemoryMXBean()
+    for _ in range(3):
+        memory.gc()
+    return int(memory.getHeapMemoryUsage().getUsed()) + shared_cache().held
+
+
+if __name__ == "__main__":
+    main()

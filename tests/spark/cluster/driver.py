@@ -1,0 +1,141 @@
+"""A driver of a cluster: makes a table on S3 and does one thing after another, telling of each.
+
+Run as ``python driver.py CONF STEPS``: the session's settings as JSON, and the steps, or ``all``.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pyspark
+from tests.spark.deletes.kit import EqualityDeletes
+
+import lakesieve as ls
+from lakesieve.spark.session.local import packages_conf
+from lakesieve.spark.tables.iceberg.spec import ICEBERG
+from lakesieve.spark.versions.spark_versions import spark_version_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import SparkSession
+
+TABLE = "lake.t.x"
+ROWS = 400_000
+FILES = 8
+MORE = ("org.apache.iceberg:iceberg-aws-bundle:1.12.0", "org.xerial:sqlite-jdbc:3.50.3.0")
+SHIPPED = "ship"
+
+
+def tell(line: str) -> None:
+    """Write a line at once: there may be no later."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def make(spark: SparkSession) -> None:
+    """The table, new."""
+    spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.t")
+    spark.sql(f"DROP TABLE IF EXISTS {TABLE}")
+    spark.sql(
+        f"CREATE TABLE {TABLE} (k BIGINT, v BIGINT) USING iceberg TBLPROPERTIES "
+        "('format-version'='2', 'write.distribution-mode'='none', "
+        "'write.merge.mode'='merge-on-read')"
+    )
+    rows = spark.range(0, ROWS, 1, FILES).selectExpr(f"(id * 7919) % {ROWS} AS k", "id AS v")
+    rows.writeTo(TABLE).append()
+
+
+def build(spark: SparkSession) -> None:
+    """A new index."""
+    for info in ls.list_indexes(TABLE, spark=spark):
+        ls.open_index(TABLE, info.name, spark=spark).drop()
+    ls.create_index(TABLE, ["k"], spark=spark)
+
+
+def refresh(spark: SparkSession) -> None:
+    """New files, indexed."""
+    rows = spark.range(ROWS, ROWS + 40_000, 1, FILES).selectExpr("id AS k", "id AS v")
+    rows.writeTo(TABLE).append()
+    ls.open_index(TABLE, "k", spark=spark).refresh()
+
+
+def locate(spark: SparkSession) -> None:
+    """The files of every other key."""
+    index = ls.open_index(TABLE, "k", spark=spark)
+    keys = spark.range(0, ROWS, 2, FILES).toDF("k")
+    found = index.locate(keys).pairs.select("k").distinct().count()
+    assert found == ROWS // 2, found
+
+
+def upsert(spark: SparkSession) -> None:
+    """Some rows changed, some new."""
+    rows = spark.range(100, 200_000, 997).selectExpr(f"id * 5 % {ROWS + 1_000} AS k", "-id AS v")
+    ls.upsert(rows.dropDuplicates(["k"]), TABLE, on=["k"], spark=spark)
+
+
+def conversion(spark: SparkSession) -> None:
+    """Equality deletes of a thousand keys, converted to position deletes."""
+    EqualityDeletes(spark, TABLE).delete(["k"], [[key] for key in range(3, 3_000, 3)])
+    ls.deletes.convert(TABLE, spark=spark)
+
+
+STEPS: dict[str, Callable[[SparkSession], None]] = {
+    "build": build,
+    "refresh": refresh,
+    "locate": locate,
+    "upsert": upsert,
+    "conversion": conversion,
+}
+
+
+def state(spark: SparkSession) -> dict[str, object]:
+    """What the table holds, and whether its index is sound and gives the same rows."""
+    total = f"SELECT count(*) AS n, sum(v) AS v, sum(k) AS k FROM {TABLE}"
+    points = f"SELECT k, v FROM {TABLE} WHERE k IN (7, 9, 100, 399999, 400100) ORDER BY k, v"
+    ls.disable(spark)
+    (row,) = spark.sql(total).collect()
+    expected = [tuple(one) for one in spark.sql(points).collect()]
+    found: dict[str, object] = {"rows": tuple(row), "indexes": 0}
+    for info in ls.list_indexes(TABLE, spark=spark):
+        index = ls.open_index(TABLE, info.name, spark=spark)
+        found["indexes"] = 1
+        found["sound"] = index.verify().is_sound
+        found["wrong"] = len(index.verify_rows(files=None).wrong)
+    ls.enable(spark)
+    found["alike"] = [tuple(one) for one in spark.sql(points).collect()] == expected
+    ls.disable(spark)
+    return found
+
+
+def main() -> None:
+    """Do the steps."""
+    conf = json.loads(sys.argv[1])
+    version = spark_version_of(pyspark.__version__)
+    packages = packages_conf(version, [ICEBERG])["spark.jars.packages"]
+    spark = ls.local_session(
+        conf.pop("warehouse"), conf={"spark.jars.packages": ",".join((packages, *MORE)), **conf}
+    )
+    for step in sys.argv[2:]:
+        tell(f"begin {step}")
+        start = time.monotonic()
+        if step == "make":
+            make(spark)
+        elif step == SHIPPED:
+            ls.ship(spark)
+        elif step == "state":
+            tell(f"state {json.dumps(state(spark))}")
+        else:
+            try:
+                STEPS[step](spark)
+            except ls.errors.LakesieveError as error:
+                tell(f"error {' '.join(str(error).split())}")
+        tell(f"end {step} {time.monotonic() - start:.2f}")
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()
