@@ -20,6 +20,7 @@ run() {
 # not by the first test that needs it: with Go at hand it takes minutes, once
 echo "Building the S3 server of the tests ..." >&2
 .venv/bin/python -m tests.storage.s3_servers
+.venv/bin/python -m tests.storage.emulators
 status=0
 .venv/bin/pytest -m "not spark" --numprocesses auto || status=1
 # a soak goes on, so that one run shows all that fails

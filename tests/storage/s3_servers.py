@@ -6,27 +6,29 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import fcntl
 import functools
 import itertools
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.ports import free_port, listens
 
 from lakesieve.storage import Storage, hadoop_options, open_storage
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 VERSITY = "v1.8.0"
 ACCESS, SECRET, BUCKET = "access-key", "kept-out-of-sight", "bucket"
-_GATEWAY = (
-    Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    / "lakesieve-tests"
-    / f"versitygw-{VERSITY}"
-)
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lakesieve-tests"
 # where there is no Go, there is no such server, and no test for it
 SERVERS = ["moto", *(["versity"] if shutil.which("go") else [])]
 _places = itertools.count()
@@ -51,22 +53,31 @@ def hadoop_settings(server: str) -> dict[str, str]:
 
 @functools.cache
 def _port(server: str) -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = int(free.getsockname()[1])
+    port = free_port()
     folder = tempfile.mkdtemp(prefix="lakesieve-s3-")
     command = _moto(port) if server == "moto" else _versity(port, folder)
+    ended_with_the_tests(command, port, folder)
+    _make_bucket(port)
+    return port
+
+
+def ended_with_the_tests(command: list[str], port: int, folder: str) -> None:
+    """Start a server and wait until it answers; it ends with this process.
+
+    Args:
+        command: What starts it.
+        port: Where it listens.
+        folder: What it works in, which goes with it.
+    """
     process = subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder
     )
     atexit.register(_end, process, folder)
     deadline = time.monotonic() + 30
-    while not _answers(port):
+    while not listens(port):
         if process.poll() is not None or time.monotonic() > deadline:
             raise RuntimeError(f"{' '.join(command)} did not start")
         time.sleep(0.05)
-    _make_bucket(port)
-    return port
 
 
 def _moto(port: int) -> list[str]:
@@ -77,29 +88,41 @@ def _moto(port: int) -> list[str]:
 def _versity(port: int, folder: str) -> list[str]:
     address = f"127.0.0.1:{port}"
     keys = ["--access", ACCESS, "--secret", SECRET]
-    return [str(_built()), *keys, "--port", address, "posix", folder]
+    program = go_installed("github.com/versity/versitygw/cmd/versitygw", VERSITY)
+    return [str(program), *keys, "--port", address, "posix", folder]
 
 
-def _built() -> Path:
-    gateway = _GATEWAY / "versitygw"
-    _GATEWAY.mkdir(parents=True, exist_ok=True)
-    # it takes minutes: not in each of several processes at a time
-    with (_GATEWAY / "lock").open("w") as lock:
+@contextlib.contextmanager
+def once(folder: Path) -> Iterator[None]:
+    """Do in one process at a time what takes minutes.
+
+    Args:
+        folder: What is done there.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not gateway.exists():
+        yield
+
+
+def go_installed(package: str, version: str) -> Path:
+    """A program of a Go package, built once and for all later runs.
+
+    Args:
+        package: The package's path.
+        version: Its version.
+    """
+    name = package.rpartition("/")[2]
+    folder = CACHE / f"{name}-{version}"
+    with once(folder):
+        if not (folder / name).exists():
             subprocess.run(
-                ["go", "install", f"github.com/versity/versitygw/cmd/versitygw@{VERSITY}"],
+                ["go", "install", f"{package}@{version}"],
                 check=True,
-                env=os.environ | {"GOBIN": str(_GATEWAY)},
+                env=os.environ | {"GOBIN": str(folder)},
                 capture_output=True,
             )
-    return gateway
-
-
-def _answers(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.settimeout(1)
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+    return folder / name
 
 
 def _make_bucket(port: int) -> None:
@@ -122,4 +145,4 @@ def _end(process: subprocess.Popen[bytes], folder: str) -> None:
 
 if __name__ == "__main__":
     if "versity" in SERVERS:
-        _built()
+        go_installed("github.com/versity/versitygw/cmd/versitygw", VERSITY)

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.storage.emulators import STORES, storage_in
 from tests.storage.s3_servers import SECRET, SERVERS, s3_storage
 
 from lakesieve.errors import (
@@ -18,20 +19,27 @@ from lakesieve.errors import (
     StorageError,
     UnsupportedError,
 )
-from lakesieve.storage import Storage, hadoop_options, local_path, normalized, open_storage
+from lakesieve.storage import (
+    Storage,
+    StorageOptions,
+    hadoop_options,
+    local_path,
+    normalized,
+    open_storage,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.fixture(params=["disk", "memory", *SERVERS])
+@pytest.fixture(params=["disk", "memory", *STORES])
 def storage(tmp_path: Path, request: pytest.FixtureRequest) -> Storage:
     """A fresh root, on disk with awkward characters in its path."""
     if request.param == "disk":
         return open_storage(str(tmp_path / "wäre house%25 #1" / "t"))
     if request.param == "memory":
         return open_storage(f"memory://{request.node.name}")
-    return s3_storage(request.param)
+    return storage_in(request.param)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +193,7 @@ def test_another_root_of_the_store(storage: Storage) -> None:
 
     assert storage.at(beside.location).get("x") == b"1"
     with pytest.raises(UnsupportedError, match="kind of store"):
-        storage.at("gs://elsewhere/x")
+        storage.at("az://elsewhere/x")
 
 
 class Careless(Storage):
@@ -265,3 +273,100 @@ def test_hadoop_settings_become_options() -> None:
         "endpoint": "https://s3.eu-west-1.amazonaws.com"
     }
     assert hadoop_options(conf, "/data/x") == hadoop_options({}, "s3://b/x") == {}
+
+
+AZURE = "abfss://c@acc.dfs.core.windows.net/x"
+OAUTH = {
+    "fs.azure.account.auth.type.acc.dfs.core.windows.net": "OAuth",
+    "fs.azure.account.oauth2.client.id": "i",
+    "fs.azure.account.oauth2.client.secret": "s",
+    "fs.azure.account.oauth2.client.endpoint": "https://login.example.com/ten/oauth2/token",
+}
+GS = "fs.gs.auth.service.account."
+
+
+@pytest.mark.parametrize(
+    ("conf", "location", "options"),
+    [
+        ({"fs.azure.account.key.acc.dfs.core.windows.net": "k"}, AZURE, {"account_key": "k"}),
+        ({"fs.azure.account.key.other.dfs.core.windows.net": "k"}, AZURE, {}),
+        ({"fs.azure.account.key": "k"}, AZURE.replace("abfss", "abfs"), {"account_key": "k"}),
+        (
+            {"fs.azure.account.key": "k"},
+            "wasbs://c@acc.blob.core.windows.net/x",
+            {"account_key": "k"},
+        ),
+        (
+            {
+                "fs.azure.account.key": "k",
+                "fs.azure.account.auth.type": "SAS",
+                "fs.azure.sas.fixed.token.c.acc.dfs.core.windows.net": "t",
+                "fs.azure.sas.fixed.token": "of all",
+            },
+            AZURE,
+            {"sas_key": "t"},
+        ),
+        (
+            OAUTH,
+            AZURE,
+            {
+                "authority_host": "https://login.example.com",
+                "tenant_id": "ten",
+                "client_id": "i",
+                "client_secret": "s",
+            },
+        ),
+        ({f"{GS}json.keyfile": "/k.json"}, "gs://b/x", {"service_account": "/k.json"}),
+        (
+            {
+                "google.cloud.auth.service.account.json.keyfile": "/k.json",
+                "fs.gs.storage.root.url": "http://store.local/",
+            },
+            "gcs://b/x",
+            {
+                "service_account": "/k.json",
+                "base_url": "http://store.local",
+                "allow_http": "true",
+            },
+        ),
+        (
+            {f"{GS}email": "e", f"{GS}private.key": "k", f"{GS}private.key.id": "n"},
+            "gs://b/x",
+            {
+                "service_account_key": '{"type": "service_account", "client_email": "e", '
+                '"private_key_id": "n", "private_key": "k"}'
+            },
+        ),
+        ({"fs.gs.project.id": "p", "fs.s3a.access.key": "a"}, "gs://b/x", {}),
+        ({"fs.s3a.access.key": "a"}, "/local", {}),
+    ],
+)
+def test_hadoop_settings_of_other_stores(
+    conf: dict[str, str], location: str, options: dict[str, str]
+) -> None:
+    """Azure's and Google's settings reach obstore, those of the account before those of all."""
+    assert hadoop_options(conf, location) == options
+
+
+def test_iceberg_settings_of_other_stores() -> None:
+    """What a catalog vends for Azure and Google reaches obstore, for the right host alone."""
+    azure = StorageOptions(conf={}).of_table(
+        {
+            "adls.sas-token.acc.dfs.core.windows.net": "t",
+            "adls.sas-token.other.dfs.core.windows.net": "not this",
+            "adls.connection-string.acc.dfs.core.windows.net": "http://store.local/acc",
+        }
+    )
+    google = StorageOptions(conf={}).of_table({"gcs.oauth2.token": "t"})
+
+    assert azure(AZURE) == {
+        "sas_key": "t",
+        "endpoint": "http://store.local/acc",
+        "allow_http": "true",
+    }
+    assert google("gs://b/x") == {"bearer_token": "t"}
+    assert google(AZURE) == azure("gs://b/x") == {}
+    key = {"fs.azure.account.key": "k"}
+    both = StorageOptions(conf=key).of_table(dict(azure.file_io))(AZURE)
+    assert "sas_key" not in both
+    assert both["account_key"] == "k"

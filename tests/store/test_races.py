@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.depth import depth
-from tests.storage.s3_servers import SERVERS, s3_storage
+from tests.storage.emulators import STORES, storage_in
 from tests.store.racers import ROUNDS, contend, race
 from tests.store.samples import DEFINITION, batch, covers
 
@@ -20,14 +20,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-PLACES = {"disk": depth("RACERS", test=8, soak=16), **dict.fromkeys(SERVERS, 4)}
+PLACES = {
+    "disk": depth("RACERS", test=8, soak=16),
+    **dict.fromkeys(STORES, depth("RACERS", test=4, soak=16)),
+}
 
 
 @pytest.fixture(params=PLACES)
 def contested(tmp_path: Path, request: pytest.FixtureRequest) -> tuple[Storage, int]:
     """An index of one batch, and how many processes work on it."""
     disk = request.param == "disk"
-    storage = open_storage(str(tmp_path / "index")) if disk else s3_storage(request.param)
+    storage = open_storage(str(tmp_path / "index")) if disk else storage_in(request.param)
     IndexStore(storage).create(DEFINITION, batch(storage, 0, "create"))
     return storage, PLACES[request.param]
 

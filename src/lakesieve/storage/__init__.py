@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lakesieve.storage.background import Background, all_at_once
-from lakesieve.storage.hadoop import StorageOptions, hadoop_options
+from lakesieve.storage.hadoop import HADOOP_PREFIXES, StorageOptions, hadoop_options
 from lakesieve.storage.local_files import write_file
 from lakesieve.storage.location import local_path, normalized
 from lakesieve.storage.objects import ObjectInfo, Storage, open_storage
@@ -11,6 +11,7 @@ from lakesieve.storage.reading import elsewhere, open_object
 from lakesieve.storage.trust import INDEX_FOLDER, TRUSTED_ROOTS, trusted_folders
 
 __all__ = [
+    "HADOOP_PREFIXES",
     "INDEX_FOLDER",
     "TRUSTED_ROOTS",
     "Background",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -11,9 +13,12 @@ from lakesieve.storage.trust import TRUSTED_ROOTS
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["StorageOptions", "hadoop_options"]
+__all__ = ["HADOOP_PREFIXES", "StorageOptions", "hadoop_options"]
 
 _S3A = "fs.s3a."
+HADOOP_PREFIXES = (_S3A, "fs.azure.", "fs.gs.", "google.cloud.auth.")
+"""Of the settings that matter."""
+
 # Hadoop's name and obstore's
 _S3_NAMES = {
     "access.key": "access_key_id",
@@ -22,18 +27,45 @@ _S3_NAMES = {
     "endpoint": "endpoint",
     "endpoint.region": "region",
 }
-# Iceberg's name and obstore's
+# by scheme: Iceberg's or PyIceberg's name and obstore's
 _FILE_IO_NAMES = {
-    "s3.access-key-id": "access_key_id",
-    "s3.secret-access-key": "secret_access_key",
-    "s3.session-token": "session_token",
-    "s3.endpoint": "endpoint",
-    "client.region": "region",
-    "s3.region": "region",
+    "s3": {
+        "s3.access-key-id": "access_key_id",
+        "s3.secret-access-key": "secret_access_key",
+        "s3.session-token": "session_token",
+        "s3.endpoint": "endpoint",
+        "client.region": "region",
+        "s3.region": "region",
+    },
+    "abfss": {
+        "adls.auth.shared-key.account.key": "account_key",
+        "adls.account-key": "account_key",
+        "adls.sas-token": "sas_key",
+        "adls.tenant-id": "tenant_id",
+        "adls.client-id": "client_id",
+        "adls.client-secret": "client_secret",
+    },
+    "gs": {
+        "gcs.oauth2.token": "bearer_token",
+        "gcs.service.host": "base_url",
+    },
 }
+# obstore asks the machine for an identity, unless an account says that there is none
+_ANONYMOUS = json.dumps(
+    {"disable_oauth": True, "client_email": "", "private_key": "", "private_key_id": ""}
+)
+# those that Iceberg has for each host
+_AZURE_HOST_NAMES = {"adls.sas-token": "sas_key", "adls.connection-string": "endpoint"}
+_TOKEN_ENDPOINT = re.compile(r"(https://[^/]+)/([^/]+)/oauth2/")
 
-
-_CREDENTIALS = frozenset({"access_key_id", "secret_access_key", "session_token"})
+# those of one source are not completed by another's
+_CREDENTIALS = frozenset(
+    {
+        *("access_key_id", "secret_access_key", "session_token"),
+        *("account_key", "sas_key", "tenant_id", "client_id", "client_secret"),
+        *("service_account", "service_account_key", "bearer_token"),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +92,7 @@ class StorageOptions:
         """Settings for one location, as they were read."""
         options = hadoop_options(self.conf, location)
         other = _file_io_options(self.file_io, location)
-        if "access_key_id" in options:
+        if _CREDENTIALS & options.keys():
             # keys belong together
             other = {name: value for name, value in other.items() if name not in _CREDENTIALS}
         trusted = {TRUSTED_ROOTS: self.trusted} if self.trusted else {}
@@ -84,14 +116,21 @@ def hadoop_options(conf: Mapping[str, str], location: str) -> dict[str, str]:
     identity of the machine.
 
     Args:
-        conf: Hadoop settings, such as ``fs.s3a.endpoint``; those of one bucket,
-            ``fs.s3a.bucket.<name>.endpoint``, come before those of all. Others are ignored.
+        conf: Hadoop settings, such as ``fs.s3a.endpoint``, ``fs.azure.account.key`` or
+            ``fs.gs.auth.service.account.json.keyfile``; those of one bucket or account come before
+            those of all. Others are ignored.
         location: The location.
     """
-    normal = normalized(location)
-    if not normal.startswith("s3://"):
-        return {}
-    bucket = normal.removeprefix("s3://").partition("/")[0]
+    scheme, _, rest = normalized(location).partition("://")
+    authority = rest.partition("/")[0]
+    if scheme == "s3":
+        return _s3(conf, authority)
+    if scheme == "abfss":
+        return _azure(conf, authority)
+    return _google(conf) if scheme == "gs" else {}
+
+
+def _s3(conf: Mapping[str, str], bucket: str) -> dict[str, str]:
     settings = {
         name: value
         for prefix in (_S3A, f"{_S3A}bucket.{bucket}.")
@@ -105,23 +144,72 @@ def hadoop_options(conf: Mapping[str, str], location: str) -> dict[str, str]:
     return _completed(options, settings.get("path.style.access", ""))
 
 
+def _azure(conf: Mapping[str, str], authority: str) -> dict[str, str]:
+    """Those of a container of a storage account, ``container@account.dfs.core.windows.net``."""
+    container, _, host = authority.partition("@")
+
+    def setting(name: str) -> str:
+        names = (f"{name}.{container}.{host}", f"{name}.{host}", name)
+        return next((value for n in names if (value := conf.get(f"fs.azure.{n}", "").strip())), "")
+
+    kind = setting("account.auth.type").lower() or "sharedkey"
+    options = {}
+    if kind == "sharedkey":
+        options["account_key"] = setting("account.key")
+    elif kind == "sas":
+        options["sas_key"] = setting("sas.fixed.token")
+    elif found := _TOKEN_ENDPOINT.match(setting("account.oauth2.client.endpoint")):
+        options["authority_host"], options["tenant_id"] = found.groups()
+        for ours in ("client_id", "client_secret"):
+            options[ours] = setting(f"account.oauth2.{ours.replace('_', '.')}")
+    return {name: value for name, value in options.items() if value}
+
+
+def _google(conf: Mapping[str, str]) -> dict[str, str]:
+    def setting(*names: str) -> str:
+        return next((value for name in names if (value := conf.get(name, "").strip())), "")
+
+    auth = "auth.service.account."
+    names = ("email", "private.key.id", "private.key")
+    account = {name: setting(f"fs.gs.{auth}{name}") for name in names}
+    options = {
+        "service_account": setting(f"fs.gs.{auth}json.keyfile", f"google.cloud.{auth}json.keyfile"),
+        "base_url": setting("fs.gs.storage.root.url").rstrip("/"),
+    }
+    if account["email"] and account["private.key"]:
+        document = {
+            "type": "service_account",
+            "client_email": account["email"],
+            "private_key_id": account["private.key.id"],
+            "private_key": account["private.key"],
+        }
+        options["service_account_key"] = json.dumps(document)
+    if setting("fs.gs.auth.type").upper() == "UNAUTHENTICATED":
+        options["service_account_key"] = _ANONYMOUS
+    return _completed({name: value for name, value in options.items() if value}, "")
+
+
 def _file_io_options(properties: Mapping[str, str], location: str) -> dict[str, str]:
     """Storage options with which Iceberg's own file IO reaches a location.
 
     Args:
-        properties: Of a table's file IO, such as ``s3.endpoint`` and ``s3.access-key-id``, with the
-            credentials that its catalog vended. Others are ignored.
+        properties: Of a table's file IO, such as ``s3.endpoint``, ``adls.sas-token.HOST`` and
+            ``gcs.oauth2.token``, with the credentials that its catalog vended. Others are ignored.
         location: The location.
     """
-    if not normalized(location).startswith("s3://"):
-        return {}
-    names = _FILE_IO_NAMES.items()
-    options = {ours: properties[theirs] for theirs, ours in names if properties.get(theirs)}
-    return _completed(options, properties.get("s3.path-style-access", ""))
+    scheme, _, rest = normalized(location).partition("://")
+    names = _FILE_IO_NAMES.get(scheme, {})
+    options = {ours: properties[theirs] for theirs, ours in names.items() if properties.get(theirs)}
+    host = rest.partition("/")[0].partition("@")[2]
+    for theirs, ours in _AZURE_HOST_NAMES.items() if scheme == "abfss" else ():
+        if properties.get(f"{theirs}.{host}"):
+            options[ours] = properties[f"{theirs}.{host}"]
+    style = properties.get("s3.path-style-access", "") if scheme == "s3" else ""
+    return _completed(options, style)
 
 
 def _completed(options: dict[str, str], path_style: str) -> dict[str, str]:
-    if options.get("endpoint", "").startswith("http://"):
+    if any(options.get(name, "").startswith("http://") for name in ("endpoint", "base_url")):
         options["allow_http"] = "true"
     if path_style.lower() == "true":
         options["virtual_hosted_style_request"] = "false"

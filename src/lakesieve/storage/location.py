@@ -10,8 +10,16 @@ from lakesieve.errors import ErrorKind, InvalidInputError, UnsupportedError
 __all__ = ["local_path", "normalized"]
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):(?!\\)")
-_SAME = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "wasbs": "abfss", "wasb": "abfs"}
-_REMOTE = frozenset({"s3", "gs", "az", "abfs", "abfss", "adl", "azure", "memory"})
+_SAME = {
+    "s3a": "s3",
+    "s3n": "s3",
+    "gcs": "gs",
+    "abfs": "abfss",
+    "wasbs": "abfss",
+    "wasb": "abfss",
+}
+_BLOBS, _FILE_SYSTEM = ".blob.core.windows.net", ".dfs.core.windows.net"
+_REMOTE = frozenset({"s3", "gs", "az", "abfss", "adl", "azure", "memory"})
 
 
 def normalized(location: str) -> str:
@@ -40,6 +48,9 @@ def normalized(location: str) -> str:
     if scheme == "file":
         return str(Path("/" + rest.lstrip("/")))
     if scheme in _REMOTE and rest.startswith("//"):
+        if scheme.startswith("abfs"):
+            # one account, called as a store of blobs and as a file system
+            rest = rest.replace(_BLOBS, _FILE_SYSTEM, 1)
         return f"{scheme}:{rest.rstrip('/')}"
     raise UnsupportedError(
         f"Indexes cannot be stored at {location}.",

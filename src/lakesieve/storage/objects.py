@@ -248,7 +248,8 @@ class Storage:
                 _info(meta) for batch in store.list(prefix, offset=after or None) for meta in batch
             ],
         )
-        return sorted(found, key=lambda info: info.path)
+        # Azure's lists the others, too
+        return sorted((info for info in found if info.path > after), key=lambda info: info.path)
 
     def folders(self, prefix: str) -> list[str]:
         """Names of the folders directly below a folder."""

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lakesieve.spark.versions.janino import as_python
-from lakesieve.storage import TRUSTED_ROOTS, StorageOptions, trusted_folders
+from lakesieve.storage import HADOOP_PREFIXES, TRUSTED_ROOTS, StorageOptions, trusted_folders
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -39,5 +39,8 @@ def storage_options(
 
 def _hadoop_settings(spark: SparkSession) -> dict[str, str]:
     hadoop: Any = spark._jsparkSession.sessionState().newHadoopConf()
-    settings = as_python(spark, hadoop.getPropsWithPrefix("fs.s3a."))
-    return {f"fs.s3a.{name}": value for name, value in settings.items()}
+    return {
+        prefix + name: value
+        for prefix in HADOOP_PREFIXES
+        for name, value in as_python(spark, hadoop.getPropsWithPrefix(prefix)).items()
+    }

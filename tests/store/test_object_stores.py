@@ -1,4 +1,4 @@
-"""An index on S3 lives as it does on disk."""
+"""An index in an object store lives as it does on disk."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pickle
 from datetime import timedelta
 
 import pytest
-from tests.storage.s3_servers import SERVERS, s3_storage
+from tests.storage.emulators import STORES, storage_in
 from tests.store.samples import DEFINITION, batch, covers
 
 from lakesieve.store import (
@@ -20,10 +20,10 @@ from lakesieve.store import (
 )
 
 
-@pytest.mark.parametrize("server", SERVERS)
-def test_a_whole_life(server: str) -> None:
+@pytest.mark.parametrize("store_name", STORES)
+def test_a_whole_life(store_name: str) -> None:
     """Created, grown past a checkpoint, cloned, merged, cleared up, harmed, repaired, dropped."""
-    storage, other = s3_storage(server), s3_storage(server)
+    storage, other = storage_in(store_name), storage_in(store_name)
     storage.probe()
     store = IndexStore(pickle.loads(pickle.dumps(storage)))
     state = store.create(DEFINITION, batch(storage, 0, "create"))
