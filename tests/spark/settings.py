@@ -41,7 +41,6 @@ _CHECKPOINTS = _STREAMING + (
 MANY_FILES = "spark.lakesieve.iceberg.manyFiles"
 # to compile a query, and to plan it again after each stage, takes longer than so few rows do
 BY_DEFAULT = {
-    MANY_FILES: "5000",
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.codegen.wholeStage": "true",
     "spark.sql.codegen.factoryMode": "FALLBACK",
@@ -58,8 +57,6 @@ SETTINGS = {
     # by default both rename by way of Hadoop's FileContext, which starts a process for each file
     "spark.delta.logStore.file.impl": "io.delta.storage.LocalLogStore",
     "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINTS,
-    # tables of as few files are planned as those of very many
-    MANY_FILES: "0",
     # two sessions share two cores: what is slow is not what a test is about
     "spark.lakesieve.planning.seconds": "60",
 }

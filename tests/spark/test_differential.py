@@ -86,6 +86,7 @@ def test_same_answers_with_and_without_skipping(
             # the least number of files of which some manifests alone are read
             spark.conf.set(MANY_FILES, random_.choice(["0", "5000"]))
             before, after = check_queries(spark, queries, summed=True)
+            spark.conf.unset(MANY_FILES)
             total, read = total + before, read + after
 
     assert read < 0.95 * total

@@ -19,6 +19,14 @@ APPENDS = 5
 GONE = r"No such file|does not exist|NotFound"
 
 
+@pytest.fixture(autouse=True)
+def of_all_tables(spark: SparkSession) -> Iterator[None]:
+    """Tables of as few files as here are planned as those of very many."""
+    spark.conf.set(MANY_FILES, "0")
+    yield
+    spark.conf.unset(MANY_FILES)
+
+
 @pytest.fixture
 def many(spark: SparkSession, table: str) -> str:
     """A table of five manifests of two files each, with indexes of two columns."""
@@ -126,10 +134,7 @@ def test_few_files_are_planned_by_iceberg(
 ) -> None:
     """Below the least number of files all manifests are read, as without an index."""
     spark.conf.set(MANY_FILES, str(2 * APPENDS + 1))
-    try:
-        assert keys_of(spark, many, "k = 7") == [7]
-        hidden(many, 3)
-        with pytest.raises(Exception, match=GONE):
-            keys_of(spark, many, "k = 7")
-    finally:
-        spark.conf.set(MANY_FILES, "0")
+    assert keys_of(spark, many, "k = 7") == [7]
+    hidden(many, 3)
+    with pytest.raises(Exception, match=GONE):
+        keys_of(spark, many, "k = 7")

@@ -74,10 +74,10 @@ class Companion:
 
     def _open(self, session: str, settings: Mapping[str, object]) -> None:
         """Take the settings of a session, new or changed."""
-        s3a = settings.get("s3a") or {}
-        assert isinstance(s3a, dict)
+        hadoop = settings.get("hadoop") or {}
+        assert isinstance(hadoop, dict)
         options = StorageOptions(
-            conf={f"fs.s3a.{name}": value for name, value in s3a.items()},
+            conf=hadoop,
             trusted=",".join(trusted_folders(str(settings["trusted"]))),
         )
         roots = str(settings["locations"]).split(",")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 VERSION = metadata.version("lakesieve")
 MARK, OPEN, PLAN = 0x4C4B5356, 1, 2
-SETTINGS = '{"locations": "", "trusted": "", "s3a": {}}'
+SETTINGS = '{"locations": "", "trusted": "", "hadoop": {}}'
 REQUEST = '{"seconds": 2, "memory": 1000000, "catalogues": [], "scans": []}'
 
 

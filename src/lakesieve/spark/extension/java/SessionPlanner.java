@@ -17,6 +17,7 @@ public final class SessionPlanner implements Function<String, String> {
   private static final String PYTHON = "spark.lakesieve.python";
   private static final String LOCATIONS = "spark.lakesieve.locations";
   private static final String TRUSTED = "spark.lakesieve.trusted.roots";
+  private static final String[] HADOOP = {"fs.s3a.", "fs.azure.", "fs.gs.", "google.cloud.auth."};
   private static final String BEGIN = "{\"seconds\":";
   // beyond the time that the answer itself takes care of
   private static final long MORE_MILLIS = 1000;
@@ -68,8 +69,15 @@ public final class SessionPlanner implements Function<String, String> {
     document.put("trusted", conf.getConfString(TRUSTED, ""));
     SparkSession spark = (SparkSession) this.session.get();
     if (spark != null) {
-      Map hadoop = spark.sessionState().newHadoopConf().getPropsWithPrefix("fs.s3a.");
-      document.put("s3a", new TreeMap(hadoop));
+      Map<String, String> hadoop = new TreeMap<>();
+      for (String prefix : HADOOP) {
+        Map<String, String> found =
+            spark.sessionState().newHadoopConf().getPropsWithPrefix(prefix);
+        for (Map.Entry<String, String> e : found.entrySet()) {
+          hadoop.put(prefix + e.getKey(), (String) e.getValue());
+        }
+      }
+      document.put("hadoop", hadoop);
     }
     this.read = System.nanoTime();
     try {
