@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.spark.settings import MANY_FILES
+from tests.spark.settings import MANY_FILES, NEWEST
 
 import lakesieve as ls
 
@@ -138,3 +138,26 @@ def test_few_files_are_planned_by_iceberg(
     hidden(many, 3)
     with pytest.raises(Exception, match=GONE):
         keys_of(spark, many, "k = 7")
+
+
+def test_partitions_that_change_and_row_ids(spark: SparkSession, table: str) -> None:
+    """Files of several partition specs, and what rows inherit from manifests, stay as they are."""
+    version = 3 if NEWEST else 2
+    spark.sql(
+        f"CREATE TABLE {table} (k BIGINT, p INT) USING iceberg PARTITIONED BY (p) TBLPROPERTIES "
+        f"('format-version'='{version}', 'commit.manifest-merge.enabled'='false')"
+    )
+    spark.sql(f"INSERT INTO {table} SELECT id, id % 2 FROM range(0, 40, 1, 1)")
+    spark.sql(f"ALTER TABLE {table} ADD PARTITION FIELD bucket(2, k)")
+    spark.sql(f"INSERT INTO {table} SELECT id, id % 2 FROM range(40, 80, 1, 1)")
+    spark.sql(f"ALTER TABLE {table} DROP PARTITION FIELD p")
+    spark.sql(f"INSERT INTO {table} SELECT id, id % 2 FROM range(80, 120, 1, 1)")
+    ls.create_index(table, ["k"], spark=spark)
+    columns = "k, p, _partition, _file" + ", _row_id, _last_updated_sequence_number" * NEWEST
+    for condition in ("k = 5", "k IN (5, 45, 85)", "k = 45 AND p = 1", "p = 0 AND k > 100"):
+        query = f"SELECT {columns} FROM {table} WHERE {condition}"
+        ls.disable(spark)
+        expected = sorted(map(repr, spark.sql(query).collect()))
+        ls.enable(spark)
+        assert sorted(map(repr, spark.sql(query).collect())) == expected
+        assert expected
