@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from lakesieve.errors import ErrorKind, LakesieveError, StorageError, UnsupportedError
 from lakesieve.storage import open_storage
+from lakesieve.tables.paths import identified
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
@@ -22,10 +23,13 @@ if TYPE_CHECKING:
 else:
     _Read = TypeVar("_Read")
 
-__all__ = ["FILES_SCHEMA", "ManifestCache", "data_files"]
+__all__ = ["FILES_SCHEMA", "ManifestCache", "data_files", "live_files"]
 
 FILES_SCHEMA = pa.schema([("path", pa.string()), ("size", pa.int64()), ("records", pa.int64())])
 """Live files of a version."""
+
+_COLUMNS = {"file_path": "path", "file_size_in_bytes": "size", "record_count": "records"}
+"""Of a data file in a manifest, and ours."""
 
 _DATA, _DELETED = 0, 2
 _LARGEST = 1 << 31
@@ -79,6 +83,8 @@ class ManifestCache(Generic[_Read]):
 
 
 _FILES: ManifestCache[pa.Table] = ManifestCache(_MAX_FILES)
+# by the manifests of a snapshot
+_LIVE: ManifestCache[pa.Table] = ManifestCache(_MAX_FILES)
 
 
 def data_files(
@@ -95,6 +101,34 @@ def data_files(
         UnsupportedError: A snapshot is written as only the oldest writers did.
         StorageError: A manifest cannot be read.
     """
+    return _together(_read(snapshots, options, name).values())
+
+
+def live_files(snapshot: Mapping[str, Any], options: StorageOptions, name: str) -> pa.Table:
+    """Live data files of one snapshot, named as indexes know them; kept for those who come again.
+
+    Args:
+        snapshot: As the metadata lists it.
+        options: The storage options of each location.
+        name: The table.
+
+    Raises:
+        UnsupportedError: The snapshot is written as only the oldest writers did.
+        StorageError: A manifest cannot be read.
+    """
+    tables = _read([snapshot], options, name)
+    key = "\0".join(tables)
+    return _LIVE.of([key], lambda _: identified(_together(tables.values())))[0]
+
+
+def _together(tables: Iterable[pa.Table]) -> pa.Table:
+    return pa.concat_tables([FILES_SCHEMA.empty_table(), *tables])
+
+
+def _read(
+    snapshots: Iterable[Mapping[str, Any]], options: StorageOptions, name: str
+) -> dict[str, pa.Table]:
+    """The files of each manifest, by its path."""
     try:
         manifests = {path: None for s in snapshots for path in _manifests(s, options, name)}
         tables = _FILES.of(list(manifests), lambda path: _files(path, options))
@@ -110,7 +144,7 @@ def data_files(
             hint="No query of this version can be planned either; check the credentials, "
             "restore the table's metadata, or name another version.",
         ) from error
-    return pa.concat_tables([FILES_SCHEMA.empty_table(), *tables])
+    return dict(zip(manifests, tables, strict=True))
 
 
 def _manifests(snapshot: Mapping[str, Any], options: StorageOptions, name: str) -> list[str]:
@@ -128,22 +162,43 @@ def _manifests(snapshot: Mapping[str, Any], options: StorageOptions, name: str) 
 
 
 def _files(path: str, options: StorageOptions) -> pa.Table:
-    files = [entry["data_file"] for entry in _records(path, options) if entry["status"] != _DELETED]
-    return pa.table(
-        {
-            "path": [file["file_path"] for file in files],
-            "size": [file["file_size_in_bytes"] for file in files],
-            "records": [file["record_count"] for file in files],
-        },
-        schema=FILES_SCHEMA,
-    )
+    records = _records(path, options, {"status": None, "data_file": set(_COLUMNS)})
+    files = [entry["data_file"] for entry in records if entry["status"] != _DELETED]
+    columns = {ours: [file[theirs] for file in files] for theirs, ours in _COLUMNS.items()}
+    return pa.table(columns, schema=FILES_SCHEMA)
 
 
-def _records(path: str, options: StorageOptions) -> list[dict[str, Any]]:
+def _records(
+    path: str, options: StorageOptions, fields: Mapping[str, set[str] | None] | None = None
+) -> list[dict[str, Any]]:
+    """The records of an Avro file.
+
+    Args:
+        path: The file.
+        options: The storage options of each location.
+        fields: Those to decode, with their own fields where not all are; all by default.
+    """
     import fastavro
 
     folder, _, file = path.rpartition("/")
     storage = open_storage(folder, options(folder), renew=options.renewed)
     data = storage.get(file, most=_LARGEST)
-    records: list[Any] = list(fastavro.reader(BytesIO(data)))
+    wanted = None
+    if fields is not None:
+        wanted = _chosen(fastavro.reader(BytesIO(data)).writer_schema, fields)
+    records: list[Any] = list(fastavro.reader(BytesIO(data), wanted))
     return records
+
+
+def _chosen(schema: Any, fields: Mapping[str, set[str] | None]) -> dict[str, Any]:
+    """Some fields of a record: statistics take most of the time to decode."""
+    chosen = []
+    for field in schema["fields"]:
+        own = fields.get(field["name"])
+        if own is not None:
+            inner = [one for one in field["type"]["fields"] if one["name"] in own]
+            chosen.append(field | {"type": field["type"] | {"fields": inner}})
+        elif field["name"] in fields:
+            chosen.append(field)
+    # what the parser has noted is of the whole schema
+    return {k: v for k, v in schema.items() if not k.startswith("__")} | {"fields": chosen}

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from lakesieve.errors import ErrorKind, NotFoundError
 from lakesieve.tables.contract import DeleteCounts
 from lakesieve.tables.iceberg.catalogs import no_pyiceberg
-from lakesieve.tables.iceberg.manifests import FILES_SCHEMA, data_files
+from lakesieve.tables.iceberg.manifests import FILES_SCHEMA, data_files, live_files
 from lakesieve.tables.iceberg.schema import columns_of_schema
 from lakesieve.tables.identity import check_identity
-from lakesieve.tables.paths import identified, normal_paths
+from lakesieve.tables.paths import normal_paths
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -130,7 +130,7 @@ class IcebergReader:
                 kind=ErrorKind.VERSION_NOT_FOUND,
                 hint="Name another one.",
             )
-        return identified(data_files([snapshot], self._options, self.name))
+        return live_files(snapshot, self._options, self.name)
 
     def retained_files(self) -> pa.ChunkedArray:
         """Data files of all snapshots that metadata still lists.
