@@ -83,12 +83,69 @@ def conversion(spark: SparkSession) -> None:
     ls.deletes.convert(TABLE, spark=spark)
 
 
+def pruned(spark: SparkSession, table: str, key: int) -> tuple[list[int], int, int]:
+    """The rows of a key with skipping on, and the data files before and after."""
+    ls.enable(spark)
+    rows = spark.sql(f"SELECT v FROM {table} WHERE k = {key}").collect()
+    (scan,) = ls.last_pruning(spark)
+    ls.disable(spark)
+    return sorted(row.v for row in rows), scan.files_total, scan.files_read
+
+
+def renamed(spark: SparkSession) -> None:
+    """An index follows its table to another name, and leaves the old name alone."""
+    other = "lake.t.other"
+    expected = pruned(spark, TABLE, 7919)
+    assert expected == ([1], FILES, 1), expected
+    spark.sql(f"ALTER TABLE {TABLE} RENAME TO {other.removeprefix('lake.')}")
+    assert (now := pruned(spark, other, 7919)) == expected, now
+    spark.sql(f"CREATE TABLE {TABLE} USING iceberg AS SELECT id AS k, id AS v FROM range(9000)")
+    rows, _, _ = pruned(spark, TABLE, 7919)
+    assert rows == [7919], rows
+    spark.sql(f"DROP TABLE {TABLE}")
+    spark.sql(f"ALTER TABLE {other} RENAME TO {TABLE.removeprefix('lake.')}")
+    assert (now := pruned(spark, TABLE, 7919)) == expected, now
+
+
+def replaced(spark: SparkSession) -> None:
+    """A table that is dropped and made again at its place does not get the index of the old one."""
+    (row,) = spark.sql(f"DESCRIBE EXTENDED {TABLE}").where("col_name = 'Location'").collect()
+    spark.sql(f"DROP TABLE {TABLE}")
+    spark.sql(
+        f"CREATE TABLE {TABLE} USING iceberg LOCATION '{row.data_type}' "
+        "AS SELECT id AS k, id AS v FROM range(0, 9000, 1, 4)"
+    )
+    rows, total, read = pruned(spark, TABLE, 7919)
+    assert (rows, total) == ([7919], read), (rows, total, read)
+    found = ls.find_files(TABLE, "k = 7919", spark=spark)
+    assert (found.total, len(found.paths)) == (4, 4), found
+    assert "other-table" in {reason.code for reason in found.reasons}, found
+
+
+def moved(spark: SparkSession) -> None:
+    """A table that another catalog has registered answers by the same index."""
+    build(spark)
+    expected = pruned(spark, TABLE, 7919)
+    metadata = spark.sql(f"SELECT file FROM {TABLE}.metadata_log_entries ORDER BY timestamp DESC")
+    (newest, *_) = (row.file for row in metadata.collect())
+    spark.sql("CREATE NAMESPACE IF NOT EXISTS second.t")
+    spark.sql(f"CALL second.system.register_table('t.x', '{newest}')")
+    assert pruned(spark, "second.t.x", 7919) == expected
+    spark.sql("INSERT INTO second.t.x VALUES (7919, -1)")
+    rows, _, _ = pruned(spark, "second.t.x", 7919)
+    assert rows == [-1, *expected[0]], rows
+    assert (now := pruned(spark, TABLE, 7919)) == expected, now
+
+
 STEPS: dict[str, Callable[[SparkSession], None]] = {
     "build": build,
     "refresh": refresh,
     "locate": locate,
     "upsert": upsert,
     "conversion": conversion,
+    "renamed": renamed,
+    "replaced": replaced,
+    "moved": moved,
 }
 
 
@@ -131,8 +188,8 @@ def main() -> None:
         else:
             try:
                 STEPS[step](spark)
-            except ls.errors.LakesieveError as error:
-                tell(f"error {' '.join(str(error).split())}")
+            except Exception as error:  # noqa: BLE001 -- the test looks at it
+                tell(f"error {step}: {' '.join(str(error).split())[:600]}")
         tell(f"end {step} {time.monotonic() - start:.2f}")
     spark.stop()
 

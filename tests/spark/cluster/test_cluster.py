@@ -152,6 +152,25 @@ def test_executors_die_and_lack_the_package(
 
 
 @pytest.mark.soak
+def test_catalogs_rename_replace_and_move_tables(conf: dict[str, str], python: Path) -> None:
+    """An index follows its table through a JDBC catalog, and never serves another table."""
+    second = {
+        name.replace("lake", "second"): value.replace("catalog.db", "second.db")
+        for name, value in conf.items()
+        if name.startswith("spark.sql.catalog.lake")
+    }
+    second["spark.sql.catalog.second.warehouse"] = conf["warehouse"]
+    local = {"spark.master": "local[2]", "spark.executor.memory": "1g"}
+    steps = ("make", "ship", "build", "renamed", "replaced", "moved", "state")
+    driver = Driver(conf | second | local, python, *steps)
+    found = driver.end()
+
+    assert "\n".join(line for line in driver.lines if line.startswith("error")) == ""
+    assert found["alike"]
+    assert found["sound"]
+
+
+@pytest.mark.soak
 def test_drivers_die(cluster: Cluster, conf: dict[str, str], python: Path) -> None:
     """A driver that dies leaves rows and index as they were or as they were to be."""
     drawn = random.Random(SEED)

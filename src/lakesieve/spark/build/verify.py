@@ -31,6 +31,8 @@ _SCHEMA = "file bigint, missing bigint"
 _OUT = pa.schema([("file", pa.int64()), ("missing", pa.int64())])
 _SPLIT = 64 << 20
 _BATCH_ROWS = 1 << 19
+# looked up at once: keys, and about how many files of theirs in all
+_KEYS, _PAIRS, _LEAST_KEYS = 1 << 16, 1 << 20, 1 << 8
 
 
 def check_rows(
@@ -126,11 +128,20 @@ def _missing(
     distinct, _ = sort_pairs(codes.drop_null(), np.zeros(len(rows), np.int32))
     if not len(distinct):
         return missing
-    which, numbers = index.points(distinct)
-    # a key and a file as one number, which the index must have found
-    found_pairs = np.unique(which * len(index.paths()) + numbers)
     positions = pa.compute.index_in(codes.drop_null(), value_set=distinct).to_numpy()
-    expected_pairs = positions.astype(np.int64) * len(index.paths()) + covered[rows]
-    at = np.minimum(np.searchsorted(found_pairs, expected_pairs), max(len(found_pairs) - 1, 0))
-    missing[rows] |= (found_pairs[at] != expected_pairs) if len(found_pairs) else True
+    files = len(index.paths())
+    order = np.argsort(positions, kind="stable")
+    ascending = positions[order]
+    start, count = 0, _KEYS
+    while start < len(distinct):
+        which, numbers = index.points(distinct.slice(start, count))
+        # a key and a file as one number, which the index must have found
+        found = np.unique(which * files + numbers)
+        first, last = np.searchsorted(ascending, [start, start + count])
+        some = order[first:last]
+        expected = (positions[some].astype(np.int64) - start) * files + covered[rows[some]]
+        missing[rows[some]] |= ~np.isin(expected, found, assume_unique=False)
+        start += count
+        # a key may be in many files
+        count = max(_LEAST_KEYS, min(_KEYS, _PAIRS * count // max(1, len(which))))
     return missing
