@@ -120,7 +120,7 @@ class Pruner:
         parsed = json.loads(request)
         if "ticket" in parsed:
             return self._digests(parsed)
-        shared_cache().resize(int(parsed["memory"]) * 3 // 4)
+        shared_cache().resize(int(parsed["memory"]) * 5 // 8)
         until = time.monotonic() + float(parsed["seconds"])
         known = set(parsed["catalogues"])
         # all at once: a table whose storage hangs takes no time from the others

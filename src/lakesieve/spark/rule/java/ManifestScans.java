@@ -74,7 +74,7 @@ public final class ManifestScans {
     Table table = table(inner);
     Snapshot snapshot = snapshot(inner);
     List<ManifestFile> manifests = snapshot.dataManifests(table.io());
-    List<FileGroup> groups = KnownManifests.of(table, manifests, keep.secret(), PythonPlanner.room());
+    List<FileGroup> groups = KnownManifests.of(table, manifests, keep.secret(), PythonPlanner.roomOfManifests());
     List<ManifestFile> chosen = new ArrayList<>();
     for (int i = 0; i < manifests.size(); i++) {
       if (keep.mayKeep((FileGroup) groups.get(i))) chosen.add(manifests.get(i));

@@ -28,8 +28,9 @@ import org.apache.spark.sql.internal.SQLConf$;
 public final class PythonPlanner {
   /** The setting for the bytes that indexes may take in memory. */
   public static final String MEMORY = "spark.lakesieve.memory";
-  // catalogues have as much, and what is known of manifests
-  private static final int SHARE = 8;
+  // parts of the memory: a quarter and an eighth
+  private static final int CATALOGUES = 4;
+  private static final int MANIFESTS = 8;
 
   private final Function<String, String> python;
   private final ObjectMapper json = new ObjectMapper();
@@ -101,12 +102,12 @@ public final class PythonPlanner {
 
   /** Keep the catalogues that a request used, as far as there is room. */
   public void remember(Map<String, CatalogueFiles> used) {
-    FileOrdinals.remember(used, room());
+    FileOrdinals.remember(used, memory() / CATALOGUES);
   }
 
-  /** Bytes that one kind of what is known of files may take in this process. */
-  public static long room() {
-    return memory() / SHARE;
+  /** Bytes that what is known of manifests may take. */
+  public static long roomOfManifests() {
+    return memory() / MANIFESTS;
   }
 
   private PlanningTime timeOfRun() {
