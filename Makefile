@@ -14,7 +14,7 @@ ARGS ?=
 TESTS_3_5 := $(addprefix tests/spark/,$(addsuffix .py,advisor/test_logs commands/test_scans deletes/test_read deletes/test_differential \
   $(addprefix test_,java contract differential many_files build failures paths readers spark_versions)))
 TESTS_4_0 := $(addprefix tests/spark/,$(addsuffix .py,advisor/test_logs deletes/test_read deletes/test_differential \
-  $(addprefix test_,java contract many_files spark_versions)))
+  $(addprefix test_,java contract spark_versions)))
 
 .PHONY: help setup java demo test soak test-4.0 test-3.5 test-hudi lint docs bench bench-core bench-formats bench-engines bench-serve bench-advise bench-commands clean
 

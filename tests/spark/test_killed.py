@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-KILLS = depth("SPARK_KILLS", test=2, soak=20)
+KILLS = depth("SPARK_KILLS", test=1, soak=20)
 OPERATIONS = ("create", "refresh", "compact", "drop")
 VICTIM = Path(__file__).with_name("victim.py")
 # the commit that is there at least, by the last line of the process; a drop takes them back

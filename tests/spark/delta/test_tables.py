@@ -269,6 +269,7 @@ def test_files_without_statistics(
     assert both(f"SELECT * FROM {name} WHERE k = 397")[1] == 1
 
 
+@pytest.mark.soak
 def test_a_session_of_delta_alone(tmp_path: Path) -> None:
     """Without Iceberg's jars an index is built and used, also by pandas-on-Spark."""
     script = Path(__file__).with_name("alone.py")

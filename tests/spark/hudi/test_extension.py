@@ -59,9 +59,8 @@ def views(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> list
     return made
 
 
-@pytest.mark.parametrize(
-    "program", ["spark-sql", pytest.param("spark-shell", marks=pytest.mark.soak)]
-)
+@pytest.mark.soak
+@pytest.mark.parametrize("program", ["spark-sql", "spark-shell"])
 def test_programs(
     spark: SparkSession, jar: Path, views: list[str], tmp_path: Path, program: str
 ) -> None:
