@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PLANS = 15
-_MEGABYTE = 1 << 20
 
 
 def main() -> None:

@@ -24,9 +24,6 @@ ROWS = 600_000_000
 COLUMNS = ("l_orderkey", "l_partkey", "event_id")
 """In the order of arrival, in no order, and 64 random bits."""
 
-FEW_FILES = 10
-"""Of a thousand: where the rows of a point are in no more files, they are to be read fast."""
-
 MEMORY = {1: ("1900m", 2.0), 2: ("2800m", 3.0)}
 """By task slots: what a session is given, and the bound in GB."""
 
@@ -143,8 +140,7 @@ def _points(case: _Case, found: dict[str, Any]) -> Measured:
         name=f"{_name(case, found)}: a point query, speed-up by skipping",
         value=seconds["scan"] / point,
         unit="x",
-        # thirty rows of a part lie in thirty files
-        at_least=30 if 1000 * opened <= FEW_FILES * found["files"] else None,
+        at_least=30,
         details={
             "without": f"{seconds['scan']:.1f} s",
             "with": f"{point:.2f} s",

@@ -17,8 +17,8 @@ import ${sql}.SparkSession;
  * Makes the scans of Iceberg tables of very many files a little before Spark does, when they are not
  * planned yet, and has them pruned: so manifests without a file to read are not read either.
  *
- * <p>Spark makes them by the same rule, in the next batch of its optimizer, and has Iceberg plan them in
- * the one after that.
+ * <p>Spark makes them by the same rule in the next batch of its optimizer, and right behind it, in the
+ * same batch, has Iceberg plan them.
  */
 public final class IcebergListing extends Rule {
   /** The setting for the number of data files from which on a table has very many. */
