@@ -12,13 +12,14 @@ import re
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 import lakesieve as ls
 from bench.measure import Measured
+from bench.processes import live_heap
 from lakesieve.format import catalogue_id
 from lakesieve.index import ReasonCode
 from lakesieve.sieve import build_blocks
@@ -53,15 +54,7 @@ class _Held:
         """After what is garbage has gone."""
         gc.collect()
         pa.default_memory_pool().release_unused()
-        return cls(python=_status("VmRSS"), jvm=_heap(spark))
-
-
-def _heap(spark: SparkSession) -> float:
-    """Megabytes of the JVM's heap that are not garbage."""
-    memory: Any = spark._jvm.java.lang.management.ManagementFactory.getMemoryMXBean()  # type: ignore[union-attr]
-    for _ in range(3):
-        memory.gc()
-    return float(memory.getHeapMemoryUsage().getUsed() / MEGABYTE)
+        return cls(python=_status("VmRSS"), jvm=live_heap(spark) / MEGABYTE)
 
 
 def _status(name: str) -> float:
@@ -100,14 +93,14 @@ def run(
     _forget_peak()
     first = _ask(spark, 0, 1)
     result = 1
-    heaps = [_heap(spark)]
+    heaps = [live_heap(spark) / MEGABYTE]
     for number in range(refreshes):
         _add(store, paths + REFRESHED * number, REFRESHED)
         share = (queries - 1) * (number + 1) // refreshes
         _ask(spark, result, share + 1 - result)
         result = share + 1
         if number % 10 == 0:
-            heaps.append(_heap(spark))
+            heaps.append(live_heap(spark) / MEGABYTE)
     peak = _status("VmHWM")
     after = _Held.current(spark)
     start = time.perf_counter()

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Self
 
-__all__ = ["Peaks"]
+    from pyspark.sql import SparkSession
+
+__all__ = ["Peaks", "live_heap"]
 
 
 class Peaks:
@@ -60,6 +62,15 @@ class Peaks:
         self.worker = max(self.worker, *workers)
         self.workers = max(self.workers, sum(workers))
         self.together = max(self.together, together)
+
+
+def live_heap(spark: SparkSession) -> int:
+    """Bytes of the heap of a session's JVM that are not garbage."""
+    jvm: Any = spark._jvm
+    memory = jvm.java.lang.management.ManagementFactory.getMemoryMXBean()
+    for _ in range(3):
+        memory.gc()
+    return int(memory.getHeapMemoryUsage().getUsed())
 
 
 def _held(pid: int) -> tuple[str, int, int]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import lakesieve as ls
+from bench.processes import live_heap
 from bench.synthetic import ROWS_A_FILE
 from lakesieve.store import shared_cache
 
@@ -81,11 +82,7 @@ def _plan(spark: SparkSession, table: str, key: int) -> float:
 
 def _held(spark: SparkSession) -> int:
     """Bytes that are kept of indexes and manifests, in Python and in the JVM."""
-    jvm: Any = spark._jvm
-    memory = jvm.java.lang.management.ManagementFactory.getMemoryMXBean()
-    for _ in range(3):
-        memory.gc()
-    return int(memory.getHeapMemoryUsage().getUsed()) + shared_cache().held
+    return live_heap(spark) + shared_cache().held
 
 
 if __name__ == "__main__":
