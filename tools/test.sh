@@ -18,9 +18,10 @@ run() {
 }
 
 # not by the first test that needs it: with Go at hand it takes minutes, once
-echo "Building the S3 server of the tests ..." >&2
+echo "Fetching the servers of the tests ..." >&2
 .venv/bin/python -m tests.storage.s3_servers
 .venv/bin/python -m tests.storage.emulators
+.venv/bin/python -m tests.storage.hdfs_server
 status=0
 .venv/bin/pytest -m "not spark" --numprocesses auto || status=1
 # a soak goes on, so that one run shows all that fails

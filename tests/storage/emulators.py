@@ -1,4 +1,4 @@
-"""Emulators of Azure's and Google's object stores on loopback, beside the servers of S3.
+"""Emulators of Azure's and Google's object stores on loopback, beside the servers of S3 and HDFS.
 
 ``python -m tests.storage.emulators`` installs what is to be installed, once and for all later runs.
 """
@@ -22,7 +22,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
 import httpx
+import pytest
 from tests.ports import free_port
+from tests.storage.hdfs_server import hdfs_root
 from tests.storage.s3_servers import (
     BUCKET,
     CACHE,
@@ -49,7 +51,9 @@ EMULATORS = [
     *(["azure"] if shutil.which("npm") else []),
     *(["google"] if shutil.which("go") else []),
 ]
-STORES = [*SERVERS, *EMULATORS]
+STORES = [*SERVERS, *EMULATORS, "hdfs"]
+# HDFS takes half a second for a file
+STORES_IN_TIME = [*SERVERS, *EMULATORS, pytest.param("hdfs", marks=pytest.mark.soak)]
 _places = itertools.count()
 
 
@@ -58,6 +62,8 @@ def storage_in(store: str) -> Storage:
     if store in SERVERS:
         return s3_storage(store)
     place = next(_places)
+    if store == "hdfs":
+        return open_storage(f"{hdfs_root()}/{place}/t")
     if store == "google":
         location = f"gs://{BUCKET}/{place}/t"
         conf = {"fs.gs.storage.root.url": _google(), "fs.gs.auth.type": "UNAUTHENTICATED"}

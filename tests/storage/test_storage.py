@@ -52,6 +52,7 @@ def storage(tmp_path: Path, request: pytest.FixtureRequest) -> Storage:
         ("s3a://bucket/x/", "s3://bucket/x"),
         ("S3://bucket/x", "s3://bucket/x"),
         ("gs://bucket/x", "gs://bucket/x"),
+        ("HDFS://name:8020/x y%20/", "hdfs://name:8020/x y%20"),
     ],
 )
 def test_spellings_of_one_location(location: str, normal: str) -> None:
@@ -59,7 +60,7 @@ def test_spellings_of_one_location(location: str, normal: str) -> None:
     assert normalized(location) == normal
 
 
-@pytest.mark.parametrize("location", ["hdfs://node/x", "ftp://host/x", "http://host/x"])
+@pytest.mark.parametrize("location", ["webhdfs://node/x", "ftp://host/x", "http://host/x"])
 def test_locations_out_of_reach_are_refused(location: str) -> None:
     """A scheme that cannot be reached is named, with what can be used instead."""
     with pytest.raises(UnsupportedError, match="s3://") as caught:

@@ -6,7 +6,7 @@ import pickle
 from datetime import timedelta
 
 import pytest
-from tests.storage.emulators import STORES, storage_in
+from tests.storage.emulators import STORES_IN_TIME, storage_in
 from tests.store.samples import DEFINITION, batch, covers
 
 from lakesieve.store import (
@@ -20,7 +20,7 @@ from lakesieve.store import (
 )
 
 
-@pytest.mark.parametrize("store_name", STORES)
+@pytest.mark.parametrize("store_name", STORES_IN_TIME)
 def test_a_whole_life(store_name: str) -> None:
     """Created, grown past a checkpoint, cloned, merged, cleared up, harmed, repaired, dropped."""
     storage, other = storage_in(store_name), storage_in(store_name)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.depth import depth
-from tests.storage.emulators import STORES, storage_in
+from tests.storage.emulators import STORES, STORES_IN_TIME, storage_in
 from tests.store.racers import ROUNDS, contend, race
 from tests.store.samples import DEFINITION, batch, covers
 
@@ -26,7 +26,7 @@ PLACES = {
 }
 
 
-@pytest.fixture(params=PLACES)
+@pytest.fixture(params=["disk", *STORES_IN_TIME])
 def contested(tmp_path: Path, request: pytest.FixtureRequest) -> tuple[Storage, int]:
     """An index of one batch, and how many processes work on it."""
     disk = request.param == "disk"

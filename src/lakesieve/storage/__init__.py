@@ -1,4 +1,4 @@
-"""Bytes at rest: get, range, create-if-absent, list, delete; any store that obstore reaches."""
+"""Bytes at rest: get, range, create-if-absent, list, delete; object stores by obstore, and HDFS."""
 
 from __future__ import annotations
 

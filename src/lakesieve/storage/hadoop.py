@@ -16,7 +16,16 @@ if TYPE_CHECKING:
 __all__ = ["HADOOP_PREFIXES", "StorageOptions", "hadoop_options"]
 
 _S3A = "fs.s3a."
-HADOOP_PREFIXES = (_S3A, "fs.azure.", "fs.gs.", "google.cloud.auth.")
+_HDFS = (
+    "dfs.ha.namenodes.",
+    "dfs.namenode.rpc-address.",
+    "dfs.client.failover.",
+    "dfs.client.socket-timeout",
+    "dfs.client.use.datanode.hostname",
+    "dfs.data.transfer.protection",
+    "hadoop.security.authentication",
+)
+HADOOP_PREFIXES = (_S3A, "fs.azure.", "fs.gs.", "google.cloud.auth.", *_HDFS)
 """Of the settings that matter."""
 
 # Hadoop's name and obstore's
@@ -127,6 +136,8 @@ def hadoop_options(conf: Mapping[str, str], location: str) -> dict[str, str]:
         return _s3(conf, authority)
     if scheme == "abfss":
         return _azure(conf, authority)
+    if scheme == "hdfs":
+        return {name: value for name, value in conf.items() if name.startswith(_HDFS)}
     return _google(conf) if scheme == "gs" else {}
 
 

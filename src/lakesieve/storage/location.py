@@ -19,7 +19,7 @@ _SAME = {
     "wasb": "abfss",
 }
 _BLOBS, _FILE_SYSTEM = ".blob.core.windows.net", ".dfs.core.windows.net"
-_REMOTE = frozenset({"s3", "gs", "az", "abfss", "adl", "azure", "memory"})
+_REMOTE = frozenset({"s3", "gs", "az", "abfss", "adl", "azure", "hdfs", "memory"})
 
 
 def normalized(location: str) -> str:
@@ -30,7 +30,7 @@ def normalized(location: str) -> str:
             are taken as they are, as Hadoop does: nothing is percent-decoded.
 
     Raises:
-        InvalidInputError: It is empty.
+        InvalidInputError: It is empty, or does not name its file system.
         UnsupportedError: The scheme cannot be reached.
     """
     text = location.strip()
@@ -47,6 +47,12 @@ def normalized(location: str) -> str:
     scheme = _SAME.get(scheme, scheme)
     if scheme == "file":
         return str(Path("/" + rest.lstrip("/")))
+    if scheme == "hdfs" and not re.match("//[^/]", rest):
+        raise InvalidInputError(
+            f"{location} does not name its file system.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            hint="Write it whole, as hdfs://NAMESERVICE/folder or hdfs://HOST:PORT/folder.",
+        )
     if scheme in _REMOTE and rest.startswith("//"):
         if scheme.startswith("abfs"):
             # one account, called as a store of blobs and as a file system
@@ -55,7 +61,7 @@ def normalized(location: str) -> str:
     raise UnsupportedError(
         f"Indexes cannot be stored at {location}.",
         kind=ErrorKind.UNSUPPORTED_STORAGE,
-        hint="Give a location on local disk, s3://, gs:// or abfss://.",
+        hint="Give a location on local disk, s3://, gs://, abfss:// or hdfs://.",
     )
 
 

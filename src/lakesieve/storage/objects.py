@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import uuid
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from lakesieve.errors import ErrorKind, InvalidInputError, StorageError, UnsupportedError, corrupt
 from lakesieve.storage.background import all_at_once
 from lakesieve.storage.failures import missing, read_only, typed_errors
+from lakesieve.storage.hdfs import HDFS, STAGED
 from lakesieve.storage.location import normalized
 from lakesieve.storage.opening import Options, client
 from lakesieve.storage.trust import TRUSTED_ROOTS, check_trusted, trusted_folders
@@ -32,8 +32,6 @@ _Out = TypeVar("_Out")
 # by store and settings that were refused: the settings that replaced them
 _renewed: dict[tuple[str, Options], Options] = {}
 _REQUESTS = 16
-# how obstore names a file that it has not yet renamed
-_STAGED = re.compile(r"#\d+$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,8 +269,8 @@ class Storage:
     def sweep(self, before: datetime) -> int:
         """Delete what writers that were killed left of objects that never appeared.
 
-        On local disk a put writes beside its object first, under a name with a number sign that no
-        listing shows; elsewhere nothing is left.
+        On local disk and in HDFS a put writes beside its object first, under a name with a number
+        sign that no listing shows; elsewhere nothing is left.
 
         Args:
             before: Nothing younger is deleted: its writer may be at work.
@@ -280,9 +278,11 @@ class Storage:
         Returns:
             How many there were.
         """
+        if self.location.startswith(HDFS):
+            return self._attempt("", lambda store: int(store.sweep(before)))
         if not self.is_local:
             return 0
-        found = [path for path in Path(self.location).rglob("*#*") if _STAGED.search(path.name)]
+        found = [path for path in Path(self.location).rglob("*#*") if STAGED.search(path.name)]
         gone = 0
         for path in found:
             with contextlib.suppress(FileNotFoundError):

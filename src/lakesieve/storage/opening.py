@@ -9,6 +9,7 @@ from typing import Any
 
 from obstore.store import LocalStore, MemoryStore, from_url
 
+from lakesieve.storage.hdfs import HDFS, HdfsStore
 from lakesieve.storage.trust import TRUSTED_ROOTS
 
 __all__ = ["Options", "client"]
@@ -40,6 +41,8 @@ def client(location: str, options: Options) -> Any:
         return _MEMORY.setdefault(location, MemoryStore())
     settings: dict[str, Any] = dict(options)
     settings.pop(TRUSTED_ROOTS, None)
+    if location.startswith(HDFS):
+        return HdfsStore(location, settings)
     chosen: Any = _CLIENT | {name: settings.pop(name) for name in _CLIENT_NAMES & settings.keys()}
     if location.startswith("s3:"):
         # some servers support an exclusive create only with this setting

@@ -1,0 +1,115 @@
+"""A NameNode and a DataNode of Hadoop on loopback, beside the servers of object stores.
+
+``python -m tests.storage.hdfs_server`` loads what is to be loaded, once and for all later runs.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import hdfs_native
+import pyspark
+from tests.ports import free_port
+from tests.storage.s3_servers import CACHE, ended_with_the_tests, once
+
+from lakesieve.spark.session.local import check_java, packages_conf
+from lakesieve.spark.versions.spark_versions import SPARK_VERSIONS
+
+HADOOP = "3.4.2"
+_SERVERS = f"org.apache.hadoop:hadoop-client-minicluster:{HADOOP}"
+# Spark has the rest
+_LEFT_OUT = "org.apache.hadoop:hadoop-client-api,org.apache.hadoop:hadoop-client-runtime"
+_NODE = "org.apache.hadoop.hdfs.server"
+_JAVA = [
+    *("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m"),
+    "--add-opens=java.base/java.lang=ALL-UNNAMED",
+]
+
+
+@functools.cache
+def hdfs_root() -> str:
+    """The file system's address; it is started by whoever asks first and ends with the tests."""
+    port, data_port = free_port(), free_port()
+    folder = tempfile.mkdtemp(prefix="lakesieve-hdfs-")
+    address = f"hdfs://127.0.0.1:{port}"
+    settings = {
+        "fs.defaultFS": address,
+        "dfs.replication": "1",
+        "dfs.namenode.name.dir": f"{folder}/name",
+        "dfs.namenode.http-address": "127.0.0.1:0",
+        # a file is closed when its last block is written, not when that has been reported, too:
+        # each would take half a second
+        "dfs.namenode.file.close.num-committed-allowed": "1",
+        "dfs.datanode.data.dir": f"{folder}/data",
+        "dfs.datanode.address": f"127.0.0.1:{data_port}",
+        "dfs.datanode.http.address": "127.0.0.1:0",
+        "dfs.datanode.ipc.address": "127.0.0.1:0",
+        "dfs.datanode.hostname": "127.0.0.1",
+    }
+    options = [part for name, value in settings.items() for part in ("-D", f"{name}={value}")]
+    name_node = [*_java(), f"{_NODE}.namenode.NameNode", *options]
+    subprocess.run([*name_node, "-format", "-nonInteractive"], check=True, capture_output=True)
+    ended_with_the_tests(name_node, port, folder)
+    ended_with_the_tests([*_java(), f"{_NODE}.datanode.DataNode", *options], data_port, folder)
+    _wait_for_a_block(address)
+    return address
+
+
+def _wait_for_a_block(address: str) -> None:
+    """Wait until the NameNode knows the DataNode."""
+    client = hdfs_native.Client(address, {})
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            options = hdfs_native.WriteOptions(overwrite=True)
+            with client.create("/started", options) as writer:
+                writer.write(b"1")
+        except (OSError, RuntimeError):
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.2)
+        else:
+            return
+
+
+def _java() -> list[str]:
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else "java"
+    return [java, *_JAVA, "-cp", f"{_spark_home()}/jars/*:{_servers()}"]
+
+
+def _servers() -> Path:
+    """The jar with Hadoop's servers, which Spark's own launcher loads."""
+    folder = CACHE / f"hadoop-{HADOOP}"
+    jar = folder / f"hadoop-client-minicluster-{HADOOP}.jar"
+    with once(folder):
+        if not jar.exists():
+            check_java()
+            settings = packages_conf(SPARK_VERSIONS[0], []) | {
+                "spark.jars.packages": _SERVERS,
+                "spark.jars.excludes": _LEFT_OUT,
+                "spark.jars.ivy": str(folder / "ivy"),
+            }
+            conf = [part for pair in settings.items() for part in ("--conf", "=".join(pair))]
+            # any program will do: what it needs is loaded before it starts
+            program = ["--class", "org.apache.hadoop.util.VersionInfo", "spark-internal"]
+            command = [str(_spark_home() / "bin" / "spark-submit"), *conf, *program]
+            subprocess.run(command, check=True, capture_output=True)
+            (loaded,) = (folder / "ivy" / "jars").glob("*hadoop-client-minicluster*.jar")
+            loaded.replace(jar)
+            shutil.rmtree(folder / "ivy")
+    return jar
+
+
+def _spark_home() -> Path:
+    return Path(pyspark.__file__).parent
+
+
+if __name__ == "__main__":
+    _servers()

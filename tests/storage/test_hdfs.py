@@ -1,0 +1,118 @@
+"""HDFS: what a dead writer leaves, what a NameNode refuses, how a session's settings reach it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+
+import hdfs_native
+import pytest
+from tests.ports import free_port
+from tests.storage.emulators import storage_in
+from tests.storage.hdfs_server import hdfs_root
+
+from lakesieve.errors import ErrorKind, InvalidInputError, SetupError, StorageError
+from lakesieve.storage import hadoop_options, open_storage
+
+NAME_SERVICE = {
+    "dfs.ha.namenodes.Lake": "a,b",
+    "dfs.namenode.rpc-address.Lake.a": "",
+    "dfs.namenode.rpc-address.Lake.b": "",
+    "dfs.client.failover.sleep.base.millis": "1",
+    "dfs.client.failover.max.attempts": "3",
+}
+
+
+def test_what_a_dead_writer_left_is_swept() -> None:
+    """A file that was never renamed is in no listing, and goes once it is old."""
+    storage = storage_in("hdfs")
+    storage.create("log/0.json", b"whole")
+    client = hdfs_native.Client(hdfs_root(), {})
+    folder = storage.location.removeprefix(hdfs_root())
+    with client.create(f"{folder}/log/1.json.77#3") as writer:
+        writer.write(b"ha")
+
+    assert [info.path for info in storage.objects("log/")] == ["log/0.json"]
+    now = datetime.now(UTC)
+    assert storage.sweep(now - timedelta(hours=1)) == 0
+    assert storage.sweep(now + timedelta(hours=1)) == 1
+    assert storage.sweep(now + timedelta(hours=1)) == 0
+    assert storage.get("log/0.json") == b"whole"
+
+
+def test_a_refused_create_leaves_nothing() -> None:
+    """The file that was written beside the one that is there goes at once."""
+    storage = storage_in("hdfs")
+    storage.create("x", b"first")
+    with pytest.raises(StorageError) as caught:
+        storage.create("x", b"second")
+
+    assert caught.value.kind is ErrorKind.ALREADY_EXISTS
+    assert "at org.apache" not in str(caught.value)
+    client = hdfs_native.Client(hdfs_root(), {})
+    root = storage.location.removeprefix(hdfs_root())
+    assert [status.path for status in client.list_status(root)] == [f"{root}/x"]
+
+
+def test_another_users_folder_says_so() -> None:
+    """A user without the right gets one line that names another location as the way out."""
+    program = (
+        "import sys; from lakesieve.storage import open_storage;"
+        "open_storage(sys.argv[1]).create('x', b'1')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, f"{hdfs_root()}/not-of-bob"],
+        env=os.environ | {"HADOOP_USER_NAME": "bob"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    last = done.stderr.strip().splitlines()[-1]
+    assert "permission denied" in last
+    assert "--location" in last
+
+
+def test_the_namenode_that_answers_is_found() -> None:
+    """Of a name service, whose letters stay as they are, the NameNode that runs is asked."""
+    address = hdfs_root().removeprefix("hdfs://")
+    conf = NAME_SERVICE | {
+        "dfs.namenode.rpc-address.Lake.a": f"127.0.0.1:{free_port()}",
+        "dfs.namenode.rpc-address.Lake.b": address,
+        "dfs.replication": "of no interest",
+    }
+    options = hadoop_options(conf, "hdfs://Lake/service")
+    storage = open_storage("hdfs://Lake/service", options)
+    storage.create("x", b"1")
+
+    assert options.keys() == conf.keys() - {"dfs.replication"}
+    assert open_storage(f"{hdfs_root()}/service").get("x") == b"1"
+
+
+def test_a_file_system_that_is_away() -> None:
+    """Where no NameNode answers, the error is one of the storage and names the location."""
+    away = f"127.0.0.1:{free_port()}"
+    conf = NAME_SERVICE | {
+        "dfs.namenode.rpc-address.Lake.a": away,
+        "dfs.namenode.rpc-address.Lake.b": away,
+    }
+    with pytest.raises(StorageError, match="hdfs://Lake/t/x") as caught:
+        open_storage("hdfs://Lake/t", hadoop_options(conf, "hdfs://Lake/t")).get("x")
+    assert caught.value.kind is ErrorKind.STORAGE_FAILED
+
+
+@pytest.mark.parametrize("location", ["hdfs:///t/x", "hdfs:/t/x", "hdfs:t"])
+def test_a_location_without_its_file_system(location: str) -> None:
+    """What Hadoop completes from a default is to be written whole."""
+    with pytest.raises(InvalidInputError, match="hdfs://NAMESERVICE/"):
+        open_storage(location)
+
+
+def test_the_package_that_is_needed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the client the error says what to install."""
+    monkeypatch.setitem(sys.modules, "hdfs_native", None)
+
+    with pytest.raises(SetupError, match=r"lakesieve\[hdfs\]"):
+        open_storage("hdfs://never:1/x").get("y")
