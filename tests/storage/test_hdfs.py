@@ -76,7 +76,7 @@ def test_another_users_folder_says_so() -> None:
 
 
 def test_the_namenode_that_answers_is_found() -> None:
-    """Of a name service, whose letters stay as they are, the NameNode that runs is asked."""
+    """Of a name service, whose letters stay as they are, the NameNode that runs answers."""
     address = hdfs_root().removeprefix("hdfs://")
     conf = NAME_SERVICE | {
         "dfs.namenode.rpc-address.Lake.a": f"127.0.0.1:{free_port()}",
