@@ -33,7 +33,11 @@ os.environ.setdefault("PYSPARK_SUBMIT_ARGS", _SUBMIT)
 
 def _is_for_soak(item: pytest.Item) -> bool:
     name = getattr(item, "originalname", item.name)
-    return any(not mark.args or name in mark.args for mark in item.iter_markers("soak"))
+    if any(not mark.args or name in mark.args for mark in item.iter_markers("soak")):
+        return True
+    # a whole cross of parameters is for a soak, too
+    chosen = item.get_closest_marker("in_time")
+    return chosen is not None and item.name.partition("[")[2].rstrip("]") not in chosen.args
 
 
 @pytest.hookimpl(trylast=True)  # when the folders have set their markers

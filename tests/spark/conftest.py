@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyspark
 import pytest
+from py4j.java_gateway import JavaClass, JVMView
 from tests.spark.settings import BY_DEFAULT, SETTINGS, with_quick_files
 
 import lakesieve as ls
@@ -67,6 +68,22 @@ def no_waits() -> Iterator[None]:
     """Builds on folders of Parquet files do not wait for the tick of the newest file to end."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ParquetTable, "clock", _NoWait())
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def names_found_once() -> Iterator[None]:
+    """Each name that PySpark uses of Java's is looked for in all jars once, not at every use."""
+    find: Any = JVMView.__getattr__
+
+    def found(view: JVMView, name: str) -> Any:
+        result = find(view, name)
+        if isinstance(result, JavaClass):
+            setattr(view, name, result)
+        return result
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(JVMView, "__getattr__", found)
         yield
 
 

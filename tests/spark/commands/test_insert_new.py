@@ -89,6 +89,7 @@ def test_keys_that_are_given_twice(spark: SparkSession, people: str, rule: str, 
     assert contents(spark, people)[500][2] == kept
 
 
+@pytest.mark.in_time("delta_vectors")
 def test_a_transaction_is_done_once(spark: SparkSession, people: str) -> None:
     """Also where it found nothing to insert: its rows do not come later, when a key is deleted."""
     rows = given(spark, [7, 8], 9)
@@ -203,6 +204,7 @@ def test_plain_appends_meanwhile(
     assert (after[300][2], after[303][2], after[900][2]) == (1, 2, 1)
 
 
+@pytest.mark.in_time("iceberg_merge_on_read")
 def test_writers_at_once(spark: SparkSession, people: str) -> None:
     """Several insert overlapping keys at once: each key is there once, and none is lost."""
     starts = range(300, 300 + 10 * AT_ONCE, 10)
@@ -227,6 +229,7 @@ def test_writers_at_once(spark: SparkSession, people: str) -> None:
     assert set(contents(spark, people)) == {*range(200), *range(300, starts[-1] + 18)}
 
 
+@pytest.mark.in_time("iceberg_merge_on_read")
 def test_commits_without_end(
     spark: SparkSession, people: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

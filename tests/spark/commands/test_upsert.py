@@ -41,6 +41,8 @@ _IN_SOAK = pytest.mark.soak(
     "test_commits_without_end",
     "test_a_stream_is_inserted_once",
     "test_other_rules_are_refused",
+    "test_insertions_equal_a_model",
+    "test_others_insert_right_after_the_look_up",
 )
 SHORT = ("iceberg_copy_on_write", "delta")
 

@@ -31,6 +31,7 @@ def parent(spark: SparkSession, request: pytest.FixtureRequest) -> str:
     return name
 
 
+@pytest.mark.in_time("iceberg")
 def test_references_are_those_of_an_anti_join(spark: SparkSession, parent: str) -> None:
     """By one column and by two, of a table and of a frame, nulls referring to nothing."""
     child = spark.sql(
@@ -64,6 +65,7 @@ def test_a_table_may_refer_to_itself(spark: SparkSession, parent: str) -> None:
     assert {int(row[0]) for row in checked.examples} == bosses & gone
 
 
+@pytest.mark.in_time("delta")
 def test_few_keys_open_few_files(spark: SparkSession, parent: str) -> None:
     """Two keys of one file; the file that no index has seen is read as well."""
     child = spark.createDataFrame([(2,), (3,)], "id long")
@@ -74,6 +76,7 @@ def test_few_keys_open_few_files(spark: SparkSession, parent: str) -> None:
     assert (checked.files_read, checked.files, checked.index) == (2, 11, "id")
 
 
+@pytest.mark.in_time("delta")
 def test_unique_keys(spark: SparkSession, parent: str) -> None:
     """None is in several rows until one is; so many are listed as are wanted."""
     assert ls.check_unique(parent, ["id"], spark=spark).holds

@@ -98,10 +98,8 @@ class IcebergTable:
 
     def _is_folder(self) -> bool:
         """Whether the table is what is in a folder, in a catalog of such tables."""
-        from py4j.java_gateway import is_instance_of
-
-        gateway: Any = self._spark.sparkContext._gateway
-        if not is_instance_of(gateway, self._java, _OPERATED):
+        types = java_class(self._spark, "py4j.reflection.TypeUtil")
+        if not types.isInstanceOf(_OPERATED, self._java):
             return False
         return str(self._java.operations().getClass().getName()) == _BY_FOLDER
 
