@@ -187,6 +187,21 @@ def test_what_the_footer_claims_is_not_believed() -> None:
     assert most[0] < 1 << 20
 
 
+@pytest.mark.parametrize("field", [1, 2, 3])
+def test_a_page_header_with_a_struct_for_a_number(field: int) -> None:
+    """A header whose type or size is a struct is damaged, which is said as of any other."""
+    sink = io.BytesIO()
+    pq.write_table(_catalogue(["a"]), sink, compression="none", use_dictionary=False)
+    stored = bytearray(sink.getvalue())
+    footer = pq.read_metadata(io.BytesIO(stored))
+    start = footer.row_group(0).column(0).data_page_offset
+    # the fields before it, each the next one and of one byte, then an empty struct
+    stored[start : start + 2 * field + 1] = bytes([0x15, 0] * (field - 1) + [0x1C, 0, 0])
+
+    with pytest.raises(ValueError, match="beyond its column"):
+        claims(bytes(stored), footer)
+
+
 @given(paths, st.data())
 def test_pages_are_found_as_arrow_finds_them(files: list[str], data: st.DataObject) -> None:
     """Whatever pages a writer makes are counted, and harmed headers end in an error or a count."""

@@ -74,14 +74,20 @@ def _pages(chunk: bytes) -> Iterator[Claim]:
     while at < len(chunk):
         reader = _Header(chunk, at)
         fields = reader.struct()
-        uncompressed, compressed = fields.get(_UNCOMPRESSED, -1), fields.get(_COMPRESSED, -1)
+        uncompressed, compressed = _number(fields, _UNCOMPRESSED), _number(fields, _COMPRESSED)
         at = reader.at + compressed
         if min(uncompressed, compressed) < 0 or at > len(chunk):
             raise ValueError("a page beyond its column")
-        own, encoding = _ENCODING.get(fields.get(_TYPE, -1), (0, 0))
+        own, encoding = _ENCODING.get(_number(fields, _TYPE), (0, 0))
         header = fields.get(own)
         is_plain = isinstance(header, dict) and header.get(encoding) == _PLAIN
         yield Claim(size=max(uncompressed, compressed), is_plain=is_plain)
+
+
+def _number(fields: dict[int, Any], name: int) -> int:
+    value = fields.get(name)
+    # a damaged header may have a struct there
+    return value if isinstance(value, int) else -1
 
 
 class _Header:
