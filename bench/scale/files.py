@@ -15,6 +15,7 @@ import pyarrow as pa
 from tests.storage.s3_servers import BUCKET, SERVERS, hadoop_settings
 
 from bench.measure import Measured, note
+from bench.scale.delta_files import make_delta
 from bench.synthetic import ROWS_A_FILE, ManyFiles
 from lakesieve.index import OpenedIndex
 from lakesieve.predicate.ranges import Ranges
@@ -40,25 +41,32 @@ def run(folder: Path, sizes: Sequence[int] = SIZES) -> Iterator[Measured]:
         folder: Where the metadata goes; what is there is used again.
         sizes: Numbers of files, ascending.
     """
+    for table_format in ("iceberg", "delta"):
+        tables = folder / f"many-{table_format}"
+        for size in sizes:
+            _make(table_format, tables / str(size), size)
+        lines = _lines("bench.scale.planning", table_format, str(tables), *map(str, sizes))
+        plans = {line["files"]: line | {"format": table_format} for line in lines}
+        for size in sizes:
+            yield _planned(plans[sizes[0]], plans[size])
+        yield _kept(plans[sizes[-1]])
+        for size in sizes:
+            yield _refreshed(plans[size])
+            yield _without_spark(table_format, tables / str(size), size)
     for size in sizes:
-        _make(folder / "many" / str(size), size)
-    lines = _lines("bench.scale.planning", str(folder / "many"), *map(str, sizes))
-    plans = {line["files"]: line for line in lines}
-    for size in sizes:
-        yield _planned(plans[sizes[0]], plans[size])
-    yield _kept(plans[sizes[-1]])
-    for size in sizes:
-        yield _refreshed(plans[size])
-        yield _without_spark(folder / "many" / str(size), size)
-        yield from _opened(folder / "many" / str(size), size)
+        yield from _opened(folder / "many-iceberg" / str(size), size)
 
 
-def _make(folder: Path, size: int) -> None:
-    """The table, also as a Hadoop catalog has it."""
+def _make(table_format: str, folder: Path, size: int) -> None:
+    """The table, of Iceberg also as a Hadoop catalog has it."""
     if (folder / "complete").exists():
         return
-    note(f"metadata of {size:,} files")
+    note(f"metadata of {size:,} files of {table_format}")
     shutil.rmtree(folder, ignore_errors=True)
+    if table_format == "delta":
+        make_delta(folder, size)
+        (folder / "complete").touch()
+        return
     ManyFiles.make(folder, size, of_a_manifest=OF_A_MANIFEST)
     metadata = folder / "db" / "t" / "metadata"
     newest = max(metadata.glob("0*.metadata.json"))
@@ -78,14 +86,15 @@ def _lines(module: str, *arguments: str) -> list[dict[str, Any]]:
 def _planned(least: dict[str, Any], plan: dict[str, Any]) -> Measured:
     size = plan["files"]
     return Measured(
-        name=f"a point query of {size:,} files planned with the index, over one of "
-        f"{least['files']:,} files",
+        name=f"{plan['format']}: a point query of {size:,} files planned with the index, over one "
+        f"of {least['files']:,} files",
         value=plan["on"] / least["on"],
         unit="x",
         at_most=1.2,
         details={
             "without": f"{1e3 * plan['off']:.0f} ms, the first {plan['off_first']:.1f} s",
-            "with": f"{1e3 * plan['on']:.0f} ms, the first {plan['on_first']:.1f} s",
+            "with": f"{1e3 * plan['on']:.0f} ms, the first {plan['on_first']:.1f} s, the second "
+            f"{plan['on_second']:.1f} s",
             "files": f"{plan['total']:,} -> {plan['read']}",
         },
     )
@@ -93,7 +102,8 @@ def _planned(least: dict[str, Any], plan: dict[str, Any]) -> Measured:
 
 def _kept(plan: dict[str, Any]) -> Measured:
     return Measured(
-        name=f"kept in memory of an index of {plan['files']:,} files and of their manifests",
+        name=f"{plan['format']}: kept in memory of an index of {plan['files']:,} files and of the "
+        "files themselves",
         value=plan["held"] / plan["files"],
         unit="bytes a file",
         at_most=100,
@@ -102,20 +112,20 @@ def _kept(plan: dict[str, Any]) -> Measured:
 
 def _refreshed(plan: dict[str, Any]) -> Measured:
     return Measured(
-        name=f"a refresh after one commit to {plan['files']:,} files",
+        name=f"{plan['format']}: a refresh after one commit to {plan['files']:,} files",
         value=plan["refresh"],
         unit="s",
         details={"new files": plan["refreshed"]},
     )
 
 
-def _without_spark(folder: Path, size: int) -> Measured:
+def _without_spark(table_format: str, folder: Path, size: int) -> Measured:
     keys = range(0, ROWS_A_FILE * size, ROWS_A_FILE * size // 9)
-    (found,) = _lines(
-        "bench.scale.without_spark", f"iceberg:{folder / 'db' / 't'}", *map(str, keys)
-    )
+    table = folder / "db" / "t" if table_format == "iceberg" else folder
+    (found,) = _lines("bench.scale.without_spark", f"{table_format}:{table}", *map(str, keys))
     return Measured(
-        name=f"files of a predicate of {size:,} files without Spark, again in one process",
+        name=f"{table_format}: files of a predicate of {size:,} files without Spark, again in one "
+        "process",
         value=found["again"] * 1e3,
         unit="ms",
         details={

@@ -1,6 +1,6 @@
 """Plans of point queries in one session, over tables of more and more files.
 
-``python -m bench.scale.planning FOLDER SIZE...`` prints one line of JSON for each size.
+``python -m bench.scale.planning FORMAT FOLDER SIZE...`` prints one line of JSON for each size.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ PLANS = 15
 
 def main() -> None:
     """Plan what the command line names."""
-    folder, sizes = Path(sys.argv[1]), [int(size) for size in sys.argv[2:]]
+    table_format, folder = sys.argv[1], Path(sys.argv[2])
+    sizes = [int(size) for size in sys.argv[3:]]
     conf = {"spark.master": "local[2]", "spark.driver.memory": "6g"}
     for size in sizes:
         catalog = f"spark.sql.catalog.m{size}"
@@ -36,33 +37,37 @@ def main() -> None:
             f"{catalog}.type": "hadoop",
             f"{catalog}.warehouse": str(folder / str(size)),
         }
-    spark = ls.local_session(folder / "none", conf=conf)
-    # a JVM takes long over what it has not done before
-    _measured(spark, f"m{sizes[0]}.db.t", sizes[0])
-    for size in sizes:
-        print(json.dumps({"files": size, **_measured(spark, f"m{size}.db.t", size)}), flush=True)
+    spark = ls.local_session(folder / "none", formats=["iceberg", "delta"], conf=conf)
+    # a JVM takes long over what it has not done before: the least is measured twice
+    for size in (sizes[0], *sizes):
+        name = f"m{size}.db.t" if table_format == "iceberg" else f"delta:{folder / str(size)}"
+        relation = name if table_format == "iceberg" else f"delta.`{folder / str(size)}`"
+        figures = _measured(spark, name, relation, size)
+        print(json.dumps({"files": size, **figures}), flush=True)
     spark.stop()
 
 
-def _measured(spark: SparkSession, table: str, size: int) -> dict[str, Any]:
+def _measured(spark: SparkSession, name: str, table: str, size: int) -> dict[str, Any]:
     keys = np.random.default_rng(2).integers(0, ROWS_A_FILE * size, 2 * PLANS).tolist()
     ls.disable(spark)
-    before = _held(spark)
     off = [_plan(spark, table, key) for key in keys[: 5 if size > 100_000 else PLANS]]
+    # what the format keeps for itself is there now
+    before = _held(spark)
     ls.enable(spark)
     on = [_plan(spark, table, key) for key in keys[PLANS:]]
     (scan,) = ls.last_pruning(spark)
     held = _held(spark)
     ls.disable(spark)
     spark.sql(f"INSERT INTO {table} VALUES (-1, 0.5, 'new')")
-    index = ls.open_index(table, "k", spark=spark)
+    index = ls.open_index(name, "k", spark=spark)
     start = time.perf_counter()
     refreshed = index.refresh()
     return {
         "off_first": off[0],
         "off": statistics.median(off[1:]),
         "on_first": on[0],
-        "on": statistics.median(on[1:]),
+        "on_second": on[1],
+        "on": statistics.median(on[2:]),
         "read": scan.files_read,
         "total": scan.files_total,
         "held": held - before,
@@ -81,7 +86,7 @@ def _plan(spark: SparkSession, table: str, key: int) -> float:
 
 
 def _held(spark: SparkSession) -> int:
-    """Bytes that are kept of indexes and manifests, in Python and in the JVM."""
+    """Bytes that are kept of indexes and of the files of tables, in Python and in the JVM."""
     return live_heap(spark) + shared_cache().held
 
 

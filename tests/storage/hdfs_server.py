@@ -6,30 +6,24 @@
 from __future__ import annotations
 
 import functools
-import os
-import shutil
 import subprocess
 import tempfile
 import time
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hdfs_native
-import pyspark
+from tests.jars import java_program, resolved, spark_jars
 from tests.ports import free_port
-from tests.storage.s3_servers import CACHE, ended_with_the_tests, once
+from tests.storage.s3_servers import ended_with_the_tests
 
-from lakesieve.spark.session.local import check_java, packages_conf
-from lakesieve.spark.versions.spark_versions import SPARK_VERSIONS
+if TYPE_CHECKING:
+    from pathlib import Path
 
 HADOOP = "3.4.2"
 _SERVERS = f"org.apache.hadoop:hadoop-client-minicluster:{HADOOP}"
 # Spark has the rest
-_LEFT_OUT = "org.apache.hadoop:hadoop-client-api,org.apache.hadoop:hadoop-client-runtime"
+_LEFT_OUT = ("org.apache.hadoop:hadoop-client-api", "org.apache.hadoop:hadoop-client-runtime")
 _NODE = "org.apache.hadoop.hdfs.server"
-_JAVA = [
-    *("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m"),
-    "--add-opens=java.base/java.lang=ALL-UNNAMED",
-]
 
 
 @functools.cache
@@ -53,10 +47,12 @@ def hdfs_root() -> str:
         "dfs.datanode.hostname": "127.0.0.1",
     }
     options = [part for name, value in settings.items() for part in ("-D", f"{name}={value}")]
-    name_node = [*_java(), f"{_NODE}.namenode.NameNode", *options]
+    opens = "--add-opens=java.base/java.lang=ALL-UNNAMED"
+    java = java_program([spark_jars(), *_servers()], opens)
+    name_node = [*java, f"{_NODE}.namenode.NameNode", *options]
     subprocess.run([*name_node, "-format", "-nonInteractive"], check=True, capture_output=True)
     ended_with_the_tests(name_node, port, folder)
-    ended_with_the_tests([*_java(), f"{_NODE}.datanode.DataNode", *options], data_port, folder)
+    ended_with_the_tests([*java, f"{_NODE}.datanode.DataNode", *options], data_port, folder)
     _wait_for_a_block(address)
     return address
 
@@ -78,37 +74,9 @@ def _wait_for_a_block(address: str) -> None:
             return
 
 
-def _java() -> list[str]:
-    home = os.environ.get("JAVA_HOME")
-    java = str(Path(home) / "bin" / "java") if home else "java"
-    return [java, *_JAVA, "-cp", f"{_spark_home()}/jars/*:{_servers()}"]
-
-
-def _servers() -> Path:
-    """The jar with Hadoop's servers, which Spark's own launcher loads."""
-    folder = CACHE / f"hadoop-{HADOOP}"
-    jar = folder / f"hadoop-client-minicluster-{HADOOP}.jar"
-    with once(folder):
-        if not jar.exists():
-            check_java()
-            settings = packages_conf(SPARK_VERSIONS[0], []) | {
-                "spark.jars.packages": _SERVERS,
-                "spark.jars.excludes": _LEFT_OUT,
-                "spark.jars.ivy": str(folder / "ivy"),
-            }
-            conf = [part for pair in settings.items() for part in ("--conf", "=".join(pair))]
-            # any program will do: what it needs is loaded before it starts
-            program = ["--class", "org.apache.hadoop.util.VersionInfo", "spark-internal"]
-            command = [str(_spark_home() / "bin" / "spark-submit"), *conf, *program]
-            subprocess.run(command, check=True, capture_output=True)
-            (loaded,) = (folder / "ivy" / "jars").glob("*hadoop-client-minicluster*.jar")
-            loaded.replace(jar)
-            shutil.rmtree(folder / "ivy")
-    return jar
-
-
-def _spark_home() -> Path:
-    return Path(pyspark.__file__).parent
+def _servers() -> list[Path]:
+    """The jars of Hadoop's servers."""
+    return resolved(_SERVERS, excludes=_LEFT_OUT)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["TableContract"]
 
 QUERIES = 2
-PREDICATES = 6
+PREDICATES = 8
 STEPS = 3
 
 

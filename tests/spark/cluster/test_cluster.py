@@ -13,11 +13,13 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.depth import SOAK, depth
+from tests.spark.cluster.rest_catalog import rest_catalog
 from tests.spark.cluster.standalone import Cluster, bare_python, running_cluster
 from tests.storage.s3_servers import BUCKET, SERVERS, hadoop_settings
 
@@ -160,9 +162,29 @@ def test_catalogs_rename_replace_and_move_tables(conf: dict[str, str], python: P
         if name.startswith("spark.sql.catalog.lake")
     }
     second["spark.sql.catalog.second.warehouse"] = conf["warehouse"]
+    _check_catalogs(conf | second, python)
+
+
+@pytest.mark.soak
+def test_tables_of_a_rest_catalog(tmp_path: Path, python: Path) -> None:
+    """The same through the servers of two REST catalogs."""
+    warehouse = str(tmp_path / "warehouse")
+    conf = {"warehouse": warehouse, "spark.driver.memory": "1g"}
+    with ExitStack() as servers:
+        for name in ("lake", "second"):
+            catalog = f"spark.sql.catalog.{name}"
+            conf |= {
+                catalog: "org.apache.iceberg.spark.SparkCatalog",
+                f"{catalog}.type": "rest",
+                f"{catalog}.uri": servers.enter_context(rest_catalog(tmp_path / name, warehouse)),
+            }
+        _check_catalogs(conf, python)
+
+
+def _check_catalogs(conf: dict[str, str], python: Path) -> None:
     local = {"spark.master": "local[2]", "spark.executor.memory": "1g"}
     steps = ("make", "ship", "build", "renamed", "replaced", "moved", "state")
-    driver = Driver(conf | second | local, python, *steps)
+    driver = Driver(conf | local, python, *steps)
     found = driver.end()
 
     assert "\n".join(line for line in driver.lines if line.startswith("error")) == ""

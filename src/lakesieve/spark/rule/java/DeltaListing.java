@@ -81,7 +81,8 @@ public final class DeltaListing extends Rule {
     }
   }
 
-  private Map<LogicalPlan, LogicalPlan> replaced(Map<LogicalPlan, Boolean> leaves) {
+  private Map<LogicalPlan, LogicalPlan> replaced(Map<LogicalPlan, Boolean> leaves)
+      throws Exception {
     // all scans of a table read one snapshot, so all or none of them are listed here
     Map<String, List<LogicalPlan>> byTable = new HashMap<>();
     for (Map.Entry<LogicalPlan, Boolean> e : leaves.entrySet()) {

@@ -36,14 +36,12 @@ public final class DeltaScans extends ScanAdapter {
   private static final String PRUNED = "lakesieve-pruned";
   private static final String LISTED = "lakesieve-listed";
   private static final List<String> COMMANDS = Arrays.asList("delete", "update", "batch");
-  // of larger tables Delta lists what it has not skipped
-  private static final int MAX_LISTED = 20000;
-  private static final int MAX_SNAPSHOTS = 16;
-
-  // by the location of a table: few files were kept, or there are too many to be listed
+  // by the location of a table: few files were kept, or there are too many for the memory
   private final Set<String> fewKept = new HashSet<>();
   private final Set<String> tooLarge = new HashSet<>();
-  private final Map<Snapshot, ${Seq}> files = new WeakHashMap<>();
+  private final Map<Snapshot, SnapshotFiles> files = new WeakHashMap<>();
+  // of the latest answer
+  private volatile byte[] secret = new byte[0];
 
   @Override
   public Object scan(LogicalPlan leaf) {
@@ -72,7 +70,8 @@ public final class DeltaScans extends ScanAdapter {
 
   @Override
   public int fileCount(LogicalPlan leaf) {
-    return files(index(leaf)).size();
+    FileIndex index = index(leaf);
+    return isDeferred(leaf) ? ((KeptDeltaFiles) index).all.count() : files(index).size();
   }
 
   @Override
@@ -80,9 +79,13 @@ public final class DeltaScans extends ScanAdapter {
       throws Exception {
     TahoeFileIndex index = (TahoeFileIndex) index(leaf);
     String root = index.path().toString();
+    this.secret = keep.secret();
     List<AddFile> kept = new ArrayList<>();
     int uncovered = 0;
-    scala.collection.Iterator it = files(index).iterator();
+    scala.collection.Iterator it =
+        isDeferred(leaf)
+            ? FileRelations.seq(((KeptDeltaFiles) index).all.candidates(keep)).iterator()
+            : files(index).iterator();
     while (it.hasNext()) {
       AddFile file = (AddFile) it.next();
       String path = FilePaths.normal(DeltaFiles.absolute(root, file.path()));
@@ -92,7 +95,7 @@ public final class DeltaScans extends ScanAdapter {
     }
     int total = fileCount(leaf);
     if (kept.size() < total) {
-      if (KeepSet.isFew(kept.size(), total) && total <= MAX_LISTED) note(index.deltaLog());
+      if (KeepSet.isFew(kept.size(), total)) note(index.deltaLog());
       replaced.put(leaf, with(leaf, kept, snapshot(index)));
     }
     return uncovered;
@@ -146,23 +149,26 @@ public final class DeltaScans extends ScanAdapter {
   }
 
   /** The leaf with all files of a snapshot, which are listed once. */
-  public LogicalPlan listed(LogicalPlan leaf, Snapshot snapshot) {
-    ${Seq} all;
+  public LogicalPlan listed(LogicalPlan leaf, Snapshot snapshot) throws Exception {
+    SnapshotFiles all;
     synchronized (this.files) {
-      all = (${Seq}) this.files.get(snapshot);
+      all = (SnapshotFiles) this.files.get(snapshot);
     }
     if (all == null) {
-      all = snapshot.filesForScan(FileRelations.seq(new ArrayList<>()), false).files();
-      if (all.size() > MAX_LISTED) {
+      all = new SnapshotFiles(snapshot, this.secret);
+      long room = PythonPlanner.roomOfManifests();
+      if (all.bytes() > room) {
         refuse(snapshot.deltaLog());
         throw new IllegalStateException("too many files");
       }
       synchronized (this.files) {
-        if (this.files.size() >= MAX_SNAPSHOTS) this.files.clear();
+        long held = all.bytes();
+        for (Object other : this.files.values()) held += ((SnapshotFiles) other).bytes();
+        if (held > room) this.files.clear();
         this.files.put(snapshot, all);
       }
     }
-    return with(leaf, all, snapshot, leaf);
+    return with(leaf, FileRelations.seq(new ArrayList<>()), snapshot, leaf, all);
   }
 
   @Override
@@ -220,11 +226,15 @@ public final class DeltaScans extends ScanAdapter {
 
   private static LogicalPlan with(
       LogicalPlan leaf, List<AddFile> files, SnapshotDescriptor snapshot) {
-    return with(leaf, FileRelations.seq(files), snapshot, null);
+    return with(leaf, FileRelations.seq(files), snapshot, null, null);
   }
 
   private static LogicalPlan with(
-      LogicalPlan leaf, ${Seq} files, SnapshotDescriptor snapshot, LogicalPlan original) {
+      LogicalPlan leaf,
+      ${Seq} files,
+      SnapshotDescriptor snapshot,
+      LogicalPlan original,
+      SnapshotFiles all) {
     TahoeFileIndex old = (TahoeFileIndex) index(leaf);
     return FileRelations.with(
         leaf,
@@ -235,6 +245,7 @@ public final class DeltaScans extends ScanAdapter {
             old.deltaLog(),
             old.path(),
             snapshot,
-            original));
+            original,
+            all));
   }
 }

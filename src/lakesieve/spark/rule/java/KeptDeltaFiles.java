@@ -11,6 +11,8 @@ import org.apache.spark.sql.delta.files.TahoeBatchFileIndex;
 public final class KeptDeltaFiles extends TahoeBatchFileIndex {
   /** The leaf whose files these all are, before Delta has skipped any; null once some are taken out. */
   public final LogicalPlan original;
+  /** These files, where the leaf is such a one. */
+  public final SnapshotFiles all;
 
   /** Make it of some files of a snapshot. */
   public KeptDeltaFiles(
@@ -20,9 +22,23 @@ public final class KeptDeltaFiles extends TahoeBatchFileIndex {
       DeltaLog log,
       Path path,
       SnapshotDescriptor snapshot,
-      LogicalPlan original) {
+      LogicalPlan original,
+      SnapshotFiles all) {
     super(spark, action, files, log, path, snapshot, false);
     this.original = original;
+    this.all = all;
+  }
+
+  /** The files; all of a snapshot only for a reader that comes before the choice among them. */
+  @Override
+  public ${Seq} addFiles() {
+    return this.all == null ? super.addFiles() : FileRelations.seq(this.all.all());
+  }
+
+  /** Bytes of the files. */
+  @Override
+  public long sizeInBytes() {
+    return this.all == null ? super.sizeInBytes() : this.all.size();
   }
 
   /** The files, of which only those of some partitions are selected by Delta. */
