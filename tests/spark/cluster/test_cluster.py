@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.depth import SOAK, depth
-from tests.spark.cluster.rest_catalog import rest_catalog
+from tests.spark.cluster.catalogs import hive_metastore, rest_catalog
 from tests.spark.cluster.standalone import Cluster, bare_python, running_cluster
 from tests.storage.s3_servers import BUCKET, SERVERS, hadoop_settings
 
@@ -166,17 +166,23 @@ def test_catalogs_rename_replace_and_move_tables(conf: dict[str, str], python: P
 
 
 @pytest.mark.soak
-def test_tables_of_a_rest_catalog(tmp_path: Path, python: Path) -> None:
-    """The same through the servers of two REST catalogs."""
+@pytest.mark.parametrize("kind", ["rest", "hive"])
+def test_tables_of_other_catalogs(tmp_path: Path, python: Path, kind: str) -> None:
+    """The same through the servers of two REST catalogs, and through two metastores of Hive."""
+    server = {"rest": rest_catalog, "hive": hive_metastore}[kind]
     warehouse = str(tmp_path / "warehouse")
-    conf = {"warehouse": warehouse, "spark.driver.memory": "1g"}
+    conf = {
+        "warehouse": warehouse,
+        "spark.driver.memory": "1g",
+        "spark.hadoop.iceberg.engine.hive.lock-enabled": "false",
+    }
     with ExitStack() as servers:
         for name in ("lake", "second"):
             catalog = f"spark.sql.catalog.{name}"
             conf |= {
                 catalog: "org.apache.iceberg.spark.SparkCatalog",
-                f"{catalog}.type": "rest",
-                f"{catalog}.uri": servers.enter_context(rest_catalog(tmp_path / name, warehouse)),
+                f"{catalog}.type": kind,
+                f"{catalog}.uri": servers.enter_context(server(tmp_path / name, warehouse)),
             }
         _check_catalogs(conf, python)
 

@@ -1,4 +1,4 @@
-"""Iceberg's own test server of a REST catalog, over a database in a file."""
+"""Servers of catalogs: Iceberg's own test server of a REST catalog, and Hive's metastore."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 _ICEBERG = "1.11.0"
 _JETTY = "12.1.14"
-_SERVER = "org.apache.iceberg.rest.RESTCatalogServer"
+_REST_SERVER = "org.apache.iceberg.rest.RESTCatalogServer"
+_METASTORE = "org.apache.hadoop.hive.metastore.HiveMetaStore"
 _PACKAGES = (
     f"org.apache.iceberg:iceberg-core:{_ICEBERG}",
     f"org.eclipse.jetty.ee10:jetty-ee10-servlet:{_JETTY}",
@@ -48,7 +49,6 @@ def rest_catalog(folder: Path, warehouse: str) -> Iterator[str]:
         for name, (kind, digest) in _OF_TESTS.items()
     ]
     port = free_port()
-    folder.mkdir(parents=True, exist_ok=True)
     settings = {
         "CATALOG_CATALOG__IMPL": "org.apache.iceberg.jdbc.JdbcCatalog",
         "CATALOG_URI": f"jdbc:sqlite:{folder}/catalog.db",
@@ -56,16 +56,59 @@ def rest_catalog(folder: Path, warehouse: str) -> Iterator[str]:
         "CATALOG_WAREHOUSE": warehouse,
         "CATALOG_REST_PORT": str(port),
     }
-    command = java_program([*jars, *resolved(*_PACKAGES), spark_jars()], _SERVER)
+    command = java_program([*jars, *resolved(*_PACKAGES), spark_jars()], _REST_SERVER)
+    with _running(command, port, folder, settings):
+        yield f"http://127.0.0.1:{port}"
+
+
+@contextmanager
+def hive_metastore(folder: Path, warehouse: str) -> Iterator[str]:
+    """The address of a metastore of Hive, which PySpark has with it, until the end.
+
+    It has no tables for locks, which Iceberg must therefore not take.
+
+    Args:
+        folder: Where its database goes.
+        warehouse: Where tables go, on this machine's disk.
+    """
+    port = free_port()
+    settings = {
+        "javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={folder}/db;create=true",
+        "javax.jdo.option.ConnectionDriverName": "org.apache.derby.jdbc.EmbeddedDriver",
+        "datanucleus.schema.autoCreateAll": "true",
+        "datanucleus.connectionPoolingType": "none",
+        "hive.metastore.schema.verification": "false",
+        "hive.metastore.warehouse.dir": warehouse,
+        "hive.async.log.enabled": "false",
+    }
+    properties = "".join(
+        f"<property><name>{name}</name><value>{value}</value></property>"
+        for name, value in settings.items()
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "hive-site.xml").write_text(f"<configuration>{properties}</configuration>")
+    opens = [f"--add-opens=java.base/java.{name}=ALL-UNNAMED" for name in ("lang", "net")]
+    command = java_program([folder, spark_jars()], *opens, _METASTORE, "-p", str(port))
+    with _running(command, port, folder, {}):
+        yield f"thrift://127.0.0.1:{port}"
+
+
+@contextmanager
+def _running(
+    command: list[str], port: int, folder: Path, settings: dict[str, str]
+) -> Iterator[None]:
+    folder.mkdir(parents=True, exist_ok=True)
     with (folder / "server.log").open("wb") as log:
-        server = subprocess.Popen(command, env=os.environ | settings, stdout=log, stderr=log)
+        server = subprocess.Popen(
+            command, env=os.environ | settings, stdout=log, stderr=log, cwd=folder
+        )
         try:
             deadline = time.monotonic() + 60
             while not listens(port):
                 if server.poll() is not None or time.monotonic() > deadline:
                     raise RuntimeError((folder / "server.log").read_text())
                 time.sleep(0.1)
-            yield f"http://127.0.0.1:{port}"
+            yield
         finally:
             server.terminate()
             server.wait(10)
