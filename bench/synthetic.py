@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.typedef import Record
 
@@ -45,6 +44,9 @@ class ManyFiles:
             files: How many files there are.
             of_a_manifest: How many of them in each.
         """
+        # not where Hudi's tables are measured
+        from pyiceberg.catalog.sql import SqlCatalog
+
         folder.mkdir(parents=True)
         rows = ROWS_A_FILE
         catalog = SqlCatalog("bench", uri=f"sqlite:///{folder}/c.db", warehouse=str(folder))

@@ -16,6 +16,7 @@ import numpy as np
 
 import lakesieve as ls
 from bench.processes import live_heap
+from bench.scale.hudi_files import OPTIONS, make_hudi
 from bench.synthetic import ROWS_A_FILE
 from lakesieve.store import shared_cache
 
@@ -37,11 +38,14 @@ def main() -> None:
             f"{catalog}.type": "hadoop",
             f"{catalog}.warehouse": str(folder / str(size)),
         }
-    spark = ls.local_session(folder / "none", formats=["iceberg", "delta"], conf=conf)
+    spark = ls.local_session(folder / "none", formats=[table_format], conf=conf)
     # a JVM takes long over what it has not done before: the least is measured twice
     for size in (sizes[0], *sizes):
-        name = f"m{size}.db.t" if table_format == "iceberg" else f"delta:{folder / str(size)}"
-        relation = name if table_format == "iceberg" else f"delta.`{folder / str(size)}`"
+        path = folder / str(size)
+        if table_format == "hudi" and not path.exists():
+            make_hudi(spark, path, size)
+        name = f"m{size}.db.t" if table_format == "iceberg" else f"{table_format}:{path}"
+        relation = name if table_format == "iceberg" else f"{table_format}.`{path}`"
         figures = _measured(spark, name, relation, size)
         print(json.dumps({"files": size, **figures}), flush=True)
     spark.stop()
@@ -58,7 +62,7 @@ def _measured(spark: SparkSession, name: str, table: str, size: int) -> dict[str
     (scan,) = ls.last_pruning(spark)
     held = _held(spark)
     ls.disable(spark)
-    spark.sql(f"INSERT INTO {table} VALUES (-1, 0.5, 'new')")
+    _add_a_file(spark, name, table)
     index = ls.open_index(name, "k", spark=spark)
     start = time.perf_counter()
     refreshed = index.refresh()
@@ -74,6 +78,15 @@ def _measured(spark: SparkSession, name: str, table: str, size: int) -> dict[str
         "refresh": time.perf_counter() - start,
         "refreshed": refreshed.files,
     }
+
+
+def _add_a_file(spark: SparkSession, name: str, table: str) -> None:
+    if not name.startswith("hudi:"):
+        spark.sql(f"INSERT INTO {table} VALUES (-1, 0.5, 'new')")
+        return
+    row = spark.sql("SELECT -1L AS k, 0.5D AS v, 'new' AS s, '0' AS p")
+    target = name.removeprefix("hudi:")
+    row.write.format("hudi").options(**OPTIONS).mode("append").save(target)
 
 
 def _plan(spark: SparkSession, table: str, key: int) -> float:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
-import os
 import re
+import uuid
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -28,7 +27,6 @@ STAGED = re.compile(r"#\d+$")
 """How the name of a file ends that its writer has not yet renamed; obstore's on a disk, too."""
 
 _DENIED = "AccessControlException"
-_numbers = itertools.count()
 
 
 class _Meta(TypedDict):
@@ -153,11 +151,11 @@ class HdfsStore:
         from hdfs_native import WriteOptions
 
         path = self._path(key)
-        # a process may die and another get its number: what it left is of no use to anyone
-        staged = f"{path}.{os.getpid()}#{next(_numbers)}"
+        # two machines may write one object at once
+        staged = f"{path}.{uuid.uuid4().hex}#0"
         with _errors():
             try:
-                options = WriteOptions(overwrite=True, create_parent=True)
+                options = WriteOptions(create_parent=True)
                 with self._client.create(staged, options) as writer:
                     writer.write(data)
                 self._client.rename(staged, path, overwrite=mode != "create")

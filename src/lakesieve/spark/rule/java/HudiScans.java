@@ -102,22 +102,24 @@ public final class HudiScans extends ScanAdapter {
     HoodieFileIndex index = HudiFiles.index(leaf);
     Map<Object, List<FileSlice>> all = HudiFiles.slices(index);
     Map<Object, List<FileSlice>> kept = new HashMap<>();
-    PathSet skipped = new PathSet();
+    PathSet chosen = new PathSet();
+    int skipped = 0;
     int uncovered = 0;
     for (Map.Entry<Object, List<FileSlice>> partition : all.entrySet()) {
       List<FileSlice> slices = new ArrayList<>();
       for (FileSlice slice : (List<FileSlice>) partition.getValue()) {
         String identity = FilePaths.normal(HudiFiles.identity(index, slice));
         if (identity != null && !keep.keeps(identity)) {
-          skipped.add(identity);
+          skipped++;
           continue;
         }
         if (identity == null || !keep.covers(identity)) uncovered++;
+        if (identity != null) chosen.add(identity);
         slices.add(slice);
       }
       kept.put(partition.getKey(), slices);
     }
-    if (skipped.size() > 0) replaced.put(leaf, with(leaf, kept, skipped.mark()));
+    if (skipped > 0) replaced.put(leaf, with(leaf, kept, chosen.mark()));
     return uncovered;
   }
 
