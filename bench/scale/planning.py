@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import statistics
 import sys
@@ -30,7 +31,12 @@ def main() -> None:
     """Plan what the command line names."""
     table_format, folder = sys.argv[1], Path(sys.argv[2])
     sizes = [int(size) for size in sys.argv[3:]]
-    conf = {"spark.master": "local[2]", "spark.driver.memory": "6g"}
+    conf = {
+        "spark.master": "local[2]",
+        "spark.driver.memory": "6g",
+        # room for what is known of a million files of Delta
+        "spark.lakesieve.memory": "512m",
+    }
     for size in sizes:
         catalog = f"spark.sql.catalog.m{size}"
         conf |= {
@@ -100,6 +106,11 @@ def _plan(spark: SparkSession, table: str, key: int) -> float:
 
 def _held(spark: SparkSession) -> int:
     """Bytes that are kept of indexes and of the files of tables, in Python and in the JVM."""
+    # the plans of the latest queries go with others
+    gc.collect()
+    for _ in range(3):
+        spark.sql("SELECT 1").collect()
+    time.sleep(1)
     return live_heap(spark) + shared_cache().held
 
 

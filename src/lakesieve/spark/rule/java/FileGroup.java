@@ -93,7 +93,10 @@ public final class FileGroup {
     }
 
     boolean holds(byte[] bits, int start) {
-      if (this.found == 0 || !any(bits, start + this.least, start + this.most)) return false;
+      if (this.found == 0) return false;
+      // files that are mostly listed in the catalogue's order: a byte tells of eight of them
+      boolean inOrder = this.most - this.least < 8L * this.found;
+      if (inOrder && !any(bits, start + this.least, start + this.most)) return false;
       for (int ordinal : this.of) {
         int at = start + ordinal;
         if (ordinal >= 0 && (bits[at >> 3] >> (at & 7) & 1) == 1) return true;
@@ -101,7 +104,7 @@ public final class FileGroup {
       return false;
     }
 
-    /** False when no bit from the first to the last one is set; files are mostly listed in order. */
+    /** False when no bit from the first to the last one is set. */
     private static boolean any(byte[] bits, int first, int last) {
       for (int at = first >> 3; at <= last >> 3; at++) {
         if (bits[at] != 0) return true;

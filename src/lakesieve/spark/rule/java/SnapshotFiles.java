@@ -23,7 +23,7 @@ import org.apache.spark.sql.delta.actions.AddFile;
 public final class SnapshotFiles {
   // of more than these Delta's log is read in its parts, which takes a job for each
   private static final long AT_ONCE = 20000;
-  private static final int OF_A_GROUP = 128;
+  private static final int OF_A_GROUP = 256;
   // the place of the statistics in an AddFile, which a scan does not need once it is planned
   private static final int STATS = 5;
 
@@ -113,7 +113,7 @@ public final class SnapshotFiles {
       this.size += files[i].size();
     }
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-    Deflater deflater = new Deflater(Deflater.BEST_SPEED);
+    Deflater deflater = new Deflater(Deflater.DEFAULT_COMPRESSION);
     ObjectOutputStream out = new ObjectOutputStream(new DeflaterOutputStream(bytes, deflater));
     out.writeObject(files);
     out.close();
