@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import lakesieve as ls
+from lakesieve.errors import LakesieveError
+from lakesieve.spark.tables.catalogs import named_errors
+from lakesieve.spark.versions.java_classes import java_array, java_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -172,3 +175,14 @@ def test_an_exception_in_python_leaves_the_scan_open(
     (pruned,) = ls.last_pruning(spark)
     assert [str(r.code) for r in pruned.reasons] == ["internal-error"]
     assert "boom" in pruned.reasons[0].detail
+
+
+def test_a_cause_behind_reflection_is_shown(spark: SparkSession) -> None:
+    """What a format calls by reflection is named by its own error, not by that of the call."""
+    classes: Any = java_class(spark, "java.lang.Class")
+    text = classes.forName("java.lang.String")
+    parse = classes.forName("java.lang.Integer").getMethod(
+        "parseInt", java_array(spark, "java.lang.Class", (text,))
+    )
+    with pytest.raises(LakesieveError, match="For input string"), named_errors("lake.t.x"):
+        parse.invoke(None, java_array(spark, "java.lang.Object", ("no number",)))

@@ -81,12 +81,16 @@ def named_errors(name: str) -> Iterator[None]:
         yield
     except Py4JJavaError as error:
         java = error.java_exception
+        while str(java.getClass().getSimpleName()) == _WRAPPED and java.getCause() is not None:
+            java = java.getCause()
         kind = str(java.getClass().getSimpleName())
         raise _named_error(kind, str(java.getMessage() or kind), name) from error
     except PySparkException as error:
         raise _named_error(error_class(error), str(error), name) from error
 
 
+# what a call by reflection throws, whatever went wrong in it
+_WRAPPED = "InvocationTargetException"
 _NO_TABLE = frozenset(
     {
         "NoSuchTableException",
