@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import socket
+import time
+from typing import TYPE_CHECKING
 
-__all__ = ["free_port", "listens"]
+if TYPE_CHECKING:
+    import subprocess
+
+__all__ = ["free_port", "listens", "wait_until_it_listens"]
 
 
 def free_port() -> int:
@@ -18,3 +23,21 @@ def listens(port: int) -> bool:
     """Whether something listens on a port."""
     with socket.socket() as tried:
         return tried.connect_ex(("127.0.0.1", port)) == 0
+
+
+def wait_until_it_listens(server: subprocess.Popen[bytes], port: int, seconds: float) -> None:
+    """Wait until a process that was just started answers.
+
+    Args:
+        server: The process.
+        port: Where it is to listen.
+        seconds: How long that may take.
+
+    Raises:
+        RuntimeError: It has ended, or does not answer.
+    """
+    deadline = time.monotonic() + seconds
+    while not listens(port):
+        if server.poll() is not None or time.monotonic() > deadline:
+            raise RuntimeError(f"{server.args!r} did not start")
+        time.sleep(0.05)

@@ -37,9 +37,6 @@ def hdfs_root() -> str:
         "dfs.replication": "1",
         "dfs.namenode.name.dir": f"{folder}/name",
         "dfs.namenode.http-address": "127.0.0.1:0",
-        # a file is closed when its last block is written, not when that has been reported, too:
-        # each would take half a second
-        "dfs.namenode.file.close.num-committed-allowed": "1",
         "dfs.datanode.data.dir": f"{folder}/data",
         "dfs.datanode.address": f"127.0.0.1:{data_port}",
         "dfs.datanode.http.address": "127.0.0.1:0",

@@ -15,11 +15,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.ports import free_port, listens
+from tests.ports import free_port, wait_until_it_listens
 
 from lakesieve.storage import Storage, hadoop_options, open_storage
 
@@ -73,11 +72,7 @@ def ended_with_the_tests(command: list[str], port: int, folder: str) -> None:
         command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder
     )
     atexit.register(_end, process, folder)
-    deadline = time.monotonic() + 30
-    while not listens(port):
-        if process.poll() is not None or time.monotonic() > deadline:
-            raise RuntimeError(f"{' '.join(command)} did not start")
-        time.sleep(0.05)
+    wait_until_it_listens(process, port, 30)
 
 
 def _moto(port: int) -> list[str]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import subprocess
-import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from tests.jars import fetched, java_program, resolved, spark_jars
-from tests.ports import free_port, listens
+from tests.ports import free_port, wait_until_it_listens
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,11 +102,7 @@ def _running(
             command, env=os.environ | settings, stdout=log, stderr=log, cwd=folder
         )
         try:
-            deadline = time.monotonic() + 60
-            while not listens(port):
-                if server.poll() is not None or time.monotonic() > deadline:
-                    raise RuntimeError((folder / "server.log").read_text())
-                time.sleep(0.1)
+            wait_until_it_listens(server, port, 60)
             yield
         finally:
             server.terminate()
