@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -15,6 +13,7 @@ from urllib.parse import unquote, urlparse
 
 import pyspark
 from pyspark.sql.connect.session import SparkSession as ConnectSession
+from tests.ports import free_port, wait_until_it_listens
 
 from bench import many_files
 from bench.measure import Measured, in_turn
@@ -126,7 +125,7 @@ def _thrift(spark: SparkSession, port: int) -> Iterator[Query]:
 def _driver(spark: SparkSession, jar: Path, folder: Path) -> Iterator[tuple[int, int]]:
     """A driver in Java alone, with a Connect server and a Thrift server: their ports."""
     own = dict(spark.sparkContext.getConf().getAll())
-    ports = [_free_port(), _free_port()]
+    ports = [free_port(), free_port()]
     formats = [unquote(urlparse(one).path) for one in own["spark.jars"].split(",")]
     settings = {k: v for k, v in own.items() if k in _KEPT or k.startswith("spark.sql.")} | {
         "spark.ui.enabled": "false",
@@ -152,22 +151,8 @@ def _driver(spark: SparkSession, jar: Path, folder: Path) -> Iterator[tuple[int,
         )
     try:
         for port in ports:
-            while not _listens(port):
-                if process.poll() is not None:
-                    raise RuntimeError(log.read_text()[-3000:])
-                time.sleep(0.1)
+            wait_until_it_listens(process, port, log=log)
         yield ports[0], ports[1]
     finally:
         process.terminate()
         process.wait()
-
-
-def _free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
-
-
-def _listens(port: int) -> bool:
-    with socket.socket() as tried:
-        return tried.connect_ex(("127.0.0.1", port)) == 0

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import subprocess
+    from pathlib import Path
 
 __all__ = ["free_port", "listens", "wait_until_it_listens"]
 
@@ -25,13 +26,16 @@ def listens(port: int) -> bool:
         return tried.connect_ex(("127.0.0.1", port)) == 0
 
 
-def wait_until_it_listens(server: subprocess.Popen[bytes], port: int, seconds: float) -> None:
+def wait_until_it_listens(
+    server: subprocess.Popen[bytes], port: int, *, seconds: float = 120, log: Path | None = None
+) -> None:
     """Wait until a process that was just started answers.
 
     Args:
         server: The process.
         port: Where it is to listen.
         seconds: How long that may take.
+        log: Where it writes, for the error.
 
     Raises:
         RuntimeError: It has ended, or does not answer.
@@ -39,5 +43,6 @@ def wait_until_it_listens(server: subprocess.Popen[bytes], port: int, seconds: f
     deadline = time.monotonic() + seconds
     while not listens(port):
         if server.poll() is not None or time.monotonic() > deadline:
-            raise RuntimeError(f"{server.args!r} did not start")
+            said = log.read_text()[-5000:] if log else ""
+            raise RuntimeError(f"{server.args!r} did not start: {said}")
         time.sleep(0.05)

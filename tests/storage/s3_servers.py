@@ -72,7 +72,7 @@ def ended_with_the_tests(command: list[str], port: int, folder: str) -> None:
         command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder
     )
     atexit.register(_end, process, folder)
-    wait_until_it_listens(process, port, 30)
+    wait_until_it_listens(process, port, seconds=30)
 
 
 def _moto(port: int) -> list[str]:

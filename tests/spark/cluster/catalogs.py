@@ -102,7 +102,7 @@ def _running(
             command, env=os.environ | settings, stdout=log, stderr=log, cwd=folder
         )
         try:
-            wait_until_it_listens(server, port, 60)
+            wait_until_it_listens(server, port, log=folder / "server.log")
             yield
         finally:
             server.terminate()

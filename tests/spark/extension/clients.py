@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import subprocess
-import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from tests.ports import free_port, listens
+from tests.ports import free_port, wait_until_it_listens
 from tests.spark.extension.kit import PROGRAMS, conf_of
 
 if TYPE_CHECKING:
@@ -42,9 +41,7 @@ class Driver:
                 stderr=log,
             )
         for port in (self.thrift, self.connect)[: 1 + connects]:
-            while not listens(port):
-                assert self.process.poll() is None, self.log.read_text()[-5000:]
-                time.sleep(0.1)
+            wait_until_it_listens(self.process, port, log=self.log)
 
     def companions(self) -> list[int]:
         """Process ids of the children that answer the rule."""
