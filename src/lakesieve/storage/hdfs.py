@@ -7,6 +7,7 @@ import re
 import uuid
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from obstore.exceptions import AlreadyExistsError
@@ -69,7 +70,7 @@ class HdfsStore:
     def __init__(self, location: str, settings: Mapping[str, str]) -> None:
         host, _, folder = location.removeprefix(HDFS).lstrip("/").partition("/")
         self._root = f"/{folder}"
-        self._client = _client(f"hdfs://{host}", dict(settings))
+        self._client = _client(f"hdfs://{host}", tuple(sorted(settings.items())))
 
     def get(self, key: str) -> _Result:
         """A file that is opened, with its size."""
@@ -205,14 +206,16 @@ class HdfsStore:
         }
 
 
-def _client(url: str, settings: dict[str, str]) -> Client:
+# the folders of one file system share its connection
+@lru_cache(maxsize=16)
+def _client(url: str, settings: tuple[tuple[str, str], ...]) -> Client:
     try:
         from hdfs_native import Client
     except ImportError as error:
         need = "Locations in HDFS need the package hdfs-native."
         raise not_installed(need, "hdfs") from error
     with _errors():
-        return Client(url, settings)
+        return Client(url, dict(settings))
 
 
 def _time(status: FileStatus) -> datetime:
