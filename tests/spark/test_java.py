@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import base64
-import hashlib
-import json
 import random
 import re
-import struct
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyspark
 import pytest
 from py4j.protocol import Py4JJavaError
+from tests.spark.file_sets import catalogue, file_group, keep_set
 
 import lakesieve
 from lakesieve.spark.extension.jar import bare_jvm, jar_sources
@@ -31,10 +29,8 @@ if TYPE_CHECKING:
 VERSION = spark_version_of(pyspark.__version__)
 FORMATS = formats_of(VERSION)
 ROOT = Path(lakesieve.__file__).parent
-SECRET = bytes(range(32))
 TREES = 60
 # the last class of each list that is tested here
-KEEP_SET = JavaSources(*RULE[: RULE.index("spark/rule/KeepSet") + 1])
 IDENTITIES = JavaSources("spark/rule/IdentitySet")
 ORDINALS = JavaSources(*RULE[: RULE.index("spark/rule/FileOrdinals") + 1])
 PATHS = JavaSources("spark/tables/PathSet")
@@ -76,37 +72,8 @@ def test_everything_compiles(jvm: Any) -> None:
         compiled |= set(files)
     left_out = {file.stem for file in set(ROOT.rglob("*.java")) - compiled}
 
-    of_hudi = {"HudiFiles", "HudiScans"}
+    of_hudi = {"HudiFiles", "HudiScans", "SliceGroups"}
     assert left_out == (set() if HUDI.runs_on(VERSION.name) else of_hudi)
-
-
-def digest(path: str) -> bytes:
-    return hashlib.sha256(SECRET + path.encode()).digest()[:16]
-
-
-def catalogue(jvm: Any, paths: list[str]) -> Any:
-    """A ``CatalogueFiles`` of these paths, sent in two parts."""
-    made = KEEP_SET.new(jvm, "lakesieve.CatalogueFiles", len(paths))
-    for some in (paths[:3], paths[3:]):
-        made.add(b"".join(map(digest, some)))
-    return made
-
-
-def file_group(jvm: Any, paths: list[str]) -> Any:
-    """A ``FileGroup`` of these paths."""
-    words = [word for path in paths for word in struct.unpack("<qq", digest(path))]
-    digests = jvm._jvm.java.lang.reflect.Array.newInstance(jvm._jvm.java.lang.Long.TYPE, len(words))
-    for at, word in enumerate(words):
-        digests[at] = word
-    return KEEP_SET.new(jvm, "lakesieve.FileGroup", digests)
-
-
-def array(jvm: Any, items: list[Any]) -> Any:
-    """A Java array of objects of one class."""
-    made = jvm._jvm.java.lang.reflect.Array.newInstance(items[0].getClass(), len(items))
-    for at, item in enumerate(items):
-        made[at] = item
-    return made
 
 
 def draw_tree(drawn: random.Random, catalogues: list[list[list[str]]], depth: int) -> Any:
@@ -143,26 +110,26 @@ def test_a_keep_set_answers_as_its_tree(jvm: Any) -> None:
     """Uncovered files are kept; of others the tree of answers decides, as of its slow twin."""
     drawn = random.Random("trees")
     paths = [f"s3://b/ä b%/{number}\u2028.parquet" for number in range(12)]
-    reader = jvm._jvm.com.fasterxml.jackson.databind.ObjectMapper()
+    # each of them meets all trees, of catalogues that come and go
+    alone = [file_group(jvm, [path]) for path in paths]
+    several = []
     for _ in range(TREES):
         catalogues = [
             [drawn.sample(paths, drawn.randrange(8)) for _ in range(drawn.randrange(1, 3))]
             for _ in range(drawn.randrange(1, 4))
         ]
         tree = {"op": "and", "args": [draw_tree(drawn, catalogues, 2)]}
-        rows = [array(jvm, [catalogue(jvm, one) for one in names]) for names in catalogues]
-        as_map = reader.readValue(json.dumps(tree), jvm._jvm.java.util.HashMap().getClass())
-        made = KEEP_SET.new(jvm, "lakesieve.KeepSet", array(jvm, rows), as_map, SECRET, None)
+        made = keep_set(jvm, catalogues, tree)
         covered = {name for names in catalogues for one in names for name in one}
 
         assert [made.covers(path) for path in paths] == [path in covered for path in paths]
         expected = [path not in covered or keeps(tree, catalogues, path) for path in paths]
         assert [made.keeps(path) for path in paths] == expected, tree
 
-        assert [made.mayKeep(file_group(jvm, [path])) for path in paths] == expected, tree
-        for _ in range(5):
-            some = drawn.sample(range(len(paths)), drawn.randrange(1, len(paths)))
-            group = file_group(jvm, [paths[at] for at in some])
+        assert [made.mayKeep(group) for group in alone] == expected, tree
+        some = drawn.sample(range(len(paths)), drawn.randrange(1, len(paths)))
+        several.append((some, file_group(jvm, [paths[at] for at in some])))
+        for some, group in several[-5:]:
             # twice: then what it has found out is remembered
             assert made.mayKeep(group) >= any(expected[at] for at in some), tree
             assert made.mayKeep(group) >= any(expected[at] for at in some), tree

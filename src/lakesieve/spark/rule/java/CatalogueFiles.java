@@ -49,6 +49,11 @@ public final class CatalogueFiles {
     }
   }
 
+  /** The ordinal of a file of another catalogue, or -1. */
+  public int ordinal(CatalogueFiles other, int ordinal) {
+    return ordinal(other.digests[2 * ordinal], other.digests[2 * ordinal + 1]);
+  }
+
   /** The ordinal of a file by the two words of its digest, or -1. */
   public int ordinal(long a, long b) {
     int slot = (int) a & this.table.length - 1;

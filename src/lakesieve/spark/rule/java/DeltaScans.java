@@ -88,7 +88,7 @@ public final class DeltaScans extends ScanAdapter {
             : files(index).iterator();
     while (it.hasNext()) {
       AddFile file = (AddFile) it.next();
-      String path = FilePaths.normal(DeltaFiles.absolute(root, file.path()));
+      String path = DeltaFiles.path(root, file.path());
       if (!keep.keeps(path)) continue;
       if (!keep.covers(path)) uncovered++;
       kept.add(file);
@@ -187,7 +187,7 @@ public final class DeltaScans extends ScanAdapter {
     scala.collection.Iterator it = index.addFiles().iterator();
     while (it.hasNext()) {
       AddFile file = (AddFile) it.next();
-      String path = FilePaths.normal(DeltaFiles.absolute(root, file.path()));
+      String path = DeltaFiles.path(root, file.path());
       if (files != null && !files.contains(path)) continue;
       if (selected++ % stride == 0) raw.add(file);
     }

@@ -1,5 +1,7 @@
 package lakesieve;
 
+import java.util.Arrays;
+import java.util.Iterator;
 import java.util.Map;
 import java.util.WeakHashMap;
 
@@ -7,27 +9,51 @@ import java.util.WeakHashMap;
  * Data files that a format lists together and that never change, such as those of a manifest: whether
  * any of them is kept is known without listing them again.
  *
- * <p>16 bytes a file, and four for each catalogue that has some of them.
+ * <p>Four bytes a file for each catalogue that has some of them, and 16 for their digests, which a
+ * catalogue that has all of them holds for the group too.
  */
 public final class FileGroup {
-  private final long[] digests; // two words a file
+  private final int files;
+  private long[] digests; // two words a file; null where the holder has them
+  private CatalogueFiles holder; // the latest that has every file, if any
   private final Map<CatalogueFiles, Ordinals> ordinals = new WeakHashMap<>();
 
   /** Make it of the digests of the paths, see {@link PathSet}. */
   public FileGroup(long[] digests) {
+    this.files = digests.length / 2;
     this.digests = digests;
+  }
+
+  /**
+   * Make it of paths, see {@link FilePaths}.
+   *
+   * @param paths null for a file without a path of its own, which no catalogue has
+   * @param secret that the digests begin with
+   */
+  public static FileGroup of(Iterator<String> paths, byte[] secret) {
+    long[] digests = new long[512];
+    int size = 0;
+    while (paths.hasNext()) {
+      if (size == digests.length) digests = Arrays.copyOf(digests, 2 * size);
+      String path = (String) paths.next();
+      // zeros stand for no path
+      byte[] digest = path == null ? new byte[16] : PathSet.digest(secret, FilePaths.normal(path));
+      digests[size++] = PathSet.word(digest, 0);
+      digests[size++] = PathSet.word(digest, 8);
+    }
+    return new FileGroup(Arrays.copyOf(digests, size));
   }
 
   /** Number of files. */
   public int files() {
-    return this.digests.length / 2;
+    return this.files;
   }
 
-  /** Bytes of memory that it takes. */
+  /** Bytes of memory that it takes, with the digests: their holder may be forgotten elsewhere. */
   public synchronized long bytes() {
     long arrays = 0;
     for (Object found : this.ordinals.values()) arrays += 4L * ((Ordinals) found).of.length + 150L;
-    return 8L * this.digests.length + arrays + 300L;
+    return 16L * this.files + arrays + 300L;
   }
 
   /** True when every file is in one of the catalogues. */
@@ -35,11 +61,11 @@ public final class FileGroup {
     int found = 0;
     for (CatalogueFiles catalogue : catalogues) {
       Ordinals in = in(catalogue);
-      if (in.found == files()) return true;
+      if (in.found == this.files) return true;
       found += in.found;
     }
-    if (found < files()) return false;
-    boolean[] covered = new boolean[files()];
+    if (found < this.files) return false;
+    boolean[] covered = new boolean[this.files];
     int left = covered.length;
     for (CatalogueFiles catalogue : catalogues) {
       int[] of = in(catalogue).of;
@@ -65,10 +91,27 @@ public final class FileGroup {
   private Ordinals in(CatalogueFiles catalogue) {
     Ordinals known = (Ordinals) this.ordinals.get(catalogue);
     if (known == null) {
-      known = new Ordinals(this.digests, catalogue);
+      known = new Ordinals(found(catalogue));
       this.ordinals.put(catalogue, known);
+      if (known.found == this.files) {
+        this.holder = catalogue;
+        this.digests = null;
+      }
     }
     return known;
+  }
+
+  /** The ordinal of each file in a catalogue, or -1. */
+  private int[] found(CatalogueFiles catalogue) {
+    int[] ordinals = new int[this.files];
+    int[] held = this.digests == null ? ((Ordinals) this.ordinals.get(this.holder)).of : null;
+    for (int at = 0; at < ordinals.length; at++) {
+      ordinals[at] =
+          held == null
+              ? catalogue.ordinal(this.digests[2 * at], this.digests[2 * at + 1])
+              : catalogue.ordinal(this.holder, held[at]);
+    }
+    return ordinals;
   }
 
   /** The ordinals that the files of a group have in a catalogue. */
@@ -78,15 +121,13 @@ public final class FileGroup {
     private int least = Integer.MAX_VALUE;
     private int most = -1;
 
-    Ordinals(long[] digests, CatalogueFiles catalogue) {
-      int[] ordinals = new int[digests.length / 2];
+    Ordinals(int[] ordinals) {
       int count = 0;
-      for (int at = 0; at < ordinals.length; at++) {
-        ordinals[at] = catalogue.ordinal(digests[2 * at], digests[2 * at + 1]);
-        if (ordinals[at] < 0) continue;
+      for (int ordinal : ordinals) {
+        if (ordinal < 0) continue;
         count++;
-        this.least = Math.min(this.least, ordinals[at]);
-        this.most = Math.max(this.most, ordinals[at]);
+        this.least = Math.min(this.least, ordinal);
+        this.most = Math.max(this.most, ordinal);
       }
       this.of = count == 0 ? new int[0] : ordinals;
       this.found = count;

@@ -33,6 +33,8 @@ public final class HudiScans extends ScanAdapter {
       "org.apache.spark.sql.execution.datasources.parquet.HoodieFileGroupReaderBasedFileFormat";
   private static final String TABLE_SCHEMA = "tableSchema";
 
+  private final SliceGroups groups = new SliceGroups();
+
   @Override
   public void check() throws Exception {
     Class<?> index = BaseHoodieTableFileIndex.class;
@@ -107,20 +109,32 @@ public final class HudiScans extends ScanAdapter {
     int uncovered = 0;
     for (Map.Entry<Object, List<FileSlice>> partition : all.entrySet()) {
       List<FileSlice> slices = new ArrayList<>();
-      for (FileSlice slice : (List<FileSlice>) partition.getValue()) {
+      List<FileSlice> listed = (List<FileSlice>) partition.getValue();
+      for (FileSlice slice : candidates(index, listed, keep)) {
         String identity = FilePaths.normal(HudiFiles.identity(index, slice));
-        if (identity != null && !keep.keeps(identity)) {
-          skipped++;
-          continue;
-        }
+        if (identity != null && !keep.keeps(identity)) continue;
         if (identity == null || !keep.covers(identity)) uncovered++;
         if (identity != null) chosen.add(identity);
         slices.add(slice);
       }
+      skipped += listed.size() - slices.size();
       kept.put(partition.getKey(), slices);
     }
     if (skipped > 0) replaced.put(leaf, with(leaf, kept, chosen.mark()));
     return uncovered;
+  }
+
+  /** The slices of the groups in which one may be kept. */
+  private List<FileSlice> candidates(HoodieFileIndex index, List<FileSlice> listed, KeepSet keep) {
+    List<FileSlice> candidates = new ArrayList<>();
+    FileGroup[] groups = this.groups.of(index, listed, keep.secret());
+    int start = 0;
+    for (FileGroup group : groups) {
+      int end = start + group.files();
+      if (keep.mayKeep(group)) candidates.addAll(listed.subList(start, end));
+      start = end;
+    }
+    return candidates;
   }
 
   @Override

@@ -13,7 +13,6 @@ import org.apache.iceberg.ManifestFile;
 import org.apache.iceberg.ManifestFiles;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.io.CloseableIterable;
-import org.apache.iceberg.io.CloseableIterator;
 import org.apache.iceberg.util.ThreadPools;
 
 /**
@@ -85,22 +84,13 @@ public final class KnownManifests {
 
     @Override
     public FileGroup call() throws Exception {
-      long[] digests = new long[1024];
-      int size = 0;
       CloseableIterable<String> paths =
           ManifestFiles.readPaths(this.manifest, this.table.io(), this.table.specs());
       try {
-        CloseableIterator<String> each = paths.iterator();
-        while (each.hasNext()) {
-          byte[] digest = PathSet.digest(this.secret, FilePaths.normal((String) each.next()));
-          if (size == digests.length) digests = Arrays.copyOf(digests, 2 * size);
-          digests[size++] = PathSet.word(digest, 0);
-          digests[size++] = PathSet.word(digest, 8);
-        }
+        return FileGroup.of(paths.iterator(), this.secret);
       } finally {
         paths.close();
       }
-      return new FileGroup(Arrays.copyOf(digests, size));
     }
   }
 }

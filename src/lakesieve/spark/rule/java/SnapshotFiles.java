@@ -134,14 +134,9 @@ public final class SnapshotFiles {
   }
 
   private FileGroup digested(AddFile[] files, byte[] secret) throws Exception {
-    long[] digests = new long[2 * files.length];
-    for (int i = 0; i < files.length; i++) {
-      byte[] digest =
-          PathSet.digest(secret, FilePaths.normal(DeltaFiles.absolute(this.root, files[i].path())));
-      digests[2 * i] = PathSet.word(digest, 0);
-      digests[2 * i + 1] = PathSet.word(digest, 8);
-    }
-    return new FileGroup(digests);
+    List<String> paths = new ArrayList<>();
+    for (AddFile file : files) paths.add(DeltaFiles.path(this.root, file.path()));
+    return FileGroup.of(paths.iterator(), secret);
   }
 
   /** A copy; the number of its fields differs between versions of Delta. */

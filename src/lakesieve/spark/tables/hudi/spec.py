@@ -23,6 +23,6 @@ HUDI = FormatSpec(
     },
     catalog_class="org.apache.spark.sql.hudi.catalog.HoodieInternalV2Table",
     scans="HudiScans",
-    scan_sources=("spark/tables/hudi/HudiFiles", "spark/rule/HudiScans"),
+    scan_sources=("spark/tables/hudi/HudiFiles", "spark/rule/SliceGroups", "spark/rule/HudiScans"),
     copying="Copy the files, and create indexes of its own for the copy.",
 )

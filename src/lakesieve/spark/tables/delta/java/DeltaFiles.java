@@ -34,16 +34,18 @@ public final class DeltaFiles {
   }
 
   /**
-   * Absolute path of a data file.
+   * Absolute path of a data file, see {@link FilePaths}.
    *
    * @param root the root path of the table
    * @param logged the path in the Delta log: relative or absolute, percent-encoded
    */
-  public static String absolute(String root, String logged) throws Exception {
+  public static String path(String root, String logged) throws Exception {
     // the fast way, for nearly all paths
-    if (isPlain(logged)) return root.endsWith("/") ? root + logged : root + "/" + logged;
+    if (isPlain(logged)) {
+      return FilePaths.normal(root.endsWith("/") ? root + logged : root + "/" + logged);
+    }
     Path path = new Path(new URI(logged));
-    return path.isAbsolute() ? path.toString() : new Path(new Path(root), path).toString();
+    return FilePaths.normal((path.isAbsolute() ? path : new Path(new Path(root), path)).toString());
   }
 
   /** True for a relative path without anything to decode or to normalise. */
