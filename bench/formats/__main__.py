@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bench.environments import ROOT, python_of
 from bench.formats.bounds import bounds_of, table_of
 from bench.measure import finish, scratch_folder
 
@@ -20,22 +21,20 @@ if TYPE_CHECKING:
 
 __all__ = ["jobs_of"]
 
-ROOT = Path(__file__).parents[2]
-# each version has an environment of its own, and Hudi runs on the older one alone
+# Hudi runs on the older one alone
 SPARK_VERSIONS = {
-    "4.1": (".venv", ("iceberg", "delta", "parquet")),
-    "3.5": (".venv-3.5", ("hudi", "iceberg", "delta", "parquet")),
+    "4.1": ("iceberg", "delta", "parquet"),
+    "3.5": ("hudi", "iceberg", "delta", "parquet"),
 }
-FORMATS = SPARK_VERSIONS["3.5"][1]
+FORMATS = SPARK_VERSIONS["3.5"]
 
 
 def jobs_of(lines: Sequence[str], formats: Sequence[str]) -> Iterator[tuple[Path, str]]:
     """The Python of a line, and a format that it reads."""
     for line in lines:
-        environment, known = SPARK_VERSIONS[line]
-        for name in known:
+        for name in SPARK_VERSIONS[line]:
             if name in formats:
-                yield ROOT / environment / "bin" / "python", name
+                yield python_of(line), name
 
 
 def main() -> int:

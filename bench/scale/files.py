@@ -6,7 +6,6 @@ import json
 import shutil
 import socket
 import subprocess
-import sys
 import threading
 import time
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from tests.storage.s3_servers import BUCKET, SERVERS, hadoop_settings
 
+from bench.environments import python_of
 from bench.measure import Measured, note
 from bench.scale.delta_files import make_delta
 from bench.synthetic import ROWS_A_FILE, ManyFiles
@@ -31,6 +31,8 @@ __all__ = ["SIZES", "run"]
 SIZES = (10_000, 100_000, 1_000_000)
 OF_A_MANIFEST = 5_000
 OPENED = 3
+# the version of Spark that reads the tables of each format
+LINES = {"iceberg": "4.1", "delta": "4.1", "hudi": "3.5"}
 _ENDPOINT = "fs.s3a.endpoint"
 
 
@@ -41,12 +43,13 @@ def run(folder: Path, sizes: Sequence[int] = SIZES) -> Iterator[Measured]:
         folder: Where the metadata goes; what is there is used again.
         sizes: Numbers of files, ascending.
     """
-    for table_format in ("iceberg", "delta"):
+    for table_format, line in LINES.items():
         tables = folder / f"many-{table_format}"
         for size in sizes:
             _make(table_format, tables / str(size), size)
-        lines = _lines("bench.scale.planning", table_format, str(tables), *map(str, sizes))
-        plans = {line["files"]: line | {"format": table_format} for line in lines}
+        arguments = [table_format, str(tables), *map(str, sizes)]
+        found = _lines(python_of(line), "bench.scale.planning", *arguments)
+        plans = {plan["files"]: plan | {"format": table_format} for plan in found}
         for size in sizes:
             yield _planned(plans[sizes[0]], plans[size])
         yield _kept(plans[sizes[-1]])
@@ -59,7 +62,8 @@ def run(folder: Path, sizes: Sequence[int] = SIZES) -> Iterator[Measured]:
 
 def _make(table_format: str, folder: Path, size: int) -> None:
     """The table, of Iceberg also as a Hadoop catalog has it."""
-    if (folder / "complete").exists():
+    # a table of Hudi is made by the session that plans
+    if table_format == "hudi" or (folder / "complete").exists():
         return
     note(f"metadata of {size:,} files of {table_format}")
     shutil.rmtree(folder, ignore_errors=True)
@@ -75,10 +79,10 @@ def _make(table_format: str, folder: Path, size: int) -> None:
     (folder / "complete").touch()
 
 
-def _lines(module: str, *arguments: str) -> list[dict[str, Any]]:
+def _lines(python: Path, module: str, *arguments: str) -> list[dict[str, Any]]:
     note(f"{module} {' '.join(arguments)[:60]}")
     ran = subprocess.run(
-        [sys.executable, "-m", module, *arguments], stdout=subprocess.PIPE, text=True, check=True
+        [str(python), "-m", module, *arguments], stdout=subprocess.PIPE, text=True, check=True
     )
     return [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")]
 
@@ -122,7 +126,9 @@ def _refreshed(plan: dict[str, Any]) -> Measured:
 def _without_spark(table_format: str, folder: Path, size: int) -> Measured:
     keys = range(0, ROWS_A_FILE * size, ROWS_A_FILE * size // 9)
     table = folder / "db" / "t" if table_format == "iceberg" else folder
-    (found,) = _lines("bench.scale.without_spark", f"{table_format}:{table}", *map(str, keys))
+    python = python_of(LINES[table_format])
+    name = f"{table_format}:{table}"
+    (found,) = _lines(python, "bench.scale.without_spark", name, *map(str, keys))
     return Measured(
         name=f"{table_format}: files of a predicate of {size:,} files without Spark, again in one "
         "process",

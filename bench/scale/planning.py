@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import json
+import shutil
 import statistics
 import sys
 import time
@@ -49,8 +50,11 @@ def main() -> None:
     # a JVM takes long over what it has not done before: the least is measured twice
     for size in (sizes[0], *sizes):
         path = folder / str(size)
-        if table_format == "hudi" and not path.exists():
+        complete = folder / f"{size}.complete"
+        if table_format == "hudi" and not complete.exists():
+            shutil.rmtree(path, ignore_errors=True)
             make_hudi(spark, path, size)
+            complete.touch()
         name = f"m{size}.db.t" if table_format == "iceberg" else f"{table_format}:{path}"
         relation = name if table_format == "iceberg" else f"{table_format}.`{path}`"
         if table_format == "hudi":

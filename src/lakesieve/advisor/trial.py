@@ -163,6 +163,7 @@ class Trials:
         names = ", ".join(".".join(column.path) for column in key)
         start = time.perf_counter()
         with Watch(self._spark, self._progress, f"lakesieve: trial on {names}") as watch:
+            watch.expect(rows=source.rows, files=source.files.num_rows)
             (built,) = build_segments(
                 self._spark, self._rule, source, targets=[target], watch=watch
             )

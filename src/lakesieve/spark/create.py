@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from lakesieve.errors import ErrorKind, InvalidInputError
+from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError
 from lakesieve.index.definition import define, key_columns
 from lakesieve.sieve import ABSENT_HITS
 from lakesieve.spark.build.indexing import build_each, failure
@@ -15,7 +15,7 @@ from lakesieve.spark.index import SparkIndex
 from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.session.access import access_by
 from lakesieve.spark.tables import open_table
-from lakesieve.store import COMPACTION, IndexStore
+from lakesieve.store import COMPACTION, FilesUncovered, IndexStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from lakesieve.index import BuildProgress
     from lakesieve.spark.tables import IndexableTable
-    from lakesieve.store import Changes
+    from lakesieve.store import Changes, Snapshot
     from lakesieve.tables import TableVersion
 
 __all__ = ["create_index", "create_indexes"]
@@ -152,17 +152,42 @@ def _build(
     targets[0].storage.probe()
     rule = installed_rule(spark)
     source = Source.whole(table, version, read_for(targets)).counted(rule)
+    made: dict[str, Snapshot] = {}
+
+    def commit(target: Target, changes: Changes, part: Source) -> None:
+        store, place = IndexStore(target.storage), _place(target)
+        if place not in made:
+            made[place] = store.create(target.definition, changes)
+            return
+        requires = [FilesUncovered(paths=part.files.column("path"))]
+        made[place] = store.commit(made[place], changes, requires)
+
     outcomes = build_each(
-        spark, rule, source, targets, operation="create", commit=_create, watch=watch
+        spark, rule, source, targets, operation="create", commit=commit, watch=watch
     )
     names = [target.definition.name for target in targets]
-    error = failure(dict(zip(names, outcomes, strict=True)))
-    if error is not None:
-        raise error
+    failed = dict(zip(names, outcomes, strict=True))
+    error = failure(failed)
+    if error is None:
+        return
+    begun = any(failed[target.definition.name] for target in targets if _place(target) in made)
+    raise _unfinished(error) if begun else error
 
 
-def _create(target: Target, changes: Changes) -> None:
-    IndexStore(target.storage).create(target.definition, changes)
+def _place(target: Target) -> str:
+    return target.storage.location
+
+
+def _unfinished(error: Exception) -> Exception:
+    """The error that ended a build some portions of which are there."""
+    hint = "What was indexed so far is kept; lakesieve refresh goes on with the other data files."
+    if isinstance(error, LakesieveError):
+        full = f"{error.hint} {hint}".strip()
+        complete = type(error)(error.message, kind=error.kind, hint=full)
+        complete.__cause__ = error
+        return complete
+    error.add_note(hint)
+    return error
 
 
 def _chosen_names(

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from lakesieve.spark.rule.installed import InstalledRule
     from lakesieve.store import Changes
 
-__all__ = ["build_each", "failure"]
+__all__ = ["ROWS_AT_ONCE", "build_each", "failure"]
+
+ROWS_AT_ONCE = 4_000_000_000
+"""Rows of a portion, over all indexes that are built from one read."""
 
 
 def build_each(
@@ -29,10 +32,14 @@ def build_each(
     targets: Sequence[Target],
     *,
     operation: str,
-    commit: Callable[[Target, Changes], object],
+    commit: Callable[[Target, Changes, Source], object],
     watch: Watch,
 ) -> list[Exception | None]:
     """Build indexes together and commit each; what fails for one leaves the others as they are.
+
+    More rows than :data:`ROWS_AT_ONCE` are read in portions, each with a commit of its own: a
+    build moves its keys in blocks, whose number grows with the square of the rows, and one that is
+    interrupted keeps the portions that are done.
 
     Args:
         spark: The session.
@@ -40,15 +47,45 @@ def build_each(
         source: The files and the columns of all targets, counted.
         targets: The indexes.
         operation: What their commits are called.
-        commit: Makes the commit of one.
+        commit: Makes the commit of one, of the files of a portion.
         watch: Told of the progress.
 
     Returns:
-        What each target failed with; ``None`` where it is committed.
+        What each target failed with; ``None`` where all is committed.
 
     Raises:
         LakesieveError: The data files cannot be read as they should, which concerns all.
     """
+    failed: list[Exception | None] = [None] * len(targets)
+    watch.expect(rows=source.rows, files=source.files.num_rows)
+    rows = files = 0
+    for part in source.portions(ROWS_AT_ONCE // max(1, len(targets))):
+        left = [at for at, error in enumerate(failed) if error is None]
+        if not left:
+            break
+        watch.portion(before=(rows, files), portion=(part.rows, part.files.num_rows))
+        some = [targets[at] for at in left]
+        outcomes = _build_together(
+            spark, rule, part, some, operation=operation, commit=commit, watch=watch
+        )
+        for at, outcome in zip(left, outcomes, strict=True):
+            failed[at] = outcome
+        rows += part.rows
+        files += part.files.num_rows
+    return failed
+
+
+def _build_together(
+    spark: SparkSession,
+    rule: InstalledRule,
+    source: Source,
+    targets: Sequence[Target],
+    *,
+    operation: str,
+    commit: Callable[[Target, Changes, Source], object],
+    watch: Watch,
+) -> list[Exception | None]:
+    """One portion of :func:`build_each`."""
     try:
         built = build_segments(spark, rule, source, targets=targets, watch=watch)
     except Exception as error:
@@ -59,7 +96,7 @@ def build_each(
         # one of them stopped the jobs of all: read once more for each alone
         outcomes = []
         for target in targets:
-            outcomes += build_each(
+            outcomes += _build_together(
                 spark, rule, source, [target], operation=operation, commit=commit, watch=watch
             )
         return outcomes
@@ -75,10 +112,10 @@ def _committed(
     made: Built,
     operation: str,
     source: Source,
-    commit: Callable[[Target, Changes], object],
+    commit: Callable[[Target, Changes, Source], object],
 ) -> Exception | None:
     try:
-        commit(target, staged(made, operation, source.version, target=target))
+        commit(target, staged(made, operation, source.version, target=target), source)
     except Exception as error:  # noqa: BLE001 - it is the outcome of this index alone
         return error
     return None

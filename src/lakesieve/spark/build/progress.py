@@ -17,9 +17,13 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    _State = tuple[str, tuple[int, int], tuple[int, int]]
+
 __all__ = ["Watch"]
 
 INTERVAL = 0.25
+READING = ("index", "verify")
+"""Phases whose jobs read the data files."""
 
 
 class Watch:
@@ -44,8 +48,10 @@ class Watch:
         self._callback = callback
         self._description = description
         self._group = f"lakesieve-{uuid.uuid4().hex[:12]}"
-        self._phase = "plan"
+        self._phases = 0
         self._rows = self._files = 0
+        # the phase; rows and files that are done before it, and those that it reads
+        self._state = ("plan", (0, 0), (0, 0))
         self._start = time.monotonic()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._poll, daemon=True, name=self._group)
@@ -58,15 +64,26 @@ class Watch:
             files: Data files to read.
         """
         self._rows, self._files = rows, files
+        self.portion(before=(0, 0), portion=(rows, files))
+
+    def portion(self, *, before: tuple[int, int], portion: tuple[int, int]) -> None:
+        """Set what part of the whole the next jobs read.
+
+        Args:
+            before: Rows and data files that are done.
+            portion: Rows and data files to read.
+        """
+        self._state = ("plan", before, portion)
 
     def phase(self, name: str) -> None:
         """Name what is done from here on; its jobs are counted afresh."""
-        self._phase = name
+        self._phases += 1
+        self._state = (name, *self._state[1:])
         self._context.setJobGroup(self._tag, self._description)
 
     @property
     def _tag(self) -> str:
-        return f"{self._group}-{self._phase}"
+        return f"{self._group}-{self._phases}-{self._state[0]}"
 
     def __enter__(self) -> Self:
         self._jobs.__enter__()
@@ -84,13 +101,15 @@ class Watch:
         if self._callback is not None:
             self._thread.join(timeout=5)
             if error is None:
-                self._tell("done", 1.0)
+                self._tell(("done", (0, 0), (self._rows, self._files)), 1.0)
         # may raise a clearer error than the one it is given
         self._jobs.__exit__(kind, error, trace)
 
     def _poll(self) -> None:
         while not self._stop.wait(INTERVAL):
-            self._tell(self._phase, self._fraction() if self._phase == "index" else 0.0)
+            state = self._state
+            reads = state[0] in READING
+            self._tell(state, self._fraction() if reads else float(state[0] == "commit"))
 
     def _fraction(self) -> float:
         """Part of the tasks done; the shuffle's two stages count alike per task."""
@@ -105,15 +124,16 @@ class Watch:
                     total += stage_info.numTasks
         return done / total if total else 0.0
 
-    def _tell(self, phase: str, fraction: float) -> None:
+    def _tell(self, state: _State, fraction: float) -> None:
         if self._callback is None:
             return
+        phase, before, portion = state
         self._callback(
             BuildProgress(
                 phase=phase,
-                rows_done=round(self._rows * fraction),
+                rows_done=before[0] + round(portion[0] * fraction),
                 rows_total=self._rows,
-                files_done=round(self._files * fraction),
+                files_done=before[1] + round(portion[1] * fraction),
                 files_total=self._files,
                 seconds=time.monotonic() - self._start,
             )

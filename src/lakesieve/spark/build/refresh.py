@@ -57,6 +57,13 @@ class _Stale:
     known: int = 0
     error: Exception | None = None
 
+    def note(self, version: str, indexed: Source) -> None:
+        """Count what was indexed of a version."""
+        if version not in self.versions:
+            self.versions.append(version)
+        self.files += indexed.files.num_rows
+        self.rows += indexed.rows
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Pass:
@@ -218,10 +225,11 @@ def _index_together(
         is_partial=files.num_rows < live,
     )
 
-    def commit(target: Target, changes: Changes) -> None:
-        look = by_place[target.storage.location]
-        requires = [FilesUncovered(paths=files.column("path"))]
-        look.stale.upkeep.store.commit(look.base, changes, requires)
+    def commit(target: Target, changes: Changes, part: Source) -> None:
+        index = by_place[target.storage.location]
+        requires = [FilesUncovered(paths=part.files.column("path"))]
+        index.stale.upkeep.store.commit(index.base, changes, requires)
+        index.stale.note(str(version.id), part)
 
     rule = installed_rule(call.spark)
     names = ", ".join(look.stale.name for look in passes)
@@ -255,10 +263,8 @@ def _index_together(
             left.append(look.stale)
         elif outcome is not None:
             look.stale.error = outcome
-        else:
-            look.stale.versions.append(str(version.id))
-            look.stale.files += files.num_rows
-            look.stale.rows += source.rows
+        elif call.dry_run:
+            look.stale.note(str(version.id), source)
     return left
 
 

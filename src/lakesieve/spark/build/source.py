@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -12,7 +13,7 @@ from lakesieve.sieve import KeyType
 from lakesieve.spark.versions.spark_versions import arrow_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from lakesieve.format import IndexDefinition
     from lakesieve.spark.rule.installed import InstalledRule
@@ -109,6 +110,24 @@ class Source:
     def key_types(self) -> tuple[KeyType, ...]:
         """Types of the keys, by the columns as they are now."""
         return key_types(self.columns)
+
+    def portions(self, rows: int) -> Iterator[Source]:
+        """The same in parts of consecutive files with about so many rows; none is empty.
+
+        Needs a :meth:`counted` source.
+
+        Args:
+            rows: Rows of a part; one file may have more.
+        """
+        records = self.files.column("records").to_numpy()
+        before = np.cumsum(records) - records
+        starts = np.flatnonzero(np.diff(before // rows, prepend=-1))
+        ends = [*starts[1:].tolist(), self.files.num_rows]
+        if len(starts) <= 1:
+            yield self
+            return
+        for start, end in zip(starts.tolist(), ends, strict=True):
+            yield replace(self, files=self.files.slice(start, end - start), is_partial=True)
 
     def selected(self) -> pa.ChunkedArray | None:
         """Paths of the files where they are not all of the version's, for ``raw_reads``."""
