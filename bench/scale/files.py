@@ -119,7 +119,10 @@ def _refreshed(plan: dict[str, Any]) -> Measured:
         name=f"{plan['format']}: a refresh after one commit to {plan['files']:,} files",
         value=plan["refresh"],
         unit="s",
-        details={"new files": plan["refreshed"]},
+        details={
+            "new files": plan["refreshed"],
+            "the next query planned": f"{1e3 * plan['after']:.0f} ms",
+        },
     )
 
 

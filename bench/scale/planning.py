@@ -25,7 +25,8 @@ from lakesieve.store import shared_cache
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-PLANS = 15
+WITHOUT = 15
+WITH = 45
 
 
 def main() -> None:
@@ -67,13 +68,13 @@ def main() -> None:
 
 
 def _measured(spark: SparkSession, name: str, table: str, size: int) -> dict[str, Any]:
-    keys = np.random.default_rng(2).integers(0, ROWS_A_FILE * size, 2 * PLANS).tolist()
+    keys = np.random.default_rng(2).integers(0, ROWS_A_FILE * size, WITHOUT + WITH).tolist()
     ls.disable(spark)
-    off = [_plan(spark, table, key) for key in keys[: 5 if size > 100_000 else PLANS]]
+    off = [_plan(spark, table, key) for key in keys[: 5 if size > 100_000 else WITHOUT]]
     # what the format keeps for itself is there now
     before = _held(spark)
     ls.enable(spark)
-    on = [_plan(spark, table, key) for key in keys[PLANS:]]
+    on = [_plan(spark, table, key) for key in keys[WITHOUT:]]
     (scan,) = ls.last_pruning(spark)
     held = _held(spark)
     ls.disable(spark)
@@ -81,6 +82,10 @@ def _measured(spark: SparkSession, name: str, table: str, size: int) -> dict[str
     index = ls.open_index(name, "k", spark=spark)
     start = time.perf_counter()
     refreshed = index.refresh()
+    took = time.perf_counter() - start
+    ls.enable(spark)
+    after = _plan(spark, table, keys[-1])
+    ls.disable(spark)
     return {
         "off_first": off[0],
         "off": statistics.median(off[1:]),
@@ -90,7 +95,8 @@ def _measured(spark: SparkSession, name: str, table: str, size: int) -> dict[str
         "read": scan.files_read,
         "total": scan.files_total,
         "held": held - before,
-        "refresh": time.perf_counter() - start,
+        "refresh": took,
+        "after": after,
         "refreshed": refreshed.files,
     }
 

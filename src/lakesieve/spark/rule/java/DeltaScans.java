@@ -2,6 +2,7 @@ package lakesieve;
 
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.IdentityHashMap;
@@ -40,6 +41,7 @@ public final class DeltaScans extends ScanAdapter {
   private final Set<String> fewKept = new HashSet<>();
   private final Set<String> tooLarge = new HashSet<>();
   private final Map<Snapshot, SnapshotFiles> files = new WeakHashMap<>();
+  private final Map<String, SnapshotFiles> latest = new HashMap<>(); // by the location of a table
   // of the latest answer
   private volatile byte[] secret = new byte[0];
 
@@ -150,22 +152,34 @@ public final class DeltaScans extends ScanAdapter {
 
   /** The leaf with all files of a snapshot, which are listed once. */
   public LogicalPlan listed(LogicalPlan leaf, Snapshot snapshot) throws Exception {
+    String table = snapshot.deltaLog().dataPath().toString();
     SnapshotFiles all;
+    SnapshotFiles before;
     synchronized (this.files) {
       all = (SnapshotFiles) this.files.get(snapshot);
+      before = (SnapshotFiles) this.latest.get(table);
     }
     if (all == null) {
-      all = new SnapshotFiles(snapshot, this.secret);
+      if (before != null) all = before.after(snapshot, this.secret);
+      if (all == null) all = new SnapshotFiles(snapshot, this.secret);
       long room = PythonPlanner.roomOfManifests();
       if (all.bytes() > room) {
         refuse(snapshot.deltaLog());
         throw new IllegalStateException("too many files");
       }
       synchronized (this.files) {
+        Set<Object> others = Collections.newSetFromMap(new IdentityHashMap<>());
+        others.addAll(this.files.values());
+        others.addAll(this.latest.values());
         long held = all.bytes();
-        for (Object other : this.files.values()) held += ((SnapshotFiles) other).bytes();
-        if (held > room) this.files.clear();
+        for (Object other : others) held += ((SnapshotFiles) other).bytes();
+        if (held > room) {
+          this.files.clear();
+          this.latest.clear();
+        }
         this.files.put(snapshot, all);
+        before = (SnapshotFiles) this.latest.get(table);
+        if (before == null || !before.isAfter(all)) this.latest.put(table, all);
       }
     }
     return with(leaf, FileRelations.seq(new ArrayList<>()), snapshot, leaf, all);

@@ -56,6 +56,14 @@ public final class FileGroup {
     return 16L * this.files + arrays + 300L;
   }
 
+  /** True when some file is in a catalogue, which is not remembered. */
+  public synchronized boolean hasAny(CatalogueFiles catalogue) {
+    for (int ordinal : found(catalogue)) {
+      if (ordinal >= 0) return true;
+    }
+    return false;
+  }
+
   /** True when every file is in one of the catalogues. */
   public synchronized boolean isCovered(CatalogueFiles[] catalogues) {
     int found = 0;

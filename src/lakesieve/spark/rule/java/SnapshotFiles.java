@@ -11,14 +11,17 @@ import java.util.List;
 import java.util.zip.Deflater;
 import java.util.zip.DeflaterOutputStream;
 import java.util.zip.InflaterInputStream;
+import org.apache.hadoop.fs.FileStatus;
 import org.apache.spark.sql.delta.Snapshot;
+import org.apache.spark.sql.delta.VersionChecksum;
 import org.apache.spark.sql.delta.actions.AddFile;
 
 /**
  * The data files of a Delta snapshot in little memory: some together are packed, and unpacked where one
  * of them may be kept.
  *
- * <p>They are listed once, of large tables a part of the log at a time.
+ * <p>They are listed once, of large tables a part of the log at a time; those of a later version follow
+ * from the commits in between.
  */
 public final class SnapshotFiles {
   // of more than these Delta's log is read in its parts, which takes a job for each
@@ -28,6 +31,9 @@ public final class SnapshotFiles {
   private static final int STATS = 5;
 
   private final String root;
+  private final String table;
+  private final long version;
+  private final FileStatus commit; // of the version, or null
   private final List<byte[]> packed = new ArrayList<>();
   private final List<FileGroup> groups = new ArrayList<>();
   private byte[] secret;
@@ -36,10 +42,14 @@ public final class SnapshotFiles {
 
   /** List the files of a snapshot; their digests begin with a secret, see {@link PathSet}. */
   public SnapshotFiles(Snapshot snapshot, byte[] secret) throws Exception {
-    this.root = snapshot.deltaLog().dataPath().toString();
-    this.secret = secret;
+    this(snapshot, LogChanges.commit(snapshot), secret);
     List<AddFile> group = new ArrayList<>();
-    if (snapshot.numOfFiles() > AT_ONCE) {
+    scala.Option checksum = snapshot.checksumOpt();
+    long files =
+        checksum.isDefined()
+            ? ((VersionChecksum) checksum.get()).numFiles()
+            : snapshot.numOfFiles();
+    if (files > AT_ONCE) {
       Iterator<AddFile> each = snapshot.allFiles().toLocalIterator();
       while (each.hasNext()) add((AddFile) each.next(), group);
     } else {
@@ -48,6 +58,66 @@ public final class SnapshotFiles {
       while (each.hasNext()) add((AddFile) each.next(), group);
     }
     if (!group.isEmpty()) pack(group);
+  }
+
+  private SnapshotFiles(Snapshot snapshot, FileStatus commit, byte[] secret) {
+    this.root = snapshot.deltaLog().dataPath().toString();
+    this.table = snapshot.metadata().id();
+    this.version = snapshot.version();
+    this.commit = commit;
+    this.secret = secret;
+  }
+
+  /**
+   * The files of a later version of the table, by what its commits changed.
+   *
+   * @return null where that is not certain: without the log of the commits in between, or where the
+   *     version has another number of files, or of bytes, than Delta notes for it
+   */
+  public SnapshotFiles after(Snapshot snapshot, byte[] secret) {
+    try {
+      return followed(snapshot, secret);
+    } catch (Exception e) {
+      return null; // a log that cannot be read: Delta says so, if it needs it
+    }
+  }
+
+  private SnapshotFiles followed(Snapshot snapshot, byte[] secret) throws Exception {
+    // what Delta has written with the version; the snapshot's own count takes a job
+    scala.Option checksum = snapshot.checksumOpt();
+    if (this.commit == null || checksum.isEmpty()) return null;
+    if (!this.table.equals(snapshot.metadata().id())) return null;
+    LogChanges changes = LogChanges.between(this.commit, snapshot);
+    if (changes == null) return null;
+    SnapshotFiles later = new SnapshotFiles(snapshot, changes.last(), secret);
+    CatalogueFiles named = changes.named(secret);
+    List<AddFile> rest = changes.added();
+    List<FileGroup> known = known(secret);
+    for (int i = 0; i < known.size(); i++) {
+      FileGroup group = (FileGroup) known.get(i);
+      byte[] data = (byte[]) this.packed.get(i);
+      boolean isLast = i == known.size() - 1 && group.files() < OF_A_GROUP;
+      if (!isLast && !group.hasAny(named)) {
+        later.add(data, group);
+        continue;
+      }
+      for (AddFile file : unpacked(data)) {
+        later.size -= file.size();
+        if (!changes.names(file)) rest.add(file);
+      }
+    }
+    later.size += this.size;
+    for (int start = 0; start < rest.size(); start += OF_A_GROUP) {
+      later.pack(rest.subList(start, Math.min(rest.size(), start + OF_A_GROUP)));
+    }
+    VersionChecksum noted = (VersionChecksum) checksum.get();
+    boolean isWhole = later.count == noted.numFiles() && later.size == noted.tableSizeBytes();
+    return isWhole ? later : null;
+  }
+
+  /** True for a later version of the same table. */
+  public boolean isAfter(SnapshotFiles other) {
+    return this.table.equals(other.table) && this.version > other.version;
   }
 
   /** Number of files. */
@@ -118,9 +188,13 @@ public final class SnapshotFiles {
     out.writeObject(files);
     out.close();
     deflater.end();
-    this.packed.add(bytes.toByteArray());
-    this.groups.add(digested(files, this.secret));
-    this.count += files.length;
+    add(bytes.toByteArray(), digested(files, this.secret));
+  }
+
+  private void add(byte[] data, FileGroup group) {
+    this.packed.add(data);
+    this.groups.add(group);
+    this.count += group.files();
   }
 
   private static AddFile[] unpacked(byte[] group) throws Exception {

@@ -29,6 +29,7 @@ DELTA = FormatSpec(
     scans="DeltaScans",
     scan_sources=(
         "spark/tables/delta/DeltaFiles",
+        "spark/rule/LogChanges",
         "spark/rule/SnapshotFiles",
         "spark/rule/KeptDeltaFiles",
         "spark/rule/DeltaScans",
