@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,12 +66,15 @@ class Peaks:
 
 
 def live_heap(spark: SparkSession) -> int:
-    """Bytes of the heap of a session's JVM that are not garbage."""
+    """Bytes of the objects in the heap of a session's JVM that are not garbage."""
     jvm: Any = spark._jvm
-    memory = jvm.java.lang.management.ManagementFactory.getMemoryMXBean()
-    for _ in range(3):
-        memory.gc()
-    return int(memory.getHeapMemoryUsage().getUsed())
+    # what is used of the heap counts whole regions, some of which a large array hardly fills
+    jcmd = Path(jvm.System.getProperty("java.home")) / "bin" / "jcmd"
+    process = str(jvm.ProcessHandle.current().pid())
+    ran = subprocess.run(
+        [str(jcmd), process, "GC.class_histogram"], stdout=subprocess.PIPE, text=True, check=True
+    )
+    return int(ran.stdout.split()[-1])
 
 
 def _held(pid: int) -> tuple[str, int, int]:

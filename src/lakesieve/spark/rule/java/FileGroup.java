@@ -99,7 +99,7 @@ public final class FileGroup {
   private Ordinals in(CatalogueFiles catalogue) {
     Ordinals known = (Ordinals) this.ordinals.get(catalogue);
     if (known == null) {
-      known = new Ordinals(found(catalogue));
+      known = Ordinals.of(found(catalogue));
       this.ordinals.put(catalogue, known);
       if (known.found == this.files) {
         this.holder = catalogue;
@@ -124,12 +124,14 @@ public final class FileGroup {
 
   /** The ordinals that the files of a group have in a catalogue. */
   private static final class Ordinals {
+    private static final Ordinals NONE = new Ordinals(new int[0]);
+
     private final int[] of; // by file, -1 for one that is not there; empty where none is
     private final int found;
     private int least = Integer.MAX_VALUE;
     private int most = -1;
 
-    Ordinals(int[] ordinals) {
+    private Ordinals(int[] ordinals) {
       int count = 0;
       for (int ordinal : ordinals) {
         if (ordinal < 0) continue;
@@ -137,8 +139,14 @@ public final class FileGroup {
         this.least = Math.min(this.least, ordinal);
         this.most = Math.max(this.most, ordinal);
       }
-      this.of = count == 0 ? new int[0] : ordinals;
+      this.of = ordinals;
       this.found = count;
+    }
+
+    /** Of a catalogue without any of the files, one object for all groups. */
+    static Ordinals of(int[] ordinals) {
+      Ordinals made = new Ordinals(ordinals);
+      return made.found == 0 ? NONE : made;
     }
 
     boolean holds(byte[] bits, int start) {
