@@ -106,8 +106,8 @@ def _planned(least: dict[str, Any], plan: dict[str, Any]) -> Measured:
 
 def _kept(plan: dict[str, Any]) -> Measured:
     return Measured(
-        name=f"{plan['format']}: kept in memory of an index of {plan['files']:,} files and of the "
-        "files themselves",
+        name=f"{plan['format']}: kept in memory after five queries, of an index of "
+        f"{plan['files']:,} files and of the files themselves",
         value=plan["held"] / plan["files"],
         unit="bytes a file",
         at_most=100,
