@@ -16,6 +16,7 @@ from tests.storage.s3_servers import BUCKET, SERVERS, hadoop_settings
 from bench.environments import python_of
 from bench.measure import Measured, note
 from bench.scale.delta_files import make_delta
+from bench.scale.planning import FIRST
 from bench.synthetic import ROWS_A_FILE, ManyFiles
 from lakesieve.index import OpenedIndex
 from lakesieve.predicate.ranges import Ranges
@@ -106,7 +107,7 @@ def _planned(least: dict[str, Any], plan: dict[str, Any]) -> Measured:
 
 def _kept(plan: dict[str, Any]) -> Measured:
     return Measured(
-        name=f"{plan['format']}: kept in memory after five queries, of an index of "
+        name=f"{plan['format']}: kept in memory after {FIRST} queries, of an index of "
         f"{plan['files']:,} files and of the files themselves",
         value=plan["held"] / plan["files"],
         unit="bytes a file",

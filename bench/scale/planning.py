@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 WITHOUT = 15
 WITH = 45
-FIRST = 5
+FIRST = 15
 
 
 def main() -> None:

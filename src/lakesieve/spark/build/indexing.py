@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, LakesieveError
@@ -56,6 +57,7 @@ def build_each(
     Raises:
         LakesieveError: The data files cannot be read as they should, which concerns all.
     """
+    build = _Build(spark=spark, rule=rule, operation=operation, commit=commit, watch=watch)
     failed: list[Exception | None] = [None] * len(targets)
     watch.expect(rows=source.rows, files=source.files.num_rows)
     rows = files = 0
@@ -64,10 +66,7 @@ def build_each(
         if not left:
             break
         watch.portion(before=(rows, files), portion=(part.rows, part.files.num_rows))
-        some = [targets[at] for at in left]
-        outcomes = _build_together(
-            spark, rule, part, some, operation=operation, commit=commit, watch=watch
-        )
+        outcomes = build.together(part, [targets[at] for at in left])
         for at, outcome in zip(left, outcomes, strict=True):
             failed[at] = outcome
         rows += part.rows
@@ -75,50 +74,40 @@ def build_each(
     return failed
 
 
-def _build_together(
-    spark: SparkSession,
-    rule: InstalledRule,
-    source: Source,
-    targets: Sequence[Target],
-    *,
-    operation: str,
-    commit: Callable[[Target, Changes, Source], object],
-    watch: Watch,
-) -> list[Exception | None]:
-    """One portion of :func:`build_each`."""
-    try:
-        built = build_segments(spark, rule, source, targets=targets, watch=watch)
-    except Exception as error:
-        if len(targets) == 1:
-            return [_clear(error)]
-        if _is_of_all(error):
-            raise
-        # one of them stopped the jobs of all: read once more for each alone
-        outcomes = []
-        for target in targets:
-            outcomes += _build_together(
-                spark, rule, source, [target], operation=operation, commit=commit, watch=watch
-            )
-        return outcomes
-    watch.phase("commit")
-    return [
-        _committed(target, made, operation, source, commit)
-        for target, made in zip(targets, built, strict=True)
-    ]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Build:
+    """What all portions of one :func:`build_each` share."""
 
+    spark: SparkSession
+    rule: InstalledRule
+    operation: str
+    commit: Callable[[Target, Changes, Source], object]
+    watch: Watch
 
-def _committed(
-    target: Target,
-    made: Built,
-    operation: str,
-    source: Source,
-    commit: Callable[[Target, Changes, Source], object],
-) -> Exception | None:
-    try:
-        commit(target, staged(made, operation, source.version, target=target), source)
-    except Exception as error:  # noqa: BLE001 - it is the outcome of this index alone
-        return error
-    return None
+    def together(self, source: Source, targets: Sequence[Target]) -> list[Exception | None]:
+        """Build and commit one portion; what each target failed with."""
+        try:
+            built = build_segments(self.spark, self.rule, source, targets=targets, watch=self.watch)
+        except Exception as error:
+            if len(targets) == 1:
+                return [_clear(error)]
+            if _is_of_all(error):
+                raise
+            # one of them stopped the jobs of all: read once more for each alone
+            return [self.together(source, [target])[0] for target in targets]
+        self.watch.phase("commit")
+        return [
+            self._committed(target, made, source)
+            for target, made in zip(targets, built, strict=True)
+        ]
+
+    def _committed(self, target: Target, made: Built, source: Source) -> Exception | None:
+        try:
+            changes = staged(made, self.operation, source.version, target=target)
+            self.commit(target, changes, source)
+        except Exception as error:  # noqa: BLE001 - it is the outcome of this index alone
+            return error
+        return None
 
 
 def _clear(error: Exception) -> Exception:
