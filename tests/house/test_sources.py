@@ -101,25 +101,6 @@ def test_there_is_no_drawer_for_everything() -> None:
     assert [name_of(path) for path in SOURCES if path.stem.strip("_") in drawers] == []
 
 
-def test_the_words_are_those_of_the_glossary() -> None:
-    """No name, comment, page or message has a word that the glossary replaces."""
-    # reversed, or this page would be the first to have them
-    backwards = (
-        *("dlot", "deksa", "hteinam", "reddal", "tnel", "egnarts"),
-        *("deyek", "serehw", "gniworrob", "tsel", "niereht"),
-    )
-    words = [word[::-1] for word in backwards]
-    replaced = re.compile(
-        "|".join((*(rf"(?<![a-z]){word}(?![a-z])" for word in words), r"MOST_[A-Z]"))
-    )
-    folders = (ROOT / name for name in ("src", "tests", "bench", "docs", "tools"))
-    files = [path for folder in folders for path in folder.rglob("*")] + sorted(ROOT.glob("*.md"))
-    texts = [path for path in files if path.suffix in {".py", ".java", ".md"}]
-
-    assert len(texts) > 300
-    assert [name_of(p) for p in texts if replaced.search(p.read_text(encoding="utf-8"))] == []
-
-
 @pytest.mark.parametrize(
     "path",
     [path for path in SOURCES if not path.name.startswith("_") and path.parent.name != "cli"],
