@@ -71,23 +71,40 @@ class LakesieveError(Exception):
         message: One sentence saying what is wrong, with the names involved.
         kind: The stable code.
         hint: What to do next, one sentence.
+        public_message: The message without the words of a storage or a library, for callers of a
+            server: such words may repeat settings of the server.
     """
 
-    def __init__(self, message: str, *, kind: ErrorKind, hint: str = "") -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: ErrorKind,
+        hint: str = "",
+        public_message: str | None = None,
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.kind = kind
         self.hint = hint
+        self.public_message = public_message
 
     def __str__(self) -> str:
         return f"{self.message} {self.hint}".strip()
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (type(self), self.message, self.kind, self.hint)
+        parts = (self.message, self.kind, self.hint, self.public_message)
+        return _rebuild, (type(self), *parts)
 
 
-def _rebuild(cls: type[LakesieveError], message: str, kind: ErrorKind, hint: str) -> LakesieveError:
-    return cls(message, kind=kind, hint=hint)
+def _rebuild(
+    cls: type[LakesieveError],
+    message: str,
+    kind: ErrorKind,
+    hint: str,
+    public_message: str | None = None,
+) -> LakesieveError:
+    return cls(message, kind=kind, hint=hint, public_message=public_message)
 
 
 class NotFoundError(LakesieveError, LookupError):

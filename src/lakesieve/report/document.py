@@ -6,6 +6,8 @@ import dataclasses
 import json
 from typing import Any
 
+from lakesieve.report.printable import printable_json
+
 __all__ = ["to_document", "to_json"]
 
 
@@ -30,4 +32,4 @@ def to_document(result: object) -> Any:
 
 def to_json(result: object) -> str:
     """Write a result model as indented JSON text."""
-    return json.dumps(to_document(result), indent=2, ensure_ascii=False)
+    return printable_json(json.dumps(to_document(result), indent=2, ensure_ascii=False))

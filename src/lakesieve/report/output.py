@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.measure import Measurement
 
 from lakesieve.report.document import to_json
+from lakesieve.report.printable import printable, printing_safely
 from lakesieve.report.progress import BuildBar
 from lakesieve.report.text import to_text
 
@@ -37,8 +38,8 @@ class Output:
     ) -> None:
         self.json = json
         # names and literals are no markup
-        self._stdout = stdout or Console(file=sys.stdout, markup=False)
-        self._stderr = stderr or Console(file=sys.stderr)
+        self._stdout = printing_safely(stdout or Console(file=sys.stdout, markup=False))
+        self._stderr = printing_safely(stderr or Console(file=sys.stderr))
 
     def result(self, result: object) -> None:
         """Write a result model to stdout."""
@@ -50,7 +51,7 @@ class Output:
             self._stdout.width = self._width(text)
             self._stdout.print(text, highlight=False, crop=False)
         elif text:
-            self._stdout.file.write(text + "\n")
+            self._stdout.file.write(printable(text) + "\n")
 
     def _width(self, text: RenderableType) -> int:
         """Columns in which no path or name is broken, and outside a terminal no line."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
 from lakesieve.report import units
+from lakesieve.report.printable import printable
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -31,7 +33,8 @@ class BuildBar:
 
     def __init__(self, console: Console, title: str) -> None:
         self._console = console
-        self._title = title
+        # what stands in a bar is markup, and no hook of the console sees it
+        self._title = printable(title)
         self._last: BuildProgress | None = None
         self._progress = Progress(
             SpinnerColumn(),
@@ -42,7 +45,7 @@ class BuildBar:
             transient=True,
             disable=not console.is_terminal,
         )
-        self._task = self._progress.add_task(title, total=None, line="")
+        self._task = self._progress.add_task(escape(self._title), total=None, line="")
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -56,7 +59,9 @@ class BuildBar:
     ) -> None:
         self._progress.stop()
         if error is None and self._last is not None:
-            self._console.print(f"{self._title}: {progress_line(self._last)}", highlight=False)
+            self._console.print(
+                f"{self._title}: {progress_line(self._last)}", highlight=False, markup=False
+            )
 
     def __call__(self, report: BuildProgress) -> None:
         """Show how far the build is."""

@@ -11,6 +11,7 @@ from rich.text import Text
 from lakesieve.advisor.result import ColumnAdvice, TableAdvice
 from lakesieve.index.maintenance import TableMaintenance
 from lakesieve.index.result import CommitInfo, Found, Refreshed, TablePruning, TradeOffInfo
+from lakesieve.report.printable import printing_safely
 from lakesieve.report.result import Explained
 from lakesieve.report.text import to_text
 
@@ -50,7 +51,7 @@ def _printed(result: object) -> Console:
     console = Console(file=StringIO(), width=_WIDTH, record=True, force_jupyter=False, markup=False)
     options = console.options.update(max_width=_MAX_WIDTH)
     console.width = max(_WIDTH, Measurement.get(console, options, shown).maximum)
-    console.print(shown, highlight=False)
+    printing_safely(console).print(shown, highlight=False)
     return console
 
 

@@ -212,6 +212,7 @@ def _readable(path: str) -> Iterator[None]:
             f"{path} cannot be read: {type(error).__name__}: {error}.",
             kind=ErrorKind.STORAGE_FAILED,
             hint="If its snapshot has expired, load the table again; else check the storage.",
+            public_message=f"{path} cannot be read.",
         ) from error
 
 

@@ -84,6 +84,7 @@ def typed_errors(location: str, *, root: str) -> Iterator[None]:
             f"{location}: {message}",
             kind=ErrorKind.STORAGE_FAILED,
             hint="Check that the storage is reachable, and try again.",
+            public_message=f"{location} cannot be read or written.",
         ) from error
 
 

@@ -1,0 +1,99 @@
+"""Text that is safe on a terminal and in a log."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from rich.console import RenderHook
+from rich.segment import Segment
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderResult
+
+__all__ = ["printable", "printable_json", "printable_line", "printing_safely"]
+
+# C0 and C1 control characters but tab and line feed, marks that reverse the direction of text,
+# separators that some programs take for line ends, and halves of surrogate pairs
+_UNSAFE = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+_UNSAFE_IN_LINE = re.compile(rf"[\t\n]|{_UNSAFE.pattern}")
+
+
+def printable(text: str) -> str:
+    r"""Replace characters that a terminal would obey by their escapes, such as ``\x1b``.
+
+    Names of tables, columns and files, and messages of other programs come from storage and
+    from callers. Line feeds and tabs stay.
+
+    Args:
+        text: Any text.
+    """
+    return _UNSAFE.sub(_escape, text)
+
+
+def printable_line(text: str) -> str:
+    r"""Replace line feeds and tabs, too, so that the text stays one line of a log.
+
+    Args:
+        text: Any text.
+    """
+    return _UNSAFE_IN_LINE.sub(_escape, text)
+
+
+def _escape(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    named = {9: "\\t", 10: "\\n", 13: "\\r"}.get(code)
+    return named or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")
+
+
+def printable_json(text: str) -> str:
+    """Write the same characters of a JSON text as JSON's own escapes: its meaning stays.
+
+    Args:
+        text: A JSON text.
+    """
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def printing_safely(console: Console) -> Console:
+    """Make a console replace unsafe characters in all that it prints from now on.
+
+    Args:
+        console: The console.
+
+    Returns:
+        The same console.
+    """
+    console.push_render_hook(_Safely())
+    return console
+
+
+class _Safely(RenderHook):
+    """Wraps whatever a console prints."""
+
+    def process_renderables(
+        self, renderables: Sequence[ConsoleRenderable]
+    ) -> list[ConsoleRenderable]:
+        """Wrap each."""
+        return [_Safe(renderable) for renderable in renderables]
+
+
+class _Safe:
+    """Something that rich renders, with unsafe characters replaced.
+
+    Rich writes colours by itself, apart from the text, so they stay.
+    """
+
+    def __init__(self, shown: ConsoleRenderable) -> None:
+        self._shown = shown
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for segment in console.render(self._shown, options):
+            if segment.control:
+                yield segment
+            else:
+                yield Segment(printable(segment.text), segment.style)
