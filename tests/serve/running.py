@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp
 
-__all__ = ["COMMAND", "running", "started"]
+__all__ = ["COMMAND", "InProcess", "running", "started"]
 
 COMMAND = [sys.executable, "-c", "from lakesieve.cli import main; main()", "serve"]
 """``lakesieve serve`` of this environment."""
@@ -75,3 +75,47 @@ def running(app: ASGIApp) -> Iterator[str]:
         finally:
             server.should_exit = True
             thread.join(30)
+
+
+class InProcess:
+    """Asks an application without a server between; what it raises is its answer, too.
+
+    Args:
+        app: The application.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+
+    def request(self, method: str, path: str, **given: Any) -> httpx.Response:
+        """The answer to a request.
+
+        Args:
+            method: Of the request.
+            path: Of the resource.
+            given: As ``httpx.request`` takes it.
+        """
+
+        async def ask() -> httpx.Response:
+            transport = self._transport
+            async with httpx.AsyncClient(transport=transport, base_url="http://server") as client:
+                return await client.request(method, path, **given)
+
+        return asyncio.run(ask())
+
+    def get(self, path: str) -> httpx.Response:
+        """The answer to a GET.
+
+        Args:
+            path: Of the resource.
+        """
+        return self.request("GET", path)
+
+    def post(self, path: str, *, json: Any) -> httpx.Response:
+        """The answer to a POST.
+
+        Args:
+            path: Of the resource.
+            json: The document that is sent.
+        """
+        return self.request("POST", path, json=json)

@@ -263,24 +263,6 @@ def test_commits(tmp_path: Path) -> None:
         )
         assert answer.status_code == 409
         assert answer.json()["error"]["type"] == "CommitFailedException"
-        where = httpx.get(f"{address}/v1/namespaces/db/tables/t").json()["metadata-location"]
-        for update in (
-            {"action": "set-location", "location": f"{tmp_path}/other"},
-            {
-                "action": "set-properties",
-                "updates": {"write.metadata.path": f"{table.location()}/../other"},
-            },
-            {"action": "set-properties", "updates": {"write.metadata.path": "/other"}},
-            {"action": "set-properties", "updates": {"write.py-location-provider.impl": "a.B"}},
-        ):
-            answer = httpx.post(
-                f"{address}/v1/namespaces/db/tables/t",
-                json={"requirements": [], "updates": [update]},
-            )
-            assert answer.status_code == 406, update
-            assert "is written" in answer.json()["error"]["message"]
-        found = httpx.get(f"{address}/v1/namespaces/db/tables/t").json()
-        assert found["metadata-location"] == where
         table.delete("id = 2")
         with table.update_schema() as update:
             update.add_column("text", StringType())

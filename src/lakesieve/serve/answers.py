@@ -19,6 +19,7 @@ from lakesieve.errors import (
     StorageError,
 )
 from lakesieve.serve.metrics import metrics
+from lakesieve.serve.requests import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -104,22 +105,33 @@ def answered(
     return answer
 
 
+def _public(error: LakesieveError) -> str:
+    """What callers may know of an error: no word of another program."""
+    message = error.public_message or error.message
+    if error.public_message is None and not isinstance(error.__cause__, LakesieveError | None):
+        message = "The server cannot do that now; its log says why."
+    return f"{message} {error.hint}".strip()
+
+
 def _refusal(request: Request, error: LakesieveError) -> Response:
+    said = _public(error)
     if isinstance(error, InvalidInputError):
-        return error_answer(400, "BadRequestException", str(error))
+        return error_answer(400, "BadRequestException", said)
     if isinstance(error, NotFoundError):
         kind = "NoSuchTableException"
         if error.kind is ErrorKind.OBJECT_NOT_FOUND:
             kind = "NoSuchPlanTaskException"
         elif "table" not in request.path_params:
             kind = "NoSuchNamespaceException"
-        return error_answer(404, kind, str(error))
+        return error_answer(404, kind, said)
     if isinstance(error, CommitConflictError):
-        return error_answer(409, "CommitFailedException", str(error))
+        return error_answer(409, "CommitFailedException", said)
     if isinstance(error, StorageError):
         _log.warning("%s", error)
-        return error_answer(503, "ServiceUnavailableException", str(error))
-    return error_answer(406, "UnsupportedOperationException", str(error))
+        if error.kind is ErrorKind.COMMIT_UNKNOWN:
+            return error_answer(500, "CommitStateUnknownException", said)
+        return error_answer(503, "ServiceUnavailableException", said)
+    return error_answer(406, "UnsupportedOperationException", said)
 
 
 async def _read_body(request: Request) -> Any:
@@ -137,13 +149,15 @@ async def _read_body(request: Request) -> Any:
         if len(received) > _LARGEST_BODY:
             raise _wrong(f"It has more than {_LARGEST_BODY} bytes.")
     try:
-        return json.loads(bytes(received), parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
-        raise _wrong(f"It is no JSON: {error}.") from None
-
-
-def _no_constant(text: str) -> None:
-    raise ValueError(f"{text} is no number")
+        return parse_json(bytes(received))
+    except json.JSONDecodeError as error:
+        raise _wrong(f"It is no JSON from line {error.lineno}, column {error.colno} on.") from None
+    except UnicodeError:
+        raise _wrong("It has something that is no character.") from None
+    except (ValueError, RecursionError):
+        raise _wrong(
+            "It has NaN or infinity, a number that is too long, or too many levels."
+        ) from None
 
 
 def _wrong(why: str) -> InvalidInputError:

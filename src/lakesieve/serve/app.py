@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from lakesieve.serve.answers import EXCEPTION_HANDLERS, OPERATIONS, answered
-from lakesieve.serve.plans import OpenedTable, Plans, levels_of, namespace_of
+from lakesieve.serve.plans import OpenedTable, Plans, levels_of, namespace_of, planned_by
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -101,7 +101,7 @@ class _Api(Plans):
         document = {
             "metadata-location": loaded.path,
             "metadata": loaded.document,
-            "config": dict(loaded.config),
+            "config": {**loaded.config, **planned_by(loaded)},
         }
         return _of(request, document)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
@@ -11,23 +12,24 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pyiceberg import exceptions as raised
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.io import load_file_io
-from pyiceberg.table import CommitTableRequest, TableProperties
-from pyiceberg.table.metadata import TableMetadataUtil
 
 from lakesieve.errors import (
-    CommitConflictError,
     ErrorKind,
-    InvalidInputError,
+    LakesieveError,
     NotFoundError,
+    StorageError,
     UnsupportedError,
 )
+from lakesieve.serve.commits import SqlCommit
 from lakesieve.serve.kept import Kept
+from lakesieve.serve.metadata import parsed, read_document
 from lakesieve.storage import normalized, open_storage
 from lakesieve.tables.iceberg.catalogs import from_folder
+from lakesieve.tables.iceberg.file_io import own_file_io
 from lakesieve.tables.opening import options_by_environment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterator, Mapping
 
     from pyiceberg.catalog import Catalog as PyIceberg
     from pyiceberg.io import FileIO
@@ -49,20 +51,19 @@ class ServedTable:
     Args:
         path: Where its metadata file lies.
         document: What that says.
-        metadata: The same as PyIceberg has it.
+        metadata: The same as PyIceberg has it; ``None`` if it cannot read that. Clients plan the
+            scans of such a table by themselves.
         io: Reads its files.
         config: What a client gets with it.
     """
 
     path: str
     document: Mapping[str, Any]
-    metadata: TableMetadata
+    metadata: TableMetadata | None
     io: FileIO
     config: Mapping[str, str] = field(default_factory=dict)
 
 
-# what PyIceberg ends in over updates that are none; pydantic's own error is a ValueError
-_NO_COMMIT = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
 # a name that no other metadata file has
 _UNIQUE = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}[^/]*\.metadata\.json", re.ASCII)
 
@@ -150,12 +151,16 @@ def _metadata_location() -> Select[Any]:
 class PyIcebergCatalog:
     """A catalog that PyIceberg knows.
 
+    The file IO of its tables is that of the catalog's own settings: PyIceberg would add the
+    properties of each table, which everybody sets who may commit, and load a class that they name.
+
     Args:
         catalog: The catalog.
     """
 
     def __init__(self, catalog: PyIceberg) -> None:
         self._catalog = catalog
+        self._ios = own_file_io(catalog)
         self._tables = Kept(_TABLE_BYTES)
 
     @property
@@ -165,95 +170,76 @@ class PyIcebergCatalog:
 
     def namespaces(self, parent: Namespace) -> list[Namespace]:
         """The namespaces directly below one."""
-        try:
+        with _asking(parent):
             found = self._catalog.list_namespaces(parent)
-        except raised.NoSuchNamespaceError:
-            raise _no_namespace(parent) from None
         # some catalogs list all that are below
         return sorted({tuple(name)[: len(parent) + 1] for name in found if len(name) > len(parent)})
 
     def properties(self, namespace: Namespace) -> dict[str, str]:
         """The properties of a namespace."""
-        try:
+        with _asking(namespace):
             return dict(self._catalog.load_namespace_properties(namespace))
-        except raised.NoSuchNamespaceError:
-            raise _no_namespace(namespace) from None
 
     def tables(self, namespace: Namespace) -> list[str]:
         """Names of the tables of a namespace."""
-        try:
+        with _asking(namespace):
             return sorted(name[-1] for name in self._catalog.list_tables(namespace))
-        except raised.NoSuchNamespaceError:
-            raise _no_namespace(namespace) from None
-
-    def _path(self, namespace: Namespace, table: str) -> str | None:
-        """The newest metadata file of a table, if that is known and its name is no other's ever."""
-        if not isinstance(self._catalog, SqlCatalog):
-            return None
-        given = {"catalog": self._catalog.name, "namespace": ".".join(namespace), "name": table}
-        with self._catalog.engine.connect() as connection:
-            found = connection.scalar(_metadata_location(), given)
-        return found if found is not None and _UNIQUE.search(found) else None
 
     def load(self, namespace: Namespace, table: str) -> ServedTable:
         """As for :meth:`Catalog.load`."""
-        path = self._path(namespace, table)
-        if path is None:
-            return self._load(namespace, table)[0]
-        found: ServedTable = self._tables.get((path,), lambda: self._load(namespace, table))
-        return found
+        _check((*namespace, table))
+        with _asking(namespace, table):
+            if not isinstance(self._catalog, SqlCatalog):
+                return self._loaded(namespace, table)
+            path = self._path(self._catalog, namespace, table)
+            if not _UNIQUE.search(path):
+                return self._read(path)[0]
+            found: ServedTable = self._tables.get((path,), lambda: self._read(path))
+            return found
 
-    def _load(self, namespace: Namespace, table: str) -> tuple[ServedTable, int]:
-        """A table, and about how many bytes it takes."""
+    def _path(self, catalog: SqlCatalog, namespace: Namespace, table: str) -> str:
+        """The newest metadata file of a table of a catalog in SQL."""
+        given = {"catalog": catalog.name, "namespace": ".".join(namespace), "name": table}
+        with catalog.engine.connect() as connection:
+            path = connection.scalar(_metadata_location(), given)
+        if path is None:
+            raise _no_table(namespace, table)
+        return str(path)
+
+    def _read(self, path: str) -> tuple[ServedTable, int]:
+        """The table of a metadata file, and about how many bytes it takes."""
+        io = self._ios.make(location=path)
+        document, size = read_document(io, path)
+        made = ServedTable(path=path, document=document, metadata=parsed(document), io=io)
+        return made, 10 * size
+
+    def _loaded(self, namespace: Namespace, table: str) -> ServedTable:
+        """A table that PyIceberg loads, or of which it only knows where it is."""
+        self._ios.forget()
         try:
             loaded = self._catalog.load_table((*namespace, table))
-        except (raised.NoSuchTableError, raised.NoSuchNamespaceError):
-            raise _no_table(namespace, table) from None
-        text = loaded.metadata.model_dump_json()
-        made = ServedTable(
-            document=json.loads(text),
+        except (ValueError, TypeError, KeyError):
+            # a type or a feature that it does not know
+            path = self._ios.latest_location
+            if path is None:
+                raise
+            return self._read(path)[0]
+        return ServedTable(
+            document=json.loads(loaded.metadata.model_dump_json()),
             path=loaded.metadata_location,
             metadata=loaded.metadata,
             io=loaded.io,
-            config=loaded.config,
         )
-        return made, 10 * len(text)
 
     def commit(self, namespace: Namespace, table: str, body: Any) -> ServedTable:
         """As for :meth:`Catalog.commit`, in catalogs in SQL."""
-        if not self.takes_commits:
+        if not isinstance(self._catalog, SqlCatalog):
             raise _read_only("this kind of catalog")
-        identifier = {"namespace": list(namespace), "name": table}
-        try:
-            request = CommitTableRequest.model_validate({**body, "identifier": identifier})
-        except _NO_COMMIT as error:
-            first = str(error).partition("\n")[0]
-            raise InvalidInputError(
-                f"The commit to {'.'.join((*namespace, table))} cannot be read: {first}.",
-                kind=ErrorKind.INVALID_ARGUMENT,
-                hint="Send a CommitTableRequest of Iceberg's REST specification.",
-            ) from error
-        try:
-            loaded = self._catalog.load_table((*namespace, table))
-        except (raised.NoSuchTableError, raised.NoSuchNamespaceError):
-            raise _no_table(namespace, table) from None
-        _check_places(loaded.metadata.location, request.updates)
-        try:
-            self._catalog.commit_table(loaded, request.requirements, request.updates)
-        except (raised.NoSuchTableError, raised.NoSuchNamespaceError):
-            raise _no_table(namespace, table) from None
-        except raised.CommitFailedException as error:
-            raise CommitConflictError(
-                f"The commit to {'.'.join((*namespace, table))} failed: {error}.",
-                kind=ErrorKind.CONFLICT,
-                hint="Load the table again, and commit to that.",
-            ) from error
-        except (*_NO_COMMIT, NotImplementedError) as error:
-            raise InvalidInputError(
-                f"The commit to {'.'.join((*namespace, table))} makes no table: {error}.",
-                kind=ErrorKind.INVALID_ARGUMENT,
-                hint="Send updates that fit the table.",
-            ) from error
+        commit = SqlCommit(self._catalog, namespace, table)
+        request = commit.parse(body)
+        current = self.load(namespace, table)
+        with _asking(namespace, table):
+            commit.make(request, current)
         return self.load(namespace, table)
 
 
@@ -304,7 +290,7 @@ class WarehouseCatalog:
         return ServedTable(
             path=loaded.path,
             document=document,
-            metadata=TableMetadataUtil.parse_obj(dict(document)),
+            metadata=parsed(document),
             io=load_file_io({}, location=location),
         )
 
@@ -314,31 +300,32 @@ class WarehouseCatalog:
         raise _read_only("the embedded catalog")
 
 
+@contextmanager
+def _asking(namespace: Namespace, table: str | None = None) -> Iterator[None]:
+    """Turn whatever a catalog ends in into errors that repeat none of its words."""
+    try:
+        yield
+    except LakesieveError:
+        raise
+    except raised.NoSuchNamespaceError:
+        raise (_no_namespace(namespace) if table is None else _no_table(namespace, table)) from None
+    except (raised.NoSuchTableError, raised.NoSuchIcebergTableError):
+        raise _no_table(namespace, table or "") from None
+    except Exception as error:
+        raise StorageError(
+            f"The catalog failed: {type(error).__name__}: {error}",
+            kind=ErrorKind.STORAGE_FAILED,
+            hint="Try again; the log of the server says more.",
+            public_message="The catalog cannot be read or written now.",
+        ) from error
+
+
 def _read_only(what: str) -> UnsupportedError:
     return UnsupportedError(
         f"Commits to {what} are not served: they could not be atomic.",
         kind=ErrorKind.UNSUPPORTED_TABLE,
         hint="Commit through the catalog itself.",
     )
-
-
-def _check_places(location: str, updates: Iterable[Any]) -> None:
-    """Insist that no commit makes this server write, or load code, elsewhere than it does now."""
-    for update in updates:
-        moved = update.action == "set-location" and update.location != location
-        given = update.updates if update.action == "set-properties" else {}
-        metadata = given.get(TableProperties.WRITE_METADATA_PATH, "")
-        if (
-            moved
-            or (metadata and not f"{metadata}/".startswith(f"{location.rstrip('/')}/"))
-            or ".." in metadata.split("/")
-            or TableProperties.WRITE_PY_LOCATION_PROVIDER_IMPL in given
-        ):
-            raise UnsupportedError(
-                "Commits that change where a table's metadata is written are not served.",
-                kind=ErrorKind.UNSUPPORTED_TABLE,
-                hint="Commit through the catalog itself.",
-            )
 
 
 def _check(names: Namespace) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lakesieve.serve.planning import TablePlanner
     from lakesieve.serve.service import Answer, PlanningService
 
-__all__ = ["OpenedTable", "Plans", "levels_of", "namespace_of"]
+__all__ = ["OpenedTable", "Plans", "levels_of", "namespace_of", "planned_by"]
 
 # what stands between the levels of a namespace
 _LEVELS = "\x1f"
@@ -63,6 +63,18 @@ def levels_of(name: str) -> Namespace:
     return levels
 
 
+def planned_by(table: ServedTable) -> dict[str, str]:
+    """What the settings of a table say of who plans its scans.
+
+    Clients read it before what the configuration of the catalog says. DuckDB takes any setting
+    for credentials, so only a table that cannot be planned here has one.
+
+    Args:
+        table: The table.
+    """
+    return {} if table.metadata is not None else {"scan-planning-mode": "client"}
+
+
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class OpenedTable:
     """A table as the caller may have it.
@@ -87,9 +99,7 @@ class Plans(ABC):
     def __init__(self, service: PlanningService, mode: str) -> None:
         self._service = service
         self.planned_by = {} if mode == "either" else {"scan-planning-mode": mode}
-        """What the configuration says of who plans.
-
-        The settings of a table do not repeat it: DuckDB takes any for credentials."""
+        """What the configuration says of who plans."""
 
     @abstractmethod
     def opened(self, request: Request) -> OpenedTable:

@@ -2,12 +2,38 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
 from lakesieve.errors import ErrorKind, InvalidInputError
 
-__all__ = ["ScanRequest"]
+__all__ = ["ScanRequest", "parse_json"]
+
+# an escape of a half of a surrogate pair, which is no character without its other half
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def parse_json(data: bytes) -> Any:
+    """Read JSON that can be written again: without NaN, and without halves of surrogate pairs.
+
+    Args:
+        data: UTF-8.
+
+    Raises:
+        ValueError: It is something else.
+        RecursionError: It is too deep.
+    """
+    text = data.decode("utf-8")
+    found = json.loads(text, parse_constant=_no_constant)
+    if _HALF.search(text):
+        json.dumps(found, ensure_ascii=False).encode("utf-8")
+    return found
+
+
+def _no_constant(text: str) -> None:
+    raise ValueError(f"{text} is no number")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lakesieve.engines.pruning import FilePruner
-from lakesieve.errors import ErrorKind, NotFoundError
+from lakesieve.errors import ErrorKind, NotFoundError, UnsupportedError
 from lakesieve.serve.kept import Tiers
 from lakesieve.serve.planning import TablePlanner
-from lakesieve.serve.requests import ScanRequest
+from lakesieve.serve.requests import ScanRequest, parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -77,7 +77,17 @@ class PlanningService:
             name: The table's name.
             table: The table as it is now.
             for_pyiceberg: Whether PyIceberg reads the plans.
+
+        Raises:
+            UnsupportedError: The table has a type or a feature that is not known here.
         """
+        if table.metadata is None:
+            raise UnsupportedError(
+                f"Scans of {name} are not planned here: it has a type or a feature that this "
+                "server does not know.",
+                kind=ErrorKind.UNSUPPORTED_TABLE,
+                hint="Let the client plan them, by scan-planning-mode=client.",
+            )
         return TablePlanner(
             name,
             table.metadata,
@@ -139,7 +149,7 @@ def _token(body: dict[str, Any], page: Page) -> str:
 
 def _page_of(token: Any) -> tuple[Any, Page]:
     try:
-        found = json.loads(base64.urlsafe_b64decode(token))
+        found = parse_json(base64.urlsafe_b64decode(token))
         page, body = tuple(found["files"]), found["request"]
     except (ValueError, TypeError, KeyError, RecursionError):
         page, body = (), None

@@ -5,13 +5,20 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from lakesieve.errors import ErrorKind, InvalidInputError, UnsupportedError
+from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError, UnsupportedError
 from lakesieve.storage.location import normalized
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["INDEX_FOLDER", "TRUSTED_ROOTS", "check_trusted", "trusted_folders", "warehouse_of"]
+__all__ = [
+    "INDEX_FOLDER",
+    "TRUSTED_ROOTS",
+    "check_trusted",
+    "is_below",
+    "trusted_folders",
+    "warehouse_of",
+]
 
 INDEX_FOLDER = "_lakesieve"
 """Folder of a table's indexes; the underscore hides it from the formats' own clean-up."""
@@ -71,6 +78,28 @@ def trusted_folders(text: str) -> tuple[str, ...]:
     return tuple(map(normalized, folders))
 
 
+def is_below(location: str, folder: str) -> bool:
+    """Say whether an object lies in a folder, however a store reads its name.
+
+    Args:
+        location: The object, in any spelling.
+        folder: The folder, in any spelling.
+    """
+    if location != location.strip():
+        return False
+    try:
+        location, folder = normalized(location), normalized(folder)
+    except LakesieveError:
+        # a store that only PyIceberg reaches
+        folder = folder.rstrip("/")
+    return location != folder and _is_below(location, folder)
+
+
+def _is_below(location: str, folder: str) -> bool:
+    # a table may have a percent sign in its own folder
+    return f"{location}/".startswith(f"{folder}/") and not _STEPS.search(location[len(folder) :])
+
+
 def check_trusted(location: str, index: str, trusted: Iterable[str] = ()) -> None:
     """Check that an index may refer to another root.
 
@@ -85,12 +114,8 @@ def check_trusted(location: str, index: str, trusted: Iterable[str] = ()) -> Non
     if location and normalized(location) == location:
         if location.startswith("memory:"):
             return  # of this process alone
-        for folder in (warehouse_of(index), *trusted):
-            # a table may have a percent sign in its own folder
-            if f"{location}/".startswith(f"{folder}/") and not _STEPS.search(
-                location[len(folder) :]
-            ):
-                return
+        if any(_is_below(location, folder) for folder in (warehouse_of(index), *trusted)):
+            return
     raise UnsupportedError(
         f"The index at {index} shares objects with one at {location}, which is not a trusted "
         "location.",
