@@ -19,6 +19,7 @@ from lakesieve.errors import (
     StorageError,
     UnsupportedError,
 )
+from lakesieve.tables.iceberg.catalogs import from_catalog
 from lakesieve.tables.opening import can_open, open_table
 
 if TYPE_CHECKING:
@@ -80,6 +81,18 @@ def test_ways_to_name_it(table: Table, given: str) -> None:
 
     assert opened.uuid == str(table.metadata.table_uuid)
     assert opened.live_files(opened.version()).num_rows == 2
+
+
+def test_properties_that_are_settings(table: Table) -> None:
+    """A table's own properties are no settings: neither a class to load nor a host for keys."""
+    place = Path(table.metadata_location.removeprefix("file://"))
+    document = json.loads(place.read_text())
+    document["properties"] |= {"py-io-impl": "no.Such", "s3.endpoint": "http://127.0.0.1:9"}
+    place.write_text(json.dumps(document))
+    loaded = from_catalog("shop", ("db", "t"), "shop.db.t")
+    assert "s3.endpoint" not in loaded.file_io
+    assert "py-io-impl" not in loaded.file_io
+    assert open_table("shop.db.t").live_files(open_table("shop.db.t").version()).num_rows == 2
 
 
 @pytest.mark.parametrize("spec", [0, -1, "nothing", "2001-01-01", "", "99999999999999999999"])

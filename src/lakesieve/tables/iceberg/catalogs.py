@@ -21,6 +21,7 @@ from lakesieve.errors import (
     not_installed,
 )
 from lakesieve.storage import Storage, StorageOptions, open_storage
+from lakesieve.tables.iceberg.file_io import own_file_io, own_settings
 from lakesieve.tables.iceberg.metadata import IcebergMetadata
 from lakesieve.tables.names import FORMS
 
@@ -108,7 +109,9 @@ def from_catalog(catalog: str, identifier: tuple[str, ...], name: str) -> Loaded
     with _catalog_errors(name, catalog):
         # PyIceberg itself reads its configuration once a process
         properties = catalog_properties(catalog) or {}
-        table = load_catalog(catalog, **properties).load_table(identifier)
+        known = load_catalog(catalog, **properties)
+        own_file_io(known)
+        table = known.load_table(identifier)
     return from_object(table)
 
 
@@ -119,8 +122,8 @@ def from_object(table: Any) -> LoadedTable:
         table: A ``pyiceberg.table.Table``.
     """
     settings = {
-        key: str(value)
-        for key, value in table.io.properties.items()
+        key: value
+        for key, value in own_settings(table).items()
         if key.startswith(_FILE_IO_PREFIXES)
     }
     document = json.loads(table.metadata.model_dump_json())

@@ -10,20 +10,26 @@ if TYPE_CHECKING:
 
     from pyiceberg.catalog import Catalog
     from pyiceberg.io import FileIO
+    from pyiceberg.table import Table
 
-__all__ = ["OwnFileIO", "own_file_io"]
+__all__ = ["OwnFileIO", "own_file_io", "own_settings"]
+
+_CODE = "py-io-impl"
 
 
 class OwnFileIO:
     """Makes the file IO of a catalog's tables.
 
     Args:
-        settings: Those of the catalog.
+        catalog: The catalog.
     """
 
-    def __init__(self, settings: Mapping[str, Any]) -> None:
-        self._settings = dict(settings)
+    def __init__(self, catalog: Catalog) -> None:
+        self._settings = dict(catalog.properties)
         self._thread = threading.local()
+        kinds = {kind.__name__ for kind in type(catalog).__mro__}
+        # it lends settings with each table, and knows which of them are its own
+        self._lending = catalog._load_file_io if "RestCatalog" in kinds else None
 
     @property
     def latest_location(self) -> str | None:
@@ -41,14 +47,16 @@ class OwnFileIO:
         """Make a file IO.
 
         Args:
-            properties: Those of a table. They are not looked at.
+            properties: Those of a table and, of a REST catalog, the settings that it lends. Only
+                a REST catalog's are looked at.
             location: A file that it shall reach.
         """
         from pyiceberg.io import load_file_io
 
-        del properties
         self._thread.location = location
-        return load_file_io(dict(self._settings), location)
+        if self._lending is None:
+            return load_file_io(dict(self._settings), location)
+        return self._lending({k: v for k, v in (properties or {}).items() if k != _CODE}, location)
 
 
 def own_file_io(catalog: Catalog) -> OwnFileIO:
@@ -56,7 +64,8 @@ def own_file_io(catalog: Catalog) -> OwnFileIO:
 
     PyIceberg adds the properties of a table to them. With ``py-io-impl`` whoever may change a
     table could name a class that is loaded here, and with ``s3.endpoint`` a host that gets
-    requests with the session's token.
+    requests with the session's token. A REST catalog lends settings, mixed with such properties;
+    there only the class is left out.
 
     Args:
         catalog: The catalog, which is changed.
@@ -64,6 +73,20 @@ def own_file_io(catalog: Catalog) -> OwnFileIO:
     Returns:
         What makes its file IO.
     """
-    made = OwnFileIO(catalog.properties)
+    made = OwnFileIO(catalog)
     catalog._load_file_io = made.make  # type: ignore[method-assign]
     return made
+
+
+def own_settings(table: Table) -> dict[str, str]:
+    """The settings of a table's file IO without those that are the table's own properties.
+
+    Args:
+        table: A table that PyIceberg has loaded.
+    """
+    given = {**table.catalog.properties, **table.config}
+    return {
+        name: str(value)
+        for name, value in table.io.properties.items()
+        if name in given or table.metadata.properties.get(name) != value
+    }
