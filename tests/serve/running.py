@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp
 
-__all__ = ["COMMAND", "InProcess", "running", "started"]
+__all__ = ["COMMAND", "Caller", "running", "started"]
 
 COMMAND = [sys.executable, "-c", "from lakesieve.cli import main; main()", "serve"]
 """``lakesieve serve`` of this environment."""
@@ -77,15 +77,16 @@ def running(app: ASGIApp) -> Iterator[str]:
             thread.join(30)
 
 
-class InProcess:
-    """Asks an application without a server between; what it raises is its answer, too.
+class Caller:
+    """Asks an application without a server between, or one that runs; an exception is an answer.
 
     Args:
-        app: The application.
+        app: The application, or the address of a server.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+    def __init__(self, app: ASGIApp | str) -> None:
+        self._address = app if isinstance(app, str) else "http://server"
+        self._app = None if isinstance(app, str) else app
 
     def request(self, method: str, path: str, **given: Any) -> httpx.Response:
         """The answer to a request.
@@ -95,10 +96,12 @@ class InProcess:
             path: Of the resource.
             given: As ``httpx.request`` takes it.
         """
+        if self._app is None:
+            return httpx.request(method, f"{self._address}{path}", **given)
+        transport = httpx.ASGITransport(self._app, raise_app_exceptions=False)
 
         async def ask() -> httpx.Response:
-            transport = self._transport
-            async with httpx.AsyncClient(transport=transport, base_url="http://server") as client:
+            async with httpx.AsyncClient(transport=transport, base_url=self._address) as client:
                 return await client.request(method, path, **given)
 
         return asyncio.run(ask())

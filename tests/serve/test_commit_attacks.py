@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
-from tests.serve.running import InProcess
+from tests.serve.running import Caller
 
 from lakesieve.errors import CommitConflictError
 from lakesieve.serve.app import build_app
@@ -45,13 +45,13 @@ def catalog(tmp_path: Path) -> Iterator[SqlCatalog]:
 
 
 @pytest.fixture
-def client(catalog: SqlCatalog) -> InProcess:
+def client(catalog: SqlCatalog) -> Caller:
     """A client of the catalog's server."""
     app = build_app(PyIcebergCatalog(catalog), PlanningService())
-    return InProcess(app)
+    return Caller(app)
 
 
-def _commit(client: InProcess, *updates: Any) -> Any:
+def _commit(client: Caller, *updates: Any) -> Any:
     return client.post(TABLE, json={"requirements": [], "updates": list(updates)})
 
 
@@ -92,7 +92,7 @@ def _snapshot(manifest_list: str, **more: Any) -> dict[str, Any]:
     ],
 )
 def test_properties_that_are_settings(
-    client: InProcess, catalog: SqlCatalog, name: str, value: str
+    client: Caller, catalog: SqlCatalog, name: str, value: str
 ) -> None:
     """A property outside the list is refused by name, and the table is as it was."""
     table = catalog.load_table("db.t")
@@ -102,7 +102,7 @@ def test_properties_that_are_settings(
     assert catalog.load_table("db.t").metadata_location == table.metadata_location
 
 
-def test_properties_that_are_harmless(client: InProcess) -> None:
+def test_properties_that_are_harmless(client: Caller) -> None:
     """Properties of the list are set and removed, and such as the table has may be repeated."""
     given = {"comment": "ours", "write.parquet.compression-codec": "zstd"}
     answer = _commit(client, _setting(**given))
@@ -113,7 +113,7 @@ def test_properties_that_are_harmless(client: InProcess) -> None:
     assert not any(map(is_harmless, ("", "write.", "write.metadata.path", "commentary")))
 
 
-def test_properties_that_a_table_has(client: InProcess, catalog: SqlCatalog) -> None:
+def test_properties_that_a_table_has(client: Caller, catalog: SqlCatalog) -> None:
     """Settings in a table's own properties do not matter: it loads, is planned and is changed."""
     place = Path(catalog.load_table("db.t").metadata_location.removeprefix("file://"))
     document = json.loads(place.read_text())
@@ -148,7 +148,7 @@ def test_properties_that_a_table_has(client: InProcess, catalog: SqlCatalog) -> 
         "",
     ],
 )
-def test_files_elsewhere(client: InProcess, catalog: SqlCatalog, place: str) -> None:
+def test_files_elsewhere(client: Caller, catalog: SqlCatalog, place: str) -> None:
     """Manifest lists and statistics outside of the table's location are refused."""
     location = catalog.load_table("db.t").location()
     path = place.format(location=location, warehouse=location.rpartition("/")[0])
@@ -164,7 +164,7 @@ def test_files_elsewhere(client: InProcess, catalog: SqlCatalog, place: str) -> 
         assert "outside of the table's location" in answer.json()["error"]["message"]
 
 
-def test_tables_elsewhere(client: InProcess) -> None:
+def test_tables_elsewhere(client: Caller) -> None:
     """A table keeps its location and its identity."""
     for change in (
         {"action": "set-location", "location": "/elsewhere"},
@@ -173,7 +173,7 @@ def test_tables_elsewhere(client: InProcess) -> None:
         assert _commit(client, change).status_code == 406
 
 
-def test_a_table_that_nobody_could_read(client: InProcess, catalog: SqlCatalog) -> None:
+def test_a_table_that_nobody_could_read(client: Caller, catalog: SqlCatalog) -> None:
     """Updates that fit no table are refused before anything is written."""
     table = catalog.load_table("db.t")
     inside = f"{table.location()}/metadata/snap-1.avro"

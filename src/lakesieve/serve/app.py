@@ -9,7 +9,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from lakesieve.serve.answers import EXCEPTION_HANDLERS, OPERATIONS, answered
-from lakesieve.serve.plans import OpenedTable, Plans, levels_of, namespace_of, planned_by
+from lakesieve.serve.metadata import planned_by
+from lakesieve.serve.plans import OpenedTable, Plans, levels_of, namespace_of
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -101,7 +102,7 @@ class _Api(Plans):
         document = {
             "metadata-location": loaded.path,
             "metadata": loaded.document,
-            "config": {**loaded.config, **planned_by(loaded)},
+            "config": {**loaded.config, **planned_by(loaded.metadata)},
         }
         return _of(request, document)
 

@@ -24,7 +24,7 @@ from lakesieve.serve.commits import SqlCommit
 from lakesieve.serve.kept import Kept
 from lakesieve.serve.metadata import parsed, read_document
 from lakesieve.storage import normalized, open_storage
-from lakesieve.tables.iceberg.catalogs import from_folder
+from lakesieve.tables.iceberg.catalogs import document_in_folder
 from lakesieve.tables.iceberg.file_io import own_file_io
 from lakesieve.tables.opening import options_by_environment
 
@@ -285,10 +285,9 @@ class WarehouseCatalog:
         _check((*namespace, table))
         location = "/".join((self._location, *namespace, table))
         name = ".".join((*namespace, table))
-        loaded = from_folder(location, name, options_by_environment())
-        document = loaded.metadata.document
+        path, document = document_in_folder(location, name, options_by_environment())
         return ServedTable(
-            path=loaded.path,
+            path=path,
             document=document,
             metadata=parsed(document),
             io=load_file_io({}, location=location),

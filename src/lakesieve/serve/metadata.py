@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyiceberg.io import FileIO
     from pyiceberg.table.metadata import TableMetadata
 
-__all__ = ["parsed", "read_document"]
+__all__ = ["parsed", "planned_by", "read_document"]
 
 _LARGEST = 1 << 30
 
@@ -39,6 +39,18 @@ def parsed(document: Mapping[str, Any]) -> TableMetadata | None:
         return TableMetadataUtil.parse_obj(dict(own))
     except Exception:  # noqa: BLE001 - validators of many kinds, over a document from storage
         return None
+
+
+def planned_by(metadata: TableMetadata | None) -> dict[str, str]:
+    """What the settings of a table say of who plans its scans.
+
+    Clients read it before what the configuration of the catalog says. DuckDB takes any setting
+    for credentials, so only a table that cannot be planned here has one.
+
+    Args:
+        metadata: The table's metadata, as :func:`parsed` returns it.
+    """
+    return {} if metadata is not None else {"scan-planning-mode": "client"}
 
 
 def read_document(io: FileIO, path: str) -> tuple[dict[str, Any], int]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lakesieve.serve.planning import TablePlanner
     from lakesieve.serve.service import Answer, PlanningService
 
-__all__ = ["OpenedTable", "Plans", "levels_of", "namespace_of", "planned_by"]
+__all__ = ["OpenedTable", "Plans", "levels_of", "namespace_of"]
 
 # what stands between the levels of a namespace
 _LEVELS = "\x1f"
@@ -61,18 +61,6 @@ def levels_of(name: str) -> Namespace:
             hint="Each of its levels has a name.",
         )
     return levels
-
-
-def planned_by(table: ServedTable) -> dict[str, str]:
-    """What the settings of a table say of who plans its scans.
-
-    Clients read it before what the configuration of the catalog says. DuckDB takes any setting
-    for credentials, so only a table that cannot be planned here has one.
-
-    Args:
-        table: The table.
-    """
-    return {} if table.metadata is not None else {"scan-planning-mode": "client"}
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 from pyiceberg.io import load_file_io
-from pyiceberg.table.metadata import TableMetadataUtil
 from starlette.applications import Starlette
 from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
@@ -29,6 +28,7 @@ from lakesieve.serve.answers import (
     error_answer,
 )
 from lakesieve.serve.catalogs import ServedTable
+from lakesieve.serve.metadata import parsed, planned_by
 from lakesieve.serve.plans import OpenedTable, Plans
 from lakesieve.store import BlockCache
 
@@ -186,8 +186,12 @@ class _Proxy(Plans):
         """A table, without what the catalog behind says of who plans its scans."""
 
         def change(document: dict[str, Any]) -> None:
+            config = document.get("config") or {}
             # before what the configuration says, for those who read both
-            (document.get("config") or {}).pop("scan-planning-mode", None)
+            config.pop("scan-planning-mode", None)
+            metadata = document.get("metadata")
+            if isinstance(metadata, dict):
+                document["config"] = {**config, **planned_by(parsed(metadata))}
 
         return await self._changed(request, change)
 
@@ -251,19 +255,19 @@ def _granted(answer: httpx.Response) -> _Granted:
     """A table from the answer that gave it."""
     try:
         document = answer.json()
-        metadata = TableMetadataUtil.parse_obj(document["metadata"])
+        location = str(document["metadata"]["location"])
         credentials = document.get("storage-credentials") or None
         config = {str(k): str(v) for k, v in (document.get("config") or {}).items()}
         path = str(document["metadata-location"])
-        settings = _settings(config, credentials, metadata.location)
+        settings = _settings(config, credentials, location)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         first = str(error).partition("\n")[0]
         raise _failed(f"answered with no table that can be read: {first}") from error
     table = ServedTable(
         path=path,
         document=document["metadata"],
-        metadata=metadata,
-        io=load_file_io(settings, location=metadata.location),
+        metadata=parsed(document["metadata"]),
+        io=load_file_io(settings, location=location),
         config=config,
     )
     return _Granted(

@@ -32,6 +32,7 @@ __all__ = [
     "LoadedTable",
     "catalog_names",
     "catalog_properties",
+    "document_in_folder",
     "from_catalog",
     "from_folder",
     "from_object",
@@ -187,6 +188,27 @@ def from_folder(location: str, name: str, options: StorageOptions) -> LoadedTabl
         NotFoundError: There is no such table.
         UnsupportedError: Its metadata is of an unknown version.
     """
+    path, document = document_in_folder(location, name, options)
+    return LoadedTable(metadata=IcebergMetadata(document), path=path)
+
+
+def document_in_folder(
+    location: str, name: str, options: StorageOptions
+) -> tuple[str, dict[str, Any]]:
+    """Read the metadata file of a table as :func:`from_folder` does, of whatever version it is.
+
+    Args:
+        location: As for :func:`from_folder`.
+        name: As the user called the table.
+        options: The storage options of each location.
+
+    Returns:
+        Where the metadata file lies, and its document.
+
+    Raises:
+        NotFoundError: There is no such table.
+        UnsupportedError: It is no metadata file.
+    """
     folder, _, file = location.rpartition("/")
     if file.endswith(_SUFFIXES) and folder:
         storage, path = open_storage(folder, options(folder), renew=options.renewed), file
@@ -200,7 +222,7 @@ def from_folder(location: str, name: str, options: StorageOptions) -> LoadedTabl
             hint="Name a table of a catalog as catalog.database.table; the path of a table is "
             "enough where no catalog but the file system knows its newest version.",
         )
-    return LoadedTable(metadata=_read(storage, path), path=f"{storage.location}/{path}")
+    return f"{storage.location}/{path}", _read(storage, path)
 
 
 def _newest(storage: Storage) -> str | None:
@@ -245,7 +267,7 @@ def _listed(storage: Storage) -> tuple[int, str | None]:
     return number, newest
 
 
-def _read(storage: Storage, path: str) -> IcebergMetadata:
+def _read(storage: Storage, path: str) -> dict[str, Any]:
     data = storage.get(path, most=_LARGEST_METADATA)
     try:
         if data[:2] == b"\x1f\x8b":
@@ -257,6 +279,7 @@ def _read(storage: Storage, path: str) -> IcebergMetadata:
             f"{storage.location}/{path} is no metadata file of an Iceberg table: {error}.",
             kind=ErrorKind.UNSUPPORTED_TABLE,
             hint="Restore the file, or name the table by its catalog.",
+            public_message=f"{storage.location}/{path} is no metadata file of an Iceberg table.",
         ) from error
     if not isinstance(document, dict):
         raise InvalidInputError(
@@ -264,4 +287,4 @@ def _read(storage: Storage, path: str) -> IcebergMetadata:
             kind=ErrorKind.NOT_A_TABLE,
             hint="Name the folder of a table.",
         )
-    return IcebergMetadata(document)
+    return document
