@@ -7,7 +7,9 @@ import random
 import re
 import signal
 import subprocess
-from typing import TYPE_CHECKING
+import sys
+import time
+from pathlib import Path
 
 import httpx
 import pytest
@@ -18,9 +20,6 @@ from tests.ports import free_port
 from tests.serve.running import COMMAND, started
 
 from lakesieve.tables.opening import open_table
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -73,6 +72,25 @@ def test_a_warehouse_is_served(tmp_path: Path, workers: int) -> None:
     assert (plan["table"], plan["level"], plan["reasons"]) == ("db.t", "info", ["index-used"])
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")
+def test_workers_of_a_parent_that_is_killed(tmp_path: Path) -> None:
+    """They end, too, and the port is free."""
+    port = free_port()
+    (tmp_path / "house").mkdir()
+    options = ["--warehouse", "house", "--workers", "2"]
+    server = started(port, *options, cwd=tmp_path, stderr=subprocess.DEVNULL)
+    workers = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()
+    assert len(workers) >= 2
+    server.kill()
+    server.wait(30)
+    until = time.monotonic() + 30
+    while any(Path(f"/proc/{worker}").exists() for worker in workers):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(f"http://127.0.0.1:{port}/healthz")
+
+
 @pytest.mark.parametrize(
     ("options", "status", "said"),
     [
@@ -82,6 +100,7 @@ def test_a_warehouse_is_served(tmp_path: Path, workers: int) -> None:
         (["--log-format", "xml"], 2, "--log-format"),
         (["--tokens", "nothing"], 1, "file of tokens nothing cannot be read"),
         (["--catalog", "http://127.0.0.1:9", "--tokens", "t"], 1, "by the REST catalog behind"),
+        (["--host", "0.0.0.0"], 1, "--no-auth"),
         (["--check", "http://127.0.0.1:9"], 2, "--check"),
         (["--check", "http://127.0.0.1:9", "db.t"], 1, "cannot be reached"),
     ],

@@ -31,7 +31,10 @@ def test_the_image() -> None:
     (entry,) = re.findall(r"^ENTRYPOINT (.*)$", text, re.MULTILINE)
     command, name, *arguments = json.loads(entry)
     assert (command, name) == ("lakesieve", "serve")
-    assert _parsed(arguments)["host"] == "0.0.0.0"
+    given = _parsed(arguments)
+    assert given["host"] == "0.0.0.0"
+    # whoever runs it says how its callers are checked
+    assert not given["no_auth"]
 
 
 def test_the_services() -> None:
@@ -42,6 +45,8 @@ def test_the_services() -> None:
     assert (ROOT / server["build"]["dockerfile"]).exists()
     given = _parsed(server["command"])
     assert given["catalog"] == "http://catalog:8181"
+    # that catalog asks for no credentials, so that only this machine may reach the server
+    assert given["no_auth"]
     assert server["depends_on"] == ["catalog"]
     assert server["ports"] == [f"127.0.0.1:{given['port']}:{given['port']}"]
     assert {volume.split(":")[0] for s in services.values() for volume in s["volumes"]} == set(

@@ -40,6 +40,9 @@ def maintain(
             min=1, max=65535, metavar="N", help="With --watch: serve metrics for Prometheus there."
         ),
     ] = None,
+    metrics_host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Address on which metrics are served.")
+    ] = "127.0.0.1",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what is due.")] = False,
 ) -> list[TableMaintenance] | None:
     """Create, refresh, compact and vacuum the indexes that a file declares."""
@@ -59,7 +62,7 @@ def maintain(
         )
     tables = read_declarations(file)
     seconds = None if watch is None else seconds_of(watch)
-    metrics = None if metrics_port is None else _metrics(metrics_port)
+    metrics = None if metrics_port is None else _metrics(metrics_port, metrics_host)
     spark = run.session()
 
     def observe(table: str, step: MaintenanceStep) -> None:
@@ -83,11 +86,11 @@ def maintain(
     return None
 
 
-def _metrics(port: int) -> MaintenanceMetrics:
+def _metrics(port: int, host: str) -> MaintenanceMetrics:
     from lakesieve.report.metrics import MaintenanceMetrics
 
     metrics = MaintenanceMetrics()
-    metrics.serve(port)
+    metrics.serve(port, host)
     return metrics
 
 

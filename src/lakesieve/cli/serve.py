@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 __all__ = ["SERVE"]
 
 _SERVER = "Checking a server"
-_OF_THIS_MACHINE = ("127.0.0.1", "::1", "localhost")
 
 TableOfServer = Annotated[
     str | None,
@@ -60,6 +59,14 @@ Tokens = Annotated[
     str | None,
     typer.Option(metavar="FILE", help="Bearer tokens, one a line; other callers are refused."),
 ]
+NoAuth = Annotated[
+    bool,
+    typer.Option(
+        "--no-auth",
+        help="Listen for other machines although nothing checks who calls: all who reach the "
+        "server read the tables' metadata and commit.",
+    ),
+]
 Certificate = Annotated[str | None, typer.Option(metavar="FILE", help="A certificate, for TLS.")]
 
 
@@ -79,6 +86,7 @@ def serve(
     certificate: Certificate = None,
     key: Annotated[str | None, typer.Option(metavar="FILE", help="The certificate's key.")] = None,
     tokens: Tokens = None,
+    no_auth: NoAuth = False,
     concurrency: Annotated[
         int, typer.Option(min=1, help="Answers that each process makes at once.")
     ] = 1000,
@@ -102,8 +110,6 @@ def serve(
     _check("--log-format", log_format, FORMATS)
     shown = catalog or f"the tables in {warehouse}"
     run.output.say(f"Serving {shown} at http{'s' if certificate else ''}://{host}:{port} ...")
-    if tokens is None and host not in _OF_THIS_MACHINE and not shown.startswith("http"):
-        run.output.say("Whoever reaches that address reads these tables: see --tokens.")
     settings = ServerSettings(
         catalog=catalog,
         warehouse=warehouse,
@@ -116,6 +122,7 @@ def serve(
         certificate=certificate,
         key=key,
         tokens=tokens,
+        no_auth=no_auth,
         concurrency=concurrency,
         log_format=log_format,
         log_filters=log_filters,

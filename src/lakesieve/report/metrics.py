@@ -66,20 +66,21 @@ class MaintenanceMetrics:
             self._lag_seconds.labels(table).set(done.lag_seconds)
             self._bytes.labels(table).set(done.bytes)
 
-    def serve(self, port: int) -> None:
-        """Serve them from now on, at ``/metrics``.
+    def serve(self, port: int, host: str = "127.0.0.1") -> None:
+        """Serve the metrics from now on, at ``/metrics``.
 
         Args:
-            port: The port, on all addresses.
+            port: The port.
+            host: The address; by default only this machine reaches it.
 
         Raises:
-            StorageError: It is taken.
+            StorageError: The port is taken, or there is no such address.
         """
         try:
-            start_http_server(port, registry=self.registry)
+            start_http_server(port, addr=host, registry=self.registry)
         except OSError as error:
             raise StorageError(
-                f"Port {port} cannot be listened on: {error.strerror or error}.",
+                f"Port {port} of {host} cannot be listened on: {error.strerror or error}.",
                 kind=ErrorKind.STORAGE_FAILED,
-                hint="Give another --metrics-port.",
+                hint="Give another --metrics-port or --metrics-host.",
             ) from error

@@ -1,37 +1,66 @@
-"""The log of the server: lines for people, or JSON for programs."""
+"""The log of the server: lines for people, or JSON for programs, and what neither may hold."""
 
 from __future__ import annotations
 
-import json
-import logging
-from datetime import UTC, datetime
-from typing import Any
+import re
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
-__all__ = ["FORMATS", "JsonLines", "log_config"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+__all__ = ["FORMATS", "conceal", "concealed", "log_config", "secrets_in"]
 
 FORMATS = ("text", "json")
 """How lines are written."""
 
+_SECRET = re.compile(
+    r"secret|token|passw|credential|connection.string|(^|[._-])(key|auth|sas|signature)([._-]|$)",
+    re.IGNORECASE,
+)
+# user and password in an address
+_USER = re.compile(r"(?<=://)[^/@\s]+@")
+_SHORTEST = 6
 
-class JsonLines(logging.Formatter):
-    """Each line an object; of a plan with its figures."""
+_concealed: set[str] = set()
 
-    def format(self, record: logging.LogRecord) -> str:
-        """The line of a record.
 
-        Args:
-            record: The record; what it has as ``fields`` is part of the object.
-        """
-        line: dict[str, Any] = {
-            "time": datetime.fromtimestamp(record.created, UTC).isoformat(),
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            "message": record.getMessage(),
-            **getattr(record, "fields", {}),
-        }
-        if record.exc_info:
-            line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=False, default=str)
+def secrets_in(settings: Mapping[str, object]) -> list[str]:
+    """The values of some settings that nobody may see.
+
+    Args:
+        settings: By name: of a catalog, or of the environment.
+    """
+    found = []
+    for name, given in settings.items():
+        value = str(given)
+        if _SECRET.search(name):
+            found.append(value)
+        for user in _USER.findall(value):
+            password = user[:-1].partition(":")[2]
+            found += [password, unquote(password)]
+    return found
+
+
+def conceal(values: Iterable[str]) -> None:
+    """Leave values out of every line of the log of this process from now on.
+
+    Args:
+        values: The values; those of less than six characters are in too many words.
+    """
+    _concealed.update(value for value in values if len(value) >= _SHORTEST)
+
+
+def concealed(text: str) -> str:
+    """A text without the values that are concealed.
+
+    Args:
+        text: Any text.
+    """
+    text = _USER.sub("***@", text)
+    for value in sorted(_concealed, key=len, reverse=True):
+        text = text.replace(value, "***")
+    return text
 
 
 def log_config(theirs: dict[str, Any], kind: str) -> dict[str, Any]:
@@ -42,7 +71,13 @@ def log_config(theirs: dict[str, Any], kind: str) -> dict[str, Any]:
         kind: One of :data:`FORMATS`.
     """
     own = {"lakesieve.serve": {"handlers": ["default"], "level": "INFO", "propagate": False}}
-    made = {**theirs, "loggers": {**theirs["loggers"], **own}}
-    if kind == "json":
-        made["formatters"] = {name: {"()": JsonLines} for name in theirs["formatters"]}
+    # libraries warn, too
+    root = {"handlers": ["default"], "level": "WARNING"}
+    made = {**theirs, "loggers": {**theirs["loggers"], **own}, "root": root}
+    # by name: without uvicorn it cannot be loaded
+    lines = "JsonLines" if kind == "json" else "TextLines"
+    formatter = {"()": f"lakesieve.serve.log_lines.{lines}"}
+    if kind == "text":
+        formatter["fmt"] = theirs["formatters"]["default"]["fmt"]
+    made["formatters"] = dict.fromkeys(theirs["formatters"], formatter)
     return made

@@ -4,29 +4,34 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import tempfile
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from lakesieve.errors import ErrorKind, InvalidInputError, not_installed
-from lakesieve.serve.logs import log_config
+from lakesieve.errors import ErrorKind, InvalidInputError, SetupError, not_installed
+from lakesieve.serve.exposure import check_exposure
+from lakesieve.serve.logs import conceal, concealed, log_config, secrets_in
+from lakesieve.serve.workers import end_with_parent
 from lakesieve.tables.opening import WAREHOUSE
 
 if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog as PyIceberg
     from starlette.applications import Starlette
     from starlette.types import ASGIApp
 
     from lakesieve.serve.service import PlanningService
 
-__all__ = ["MODES", "ServerSettings", "app", "serve"]
+__all__ = ["MODES", "ServerSettings", "app", "serve", "upstream_of"]
 
 MODES = ("server", "client", "either")
 """Who plans scans: this server, the client, or whom the client chooses."""
 
 _PACKAGES = ("pyiceberg", "starlette", "uvicorn", "httpx", "prometheus_client")
 _SETTINGS = "LAKESIEVE_SERVE"
+_ADDRESSES = ("http://", "https://")
 # the folder in which prometheus_client counts across processes; set before it is imported
 _COUNTS = "PROMETHEUS_MULTIPROC_DIR"
 
@@ -48,6 +53,7 @@ class ServerSettings:
         certificate: File of the certificate, for TLS.
         key: File of its key.
         tokens: File of the bearer tokens that are good; without it no token is needed.
+        no_auth: Whether callers from other machines may come without any authorisation.
         concurrency: How many answers each process makes at once.
         log_format: One of :data:`lakesieve.serve.logs.FORMATS`.
         log_filters: Whether the log has the filters of plans, with their values.
@@ -64,6 +70,7 @@ class ServerSettings:
     certificate: str | None = None
     key: str | None = None
     tokens: str | None = None
+    no_auth: bool = False
     concurrency: int = 1000
     log_format: str = "text"
     log_filters: bool = False
@@ -77,13 +84,15 @@ def serve(settings: ServerSettings) -> None:
 
     Raises:
         SetupError: A package is missing.
-        InvalidInputError: There is no such catalog.
+        InvalidInputError: There is no such catalog, or other machines could reach the server while
+            nothing checks its callers.
     """
     missing = [name for name in _PACKAGES if find_spec(name) is None]
     if missing:
         raise not_installed(f"Serving takes {', '.join(missing)}.", "serve")
     # so that a mistake is an error before there are processes
     _made(settings)
+    check_exposure(settings, upstream_of(settings))
     os.environ[_SETTINGS] = json.dumps(asdict(settings))
     with contextlib.ExitStack() as stack:
         if settings.workers > 1:
@@ -111,6 +120,8 @@ def _run(settings: ServerSettings) -> None:
 
 def app() -> ASGIApp:
     """The application by the settings that :func:`serve` left in the environment."""
+    end_with_parent()
+    logging.captureWarnings(capture=True)
     given = json.loads(os.environ[_SETTINGS])
     return _made(ServerSettings(**given | {"locations": tuple(given["locations"])}))
 
@@ -119,8 +130,13 @@ def _made(settings: ServerSettings) -> ASGIApp:
     """The application, guarded as the settings say."""
     from lakesieve.serve.guard import Limit, Tokens, read_tokens
 
+    conceal(secrets_in(os.environ))
     made: ASGIApp = Limit(_catalog(settings), settings.concurrency)
-    return made if settings.tokens is None else Tokens(made, read_tokens(settings.tokens))
+    if settings.tokens is None:
+        return made
+    tokens = read_tokens(settings.tokens)
+    conceal(tokens)
+    return Tokens(made, tokens)
 
 
 def _catalog(settings: ServerSettings) -> Starlette:
@@ -133,13 +149,34 @@ def _catalog(settings: ServerSettings) -> Starlette:
         memory=settings.memory,
         log_filters=settings.log_filters,
     )
-    name = settings.catalog
-    if name is None:
+    if settings.catalog is None:
         return build_app(WarehouseCatalog(settings.warehouse), service, mode=settings.mode)
-    if name.startswith(("http://", "https://")):
-        return _proxy(settings, name, service)
+    address = upstream_of(settings)
+    if address is not None:
+        # its callers say themselves who they are
+        return _proxy(settings, address, service)
+    return build_app(PyIcebergCatalog(_own(settings.catalog)), service, mode=settings.mode)
+
+
+def _own(name: str) -> PyIceberg:
+    """A catalog of PyIceberg's configuration."""
     from pyiceberg.catalog import load_catalog
 
+    properties = _properties(name)
+    conceal(secrets_in(properties))
+    try:
+        return load_catalog(name, **properties)
+    except Exception as error:  # noqa: BLE001 - catalogs are clients of many kinds
+        said = concealed(str(error).partition("\n")[0])
+        raise SetupError(
+            f"PyIceberg cannot open the catalog {name!r}: {type(error).__name__}: {said}",
+            kind=ErrorKind.STORAGE_FAILED,
+            hint="Check its settings in PyIceberg's configuration.",
+        ) from None
+
+
+def _properties(name: str) -> dict[str, str]:
+    """The settings of a catalog of PyIceberg's configuration."""
     from lakesieve.tables.iceberg.catalogs import catalog_properties
 
     properties = catalog_properties(name)
@@ -150,12 +187,24 @@ def _catalog(settings: ServerSettings) -> Starlette:
             hint="Describe it in .pyiceberg.yaml or by variables such as "
             "PYICEBERG_CATALOG__NAME__URI, or give the address of a REST catalog.",
         )
+    return properties
+
+
+def upstream_of(settings: ServerSettings) -> str | None:
+    """The address of the REST catalog behind, if there is one.
+
+    Args:
+        settings: Those of the server.
+
+    Raises:
+        InvalidInputError: There is no such catalog.
+    """
+    name = settings.catalog
+    if name is None or name.startswith(_ADDRESSES):
+        return name
+    properties = _properties(name)
     address = properties.get("uri", "")
-    if properties.get("type") == "rest" or address.startswith(("http://", "https://")):
-        # its callers say themselves who they are
-        return _proxy(settings, address, service)
-    catalog = PyIcebergCatalog(load_catalog(name, **properties))
-    return build_app(catalog, service, mode=settings.mode)
+    return address if properties.get("type") == "rest" or address.startswith(_ADDRESSES) else None
 
 
 def _proxy(settings: ServerSettings, address: str, service: PlanningService) -> Starlette:

@@ -1,0 +1,76 @@
+"""Lines of the log of the server: the one place where its text leaves the process.
+
+Control characters are written as escapes, and what was concealed is left out.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import traceback
+from datetime import UTC, datetime
+from typing import Any
+
+from uvicorn.logging import DefaultFormatter
+
+from lakesieve.report.printable import printable_line
+from lakesieve.serve.logs import concealed
+
+__all__ = ["JsonLines", "TextLines"]
+
+_CAUSES = 5
+_CALLS = 8
+
+
+class _Lines(logging.Formatter):
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - the name is logging's
+        """Where an exception was raised, with the first line of what it says."""
+        return _stack(ei[1])
+
+
+def _stack(error: BaseException | None, depth: int = _CAUSES) -> str:
+    """An exception and its causes on one line each, the innermost calls last."""
+    if error is None:
+        return ""
+    said = str(error).partition("\n")[0]
+    calls = traceback.extract_tb(error.__traceback__)[-_CALLS:]
+    places = " > ".join(f"{call.filename.rpartition('/')[2]}:{call.lineno}" for call in calls)
+    line = printable_line(concealed(f"{type(error).__name__}: {said} ({places})"))
+    cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return f"{line}\n  after {_stack(cause, depth - 1)}" if cause and depth else line
+
+
+class JsonLines(_Lines):
+    """Each line an object; of a plan with its figures."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line of a record.
+
+        Args:
+            record: The record; what it has as ``fields`` is part of the object.
+        """
+        line: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage().rstrip(),
+            **getattr(record, "fields", {}),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        shown = {name: concealed(v) if isinstance(v, str) else v for name, v in line.items()}
+        # what is not ASCII becomes JSON's own escapes
+        return json.dumps(shown, default=str)
+
+
+class TextLines(DefaultFormatter, _Lines):
+    """Each record a line, in colours on a terminal."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - as above
+        """The line of a record.
+
+        Args:
+            record: The record, whose message is made.
+        """
+        record.message = printable_line(concealed(record.message.rstrip()))
+        return super().formatMessage(record)
