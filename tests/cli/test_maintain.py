@@ -137,7 +137,7 @@ def test_rounds_end_after_the_work_in_hand(
 
 
 def test_metrics_of_rounds() -> None:
-    """Prometheus reads lag, bytes, durations and errors by table, over HTTP."""
+    """Prometheus reads lag, bytes, durations and errors by table, on this machine alone."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -156,6 +156,9 @@ def test_metrics_of_rounds() -> None:
     steps = 'lakesieve_steps_total{action="create",outcome="done",table="lake.db.t"} 1.0'
     assert steps in lines
     assert threading.active_count() > 1
+    # another address of this machine, as other machines would call at
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.2", port), timeout=5)
 
 
 @pytest.mark.parametrize(

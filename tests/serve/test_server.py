@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 FILES = 10
+# a half of a surrogate pair, which no text can hold, in a filter and in a page of a plan
+HALF = b'{"filter": {"type": "eq", "term": "text", "value": "\\ud800"}}'
+PAGE = b'{"request": ' + HALF + b', "files": [0, 1, 1]}'
+OF_HALF = json.dumps({"plan-task": base64.urlsafe_b64encode(PAGE).decode()}).encode()
 PREDICATES = depth("PREDICATES", test=20, soak=500)
 
 
@@ -200,6 +204,10 @@ def test_what_was_left_out(address: str, catalog: SqlCatalog) -> None:
         ("POST", "tables/t/plan", b"[" * 100_000, (400, "BadRequestException")),
         ("POST", "tables/t/plan", b'{"filter": NaN}', (400, "BadRequestException")),
         ("POST", "tables/t/plan", b'{"filter": 5}', (400, "BadRequestException")),
+        ("POST", "tables/t/plan", HALF, (400, "BadRequestException")),
+        ("POST", "tables/t/plan", b'{"filter": "\xed\xa0\x80"}', (400, "BadRequestException")),
+        ("POST", "tables/t", b'{"updates": ["\\udfff"]}', (400, "BadRequestException")),
+        ("POST", "tables/t/tasks", OF_HALF, (404, "NoSuchPlanTaskException")),
         ("POST", "tables/t/plan", b'{"snapshot-id": 5}', (404, "NoSuchTableException")),
         ("POST", "tables/nothing/plan", b"{}", (404, "NoSuchTableException")),
         ("POST", "tables/t/tasks", b"{}", (404, "NoSuchPlanTaskException")),

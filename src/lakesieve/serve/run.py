@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from lakesieve.serve.service import PlanningService
 
-__all__ = ["MODES", "ServerSettings", "app", "serve", "upstream_of"]
+__all__ = ["MODES", "ServerSettings", "app", "guarded_app", "serve", "upstream_of"]
 
 MODES = ("server", "client", "either")
 """Who plans scans: this server, the client, or whom the client chooses."""
@@ -91,7 +91,7 @@ def serve(settings: ServerSettings) -> None:
     if missing:
         raise not_installed(f"Serving takes {', '.join(missing)}.", "serve")
     # so that a mistake is an error before there are processes
-    _made(settings)
+    guarded_app(settings)
     check_exposure(settings, upstream_of(settings))
     os.environ[_SETTINGS] = json.dumps(asdict(settings))
     with contextlib.ExitStack() as stack:
@@ -123,11 +123,19 @@ def app() -> ASGIApp:
     end_with_parent()
     logging.captureWarnings(capture=True)
     given = json.loads(os.environ[_SETTINGS])
-    return _made(ServerSettings(**given | {"locations": tuple(given["locations"])}))
+    return guarded_app(ServerSettings(**given | {"locations": tuple(given["locations"])}))
 
 
-def _made(settings: ServerSettings) -> ASGIApp:
-    """The application, guarded as the settings say."""
+def guarded_app(settings: ServerSettings) -> ASGIApp:
+    """Make the application, guarded as the settings say.
+
+    Args:
+        settings: What is served, and to whom.
+
+    Raises:
+        InvalidInputError: There is no such catalog, or no such file of tokens.
+        SetupError: The catalog cannot be opened.
+    """
     from lakesieve.serve.guard import Limit, Tokens, read_tokens
 
     conceal(secrets_in(os.environ))

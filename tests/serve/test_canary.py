@@ -1,0 +1,173 @@
+"""A secret in every setting that a server has, and no answer or line of the log that repeats it."""
+
+from __future__ import annotations
+
+import io
+import logging
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from tests.serve.running import Caller
+
+from lakesieve.errors import LakesieveError
+from lakesieve.serve.log_lines import JsonLines, TextLines
+from lakesieve.serve.run import ServerSettings, guarded_app
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+CANARY = "cAnArY/+4711"
+QUOTED = quote(CANARY, safe="")
+NOBODY = "http://127.0.0.1:9"
+TABLE = "/v1/namespaces/db/tables/t"
+SETTINGS = {
+    "uri": f"sqlite:///file:{{folder}}/c.db?uri=true&password={QUOTED}",
+    "warehouse": "{folder}",
+    "token": CANARY,
+    "credential": f"me:{CANARY}",
+    "s3.endpoint": f"http://me:{QUOTED}@127.0.0.1:9",
+    "s3.region": "us-east-1",
+    "s3.access-key-id": f"id-{CANARY}",
+    "s3.secret-access-key": CANARY,
+    "s3.session-token": CANARY,
+    "s3.connect-timeout": "1",
+    "s3.request-timeout": "1",
+    "gcs.oauth2.token": CANARY,
+    "adls.account-key": CANARY,
+    "adls.sas-token": CANARY,
+    "adls.connection-string": f"AccountKey={CANARY}",
+    "hf.token": CANARY,
+}
+ENVIRONMENT = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AZURE_STORAGE_ACCOUNT_KEY")
+IMPORTABLE = ("builtins.print", "builtins.repr", "builtins.dict", "json.dumps", "no.Such", "os", "")
+
+
+class Log:
+    """All that the loggers of this process write, as the server would write it."""
+
+    def __init__(self) -> None:
+        self._streams = [io.StringIO(), io.StringIO()]
+        lines = (TextLines("%(levelprefix)s %(message)s", use_colors=False), JsonLines())
+        self.handlers = []
+        for stream, formatter in zip(self._streams, lines, strict=True):
+            handler = logging.StreamHandler(stream)
+            handler.setFormatter(formatter)
+            self.handlers.append(handler)
+
+    @property
+    def text(self) -> str:
+        """What was written until now."""
+        return "".join(stream.getvalue() for stream in self._streams)
+
+
+@pytest.fixture
+def log() -> Iterator[Log]:
+    """The log of the server of a test."""
+    made, root = Log(), logging.getLogger()
+    for handler in made.handlers:
+        root.addHandler(handler)
+    yield made
+    for handler in made.handlers:
+        root.removeHandler(handler)
+
+
+@pytest.fixture
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ServerSettings:
+    """Of a server of a catalog with a table, the canary in each that may hold a secret."""
+    for name, value in SETTINGS.items():
+        variable = name.replace(".", "__").replace("-", "_").upper()
+        monkeypatch.setenv(f"PYICEBERG_CATALOG__SHOP__{variable}", value.format(folder=tmp_path))
+    for name in ENVIRONMENT:
+        monkeypatch.setenv(name, CANARY)
+    made = SqlCatalog("shop", uri=f"sqlite:///{tmp_path}/c.db", warehouse=str(tmp_path))
+    made.create_namespace("db")
+    made.create_table("db.t", schema=pa.schema([("id", pa.int64())])).append(pa.table({"id": [1]}))
+    made.engine.dispose()
+    return ServerSettings(catalog="shop")
+
+
+def _updates() -> Iterator[Any]:
+    """Updates of commits, of bad ones mostly."""
+    for name in IMPORTABLE:
+        for key in ("py-io-impl", "write.py-location-provider.impl"):
+            yield {"action": "set-properties", "updates": {key: name}}
+    yield {"action": "set-properties", "updates": {"s3.endpoint": NOBODY}}
+    yield {"action": "set-properties", "updates": {"comment": "ours"}}
+    yield {"action": "set-location", "location": "s3://elsewhere/t"}
+    yield {"action": "remove-properties", "removals": ["none"]}
+    yield {"action": "add-snapshot", "snapshot": {"snapshot-id": 1, "manifest-list": "s3://b/l"}}
+    yield {"action": "add-schema", "schema": {"type": "struct", "fields": [5]}}
+    yield {"action": "none"}
+
+
+def _requests() -> Iterator[tuple[str, Any]]:
+    """Requests of all kinds, with bad bodies mostly."""
+    for update in _updates():
+        yield TABLE, {"requirements": [], "updates": [update]}
+    yield TABLE, {"requirements": [{"type": "assert-create"}], "updates": []}
+    for body in ([], 5, None, {"updates": 5}):
+        yield TABLE, body
+    for condition in (5, {"type": "eq", "term": "none", "value": 1}, {"type": "in", "term": "id"}):
+        yield f"{TABLE}/plan", {"filter": condition}
+    yield f"{TABLE}/plan", {"snapshot-id": 5}
+    yield f"{TABLE}/tasks", {"plan-task": "x"}
+
+
+def _has(text: str) -> bool:
+    return any(form in text for form in (CANARY, QUOTED, repr(CANARY)[1:-1], "cAnArY"))
+
+
+def _seen(client: Caller, log: Log, most: int | None = None) -> int:
+    """Ask for everything, look for the canary, and count the answers."""
+    answers = [client.get(path) for path in ("/v1/config", "/v1/namespaces", TABLE, "/metrics")]
+    answers += [client.post(path, json=body) for path, body in islice(_requests(), most)]
+    for answer in answers:
+        assert not _has(f"{answer.text} {answer.headers}")
+    assert not _has(log.text)
+    return len(answers)
+
+
+def test_requests(settings: ServerSettings, log: Log) -> None:
+    """Property commits, bad commits and bad filters say nothing of the settings."""
+    assert _seen(Caller(guarded_app(settings)), log) > 30
+
+
+@pytest.mark.parametrize("what", ["metadata", "table", "database"])
+def test_storage_that_is_away(
+    settings: ServerSettings, log: Log, tmp_path: Path, what: str
+) -> None:
+    """Nor do storage and databases that cannot be reached, whose errors are other programs'."""
+    client = Caller(guarded_app(settings))
+    own = SqlCatalog("shop", uri=f"sqlite:///{tmp_path}/c.db", warehouse=str(tmp_path))
+    with own.engine.begin() as connection:
+        if what == "database":
+            connection.exec_driver_sql("DROP TABLE iceberg_tables")
+        elif what == "metadata":
+            connection.exec_driver_sql(
+                "UPDATE iceberg_tables SET metadata_location = 's3://b/db/t/metadata/1.json'"
+            )
+    if what == "table":
+        for path in (tmp_path / "db").rglob("*.avro"):
+            path.unlink()
+    assert client.post(f"{TABLE}/plan", json={}).status_code == 503
+    # each request waits for that store
+    _seen(client, log, most=1 if what == "metadata" else None)
+    assert "WARNING" in log.text
+
+
+def test_a_catalog_that_cannot_be_opened(
+    settings: ServerSettings, log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The error at the start repeats no password of an address."""
+    for uri in (f"sqlite:///no/such/{QUOTED}", f"bad://me:{QUOTED}@127.0.0.1:9/x", f"::{CANARY}"):
+        monkeypatch.setenv("PYICEBERG_CATALOG__SHOP__TYPE", "sql")
+        monkeypatch.setenv("PYICEBERG_CATALOG__SHOP__URI", uri)
+        with pytest.raises(LakesieveError) as raised:
+            guarded_app(settings)
+        assert not _has(str(raised.value)), uri
+    assert not _has(log.text)
