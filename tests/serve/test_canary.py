@@ -44,7 +44,8 @@ SETTINGS = {
     "hf.token": CANARY,
 }
 ENVIRONMENT = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AZURE_STORAGE_ACCOUNT_KEY")
-IMPORTABLE = ("builtins.print", "builtins.repr", "builtins.dict", "json.dumps", "no.Such", "os", "")
+# the first raises an error whose text holds what it is given
+IMPORTABLE = ("ast.literal_eval", "builtins.print", "builtins.dict", "no.Such", "os", "")
 
 
 class Log:
