@@ -127,7 +127,7 @@ def _refusal(request: Request, error: LakesieveError) -> Response:
     if isinstance(error, CommitConflictError):
         return error_answer(409, "CommitFailedException", said)
     if isinstance(error, StorageError):
-        _log.warning("%s", error)
+        _log.warning("%s", error.message)
         if error.kind is ErrorKind.COMMIT_UNKNOWN:
             return error_answer(500, "CommitStateUnknownException", said)
         return error_answer(503, "ServiceUnavailableException", said)

@@ -54,7 +54,7 @@ def levels_of(name: str) -> Namespace:
         NotFoundError: No namespace can have that name.
     """
     levels = tuple(name.split(_LEVELS))
-    if not all(levels) or "\0" in name:
+    if not all(map(str.strip, levels)) or "\0" in name:
         raise NotFoundError(
             f"There is no namespace {name!r}.",
             kind=ErrorKind.TABLE_NOT_FOUND,
