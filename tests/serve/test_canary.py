@@ -111,7 +111,8 @@ def _requests() -> Iterator[tuple[str, Any]]:
     for update in _updates():
         yield TABLE, {"requirements": [], "updates": [update]}
     yield TABLE, {"requirements": [{"type": "assert-create"}], "updates": []}
-    for body in ([], 5, None, {"updates": 5}):
+    bodies: tuple[Any, ...] = ([], 5, None, {"updates": 5})
+    for body in bodies:
         yield TABLE, body
     for condition in (5, {"type": "eq", "term": "none", "value": 1}, {"type": "in", "term": "id"}):
         yield f"{TABLE}/plan", {"filter": condition}

@@ -14,7 +14,7 @@ from tests.serve.running import Caller
 from lakesieve.errors import CommitConflictError
 from lakesieve.serve.app import build_app
 from lakesieve.serve.catalogs import PyIcebergCatalog
-from lakesieve.serve.commits import SqlCommit, is_harmless
+from lakesieve.serve.commits import HARMLESS_PROPERTIES, SqlCommit, is_harmless
 from lakesieve.serve.service import PlanningService
 
 if TYPE_CHECKING:
@@ -165,12 +165,15 @@ def test_files_elsewhere(client: Caller, catalog: SqlCatalog, place: str) -> Non
 
 
 def test_tables_elsewhere(client: Caller) -> None:
-    """A table keeps its location and its identity."""
+    """A table keeps its location and its identity, and no other metadata becomes a table."""
     for change in (
         {"action": "set-location", "location": "/elsewhere"},
         {"action": "assign-uuid", "uuid": "00000000-0000-0000-0000-000000000001"},
     ):
         assert _commit(client, change).status_code == 406
+    for place in ("register", "tables"):
+        answer = client.post(f"/v1/namespaces/db/{place}", json={"name": "s"})
+        assert answer.status_code in {404, 405}
 
 
 def test_a_table_that_nobody_could_read(client: Caller, catalog: SqlCatalog) -> None:
@@ -202,3 +205,10 @@ def test_a_commit_that_comes_second(catalog: SqlCatalog) -> None:
     folder = Path(first.path.removeprefix("file://")).parent
     assert len(list(folder.glob("*.metadata.json"))) == 3
     assert served.load(("db",), "t").path == first.path
+
+
+def test_the_documented_list() -> None:
+    """The page on the server names each property that a commit may set."""
+    page = (Path(__file__).parents[2] / "docs" / "serve.md").read_text()
+    listed = page.partition("## Commits")[2]
+    assert [name for name in HARMLESS_PROPERTIES if f"`{name}`" not in listed] == []
