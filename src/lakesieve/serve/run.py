@@ -171,7 +171,6 @@ def _own(name: str) -> PyIceberg:
     from pyiceberg.catalog import load_catalog
 
     properties = _properties(name)
-    conceal(secrets_in(properties))
     try:
         return load_catalog(name, **properties)
     except Exception as error:  # noqa: BLE001 - catalogs are clients of many kinds
@@ -195,6 +194,7 @@ def _properties(name: str) -> dict[str, str]:
             hint="Describe it in .pyiceberg.yaml or by variables such as "
             "PYICEBERG_CATALOG__NAME__URI, or give the address of a REST catalog.",
         )
+    conceal(secrets_in(properties))
     return properties
 
 
