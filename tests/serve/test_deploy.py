@@ -44,6 +44,8 @@ def test_the_services() -> None:
     server = services["lakesieve"]
     assert (ROOT / server["build"]["dockerfile"]).exists()
     given = _parsed(server["command"])
+    # the catalog behind lends no credentials: both mount one volume
+    assert given["own_credentials"]
     assert given["catalog"] == "http://catalog:8181"
     # that catalog asks for no credentials, so that only this machine may reach the server
     assert given["no_auth"]

@@ -70,7 +70,7 @@ def address(
         if request.param == "own":
             yield behind
             return
-        with running(build_proxy(behind, PlanningService(tasks=1))) as before:
+        with running(build_proxy(behind, PlanningService(tasks=1), own_credentials=True)) as before:
             yield before
 
 

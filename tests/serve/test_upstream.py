@@ -82,7 +82,10 @@ def guarded(behind: SqlCatalog) -> Guarded:
 def address(guarded: Guarded) -> Iterator[str]:
     """Of the server in front."""
     app = Starlette(routes=[Mount("/", app=guarded)])
-    with running(app) as upstream, running(build_proxy(upstream, PlanningService())) as address:
+    with (
+        running(app) as upstream,
+        running(build_proxy(upstream, PlanningService(), own_credentials=True)) as address,
+    ):
         yield address
 
 
@@ -147,7 +150,7 @@ def test_names_that_paths_have(tmp_path: Path) -> None:
     own = PyIcebergCatalog(catalog_of(tmp_path, "tables.plan", 2))
     with (
         running(build_app(own, PlanningService(), mode="client")) as upstream,
-        running(build_proxy(upstream, PlanningService())) as address,
+        running(build_proxy(upstream, PlanningService(), own_credentials=True)) as address,
     ):
         table = RestCatalog("front", uri=address).load_table("tables.plan")
         assert len(list(table.scan().plan_files())) == 2

@@ -67,6 +67,17 @@ NoAuth = Annotated[
         "server read the tables' metadata and commit.",
     ),
 ]
+OwnCredentials = Annotated[
+    bool,
+    typer.Option(
+        "--own-credentials",
+        help="In front of a REST catalog that lends no credentials: read tables' metadata with "
+        "those of this server. Every caller may then read what the server may.",
+    ),
+]
+LogFilters = Annotated[
+    bool, typer.Option("--log-filters", help="Log the filters of plans, with their values.")
+]
 Certificate = Annotated[str | None, typer.Option(metavar="FILE", help="A certificate, for TLS.")]
 
 
@@ -91,9 +102,8 @@ def serve(
         int, typer.Option(min=1, help="Answers that each process makes at once.")
     ] = 1000,
     log_format: Annotated[str, typer.Option(help="Lines of the log: `text` or `json`.")] = "text",
-    log_filters: Annotated[
-        bool, typer.Option("--log-filters", help="Log the filters of plans, with their values.")
-    ] = False,
+    log_filters: LogFilters = False,
+    own_credentials: OwnCredentials = False,
     check: Check = None,
     token: Token = None,
 ) -> ServerCheck | None:
@@ -126,6 +136,7 @@ def serve(
         concurrency=concurrency,
         log_format=log_format,
         log_filters=log_filters,
+        own_credentials=own_credentials,
     )
     start(settings)
     return None

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from lakesieve.serve.answers import EXCEPTION_HANDLERS, OPERATIONS, answered
+from lakesieve.serve.guard import RequestGuard
+from lakesieve.serve.limits import RequestLimits
 from lakesieve.serve.metadata import planned_by
 from lakesieve.serve.plans import OpenedTable, Plans, levels_of, namespace_of
 
@@ -24,13 +27,20 @@ _NAMESPACE = "/v1/namespaces/{namespace}"
 _TABLE = f"{_NAMESPACE}/tables/{{table}}"
 
 
-def build_app(catalog: Catalog, service: PlanningService, *, mode: str = "server") -> Starlette:
+def build_app(
+    catalog: Catalog,
+    service: PlanningService,
+    *,
+    mode: str = "server",
+    limits: RequestLimits | None = None,
+) -> Starlette:
     """Build the application.
 
     Args:
         catalog: Whose tables are served.
         service: Plans their scans.
         mode: Who plans them: ``server``, ``client`` or ``either``.
+        limits: How long requests may take, and how large they may be.
     """
     api = _Api(catalog, service, mode)
     routes = [
@@ -54,6 +64,7 @@ def build_app(catalog: Catalog, service: PlanningService, *, mode: str = "server
     return Starlette(
         routes=[*OPERATIONS, *made],
         exception_handlers=EXCEPTION_HANDLERS,
+        middleware=[Middleware(RequestGuard, limits=limits or RequestLimits())],
     )
 
 

@@ -33,6 +33,7 @@ from pyiceberg.types import (
 )
 
 from lakesieve.errors import ErrorKind, InvalidInputError
+from lakesieve.serve.limits import PlanLimits, RequestWork
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,6 +68,7 @@ _PREFIXES: dict[str, Any] = {
 _SETS: dict[str, Any] = {"in": made.In, "not-in": made.NotIn}
 _INTEGER = re.compile(r"[+-]?[0-9]{1,40}", re.ASCII)
 _DIGITS = 100
+_CHECKED = 1000
 _MICROS = 1 << 63
 _OFFSET = re.compile(r"(Z|[+-][0-9]{2}:?[0-9]{2})$", re.ASCII | re.IGNORECASE)
 
@@ -81,11 +83,25 @@ class FilterReader:
     Args:
         schema: The columns.
         case_sensitive: How names are compared.
+        limits: How many expressions and values a filter may have.
+        work: Says when the filter is no longer wanted.
     """
 
-    def __init__(self, schema: Schema, *, case_sensitive: bool = True) -> None:
+    def __init__(
+        self,
+        schema: Schema,
+        *,
+        case_sensitive: bool = True,
+        limits: PlanLimits | None = None,
+        work: RequestWork | None = None,
+    ) -> None:
         self._schema = schema
         self._case_sensitive = case_sensitive
+        self._limits = limits or PlanLimits()
+        self._work = work or RequestWork()
+        self.nodes = 0
+        """How many expressions, columns and values the filter has."""
+        self._read = 0
         self.opaque: list[str] = []
         """What was not understood, in the order in which it was met."""
 
@@ -102,11 +118,34 @@ class FilterReader:
         Raises:
             InvalidInputError: It is no filter, or names no column.
         """
-        return made.AlwaysTrue() if given is None else self._node(given, 0, negated=False)
+        if given is None:
+            return made.AlwaysTrue()
+        self._count(given)
+        return self._node(given, 0, negated=False)
+
+    def _count(self, given: Any) -> None:
+        """Count the expressions and values of a filter before anything is made of them."""
+        left, values = [given], 0
+        while left:
+            node = left.pop()
+            self.nodes += 1
+            if not isinstance(node, dict):
+                continue
+            listed = node.get("values")
+            listed = listed.get("values") if isinstance(listed, dict) else listed
+            values += len(listed) if isinstance(listed, list) else 0
+            if self.nodes > self._limits.nodes:
+                raise _too_large(f"{self._limits.nodes} expressions")
+            if values > self._limits.literals:
+                raise _too_large(f"{self._limits.literals} values")
+            left += [node[name] for name in ("left", "right", "child") if name in node]
 
     def _node(self, node: Any, depth: int, *, negated: bool) -> BooleanExpression:
         if depth > DEEPEST:
             raise _wrong(f"It is nested more than {DEEPEST} levels deep.")
+        self._read += 1
+        if self._read % _CHECKED == 0:
+            self._work.check()
         if isinstance(node, bool):
             return made.AlwaysTrue() if node else made.AlwaysFalse()
         kind = _kind_of(node)
@@ -217,6 +256,15 @@ def _wrong(why: str) -> InvalidInputError:
         f"The filter cannot be read: {why}",
         kind=ErrorKind.INVALID_PREDICATE,
         hint="Send an expression of Iceberg's REST specification over columns of the table.",
+    )
+
+
+def _too_large(most: str) -> InvalidInputError:
+    # without the filter in each task, PyIceberg would return rows that do not match
+    return InvalidInputError(
+        f"The filter has more than {most}.",
+        kind=ErrorKind.INVALID_PREDICATE,
+        hint="Split it, or let the client plan the scan (scan-planning-mode=client).",
     )
 
 

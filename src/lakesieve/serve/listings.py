@@ -25,13 +25,13 @@ from lakesieve.serve.metrics import count_read
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pyiceberg.io import FileIO
     from pyiceberg.manifest import ManifestFile
     from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.table.snapshots import Snapshot
 
     from lakesieve.index import OpenedIndex
     from lakesieve.serve.kept import Tiers
+    from lakesieve.serve.manifest_source import ManifestSource
     from lakesieve.serve.manifests import ManifestFiles
 
 __all__ = ["BATCH", "TableListings"]
@@ -44,17 +44,24 @@ class TableListings:
     """The manifests of one table.
 
     Args:
-        name: The table's name; what is kept serves only those who may load it.
+        owner: The table's name, and who may use what is kept of its files: whoever the catalog
+            gives the table, or one caller alone.
         metadata: The table's metadata.
-        io: Reads the manifests.
+        source: Reads the manifests.
         kept: Holds what they list.
     """
 
-    def __init__(self, name: str, metadata: TableMetadata, io: FileIO, kept: Tiers) -> None:
+    def __init__(
+        self,
+        owner: tuple[str, str],
+        metadata: TableMetadata,
+        source: ManifestSource,
+        kept: Tiers,
+    ) -> None:
         self._metadata = metadata
-        self._io = io
+        self._source = source
         self._kept = kept
-        self._table = (name, str(metadata.table_uuid))
+        self._table = (*owner, str(metadata.table_uuid))
 
     def manifests(self, snapshot: Snapshot) -> list[ManifestFile]:
         """The manifests of a snapshot.
@@ -65,7 +72,7 @@ class TableListings:
 
         def make() -> tuple[list[ManifestFile], int]:
             count_read("list")
-            found = read_list(snapshot.manifest_list, self._io)
+            found = read_list(snapshot.manifest_list, self._source)
             return found, 1000 * len(found) + 500
 
         key = (*self._table, snapshot.manifest_list, "list")
@@ -81,7 +88,7 @@ class TableListings:
 
         def make(manifest: ManifestFile) -> tuple[ManifestFiles, int]:
             count_read("files")
-            found = read_files(manifest, self._io)
+            found = read_files(manifest, self._source)
             return found, found.nbytes
 
         # rows are numbered when a table gets version 3, under the manifests that it has
@@ -147,7 +154,7 @@ class TableListings:
 
         def make() -> tuple[DeleteIndex, int]:
             count_read("deletes")
-            deletes = [one for manifest in listed for one in read_deletes(manifest, self._io)]
+            deletes = [one for manifest in listed for one in read_deletes(manifest, self._source)]
             index = DeleteIndex(
                 deletes,
                 unpartitioned=unpartitioned_specs(self._metadata),

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-from pyiceberg.avro.file import AvroFile
 from pyiceberg.manifest import (
     MANIFEST_ENTRY_SCHEMAS,
     MANIFEST_LIST_FILE_SCHEMAS,
@@ -23,15 +21,13 @@ from pyiceberg.manifest import (
 from pyiceberg.manifest import FileFormat as Format
 
 from lakesieve.engines.delete_groups import partition_key
-from lakesieve.errors import ErrorKind, StorageError
 from lakesieve.tables.paths import normal_paths
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from pyiceberg.io import FileIO
+    from collections.abc import Sequence
 
     from lakesieve.engines.delete_groups import Partition
+    from lakesieve.serve.manifest_source import ManifestSource
 
 __all__ = [
     "DeleteFile",
@@ -180,53 +176,40 @@ def first_row_id(manifest: ManifestFile) -> int | None:
     return manifest._data[15] if len(manifest._data) > 15 else None
 
 
-def read_list(path: str, io: FileIO) -> list[ManifestFile]:
+def read_list(path: str, source: ManifestSource) -> list[ManifestFile]:
     """The manifests of a snapshot.
 
     Args:
         path: Of its manifest list.
-        io: Reads it.
+        source: Reads it.
 
     Raises:
         StorageError: It cannot be read.
+        UnsupportedError: It is larger than it may be, or lies outside the table.
     """
-    with (
-        _readable(path),
-        AvroFile[ManifestFile](
-            io.new_input(path),
+    return list(
+        source.records(
+            path,
             MANIFEST_LIST_FILE_SCHEMAS[_VERSION],
-            read_types={-1: ManifestFile, 508: PartitionFieldSummary},
-            read_enums={517: ManifestContent},
-        ) as reader,
-    ):
-        return list(reader)
+            types={-1: ManifestFile, 508: PartitionFieldSummary},
+            enums={517: ManifestContent},
+        )
+    )
 
 
-@contextlib.contextmanager
-def _readable(path: str) -> Iterator[None]:
-    """Turn whatever reading a file ends in into an error that names the file."""
-    try:
-        yield
-    except Exception as error:
-        raise StorageError(
-            f"{path} cannot be read: {type(error).__name__}: {error}.",
-            kind=ErrorKind.STORAGE_FAILED,
-            hint="If its snapshot has expired, load the table again; else check the storage.",
-            public_message=f"{path} cannot be read.",
-        ) from error
-
-
-def read_files(manifest: ManifestFile, io: FileIO) -> ManifestFiles:
+def read_files(manifest: ManifestFile, source: ManifestSource) -> ManifestFiles:
     """The live data files of a manifest.
 
     Args:
         manifest: As :func:`read_list` has it.
-        io: Reads it.
+        source: Reads it.
 
     Raises:
         StorageError: It cannot be read.
+        UnsupportedError: It is larger than it may be, or it or one of its files lies outside the
+            table.
     """
-    entries = _entries(manifest, io)
+    entries = _entries(manifest, source)
     files = [entry.data_file for entry in entries]
     numbers: dict[Partition, int] = {}
     partitions: list[Any] = []
@@ -236,6 +219,7 @@ def read_files(manifest: ManifestFile, io: FileIO) -> ManifestFiles:
         if len(numbers) > len(partitions):
             partitions.append(file.partition)
     locations = pa.array([file.file_path for file in files], pa.string())
+    source.check_data(locations)
     paths = normal_paths(pa.chunked_array([locations])).combine_chunks()
     details = {name: pa.array(_details(files, name), kind) for name, kind in _DETAILS.items()}
     details["first_row_id"] = pa.array(_row_ids(files, manifest), pa.int64())
@@ -253,16 +237,20 @@ def read_files(manifest: ManifestFile, io: FileIO) -> ManifestFiles:
     )
 
 
-def read_deletes(manifest: ManifestFile, io: FileIO) -> list[DeleteFile]:
+def read_deletes(manifest: ManifestFile, source: ManifestSource) -> list[DeleteFile]:
     """The live delete files of a manifest.
 
     Args:
         manifest: As :func:`read_list` has it.
-        io: Reads it.
+        source: Reads it.
 
     Raises:
         StorageError: It cannot be read.
+        UnsupportedError: It is larger than it may be, or it or one of its files lies outside the
+            table.
     """
+    entries = _entries(manifest, source)
+    source.check_data(pa.array([entry.data_file.file_path for entry in entries], pa.string()))
     return [
         DeleteFile(
             file=entry.data_file,
@@ -273,22 +261,19 @@ def read_deletes(manifest: ManifestFile, io: FileIO) -> list[DeleteFile]:
             size=entry.data_file._data[_SIZE],
             manifest=manifest,
         )
-        for entry in _entries(manifest, io)
+        for entry in entries
     ]
 
 
-def _entries(manifest: ManifestFile, io: FileIO) -> list[ManifestEntry]:
+def _entries(manifest: ManifestFile, source: ManifestSource) -> list[ManifestEntry]:
     """The live entries, with what they inherit from their manifest."""
-    with (
-        _readable(manifest.manifest_path),
-        AvroFile[ManifestEntry](
-            io.new_input(manifest.manifest_path),
-            MANIFEST_ENTRY_SCHEMAS[_VERSION],
-            read_types={-1: ManifestEntry, 2: DataFile},
-            read_enums={0: ManifestEntryStatus, 101: Format, 134: DataFileContent},
-        ) as reader,
-    ):
-        live = [entry for entry in reader if entry.status != ManifestEntryStatus.DELETED]
+    entries = source.records(
+        manifest.manifest_path,
+        MANIFEST_ENTRY_SCHEMAS[_VERSION],
+        types={-1: ManifestEntry, 2: DataFile},
+        enums={0: ManifestEntryStatus, 101: Format, 134: DataFileContent},
+    )
+    live = [entry for entry in entries if entry.status != ManifestEntryStatus.DELETED]
     for entry in live:
         if entry.snapshot_id is None:
             entry.snapshot_id = manifest.added_snapshot_id or 0

@@ -17,7 +17,9 @@ from lakesieve.index import Reason, ReasonCode
 from lakesieve.serve.documents import data_file_document, delete_file_document, partition_document
 from lakesieve.serve.fields import partition_type, statistics_fields
 from lakesieve.serve.filters import FilterReader
+from lakesieve.serve.limits import PlanLimits, RequestWork
 from lakesieve.serve.listings import BATCH, TableListings
+from lakesieve.serve.manifest_source import ManifestSource
 from lakesieve.serve.pruning import MetadataPruner
 
 if TYPE_CHECKING:
@@ -32,12 +34,15 @@ if TYPE_CHECKING:
 
     from lakesieve.engines.pruning import FilePruner, Pruned
     from lakesieve.index import TablePruning
+    from lakesieve.serve.bounds import TableBounds
     from lakesieve.serve.deletes import DeleteIndex
     from lakesieve.serve.kept import Tiers
     from lakesieve.serve.manifests import DeleteFile, ManifestFiles
     from lakesieve.serve.requests import ScanRequest
 
 __all__ = ["Page", "ScanPlan", "TablePlanner"]
+
+_CHECKED = 1000
 
 Page = tuple[int, int, int]
 """The first file of a part of the files in the order of manifests, the end of it, and a number by
@@ -97,6 +102,10 @@ class TablePlanner:
         pruner: Knows its indexes.
         kept: Holds what manifests list.
         for_pyiceberg: Whether PyIceberg reads the plans.
+        grant: Names who may use what is kept of the table's files; by default every caller may.
+        bounds: The folder in which its files must lie, if not every path is trusted.
+        limits: The largest filters and manifests for which scans are planned.
+        work: Says when the plans are no longer wanted.
     """
 
     def __init__(
@@ -108,12 +117,19 @@ class TablePlanner:
         kept: Tiers,
         *,
         for_pyiceberg: bool = False,
+        grant: str = "",
+        bounds: TableBounds | None = None,
+        limits: PlanLimits | None = None,
+        work: RequestWork | None = None,
     ) -> None:
+        self._limits = limits or PlanLimits()
+        self._work = work or RequestWork()
         self._name = name
         self._metadata = metadata
         self._io = io
         self._pruner = pruner
-        self._listings = TableListings(name, metadata, io, kept)
+        source = ManifestSource(io, bounds=bounds, limits=self._limits, work=self._work)
+        self._listings = TableListings((grant, name), metadata, source, kept)
         self._for_pyiceberg = for_pyiceberg
         self._specs = metadata.specs()
         self._partition_types = {
@@ -135,15 +151,8 @@ class TablePlanner:
             NotFoundError: There is no such snapshot.
         """
         snapshots, schema = self._wanted(request)
-        reader = FilterReader(schema, case_sensitive=request.case_sensitive)
-        expression = reader.read(request.filter)
         fields = statistics_fields(request, schema)
-        judge = MetadataPruner(expression, schema, self._specs, self._partition_types)
-        pruned = self._pruned(expression, schema)
-        if reader.opaque:
-            detail = f"not understood in the filter: {', '.join(sorted(set(reader.opaque)))}"
-            reason = Reason(code=ReasonCode.NO_USABLE_PREDICATE, detail=detail)
-            pruned.reasons = (*pruned.reasons, reason)
+        judge, pruned = self._judged(request, schema)
         groups = [
             group
             for snapshot in snapshots
@@ -153,6 +162,7 @@ class TablePlanner:
         deletes = _Deletes()
         made = []
         for files, index, kept in self._opened(groups, rows):
+            self._work.check()
             for at in self._matching(files, kept, judge):
                 partition = self._partition(files.spec_id, files.partitions[files.places[at]])
                 task: dict[str, Any] = {
@@ -165,6 +175,12 @@ class TablePlanner:
                 # a client that gets none takes it for true
                 task["residual-filter"] = True if request.filter is None else request.filter
                 made.append(task)
+                if len(made) % _CHECKED == 0:
+                    self._work.check()
+        if judge.gave_up:
+            detail = "the filter has too many expressions to compare with every file"
+            reason = Reason(code=ReasonCode.LOOK_UP_TOO_LARGE, detail=detail)
+            pruned.reasons = (*pruned.reasons, reason)
         return ScanPlan(
             snapshot_id=snapshots[-1].snapshot_id if snapshots else None,
             tasks=made,
@@ -172,6 +188,31 @@ class TablePlanner:
             pages=pages,
             pruning=pruned.result(),
         )
+
+    def _judged(self, request: ScanRequest, schema: Schema) -> tuple[MetadataPruner, Pruned]:
+        """What Iceberg's metadata and the index say of the filter of a request."""
+        reader = FilterReader(
+            schema,
+            case_sensitive=request.case_sensitive,
+            limits=self._limits,
+            work=self._work,
+        )
+        expression = reader.read(request.filter)
+        judge = MetadataPruner(
+            expression,
+            schema,
+            self._specs,
+            self._partition_types,
+            nodes=reader.nodes,
+            judgements=self._limits.judgements,
+        )
+        self._work.check()
+        pruned = self._pruned(expression, schema)
+        if reader.opaque:
+            detail = f"not understood in the filter: {', '.join(sorted(set(reader.opaque)))}"
+            reason = Reason(code=ReasonCode.NO_USABLE_PREDICATE, detail=detail)
+            pruned.reasons = (*pruned.reasons, reason)
+        return judge, pruned
 
     def _groups(self, snapshot: Snapshot, judge: MetadataPruner, *, adds: bool) -> list[_Group]:
         """The manifests of a snapshot that can hold a match, or those that it adds."""
@@ -211,7 +252,8 @@ class TablePlanner:
         pages: list[Page] = []
         if tasks is not None:
             kept = mask.nonzero()[0]
-            ends_of_pages = pairwise([*kept[::tasks].tolist()[1:], len(mask)])
+            last = len(mask) if page is None else page[1]
+            ends_of_pages = pairwise([*kept[::tasks].tolist()[1:], last])
             pages = [(first, end, known_by) for first, end in ends_of_pages]
             if pages:
                 mask[pages[0][0] :] = False

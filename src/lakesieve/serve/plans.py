@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import JSONResponse, Response
 
-from lakesieve.errors import ErrorKind, LakesieveError, NotFoundError
+from lakesieve.errors import ErrorKind, LakesieveError, NotFoundError, UnsupportedError
 from lakesieve.serve.answers import error_answer
+from lakesieve.serve.limits import RequestWork
 from lakesieve.serve.metrics import count_failure, count_plan
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from lakesieve.index import TablePruning
+    from lakesieve.serve.bounds import TableBounds
     from lakesieve.serve.catalogs import Namespace, ServedTable
     from lakesieve.serve.planning import TablePlanner
     from lakesieve.serve.service import Answer, PlanningService
@@ -70,10 +72,14 @@ class OpenedTable:
     Args:
         table: The table.
         credentials: Those that belong to a plan of it, as the specification has them.
+        grant: Names who may use what is kept of the table's files; by default every caller may.
+        bounds: The folder in which its files must lie; ``None`` where every path is trusted.
     """
 
     table: ServedTable
     credentials: Any = None
+    grant: str = ""
+    bounds: TableBounds | None = None
 
 
 class Plans(ABC):
@@ -140,8 +146,15 @@ class Plans(ABC):
         try:
             opened = self.opened(request)
             for_pyiceberg = request.headers.get("user-agent", "").startswith("PyIceberg/")
-            planner = self._service.planner(name, opened.table, for_pyiceberg=for_pyiceberg)
-            answer = plan(planner, body)
+            planner = self._service.planner(
+                name,
+                opened.table,
+                for_pyiceberg=for_pyiceberg,
+                grant=opened.grant,
+                bounds=opened.bounds,
+                work=RequestWork.of(request.scope),
+            )
+            answer = self._made(request, opened, lambda: plan(planner, body))
         except LakesieveError:
             count_failure()
             raise
@@ -155,6 +168,21 @@ class Plans(ABC):
         }
         more = {"storage-credentials": opened.credentials} if opened.credentials else {}
         return JSONResponse({**answer.document, **more}, headers=headers)
+
+    def _made(self, request: Request, opened: OpenedTable, make: Callable[[], Answer]) -> Answer:
+        try:
+            return make()
+        except UnsupportedError:
+            self.refused(request, opened)
+            raise
+
+    def refused(self, request: Request, opened: OpenedTable) -> None:  # noqa: B027
+        """Learn that the scans of a table cannot be planned.
+
+        Args:
+            request: Asked for a plan.
+            opened: The table.
+        """
 
     def _say(self, name: str, pruning: TablePruning, seconds: float) -> None:
         """Log a plan, of its filter no more than is wanted."""

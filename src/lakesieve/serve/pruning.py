@@ -35,6 +35,9 @@ class MetadataPruner:
         schema: The columns to which it is bound.
         specs: The partition specs, by id.
         partition_types: The types of their partitions, by id.
+        nodes: How many expressions the filter has.
+        judgements: How many expressions are compared with the statistics of files in all; later
+            files are kept as they are.
     """
 
     def __init__(
@@ -43,7 +46,14 @@ class MetadataPruner:
         schema: Schema,
         specs: dict[int, PartitionSpec],
         partition_types: dict[int, StructType],
+        *,
+        nodes: int = 1,
+        judgements: int | None = None,
     ) -> None:
+        self._nodes = nodes
+        self._judgements = judgements
+        self.gave_up = False
+        """Whether a file was kept because the filter is too large for so many files."""
         self.keeps_all = isinstance(expression, AlwaysTrue)
         self._expression = expression
         self._schema = schema
@@ -92,6 +102,8 @@ class MetadataPruner:
         projected = self._projection(spec_id)
         if isinstance(projected, AlwaysTrue):
             return True
+        if not self._has_time():
+            return True
         if spec_id not in self._partitions:
             fields = Schema(*self._types[spec_id].fields)
             self._partitions[spec_id] = bind(fields, projected, case_sensitive=True)
@@ -106,7 +118,19 @@ class MetadataPruner:
         if self.keeps_all or file.record_count < 0:
             # old writers do not know how many rows a file has
             return True
-        return file.record_count > 0 and bool(visit(self._bound, _StatisticsVisitor(file)))
+        if file.record_count == 0:
+            return False
+        return not self._has_time() or bool(visit(self._bound, _StatisticsVisitor(file)))
+
+    def _has_time(self) -> bool:
+        """Whether the filter may be compared with one more file; counts it."""
+        if self._judgements is None:
+            return True
+        self._judgements -= self._nodes
+        if self._judgements < 0:
+            self.gave_up = True
+            return False
+        return True
 
 
 class _PartitionVisitor(_ExpressionEvaluationVisitor):

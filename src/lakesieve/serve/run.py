@@ -57,6 +57,9 @@ class ServerSettings:
         concurrency: How many answers each process makes at once.
         log_format: One of :data:`lakesieve.serve.logs.FORMATS`.
         log_filters: Whether the log has the filters of plans, with their values.
+        own_credentials: Whether tables for which a REST catalog behind lends no credentials are
+            read with those of this server.
+        shutdown_seconds: How long requests may go on when the server is told to end.
     """
 
     catalog: str | None = None
@@ -74,6 +77,8 @@ class ServerSettings:
     concurrency: int = 1000
     log_format: str = "text"
     log_filters: bool = False
+    own_credentials: bool = False
+    shutdown_seconds: int = 20
 
 
 def serve(settings: ServerSettings) -> None:
@@ -115,6 +120,7 @@ def _run(settings: ServerSettings) -> None:
         log_config=log_config(uvicorn.config.LOGGING_CONFIG, settings.log_format),
         ssl_certfile=settings.certificate,
         ssl_keyfile=settings.key,
+        timeout_graceful_shutdown=settings.shutdown_seconds,
     )
 
 
@@ -136,10 +142,13 @@ def guarded_app(settings: ServerSettings) -> ASGIApp:
         InvalidInputError: There is no such catalog, or no such file of tokens.
         SetupError: The catalog cannot be opened.
     """
-    from lakesieve.serve.guard import Limit, Tokens, read_tokens
+    from lakesieve.serve.guard import Limit, RequestGuard, Tokens, read_tokens
+    from lakesieve.serve.limits import RequestLimits
 
     conceal(secrets_in(os.environ))
+    # a client that is slow to send its request takes no place from others
     made: ASGIApp = Limit(_catalog(settings), settings.concurrency)
+    made = RequestGuard(made, RequestLimits())
     if settings.tokens is None:
         return made
     tokens = read_tokens(settings.tokens)
@@ -171,6 +180,7 @@ def _own(name: str) -> PyIceberg:
     from pyiceberg.catalog import load_catalog
 
     properties = _properties(name)
+    conceal(secrets_in(properties))
     try:
         return load_catalog(name, **properties)
     except Exception as error:  # noqa: BLE001 - catalogs are clients of many kinds
@@ -194,7 +204,6 @@ def _properties(name: str) -> dict[str, str]:
             hint="Describe it in .pyiceberg.yaml or by variables such as "
             "PYICEBERG_CATALOG__NAME__URI, or give the address of a REST catalog.",
         )
-    conceal(secrets_in(properties))
     return properties
 
 
@@ -224,4 +233,6 @@ def _proxy(settings: ServerSettings, address: str, service: PlanningService) -> 
             kind=ErrorKind.INVALID_ARGUMENT,
             hint="Leave out --tokens: callers send what the catalog behind expects.",
         )
-    return build_proxy(address, service, mode=settings.mode)
+    return build_proxy(
+        address, service, mode=settings.mode, own_credentials=settings.own_credentials
+    )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from lakesieve.engines.pruning import FilePruner
 from lakesieve.errors import ErrorKind, NotFoundError, UnsupportedError
 from lakesieve.serve.kept import Tiers
+from lakesieve.serve.limits import PlanLimits
 from lakesieve.serve.planning import TablePlanner
 from lakesieve.serve.requests import ScanRequest, parse_json
 
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from lakesieve.index import TablePruning
+    from lakesieve.serve.bounds import TableBounds
     from lakesieve.serve.catalogs import ServedTable
+    from lakesieve.serve.limits import RequestWork
     from lakesieve.serve.planning import Page, ScanPlan
 
 __all__ = ["Answer", "PlanningService"]
@@ -48,6 +51,7 @@ class PlanningService:
         memory: Bytes of manifests that are kept.
         tasks: How many tasks one answer has at most.
         log_filters: Whether the log has the filters of plans, with their values.
+        limits: The largest filters and manifests for which scans are planned.
     """
 
     def __init__(
@@ -57,11 +61,13 @@ class PlanningService:
         memory: int = _MEMORY,
         tasks: int = _TASKS,
         log_filters: bool = False,
+        limits: PlanLimits | None = None,
     ) -> None:
         self.log_filters = log_filters
         self._pruner = FilePruner(locations)
         self._kept = Tiers.of(memory)
         self._tasks = tasks
+        self._limits = limits or PlanLimits()
 
     @property
     def held(self) -> int:
@@ -69,7 +75,14 @@ class PlanningService:
         return self._kept.small.held + self._kept.large.held
 
     def planner(
-        self, name: str, table: ServedTable, *, for_pyiceberg: bool = False
+        self,
+        name: str,
+        table: ServedTable,
+        *,
+        for_pyiceberg: bool = False,
+        grant: str = "",
+        bounds: TableBounds | None = None,
+        work: RequestWork | None = None,
     ) -> TablePlanner:
         """What plans the scans of a table.
 
@@ -77,6 +90,9 @@ class PlanningService:
             name: The table's name.
             table: The table as it is now.
             for_pyiceberg: Whether PyIceberg reads the plans.
+            grant: Names who may use what is kept of the table's files.
+            bounds: The folder in which its files must lie, if not every path is trusted.
+            work: Says when the plan is no longer wanted.
 
         Raises:
             UnsupportedError: The table has a type or a feature that is not known here.
@@ -95,6 +111,10 @@ class PlanningService:
             self._pruner,
             self._kept,
             for_pyiceberg=for_pyiceberg,
+            grant=grant,
+            bounds=bounds,
+            limits=self._limits,
+            work=work,
         )
 
     def plan(self, planner: TablePlanner, body: Any) -> Answer:
@@ -109,14 +129,31 @@ class PlanningService:
             NotFoundError: There is no such snapshot.
         """
         request = ScanRequest.parse(body)
-        plan = planner.plan(request, tasks=self._tasks)
+        plan = planner.plan(request, tasks=self._tasks_of(request))
         # nothing is kept under it
         document = {"status": "completed", "plan-id": uuid.uuid4().hex, **_documents(plan)}
-        if plan.pages:
-            # the snapshot of now is that of all pages
-            at = {} if request.end_snapshot_id is not None else {"snapshot-id": plan.snapshot_id}
-            document["plan-tasks"] = [_token({**body, **at}, page) for page in plan.pages]
+        # the snapshot of now is that of all pages
+        at = {} if request.end_snapshot_id is not None else {"snapshot-id": plan.snapshot_id}
+        document |= self._pages({**body, **at}, plan)
         return Answer(document=document, pruning=plan.pruning)
+
+    def _tasks_of(self, request: ScanRequest) -> int:
+        """How many tasks an answer has at most; each repeats the filter."""
+        if request.filter is None:
+            return self._tasks
+        size = len(json.dumps(request.filter))
+        return max(1, min(self._tasks, self._limits.answer // size))
+
+    def _pages(self, body: dict[str, Any], plan: ScanPlan) -> dict[str, Any]:
+        """The pages of a plan that are left; each repeats the request."""
+        if not plan.pages:
+            return {}
+        most = max(1, self._limits.answer // len(json.dumps(body)))
+        step = -(-len(plan.pages) // most)
+        starts = plan.pages[::step]
+        ends = [*(page[0] for page in starts[1:]), plan.pages[-1][1]]
+        pages = [(page[0], end, page[2]) for page, end in zip(starts, ends, strict=True)]
+        return {"plan-tasks": [_token(body, page) for page in pages]}
 
     def tasks(self, planner: TablePlanner, body: Any) -> Answer:
         """Plan one page of a scan.
@@ -130,8 +167,11 @@ class PlanningService:
             NotFoundError: There is no such snapshot.
         """
         body, page = _page_of(body.get("plan-task") if isinstance(body, dict) else None)
-        plan = planner.plan(ScanRequest.parse(body), page=page)
-        return Answer(document=_documents(plan), pruning=plan.pruning)
+        request = ScanRequest.parse(body)
+        plan = planner.plan(request, page=page, tasks=self._tasks_of(request))
+        return Answer(
+            document={**_documents(plan), **self._pages(body, plan)}, pruning=plan.pruning
+        )
 
 
 def _documents(plan: ScanPlan) -> dict[str, Any]:

@@ -6,34 +6,36 @@ A caller gets a plan only of a table that the catalog behind gives to that calle
 from __future__ import annotations
 
 import contextlib
-import hashlib
+import json
+import logging
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import httpx
-from pyiceberg.io import load_file_io
 from starlette.applications import Starlette
-from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.middleware import Middleware
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from lakesieve.errors import ErrorKind, StorageError
-from lakesieve.serve.answers import (
-    EXCEPTION_HANDLERS,
-    OPERATIONS,
-    AnswerError,
-    answered,
-    error_answer,
+from lakesieve.errors import UnsupportedError
+from lakesieve.serve.answers import EXCEPTION_HANDLERS, OPERATIONS, AnswerError, answered
+from lakesieve.serve.forwarding import (
+    PlainPaths,
+    Upstream,
+    encoded,
+    end_to_end,
+    resource_of,
 )
-from lakesieve.serve.catalogs import ServedTable
+from lakesieve.serve.grants import TableGrants, caller_of, failed_upstream
+from lakesieve.serve.guard import RequestGuard
+from lakesieve.serve.limits import RequestLimits, RequestWork
 from lakesieve.serve.metadata import parsed, planned_by
 from lakesieve.serve.plans import OpenedTable, Plans
 from lakesieve.store import BlockCache
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
+    from collections.abc import AsyncIterator, Callable, Collection
 
     from starlette.requests import Request
 
@@ -66,47 +68,49 @@ _DEFAULTS = (
     "POST /v1/{prefix}/tables/rename",
     "POST /v1/{prefix}/transactions/commit",
 )
-# of one connection, not of the next
-_HOP = frozenset(
-    {
-        "connection",
-        "content-length",
-        "host",
-        "keep-alive",
-        "proxy-authenticate",
-        "proxy-authorization",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-    }
-)
 _TABLE_BYTES = 256 << 20
 # metadata as objects takes several times its text
 _PER_BYTE = 10
 # credentials that a catalog lends last longer
 _FRESH_SECONDS = 300.0
-_SECONDS = 60.0
+# tables of which it is remembered that their clients plan
+_ELSEWHERE = 10_000
+_log = logging.getLogger("lakesieve.serve")
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class _Granted:
-    """A table as one caller was given it."""
+class _Known:
+    """A table as one caller was given it lately."""
 
-    etag: str | None
+    etag: str
     opened: OpenedTable
     until: float
 
 
-def build_proxy(upstream: str, service: PlanningService, *, mode: str = "server") -> Starlette:
+def build_proxy(
+    upstream: str,
+    service: PlanningService,
+    *,
+    mode: str = "server",
+    own_credentials: bool = False,
+    limits: RequestLimits | None = None,
+) -> Starlette:
     """Build the application.
 
     Args:
         upstream: Address of the catalog behind, without ``/v1``.
         service: Plans the scans.
         mode: Who plans, as for :func:`lakesieve.serve.app.build_app`.
+        own_credentials: Whether the files of tables for which the catalog behind lends no
+            credentials are read with those of this server: only where every caller may read
+            whatever this server may.
+        limits: How long requests may take, and how large they may be.
+
+    Raises:
+        InvalidInputError: The address names no catalog, or has a user's name in it.
     """
-    proxy = _Proxy(upstream.rstrip("/").removesuffix("/v1"), service, mode)
+    limits = limits or RequestLimits()
+    proxy = _Proxy(upstream, service, mode, own_credentials=own_credentials, limits=limits)
     routes = [
         *OPERATIONS,
         Route("/v1/config", proxy.config, methods=["GET"]),
@@ -123,48 +127,39 @@ def build_proxy(upstream: str, service: PlanningService, *, mode: str = "server"
         yield
         await proxy.close()
 
-    return Starlette(routes=routes, exception_handlers=EXCEPTION_HANDLERS, lifespan=lifespan)
+    return Starlette(
+        routes=routes,
+        exception_handlers=EXCEPTION_HANDLERS,
+        lifespan=lifespan,
+        middleware=[Middleware(RequestGuard, limits=limits), Middleware(PlainPaths)],
+    )
 
 
 class _Proxy(Plans):
-    def __init__(self, upstream: str, service: PlanningService, mode: str) -> None:
+    def __init__(
+        self,
+        upstream: str,
+        service: PlanningService,
+        mode: str,
+        *,
+        own_credentials: bool,
+        limits: RequestLimits,
+    ) -> None:
         super().__init__(service, mode)
-        self._upstream = upstream
-        self._client = httpx.AsyncClient(timeout=_SECONDS, follow_redirects=False)
-        self._blocking = httpx.Client(timeout=_SECONDS, follow_redirects=False)
-        self._granted = BlockCache(_TABLE_BYTES)
+        self._upstream = Upstream(upstream, limits)
+        self._grants = TableGrants(own_credentials=own_credentials)
+        self._known = BlockCache(_TABLE_BYTES)
+        # tables whose files turned out to lie elsewhere when they were planned
+        self._planned_elsewhere = BlockCache(_ELSEWHERE)
 
     async def close(self) -> None:
         """Give up the connections."""
-        self._blocking.close()
-        await self._client.aclose()
-
-    def _url(self, request: Request) -> str:
-        # as the client wrote it: what is quoted stays quoted
-        raw: bytes = request.scope["raw_path"]
-        query: bytes = request.scope["query_string"]
-        return f"{self._upstream}{raw.decode('ascii')}" + (f"?{query.decode()}" if query else "")
+        await self._upstream.close()
 
     async def passed(self, request: Request) -> Response:
         """What the catalog behind answers, as it comes."""
-        sent = self._client.build_request(
-            request.method,
-            self._url(request),
-            headers=_through(request.headers.items()),
-            content=request.stream() if request.method in {"POST", "PUT"} else None,
-        )
-        try:
-            answer = await self._client.send(sent, stream=True)
-        except httpx.HTTPError as error:
-            return _unreachable(error)
-        headers = _through(answer.headers.multi_items())
-        made = StreamingResponse(
-            answer.aiter_raw(),
-            status_code=answer.status_code,
-            background=BackgroundTask(answer.aclose),
-        )
-        made.raw_headers = [(k.encode("latin-1"), v.encode("latin-1")) for k, v in headers]
-        return made
+        answer = await self._upstream.forward(request)
+        return answer if isinstance(answer, Response) else answer.passed_on()
 
     async def config(self, request: Request) -> Response:
         """What the catalog behind says, and that scans can be planned here."""
@@ -183,7 +178,11 @@ class _Proxy(Plans):
         return await self._changed(request, change)
 
     async def table(self, request: Request) -> Response:
-        """A table, without what the catalog behind says of who plans its scans."""
+        """A table, and that its client must plan its scans if they cannot be planned here.
+
+        What the catalog behind says of who plans is left out.
+        """
+        resource = resource_of(request)
 
         def change(document: dict[str, Any]) -> None:
             config = document.get("config") or {}
@@ -191,28 +190,54 @@ class _Proxy(Plans):
             config.pop("scan-planning-mode", None)
             metadata = document.get("metadata")
             if isinstance(metadata, dict):
-                document["config"] = {**config, **planned_by(parsed(metadata))}
+                settings = planned_by(parsed(metadata))
+                if not settings and self._is_for_clients(document, resource):
+                    settings = {"scan-planning-mode": "client"}
+                document["config"] = {**config, **settings}
 
-        return await self._changed(request, change)
+        # a client that has the table already must learn that it plans now
+        again = self._planned_elsewhere.find((resource,)) is not None
+        return await self._changed(request, change, leave_out={"if-none-match"} if again else ())
+
+    def _is_for_clients(self, document: dict[str, Any], resource: str) -> bool:
+        """Whether a table's scans cannot be planned here."""
+        if self.planned_by.get("scan-planning-mode") != "server":
+            return False
+        if self._planned_elsewhere.find((resource,)) == _uuid_of(document):
+            return True
+        try:
+            self._grants.check(document)
+        except UnsupportedError as error:
+            _log.info("%s", error)
+            return True
+        except (ValueError, TypeError, KeyError, AttributeError):
+            # no table: the client sees for itself
+            return False
+        return False
 
     async def _changed(
-        self, request: Request, change: Callable[[dict[str, Any]], None]
+        self,
+        request: Request,
+        change: Callable[[dict[str, Any]], None],
+        leave_out: Collection[str] = (),
     ) -> Response:
         """An answer of the catalog behind, with another document."""
-        try:
-            answer = await self._client.get(
-                self._url(request), headers=_through(request.headers.items())
-            )
-        except httpx.HTTPError as error:
-            return _unreachable(error)
+        answer = await self._upstream.forward(request, to_read=True, leave_out=leave_out)
+        if isinstance(answer, Response):
+            return answer
         if answer.status_code == 200:
-            with contextlib.suppress(ValueError):
-                document = answer.json()
+            with contextlib.suppress(ValueError, RecursionError):
+                document = json.loads(await run_in_threadpool(answer.unpacked))
                 if isinstance(document, dict):
                     await run_in_threadpool(change, document)
-                    headers = dict(_of_document(answer.headers))
-                    return JSONResponse(document, headers=headers)
-        return _same(answer)
+                    made = JSONResponse(document)
+                    gone = {"content-encoding", "content-type"}
+                    made.raw_headers += encoded(
+                        (k, v) for k, v in answer.headers if k.lower() not in gone
+                    )
+                    answer.close()
+                    return made
+        return await run_in_threadpool(answer.unpacked_response)
 
     def opened(self, request: Request) -> OpenedTable:
         """The table as the caller may have it, which the catalog behind says each time.
@@ -223,94 +248,52 @@ class _Proxy(Plans):
         Raises:
             AnswerError: The catalog behind does not give it.
             StorageError: It cannot be reached, or its answer cannot be read.
+            UnsupportedError: The client must plan its scans.
         """
         # without what follows the table, in its own quoting
-        parts = request.scope["raw_path"].decode("ascii").split("/")
-        end = -2 if "plan_id" in request.path_params else -1
-        url = f"{self._upstream}{'/'.join(parts[:end])}"
+        path = resource_of(request, below=2 if "plan_id" in request.path_params else 1)
         headers = [
             (name, value)
-            for name, value in _through(request.headers.items())
+            for name, value in end_to_end(request.headers.items())
             if name.lower() not in {"content-type", "if-none-match", "idempotency-key"}
         ]
-        secret = "\n".join(f"{name.lower()}:{value}" for name, value in sorted(headers))
-        key = (url, hashlib.sha256(secret.encode()).hexdigest())
-        known: _Granted | None = self._granted.find(key)
-        if known is not None and known.etag is not None and known.until > time.monotonic():
+        grant = f"{path} {caller_of(headers)}"
+        known: _Known | None = self._known.find((grant,))
+        if known is not None and known.until <= time.monotonic():
+            known = None
+        if known is not None:
             headers.append(("If-None-Match", known.etag))
+        answer = self._upstream.get(path, headers, RequestWork.of(request.scope))
+        with contextlib.closing(answer):
+            if answer.status_code == 304 and known is not None:
+                return known.opened
+            if answer.status_code != 200:
+                raise AnswerError(answer.unpacked_response())
+            text = answer.unpacked()
         try:
-            answer = self._blocking.get(url, headers=headers)
-        except httpx.HTTPError as error:
-            raise _failed(f"cannot be reached: {type(error).__name__}: {error}") from error
-        if answer.status_code == 304 and known is not None:
-            return known.opened
-        if answer.status_code != 200:
-            raise AnswerError(_same(answer))
-        granted = _granted(answer)
-        self._granted.put(key, granted, _PER_BYTE * len(answer.content))
-        return granted.opened
+            document = json.loads(text)
+        except (ValueError, RecursionError):
+            raise failed_upstream("answered with no JSON") from None
+        opened = self._grants.table(document, grant)
+        etag = dict(answer.headers).get("etag")
+        if etag is not None:
+            until = time.monotonic() + _FRESH_SECONDS
+            known = _Known(etag=etag, opened=opened, until=until)
+            self._known.put((grant,), known, _PER_BYTE * len(text))
+        return opened
+
+    def refused(self, request: Request, opened: OpenedTable) -> None:
+        """Remember that the scans of a table cannot be planned, for clients that load it next.
+
+        Args:
+            request: Asked for a plan.
+            opened: The table.
+        """
+        if opened.bounds is not None:
+            uuid = str(opened.table.document.get("table-uuid"))
+            self._planned_elsewhere.put((resource_of(request, below=1),), uuid, 1)
 
 
-def _granted(answer: httpx.Response) -> _Granted:
-    """A table from the answer that gave it."""
-    try:
-        document = answer.json()
-        location = str(document["metadata"]["location"])
-        credentials = document.get("storage-credentials") or None
-        config = {str(k): str(v) for k, v in (document.get("config") or {}).items()}
-        path = str(document["metadata-location"])
-        settings = _settings(config, credentials, location)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        first = str(error).partition("\n")[0]
-        raise _failed(f"answered with no table that can be read: {first}") from error
-    table = ServedTable(
-        path=path,
-        document=document["metadata"],
-        metadata=parsed(document["metadata"]),
-        io=load_file_io(settings, location=location),
-        config=config,
-    )
-    return _Granted(
-        etag=answer.headers.get("etag"),
-        opened=OpenedTable(table=table, credentials=credentials),
-        until=time.monotonic() + _FRESH_SECONDS,
-    )
-
-
-def _settings(config: Mapping[str, str], credentials: Any, location: str) -> dict[str, str]:
-    """How the table's files are reached: by the credentials of the longest prefix."""
-    fitting = [one for one in credentials or () if location.startswith(one["prefix"])]
-    best: Any = max(fitting, key=lambda one: len(one["prefix"]), default={"config": {}})
-    return {**config, **{str(k): str(v) for k, v in best["config"].items()}}
-
-
-def _through(headers: Any) -> list[tuple[str, str]]:
-    """Headers that are for the other end."""
-    return [(name, value) for name, value in headers if name.lower() not in _HOP]
-
-
-def _of_document(headers: httpx.Headers) -> list[tuple[str, str]]:
-    """Headers of an answer whose document has changed."""
-    gone = {"content-encoding", "content-type"}
-    return [(k, v) for k, v in _through(headers.items()) if k.lower() not in gone]
-
-
-def _same(answer: httpx.Response) -> Response:
-    """An answer of the catalog behind, whose body was unpacked."""
-    headers = [
-        (k, v) for k, v in _through(answer.headers.items()) if k.lower() != "content-encoding"
-    ]
-    return Response(answer.content, status_code=answer.status_code, headers=dict(headers))
-
-
-def _failed(why: str) -> StorageError:
-    return StorageError(
-        f"The catalog behind {why}.",
-        kind=ErrorKind.STORAGE_FAILED,
-        hint="Try again; the address of the catalog is the one that the server was started with.",
-    )
-
-
-def _unreachable(error: httpx.HTTPError) -> Response:
-    message = f"The catalog behind cannot be reached: {type(error).__name__}."
-    return error_answer(503, "ServiceUnavailableException", message)
+def _uuid_of(document: dict[str, Any]) -> str | None:
+    metadata = document.get("metadata")
+    return str(metadata.get("table-uuid")) if isinstance(metadata, dict) else None

@@ -1,0 +1,129 @@
+"""How much one request may take: bytes, parts of a filter, decoded manifests, and time."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from lakesieve.errors import ErrorKind, StorageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["PlanLimits", "RequestLimits", "RequestWork"]
+
+_WORK = "lakesieve.work"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanLimits:
+    """The largest filters and manifests for which scans are planned.
+
+    Args:
+        nodes: Expressions in a filter: comparisons, what combines them, and what they compare.
+        literals: Values in a filter, those of all lists together. An upsert of PyIceberg's sends
+            all its keys in one list.
+        judgements: How often expressions of a filter are compared with minima and maxima in one
+            plan; further files stay in the plan without that.
+        answer: Bytes of filters in one answer, since each task repeats the filter. Larger plans
+            have more pages.
+        manifest: Bytes of a manifest or manifest list as it is stored.
+        decoded: Bytes of a manifest or manifest list when it is decompressed.
+        expansion: How many times its stored size it may take, where that is more than
+            ``small_decoded``.
+        small_decoded: Bytes that any manifest may take when it is decompressed.
+        entries: Files in a manifest, or manifests in a list.
+    """
+
+    nodes: int = 50_000
+    literals: int = 200_000
+    judgements: int = 5_000_000
+    answer: int = 64 << 20
+    manifest: int = 256 << 20
+    decoded: int = 512 << 20
+    expansion: int = 100
+    small_decoded: int = 32 << 20
+    entries: int = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestLimits:
+    """How long each part of a request may take, and how large its body may be.
+
+    Args:
+        body: Bytes of a request's body.
+        body_seconds: How long a client may take to send the whole body.
+        send_seconds: How long a client may take to receive one part of the answer.
+        work_seconds: How long an answer may take to be made.
+        upstream_seconds: How long a catalog behind may take for a whole answer.
+        upstream_connections: Connections to a catalog behind.
+        upstream_answer: Bytes of an answer of a catalog behind.
+    """
+
+    body: int = 16 << 20
+    body_seconds: float = 60.0
+    send_seconds: float = 60.0
+    work_seconds: float = 300.0
+    upstream_seconds: float = 120.0
+    upstream_connections: int = 200
+    upstream_answer: int = 512 << 20
+
+
+class RequestWork:
+    """The work for one request, which ends early when nobody waits for its answer.
+
+    Threads cannot be interrupted: what takes long asks :meth:`check` again and again.
+
+    Args:
+        seconds: How long the work may take; ``None`` is without end.
+    """
+
+    def __init__(self, seconds: float | None = None) -> None:
+        self._until = None if seconds is None else time.monotonic() + seconds
+        self._stopped = False
+
+    @classmethod
+    def of(cls, scope: Mapping[str, Any]) -> Self:
+        """The work for a request; without end where nothing guards the application.
+
+        Args:
+            scope: The request's, as ASGI has it.
+        """
+        found = scope.get(_WORK)
+        return found if isinstance(found, cls) else cls()
+
+    def belongs_to(self, scope: Any) -> None:
+        """Make it the work for a request.
+
+        Args:
+            scope: The request's, as ASGI has it.
+        """
+        scope[_WORK] = self
+
+    @staticmethod
+    def is_known(scope: Mapping[str, Any]) -> bool:
+        """Whether a request has its work already.
+
+        Args:
+            scope: The request's, as ASGI has it.
+        """
+        return _WORK in scope
+
+    def stop(self) -> None:
+        """Let the next check fail: the client has left, or the server ends."""
+        self._stopped = True
+
+    def check(self) -> None:
+        """Go on only while the answer is wanted.
+
+        Raises:
+            StorageError: It is not wanted any more, or has taken too long.
+        """
+        late = self._until is not None and time.monotonic() > self._until
+        if late or self._stopped:
+            raise StorageError(
+                "The answer took too long." if late else "Nobody waits for the answer any more.",
+                kind=ErrorKind.STORAGE_FAILED,
+                hint="Try again: what was read of the table is kept. A smaller filter takes less.",
+            )
