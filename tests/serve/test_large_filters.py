@@ -1,0 +1,117 @@
+"""Filters that would keep the server busy, or its answers growing, without end."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+from tests.serve.running import running
+from tests.serve.tables import catalog_of, indexed
+
+from lakesieve.serve.app import build_app
+from lakesieve.serve.catalogs import PyIcebergCatalog
+from lakesieve.serve.limits import PlanLimits
+from lakesieve.serve.service import PlanningService
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyiceberg.catalog.sql import SqlCatalog
+
+FILES = 8
+_PLACE = "v1/namespaces/db/tables/t"
+
+
+@pytest.fixture(scope="module")
+def catalog(tmp_path_factory: pytest.TempPathFactory) -> SqlCatalog:
+    """A catalog with an indexed table."""
+    made = catalog_of(tmp_path_factory.mktemp("large"), "db.t", FILES)
+    indexed(made.load_table("db.t"))
+    return made
+
+
+@pytest.fixture(scope="module")
+def address(catalog: SqlCatalog) -> Iterator[str]:
+    """Of a server with the limits that it has by default."""
+    with running(build_app(PyIcebergCatalog(catalog), PlanningService())) as address:
+        yield address
+
+
+def _tree(kind: str, leaves: int) -> Any:
+    """A balanced tree, as PyIceberg sends the keys of an upsert."""
+    if leaves == 1:
+        return {"type": "eq", "term": "small", "value": 1}
+    left = _tree(kind, leaves // 2)
+    return {"type": kind, "left": left, "right": _tree(kind, leaves - leaves // 2)}
+
+
+def _plan(address: str, wanted: Any) -> httpx.Response:
+    return httpx.post(f"{address}/{_PLACE}/plan", json={"filter": wanted}, timeout=10)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "what"),
+    [
+        (_tree("and", 50_000), "expressions"),
+        (_tree("or", 50_000), "expressions"),
+        ({"type": "in", "term": "id", "values": list(range(400_000))}, "values"),
+        ({"type": "not-in", "term": "text", "values": ["x"] * 400_000}, "values"),
+    ],
+    ids=["and", "or", "in", "not-in"],
+)
+def test_too_large(address: str, wanted: Any, what: str) -> None:
+    """A filter that takes too long is refused at once, with what to do instead."""
+    refused = _plan(address, wanted)
+    assert refused.status_code == 400
+    message = refused.json()["error"]["message"]
+    assert message.startswith("The filter has more than ")
+    assert what in message
+    assert "scan-planning-mode=client" in message
+    assert refused.elapsed.total_seconds() < 5
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [_tree("or", 2_000), {"type": "in", "term": "id", "values": list(range(20_000))}],
+    ids=["or", "in"],
+)
+def test_keys_of_an_upsert(address: str, wanted: Any) -> None:
+    """Filters as large as upserts send are planned."""
+    assert _plan(address, wanted).status_code == 200
+
+
+def test_too_many_judgements(catalog: SqlCatalog) -> None:
+    """Files that a large filter was not compared with stay in the plan, which says so."""
+    wanted = {"type": "eq", "term": "flag", "value": True}
+    table = PyIcebergCatalog(catalog).load(("db",), "t")
+    body = {"filter": {"type": "and", "left": wanted, "right": wanted}}
+    few, many = (PlanningService(limits=PlanLimits(judgements=count)) for count in (0, 1_000_000))
+    answer = few.plan(few.planner("db.t", table), body)
+    assert len(answer.document["file-scan-tasks"]) == FILES
+    assert "look-up-too-large" in [str(reason.code) for reason in answer.pruning.reasons]
+    answer = many.plan(many.planner("db.t", table), body)
+    assert "look-up-too-large" not in [str(reason.code) for reason in answer.pruning.reasons]
+
+
+@pytest.mark.parametrize("tasks", [1, 3, 10_000])
+def test_answers_that_repeat_a_large_filter(catalog: SqlCatalog, tasks: int) -> None:
+    """A plan whose tasks repeat a large filter comes in small answers, which are the whole plan."""
+    texts = [f"{'x' * 50}{number}" for number in range(200)]
+    wanted = {"type": "not-in", "term": "text", "values": texts}
+    size = len(json.dumps(wanted))
+    service = PlanningService(tasks=tasks, limits=PlanLimits(answer=3 * size))
+    table = PyIcebergCatalog(catalog).load(("db",), "t")
+    answers = [service.plan(service.planner("db.t", table), {"filter": wanted}).document]
+    left = list(answers[0].get("plan-tasks", ()))
+    while left:
+        task = {"plan-task": left.pop()}
+        answers.append(service.tasks(service.planner("db.t", table), task).document)
+        left += answers[-1].get("plan-tasks", ())
+    paths = [
+        task["data-file"]["file-path"] for answer in answers for task in answer["file-scan-tasks"]
+    ]
+    assert len(paths) == len(set(paths)) == FILES
+    for answer in answers:
+        assert len(json.dumps(answer)) < 12 * size
