@@ -74,7 +74,7 @@ def served(
     # the proxy's own client belongs to one loop, so it runs, too
     with (
         running(app) as behind,
-        running(build_proxy(behind, PlanningService())) as address,
+        running(build_proxy(behind, PlanningService(), own_credentials=True)) as address,
     ):
         yield Served(Caller(address), catalog, None)
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakesieve.errors import InvalidInputError, UnsupportedError
-from lakesieve.storage import TRUSTED_ROOTS, open_storage, trusted_folders
+from lakesieve.storage import TRUSTED_ROOTS, is_below, open_storage, trusted_folders
 
 BUCKET = "s3://lake/wh/sales/orders/_lakesieve/id"
 DISK = "/data/wh/sales/orders/_lakesieve/id"
@@ -94,3 +94,28 @@ def test_no_spelling_leads_out(steps: str) -> None:
     if not _refused(DISK, other):
         assert ".." not in other.split("/")
         assert "%2e" not in other.lower()
+
+
+@pytest.mark.parametrize(
+    ("location", "below"),
+    [
+        ("s3://b/db/t/metadata/snap.avro", True),
+        ("s3a://b/db/t/a%20b/snap.avro", True),
+        ("s3://b/db/t", False),
+        ("s3://b/db/t/", False),
+        ("s3://b/db/t2/snap.avro", False),
+        ("s3://other/db/t/snap.avro", False),
+        ("s3://b/db/t/../u/snap.avro", False),
+        ("s3://b/db/t/./snap.avro", False),
+        ("s3://b/db/t/%2E%2e/u/snap.avro", False),
+        ("s3://b/db/t/x\\..\\u", False),
+        ("s3://b/db/t/snap.avro\n", False),
+        ("", False),
+    ],
+)
+def test_below_a_folder(location: str, below: bool) -> None:
+    """An object lies in a folder where every store would look for it there."""
+    assert is_below(location, "s3://b/db/t/") is below
+    assert is_below("oss://b/t/metadata/snap.avro", "oss://b/t")
+    assert not is_below("oss://b/t2/snap.avro", "oss://b/t")
+    assert is_below("file:///t/m/snap.avro", "/t")

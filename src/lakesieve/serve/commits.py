@@ -27,7 +27,7 @@ from lakesieve.errors import (
     StorageError,
     UnsupportedError,
 )
-from lakesieve.storage.trust import is_below
+from lakesieve.storage import is_below
 
 if TYPE_CHECKING:
     from pyiceberg.catalog.sql import SqlCatalog

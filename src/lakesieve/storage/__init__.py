@@ -8,7 +8,7 @@ from lakesieve.storage.local_files import write_file
 from lakesieve.storage.location import local_path, normalized
 from lakesieve.storage.objects import ObjectInfo, Storage, open_storage
 from lakesieve.storage.reading import elsewhere, open_object
-from lakesieve.storage.trust import INDEX_FOLDER, TRUSTED_ROOTS, trusted_folders
+from lakesieve.storage.trust import INDEX_FOLDER, TRUSTED_ROOTS, is_below, trusted_folders
 
 __all__ = [
     "HADOOP_PREFIXES",
@@ -21,6 +21,7 @@ __all__ = [
     "all_at_once",
     "elsewhere",
     "hadoop_options",
+    "is_below",
     "local_path",
     "normalized",
     "open_object",
