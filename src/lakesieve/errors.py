@@ -51,6 +51,7 @@ class ErrorKind(StrEnum):
     TOO_NEW = "too-new"
     # storage
     STORAGE_FAILED = "storage-failed"
+    STORAGE_FULL = "storage-full"
     READ_ONLY = "read-only"
     ALREADY_EXISTS = "already-exists"
     CREDENTIALS = "credentials"

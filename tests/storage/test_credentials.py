@@ -224,3 +224,53 @@ def test_buckets_renew_their_own_settings(
     store.requests.clear()
     assert second.get("x") == b"held"
     assert len(store.requests) == 1
+
+
+def test_expired_keys_do_not_lead_to_those_of_others(
+    serve: Callable[[str], tuple[type[_Store], str]],
+) -> None:
+    """Whoever knows keys that have expired is not given what another session renewed them to."""
+    store, address = serve("second")
+    old, new = _conf(address, "first"), _conf(address, "second")
+    session = StorageOptions(conf=old, source=lambda: new)
+    stranger = StorageOptions(conf=old, source=lambda: old)
+    of_session, of_stranger = (
+        open_storage("s3://b/x", options("s3://b/x"), renew=options.renewed)
+        for options in (session, stranger)
+    )
+
+    assert of_session.get("a") == b"held"
+    with pytest.raises(StorageError) as caught:
+        of_stranger.get("a")
+    assert caught.value.kind is ErrorKind.CREDENTIALS
+    assert "Credential=second/" not in store.requests[-1]
+
+
+def test_new_keys_lead_to_no_other_endpoint(
+    serve: Callable[[str], tuple[type[_Store], str]],
+) -> None:
+    """What is kept is known by its endpoint, so renewed settings change the credentials alone."""
+    _, address = serve("second")
+    other, elsewhere = serve("second")
+    options = StorageOptions(
+        conf=_conf(address, "first"), source=lambda: _conf(elsewhere, "second")
+    )
+    storage = open_storage("s3://b/x", options("s3://b/x"), renew=options.renewed)
+
+    assert storage.get("a") == b"held"
+    assert other.requests == []
+
+
+def test_a_storage_is_known_by_its_endpoint_and_credentials() -> None:
+    """Keys of caches differ by endpoint and by credentials, hold no secret, and ignore trust."""
+
+    def identity(endpoint: str, key: str, trusted: str = "") -> tuple[str, str]:
+        options = StorageOptions(conf=_conf(endpoint, key), trusted=trusted)
+        storage = open_storage("s3://b/x", options("s3://b/x"), renew=options.renewed)
+        return storage.identity
+
+    known = identity("http://one", "canary-key")
+    assert known == identity("http://one", "canary-key", trusted="s3://c/d")
+    assert known != identity("http://two", "canary-key")
+    assert known != identity("http://one", "other-key")
+    assert "canary" not in repr(known)

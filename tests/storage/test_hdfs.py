@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -26,19 +27,22 @@ NAME_SERVICE = {
 
 
 def test_what_a_dead_writer_left_is_swept() -> None:
-    """A file that was never renamed is in no listing, and goes once it is old."""
+    """A file that was never renamed is in no listing, and goes once it is old; no other does."""
     storage = storage_in("hdfs")
     storage.create("log/0.json", b"whole")
     client = hdfs_native.Client(hdfs_root(), {})
     folder = storage.location.removeprefix(hdfs_root())
-    with client.create(f"{folder}/log/1.json.77#3") as writer:
+    names = re.compile(r"log/\d\.json")
+    with client.create(f"{folder}/log/1.json.{'7' * 32}#0") as writer:
         writer.write(b"ha")
+    with client.create(f"{folder}/notes#0") as writer:
+        writer.write(b"of somebody else")
 
     assert [info.path for info in storage.objects("log/")] == ["log/0.json"]
     now = datetime.now(UTC)
-    assert storage.sweep(now - timedelta(hours=1)) == 0
-    assert storage.sweep(now + timedelta(hours=1)) == 1
-    assert storage.sweep(now + timedelta(hours=1)) == 0
+    assert storage.sweep(now - timedelta(hours=1), names) == 0
+    assert storage.sweep(now + timedelta(hours=1), names) == 1
+    assert storage.sweep(now + timedelta(hours=1), names) == 0
     assert storage.get("log/0.json") == b"whole"
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lakesieve.errors import InvalidInputError, UnsupportedError
 from lakesieve.storage import TRUSTED_ROOTS, is_below, open_storage, trusted_folders
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 BUCKET = "s3://lake/wh/sales/orders/_lakesieve/id"
 DISK = "/data/wh/sales/orders/_lakesieve/id"
@@ -119,3 +124,25 @@ def test_below_a_folder(location: str, below: bool) -> None:
     assert is_below("oss://b/t/metadata/snap.avro", "oss://b/t")
     assert not is_below("oss://b/t2/snap.avro", "oss://b/t")
     assert is_below("file:///t/m/snap.avro", "/t")
+
+
+def test_a_link_leads_to_no_trusted_place(tmp_path: Path) -> None:
+    """A folder of the warehouse that is a link elsewhere is trusted as little as that place."""
+    index = tmp_path / "wh/db/t/_lakesieve/id"
+    private = tmp_path / "private/x/_lakesieve/id"
+    (tmp_path / "wh/db").mkdir(parents=True)
+    private.mkdir(parents=True)
+    (tmp_path / "wh/db/link").symlink_to(tmp_path / "private/x")
+    linked = str(tmp_path / "wh/db/link/_lakesieve/id")
+
+    assert _refused(str(index), linked)
+    assert not _refused(str(index), linked, trusted=str(tmp_path / "private"))
+
+
+def test_a_warehouse_may_be_reached_by_a_link(tmp_path: Path) -> None:
+    """Where the warehouse itself is a link, its indexes share objects as elsewhere."""
+    (tmp_path / "disk/db/other/_lakesieve/id").mkdir(parents=True)
+    (tmp_path / "wh").symlink_to(tmp_path / "disk")
+    index, other = (str(tmp_path / f"wh/db/{table}/_lakesieve/id") for table in ("t", "other"))
+
+    assert not _refused(index, other)

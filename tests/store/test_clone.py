@@ -19,6 +19,7 @@ from lakesieve.errors import (
 from lakesieve.storage import TRUSTED_ROOTS, open_storage
 from lakesieve.store import (
     BlockCache,
+    Changes,
     IndexReader,
     IndexStore,
     clone,
@@ -238,3 +239,45 @@ def test_a_place_that_is_not_trusted_is_not_entered(tmp_path: Path) -> None:
     assert sorted(tmp_path.glob("wh/**/*")) == before
     assert [info.location for info in references_to(origin.storage)] == [target.location]
     assert not copy.exists()
+
+
+def planted(origin: IndexStore, copy: IndexStore) -> IndexStore:
+    """An index elsewhere that claims to be a clone that exists."""
+    definition = copy.snapshot().definition
+    storage = open_storage(next(_roots))
+    state = copy.snapshot()
+    changes = Changes(
+        operation="clone",
+        table_version=state.table_version,
+        add_catalogues=state.catalogues,
+        add_segments=state.segments,
+    )
+    IndexStore(storage).create(definition, changes)
+    return IndexStore(storage)
+
+
+def test_a_planted_clone_takes_no_reference_from_another() -> None:
+    """Vacuums and drops of an index with a clone's identity leave the clone what it needs."""
+    origin = grown()
+    copy = cloned(origin)
+    needed = references_to(origin.storage)
+    forged = planted(origin, copy)
+
+    merged(forged)
+    merged(forged)
+    assert references_to(origin.storage) == needed
+    forged.drop()
+    assert references_to(origin.storage) == needed
+    merged(origin)
+    assert covers(copy) == {0, 100}
+
+
+def test_a_lost_reference_is_written_again() -> None:
+    """A vacuum of a clone restores its reference where it is gone."""
+    origin = grown()
+    copy = cloned(origin)
+    (reference,) = references_to(origin.storage)
+    origin.storage.delete(f"borrowers/{reference.index_uuid}.json")
+
+    vacuum(copy, older_than=timedelta(0), dry_run=False)
+    assert references_to(origin.storage) == [reference]

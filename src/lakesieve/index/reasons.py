@@ -30,6 +30,7 @@ class ReasonCode(StrEnum):
     DELETES_JOINED = "deletes-joined"
     DELETES_LEFT = "deletes-left"
     COMPANION_FAILED = "companion-failed"
+    INVALID_SETTING = "invalid-setting"
     PLANNING_TIMEOUT = "planning-timeout"
     SCAN_UNSUPPORTED = "scan-unsupported"
     REFRESH_FAILED = "refresh-failed"

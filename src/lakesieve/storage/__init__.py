@@ -7,8 +7,15 @@ from lakesieve.storage.hadoop import HADOOP_PREFIXES, StorageOptions, hadoop_opt
 from lakesieve.storage.local_files import write_file
 from lakesieve.storage.location import local_path, normalized
 from lakesieve.storage.objects import ObjectInfo, Storage, open_storage
+from lakesieve.storage.opening import fingerprint
 from lakesieve.storage.reading import elsewhere, open_object
-from lakesieve.storage.trust import INDEX_FOLDER, TRUSTED_ROOTS, is_below, trusted_folders
+from lakesieve.storage.trust import (
+    INDEX_FOLDER,
+    TRUSTED_ROOTS,
+    is_below,
+    is_same_place,
+    trusted_folders,
+)
 
 __all__ = [
     "HADOOP_PREFIXES",
@@ -20,8 +27,10 @@ __all__ = [
     "StorageOptions",
     "all_at_once",
     "elsewhere",
+    "fingerprint",
     "hadoop_options",
     "is_below",
+    "is_same_place",
     "local_path",
     "normalized",
     "open_object",

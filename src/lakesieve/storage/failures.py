@@ -42,6 +42,12 @@ _CREDENTIAL_CODES = frozenset(
     }
 )
 _NO_BUCKET = "NoSuchBucket"
+# of a local disk, of HDFS, and of servers that speak the protocol of S3
+_FULL = re.compile(
+    r"os error (?:28|122)\b|\[Errno (?:28|122)\]|No space left|[Qq]uota ?(?:is )?exceeded"
+    r"|(?:DS|NS)QuotaExceeded"
+)
+_FULL_CODES = frozenset({"QuotaExceeded", "InsufficientStorage", "XMinioStorageFull"})
 # where a client without credentials looks for those of the machine, on AWS, ECS, EKS and Google
 _MACHINE = ("http://169.254.", "http://[fd00:ec2::254]", "http://metadata.google.internal")
 
@@ -79,6 +85,12 @@ def typed_errors(location: str, *, root: str) -> Iterator[None]:
         if any(sign in first for sign in ("os error 13", "os error 30", "Permission denied")):
             raise read_only(location) from error
         code = _CODE.search(text)
+        if _FULL.search(first) or (code and code.group(1) in _FULL_CODES):
+            raise StorageError(
+                f"{location}: no space is left, or a quota is used up.",
+                kind=ErrorKind.STORAGE_FULL,
+                hint="Free some space; lakesieve vacuum deletes what indexes do not need any more.",
+            ) from error
         message = f"{first} ({code.group(1)})" if code else first
         raise StorageError(
             f"{location}: {message}",

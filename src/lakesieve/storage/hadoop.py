@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from lakesieve.storage.location import normalized
+from lakesieve.storage.opening import CREDENTIALS
 from lakesieve.storage.trust import TRUSTED_ROOTS
 
 if TYPE_CHECKING:
@@ -67,15 +68,6 @@ _ANONYMOUS = json.dumps(
 _AZURE_HOST_NAMES = {"adls.sas-token": "sas_key", "adls.connection-string": "endpoint"}
 _TOKEN_ENDPOINT = re.compile(r"(https://[^/]+)/([^/]+)/oauth2/")
 
-# those of one source are not completed by another's
-_CREDENTIALS = frozenset(
-    {
-        *("access_key_id", "secret_access_key", "session_token"),
-        *("account_key", "sas_key", "tenant_id", "client_id", "client_secret"),
-        *("service_account", "service_account_key", "bearer_token"),
-    }
-)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageOptions:
@@ -101,9 +93,9 @@ class StorageOptions:
         """Settings for one location, as they were read."""
         options = hadoop_options(self.conf, location)
         other = _file_io_options(self.file_io, location)
-        if _CREDENTIALS & options.keys():
+        if CREDENTIALS & options.keys():
             # keys belong together
-            other = {name: value for name, value in other.items() if name not in _CREDENTIALS}
+            other = {name: value for name, value in other.items() if name not in CREDENTIALS}
         trusted = {TRUSTED_ROOTS: self.trusted} if self.trusted else {}
         return {**other, **options, **trusted}
 

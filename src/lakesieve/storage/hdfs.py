@@ -24,7 +24,7 @@ __all__ = ["HDFS", "STAGED", "HdfsStore"]
 HDFS = "hdfs:"
 """How its locations begin."""
 
-STAGED = re.compile(r"#\d+$")
+STAGED = re.compile(r"(\.[0-9a-f]{32})?#\d+$")
 """How the name of a file ends that its writer has not yet renamed; obstore's on a disk, too."""
 
 _DENIED = "AccessControlException"
@@ -170,11 +170,16 @@ class HdfsStore:
         with _errors():
             self._client.delete(self._path(key))
 
-    def sweep(self, before: datetime) -> int:
-        """Delete staged files that are older than a time, and tell how many there were."""
+    def sweep(self, before: datetime, names: re.Pattern[str]) -> int:
+        """Delete staged files that are older than a time, and tell how many there were.
+
+        Args:
+            before: Nothing younger is deleted.
+            names: Paths of files as writers stage them.
+        """
         gone = 0
         for status in self._below(None, staged=True):
-            if not status.isdir and _time(status) <= before:
+            if names.fullmatch(self._key(status)) and _time(status) <= before:
                 with _errors():
                     gone += self._client.delete(status.path)
         return gone

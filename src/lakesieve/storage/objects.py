@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import os
+import re
 import uuid
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from lakesieve.errors import ErrorKind, InvalidInputError, StorageError, UnsupportedError, corrupt
 from lakesieve.storage.background import all_at_once
-from lakesieve.storage.failures import missing, read_only, typed_errors
+from lakesieve.storage.failures import read_only, typed_errors
 from lakesieve.storage.hdfs import HDFS, STAGED
+from lakesieve.storage.local_disk import check_unlinked, delete_file, delete_staged, stamp_of
 from lakesieve.storage.location import normalized
-from lakesieve.storage.opening import Options, client
+from lakesieve.storage.object_info import ObjectInfo, object_info
+from lakesieve.storage.opening import Options, client, fingerprint, with_new_credentials
 from lakesieve.storage.trust import TRUSTED_ROOTS, check_trusted, trusted_folders
 
 if TYPE_CHECKING:
@@ -29,26 +31,10 @@ __all__ = ["ObjectInfo", "Storage", "open_storage"]
 _In = TypeVar("_In")
 _Out = TypeVar("_Out")
 
-# by store and settings that were refused: the settings that replaced them
-_renewed: dict[tuple[str, Options], Options] = {}
+# by the store, the settings that it refused, and who renews them: the settings that replaced them
+_renewed: dict[tuple[str, Options, Renewal | None], Options] = {}
+_MAX_RENEWED = 1000
 _REQUESTS = 16
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObjectInfo:
-    """An object as a listing tells it.
-
-    Args:
-        path: Its path below the root.
-        size: Bytes.
-        version: A text that changes when it is rewritten.
-        modified: When it was written.
-    """
-
-    path: str
-    size: int
-    version: str
-    modified: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +55,15 @@ class Storage:
 
     def __reduce__(self) -> tuple[object, ...]:
         return partial(Storage, location=self.location, options=self.options), ()
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        """The location, and a fingerprint of the endpoint and credentials that it is reached with.
+
+        Keys of caches begin with it. It stays the same when credentials are renewed, which never
+        changes the endpoint.
+        """
+        return self.location, fingerprint(self.options)
 
     @property
     def is_local(self) -> bool:
@@ -188,7 +183,7 @@ class Storage:
             NotFoundError: It does not exist.
         """
         key = _inside(path)
-        return self._attempt(path, lambda store: _info(store.head(key)))
+        return self._attempt(path, lambda store: object_info(store.head(key)))
 
     def stamp(self, path: str) -> tuple[int, ...]:
         """What changes when an object on local disk does; elsewhere nothing, without a request.
@@ -196,16 +191,7 @@ class Storage:
         Raises:
             NotFoundError: It is on local disk and does not exist.
         """
-        if not self.is_local:
-            return ()
-        try:
-            # not through the store nor a Path, which cost more than the rest of a warm look-up
-            stat = os.stat(f"{self.location}/{_inside(path)}")  # noqa: PTH116
-        except FileNotFoundError as error:
-            raise missing(f"{self.location}/{path}") from error
-        except OSError as error:
-            raise read_only(f"{self.location}/{path}") from error
-        return stat.st_ino, stat.st_mtime_ns, stat.st_size
+        return stamp_of(f"{self.location}/{_inside(path)}") if self.is_local else ()
 
     def create(self, path: str, data: bytes) -> None:
         """Write an object that must not exist yet, visible whole or not at all.
@@ -243,7 +229,9 @@ class Storage:
         found = self._attempt(
             prefix,
             lambda store: [
-                _info(meta) for batch in store.list(prefix, offset=after or None) for meta in batch
+                object_info(meta)
+                for batch in store.list(prefix, offset=after or None)
+                for meta in batch
             ],
         )
         # Azure's lists the others, too
@@ -257,39 +245,48 @@ class Storage:
         return sorted(PurePosixPath(path).name for path in listing["common_prefixes"])
 
     def delete(self, path: str) -> None:
-        """Delete an object; a missing one is not an error."""
+        """Delete an object; a missing one is not an error.
+
+        On local disk nothing is deleted behind a link.
+
+        Raises:
+            UnsupportedError: A folder on the way to the object is a symbolic link.
+            StorageError: ``READ_ONLY`` or another failure.
+        """
         key = _inside(path)
 
         def act(store: Any) -> None:
             with contextlib.suppress(FileNotFoundError):
-                store.delete(key)
+                delete_file(self.location, key) if self.is_local else store.delete(key)
 
         self._attempt(path, act)
 
-    def sweep(self, before: datetime) -> int:
+    def check_unlinked(self, folder: str) -> None:
+        """Check that no folder from the root down to one is a symbolic link on local disk.
+
+        Raises:
+            UnsupportedError: One is.
+        """
+        if self.is_local:
+            check_unlinked(self.location, _inside(folder).split("/"))
+
+    def sweep(self, before: datetime, names: re.Pattern[str]) -> int:
         """Delete what writers that were killed left of objects that never appeared.
 
-        On local disk and in HDFS a put writes beside its object first, under a name with a number
-        sign that no listing shows; elsewhere nothing is left.
+        On local disk and in HDFS a writer first puts the bytes beside the object, under a name
+        with a number sign that no listing shows. Elsewhere nothing is left.
 
         Args:
             before: Nothing younger is deleted: its writer may be at work.
+            names: The paths of the objects that writers write.
 
         Returns:
             How many there were.
         """
+        staged = re.compile(f"(?:{names.pattern}){STAGED.pattern}")
         if self.location.startswith(HDFS):
-            return self._attempt("", lambda store: int(store.sweep(before)))
-        if not self.is_local:
-            return 0
-        found = [path for path in Path(self.location).rglob("*#*") if STAGED.search(path.name)]
-        gone = 0
-        for path in found:
-            with contextlib.suppress(FileNotFoundError):
-                if path.stat().st_mtime <= before.timestamp():
-                    path.unlink()
-                    gone += 1
-        return gone
+            return self._attempt("", lambda store: int(store.sweep(before, staged)))
+        return delete_staged(self.location, staged, before) if self.is_local else 0
 
     def probe(self) -> None:
         """Check that this storage can be written to and honours exclusive create.
@@ -317,6 +314,7 @@ class Storage:
     def _put(self, path: str, data: bytes, mode: Literal["create", "overwrite"]) -> None:
         key = _inside(path)
         if self.is_local:
+            check_unlinked(self.location, key.split("/")[:-1])
             try:
                 Path(self.location).mkdir(parents=True, exist_ok=True)
             except OSError as error:
@@ -335,17 +333,21 @@ class Storage:
         # a client has read the environment when it was made
         client.cache_clear()
         if self.renew is not None:
-            _renewed[self._known_as()] = tuple(sorted(self.renew(self.location).items()))
+            current = self.renew(self.location)
+            _renewed[self._refused()] = with_new_credentials(self.options, current)
+            for oldest in list(_renewed)[:-_MAX_RENEWED]:
+                _renewed.pop(oldest, None)
         with typed_errors(location, root=self.location):
             return act(client(self.location, self._options()))
 
     def _options(self) -> Options:
-        return _renewed.get(self._known_as(), self.options)
+        return _renewed.get(self._refused(), self.options)
 
-    def _known_as(self) -> tuple[str, Options]:
-        # buckets may have settings of their own, which are the same only for now
+    def _refused(self) -> tuple[str, Options, Renewal | None]:
+        # buckets may have settings of their own, which are the same only for now; and whoever
+        # knows refused credentials must not be given those of somebody else
         store, mark, path = self.location.partition("://")
-        return store + mark + path.partition("/")[0], self.options
+        return store + mark + path.partition("/")[0], self.options, self.renew
 
 
 def open_storage(
@@ -386,12 +388,3 @@ def _whole(result: Any, path: str, most: int | None) -> bytes:
     if most is not None and size > most:
         raise corrupt(path, f"it has {size} bytes, and may have {most}")
     return bytes(result.bytes())
-
-
-def _info(meta: Any) -> ObjectInfo:
-    return ObjectInfo(
-        path=str(meta["path"]),
-        size=int(meta["size"]),
-        version=str(meta["e_tag"] or meta["last_modified"]),
-        modified=meta["last_modified"],
-    )

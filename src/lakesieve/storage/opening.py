@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from datetime import timedelta
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from obstore.store import LocalStore, MemoryStore, from_url
 
 from lakesieve.storage.hdfs import HDFS, HdfsStore
 from lakesieve.storage.trust import TRUSTED_ROOTS
 
-__all__ = ["Options", "client"]
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["CREDENTIALS", "Options", "client", "fingerprint", "with_new_credentials"]
 
 Options = tuple[tuple[str, str], ...]
 """Settings of a store, sorted."""
+
+CREDENTIALS = frozenset(
+    {
+        *("access_key_id", "secret_access_key", "session_token"),
+        *("account_key", "sas_key", "tenant_id", "client_id", "client_secret"),
+        *("service_account", "service_account_key", "bearer_token"),
+    }
+)
+"""The settings that say who asks. Settings of this kind from two sources are never mixed."""
 
 _MEMORY: dict[str, MemoryStore] = {}
 _CLIENT = {"timeout": "60s", "connect_timeout": "5s"}
@@ -24,7 +37,33 @@ _CLIENT_NAMES = frozenset(
 )
 _RETRIES = {"max_retries": 6, "retry_timeout": timedelta(seconds=90)}
 _S3_KEYS = ("access_key_id", "secret_access_key")
+# fingerprints are of use in this process only
+_FINGERPRINT_KEY = os.urandom(32)
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+
+
+@lru_cache(maxsize=1024)
+def fingerprint(options: Options) -> str:
+    """Return a digest of settings: equal for equal settings, and without any secret in it.
+
+    The trusted roots are left out: they do not change what is read at a location.
+    """
+    settings = repr([(name, value) for name, value in options if name != TRUSTED_ROOTS])
+    return hashlib.blake2b(settings.encode(), key=_FINGERPRINT_KEY, digest_size=16).hexdigest()
+
+
+def with_new_credentials(options: Options, current: Mapping[str, str]) -> Options:
+    """Return the settings with other credentials, and everything else as it was.
+
+    A store is known by its settings. New credentials must not lead to another endpoint.
+
+    Args:
+        options: The settings whose credentials were refused.
+        current: The settings as they are now.
+    """
+    kept = {name: value for name, value in options if name not in CREDENTIALS}
+    new = {name: value for name, value in current.items() if name in CREDENTIALS}
+    return tuple(sorted((kept | new).items()))
 
 
 @lru_cache(maxsize=64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,8 @@ __all__ = [
     "TRUSTED_ROOTS",
     "check_trusted",
     "is_below",
+    "is_same_place",
+    "resolved",
     "trusted_folders",
     "warehouse_of",
 ]
@@ -114,8 +117,12 @@ def check_trusted(location: str, index: str, trusted: Iterable[str] = ()) -> Non
     if location and normalized(location) == location:
         if location.startswith("memory:"):
             return  # of this process alone
-        if any(_is_below(location, folder) for folder in (warehouse_of(index), *trusted)):
-            return
+        folders = (warehouse_of(index), *trusted)
+        if any(_is_below(location, folder) for folder in folders):
+            # a folder on the way may be a link to a place that nobody trusts
+            place = resolved(location)
+            if any(_is_below(place, resolved(folder)) for folder in folders):
+                return
     raise UnsupportedError(
         f"The index at {index} shares objects with one at {location}, which is not a trusted "
         "location.",
@@ -123,3 +130,18 @@ def check_trusted(location: str, index: str, trusted: Iterable[str] = ()) -> Non
         hint=f"If both are yours, add the location to the setting spark.{TRUSTED_ROOTS}; else "
         "drop the index.",
     )
+
+
+def resolved(location: str) -> str:
+    """Return a normalized location; on local disk the place that its symbolic links lead to."""
+    return os.path.realpath(location) if location.startswith("/") else location
+
+
+def is_same_place(one: str, other: str) -> bool:
+    """Whether two normalized locations name one place.
+
+    Args:
+        one: A location.
+        other: Another location.
+    """
+    return one == other or resolved(one) == resolved(other)

@@ -10,8 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Self
 
-from lakesieve.errors import UnsupportedError, corrupt
+from lakesieve.errors import (
+    CorruptIndexError,
+    IndexFormatError,
+    NotFoundError,
+    UnsupportedError,
+    corrupt,
+)
 from lakesieve.format import MAX_DOCUMENT_BYTES, pack, unpack
+from lakesieve.storage import is_same_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -157,13 +164,18 @@ def remove_unused_references(
     still = _by_root(needed)
     for root, target in enumerate(referenced_roots(storage, definition), 1):
         path = reference_path(definition.index_uuid)
-        if root not in still:
-            target.delete(path)
-            continue
         reference = IndexReference(
-            index_uuid=definition.index_uuid, location=storage.location, objects=still[root]
+            index_uuid=definition.index_uuid,
+            location=storage.location,
+            objects=still.get(root, ()),
         )
-        target.replace(path, reference.pack())
+        known = _own_reference(target, storage, definition)
+        if known is None or known == reference:
+            continue
+        if reference.objects:
+            target.replace(path, reference.pack())
+        else:
+            target.delete(path)
 
 
 def remove_references(storage: Storage, definition: IndexDefinition) -> None:
@@ -178,7 +190,32 @@ def remove_references(storage: Storage, definition: IndexDefinition) -> None:
             target = root_storage(storage, definition, root)
         except UnsupportedError:
             continue
-        target.delete(reference_path(definition.index_uuid))
+        if _own_reference(target, storage, definition) is not None:
+            target.delete(reference_path(definition.index_uuid))
+
+
+def _own_reference(
+    target: Storage, storage: Storage, definition: IndexDefinition
+) -> IndexReference | None:
+    """Read the reference that an index keeps below a root; ``None`` if it is not known to be its.
+
+    An index can claim the identity of another one, in a copy of its folder or on purpose. Then the
+    reference is the other's, and must protect what the other needs.
+
+    Args:
+        target: The root with the reference.
+        storage: The root of the index.
+        definition: The index.
+    """
+    path = reference_path(definition.index_uuid)
+    try:
+        known = IndexReference.read(target.get(path, most=MAX_DOCUMENT_BYTES), path)
+    except NotFoundError:
+        index_uuid, location = definition.index_uuid, storage.location
+        return IndexReference(index_uuid=index_uuid, location=location, objects=())
+    except (CorruptIndexError, IndexFormatError):
+        return None
+    return known if is_same_place(known.location, storage.location) else None
 
 
 def _by_root(objects: Iterable[tuple[int, str]]) -> dict[int, tuple[str, ...]]:

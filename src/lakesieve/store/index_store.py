@@ -22,6 +22,7 @@ from lakesieve.errors import (
 from lakesieve.format import Commit
 from lakesieve.store.index_references import references_to, remove_references, root_storage
 from lakesieve.store.log import CHECKPOINT_INTERVAL, CommitLog, checkpoint_path, commit_path
+from lakesieve.store.object_names import FOLDERS, OBJECT_NAMES, is_object
 from lakesieve.store.own_changes import note_change
 from lakesieve.store.requirements import HeadIs, Retained, conflicts, implied
 from lakesieve.store.segment_loader import read_catalogue
@@ -202,7 +203,8 @@ class IndexStore:
     def drop(self, *, force: bool = False) -> None:
         """Delete every object of the index, the log first.
 
-        Without its log nobody finds the rest; until that is gone the last state can be read.
+        Without its log nobody finds the rest; until that is gone the last state can be read. Files
+        that lakesieve did not write stay.
 
         Args:
             force: Also when clones of the index still use its objects, and become unusable.
@@ -210,8 +212,11 @@ class IndexStore:
         Raises:
             InvalidInputError: Clones use its objects.
             CorruptIndexError: It is unknown whether clones do.
+            UnsupportedError: A folder of the index is a symbolic link; nothing is deleted.
             StorageError: The storage failed.
         """
+        for folder in FOLDERS:
+            self.storage.check_unlinked(folder)
         using = [] if force else references_to(self.storage)
         if using:
             raise InvalidInputError(
@@ -225,18 +230,24 @@ class IndexStore:
             last = self.log.latest()
         if last is not None:
             self._drop_log(last)
-        for prefix in ("log/", "segments/", "files/", "borrowers/"):
-            for info in self.storage.objects(prefix):
-                self.storage.delete(info.path)
-        self.storage.sweep(datetime.now(UTC))
+        for folder in FOLDERS:
+            for info in self.storage.objects(f"{folder}/"):
+                if is_object(info.path):
+                    self.storage.delete(info.path)
+        self.storage.sweep(datetime.now(UTC), OBJECT_NAMES)
         note_change()
 
     def _drop_log(self, last: Snapshot) -> None:
         """Delete the log, the last state last: earlier ones may lack objects."""
-        self.log.write_checkpoint(replace(last, retained_from=last.number), hint=False)
+        try:
+            self.log.write_checkpoint(replace(last, retained_from=last.number), hint=False)
+        except StorageError as error:
+            # to be read until it is gone is not worth bytes that are not there
+            if error.kind is not ErrorKind.STORAGE_FULL:
+                raise
         ends = (commit_path(last.number), checkpoint_path(last.number))
         for info in self.storage.objects("log/"):
-            if info.path not in ends:
+            if info.path not in ends and is_object(info.path):
                 self.storage.delete(info.path)
         remove_references(self.storage, last.definition)
         for path in ends:

@@ -20,12 +20,16 @@ from lakesieve.store.index_references import (
     remove_unused_references,
 )
 from lakesieve.store.log import CHECKPOINT_INTERVAL, commit_path
+from lakesieve.store.object_names import FOLDERS, OBJECT_NAMES, is_object
 from lakesieve.store.requirements import HeadIs
 from lakesieve.store.snapshot import Changes
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from lakesieve.format import Commit
     from lakesieve.storage import ObjectInfo
+    from lakesieve.store.index_references import IndexReference
     from lakesieve.store.index_store import IndexStore
     from lakesieve.store.snapshot import Snapshot
 
@@ -79,6 +83,9 @@ def vacuum(
     current one at any time within ``older_than``. Nothing younger than that is deleted, so that it
     must be longer than any build, and than any query, takes. What clones use is kept.
 
+    On a full disk there is no room for the commit that says which states are kept. Then objects
+    that no state needs are deleted before it, or else some of the states that are given up.
+
     Args:
         store: The index.
         retain_commits: Number of last states to keep, at least 1.
@@ -91,26 +98,25 @@ def vacuum(
         CorruptIndexError: The index is damaged, so that it is unknown what it needs.
         CommitConflictError: Others commit all the time.
         StorageError: The storage failed.
-        UnsupportedError: It refers to a root that is not trusted.
+        UnsupportedError: It refers to a root that is not trusted, or one of its folders is a
+            symbolic link; nothing is deleted.
     """
-    if retain_commits < 1 or older_than < timedelta(0):
-        raise InvalidInputError(
-            f"A vacuum cannot keep {retain_commits} commits for {older_than}.",
-            kind=ErrorKind.INVALID_ARGUMENT,
-            hint="Keep at least one commit, for some hours.",
-        )
+    _check(store, retain_commits, older_than)
     before = datetime.now(UTC) - older_than
     plan = _planned(store, retain_commits, before)
     # check the roots whose references will change before anything is committed or deleted
     referenced_roots(store.storage, plan.head.definition)
+    freed: list[ObjectInfo] = []
     if not dry_run:
-        plan = _announced(store, plan, retain_commits, before)
+        plan, freed = _announced_in_room(store, plan, retain_commits, before)
     # references are looked up after that commit: a later clone finds the old states refused
     using = references_to(store.storage)
-    shared = {path for reference in using for path in reference.objects}
-    doomed = _doomed(store, plan, shared, before)
+    doomed = _doomed(store, plan, _shared(using), before)
     if not dry_run:
-        _delete(store, plan, doomed, before)
+        _delete(store, doomed, before)
+        # last, as on a full disk there is room for it only now
+        remove_unused_references(store.storage, plan.head, plan.needed)
+    doomed = [*freed, *doomed]
     return Vacuumed(
         dry_run=dry_run,
         paths=tuple(info.path for info in doomed),
@@ -120,10 +126,21 @@ def vacuum(
     )
 
 
+def _check(store: IndexStore, retain_commits: int, older_than: timedelta) -> None:
+    """Refuse limits that keep nothing, and an index with folders that are links."""
+    if retain_commits < 1 or older_than < timedelta(0):
+        raise InvalidInputError(
+            f"A vacuum cannot keep {retain_commits} commits for {older_than}.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            hint="Keep at least one commit, for some hours.",
+        )
+    for folder in FOLDERS:
+        store.storage.check_unlinked(folder)
+
+
 def _planned(store: IndexStore, retain_commits: int, before: datetime) -> _Plan:
     head = store.snapshot()
     first = head.number
-    needed = head.objects()
     commits = list(store.log.commits(head.retained_from, head.number))
     for commit, following in zip(commits[-2::-1], commits[:0:-1], strict=True):
         recent = head.number - commit.number < retain_commits
@@ -135,10 +152,15 @@ def _planned(store: IndexStore, retain_commits: int, before: datetime) -> _Plan:
     if not frees and len(retired) < CHECKPOINT_INTERVAL:
         # not worth a commit of its own
         first = head.retained_from
+    return _kept_from(store, head, commits, first)
+
+
+def _kept_from(store: IndexStore, head: Snapshot, commits: list[Commit], first: int) -> _Plan:
+    """What the states from a commit on need."""
+    needed = head.objects() | store.snapshot(first).objects()
     for commit in commits:
         if commit.number > first:
             needed |= {(entry.root, entry.path) for entry in commit.added}
-    needed |= store.snapshot(first).objects()
     return _Plan(head=head, retained_from=first, needed=frozenset(needed))
 
 
@@ -177,6 +199,41 @@ def _announced(store: IndexStore, plan: _Plan, retain_commits: int, before: date
     return plan
 
 
+def _announced_in_room(
+    store: IndexStore, plan: _Plan, retain_commits: int, before: datetime
+) -> tuple[_Plan, list[ObjectInfo]]:
+    """Commit which states are kept; on a full disk delete something first, and return that, too."""
+    try:
+        return _announced(store, plan, retain_commits, before), []
+    except StorageError as error:
+        if error.kind is not ErrorKind.STORAGE_FULL:
+            raise
+        full = error
+    shared = _shared(references_to(store.storage))
+    head = plan.head
+    commits = list(store.log.commits(head.retained_from, head.number))
+    kept_now = _kept_from(store, head, commits, head.retained_from)
+    freed = _doomed(store, kept_now, shared, before)
+    _delete(store, freed, before)
+    retired = [i for i in _doomed(store, plan, shared, before) if i.path.startswith(_CONTENT)]
+    # The largest first: one is nearly always enough. Until the commit is made, somebody who rolls
+    # back to a state that is given up gets an index that has to be repaired, but no wrong answer.
+    for info in [None, *sorted(retired, key=lambda info: info.size, reverse=True)]:
+        if info is not None:
+            freed.append(info)
+            _delete(store, [info], before)
+        try:
+            return _announced(store, plan, retain_commits, before), freed
+        except StorageError as error:
+            if error.kind is not ErrorKind.STORAGE_FULL:
+                raise
+    raise full
+
+
+def _shared(references: Iterable[IndexReference]) -> set[str]:
+    return {path for reference in references for path in reference.objects}
+
+
 def _doomed(store: IndexStore, plan: _Plan, shared: set[str], before: datetime) -> list[ObjectInfo]:
     storage = store.storage
     # the first commit stays: it says what is indexed, even if everything else is lost
@@ -188,13 +245,14 @@ def _doomed(store: IndexStore, plan: _Plan, shared: set[str], before: datetime) 
         for info in storage.objects("")
         if info.modified <= before
         and info.path not in kept
+        and is_object(info.path)
         and (info.path.startswith(_CONTENT) or "log/" <= info.path < start)
     ]
 
 
-def _delete(store: IndexStore, plan: _Plan, doomed: list[ObjectInfo], before: datetime) -> None:
+def _delete(store: IndexStore, doomed: list[ObjectInfo], before: datetime) -> None:
     storage = store.storage
-    remove_unused_references(storage, plan.head, plan.needed)
+    storage.sweep(before, OBJECT_NAMES)
 
     def delete(info: ObjectInfo) -> None:
         # a build that needs it again has just written it again
@@ -206,4 +264,3 @@ def _delete(store: IndexStore, plan: _Plan, doomed: list[ObjectInfo], before: da
         if info.path.startswith("log/"):
             delete(info)
     storage.at_once(delete, [info for info in doomed if not info.path.startswith("log/")])
-    storage.sweep(before)

@@ -1,0 +1,142 @@
+"""Folders on local disk: changes to them never pass through a symbolic link."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lakesieve.errors import ErrorKind, UnsupportedError
+from lakesieve.storage.failures import missing, read_only
+from lakesieve.storage.trust import INDEX_FOLDER
+
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+
+__all__ = ["check_unlinked", "delete_file", "delete_staged", "stamp_of"]
+
+# what opening a link as a folder fails with, by system
+_LINKED = (errno.ELOOP, errno.ENOTDIR)
+
+
+def stamp_of(file: str) -> tuple[int, ...]:
+    """Return what changes when a file does: its inode, the time of its last change and its size.
+
+    Raises:
+        NotFoundError: The file does not exist.
+        StorageError: The file cannot be read.
+    """
+    try:
+        # not through the store nor a Path, which cost more than the rest of a warm look-up
+        stat = os.stat(file)  # noqa: PTH116
+    except FileNotFoundError as error:
+        raise missing(file) from error
+    except OSError as error:
+        raise read_only(file) from error
+    return stat.st_ino, stat.st_mtime_ns, stat.st_size
+
+
+def check_unlinked(root: str, folders: Sequence[str]) -> None:
+    """Check that neither the root of an index nor a folder below it is a symbolic link.
+
+    Args:
+        root: The root of the index.
+        folders: The names of folders that lead down from the root; they need not exist.
+
+    Raises:
+        UnsupportedError: One is a link.
+    """
+    place = _first_checked(root)
+    for folder in (place, *(place := place / name for name in (*_below(place, root), *folders))):
+        if folder.is_symlink():
+            raise _linked(str(folder))
+
+
+def delete_file(root: str, path: str) -> None:
+    """Delete a file of an index; a missing file is not an error.
+
+    Each folder on the way is opened from the one above it, and links are not followed. So nothing
+    outside of the index is deleted, even if a folder becomes a link meanwhile.
+
+    Args:
+        root: The root of the index.
+        path: The file below the root. If it is a link, the link is deleted.
+
+    Raises:
+        UnsupportedError: A folder on the way is a link.
+        OSError: The file cannot be deleted.
+    """
+    *folders, name = path.split("/")
+    with contextlib.suppress(FileNotFoundError), _opened(root, folders) as folder:
+        os.unlink(name, dir_fd=folder)
+
+
+def delete_staged(root: str, names: re.Pattern[str], before: datetime) -> int:
+    """Delete files that killed writers left, and return how many there were.
+
+    Args:
+        root: The root of the index.
+        names: Which paths below the root writers stage.
+        before: Nothing younger is deleted.
+
+    Raises:
+        UnsupportedError: A folder with such a file is a link.
+    """
+    gone = 0
+    for parent, _, files in os.walk(root):
+        for path in (os.path.relpath(Path(parent, file), root) for file in files if "#" in file):
+            if names.fullmatch(path) is None:
+                continue
+            with contextlib.suppress(FileNotFoundError):
+                if Path(root, path).lstat().st_mtime <= before.timestamp():
+                    delete_file(root, path)
+                    gone += 1
+    return gone
+
+
+def _first_checked(root: str) -> Path:
+    """The topmost folder that belongs to an index: the folder of a table's indexes, or its root.
+
+    Folders above it are the user's own choice of a place, and may be links.
+    """
+    place = Path(root)
+    return place.parent if place.parent.name == INDEX_FOLDER else place
+
+
+def _below(place: Path, root: str) -> tuple[str, ...]:
+    return Path(root).relative_to(place).parts
+
+
+@contextlib.contextmanager
+def _opened(root: str, folders: list[str]) -> Iterator[int]:
+    """Open a folder below a root as a descriptor, without following links."""
+    place = _first_checked(root)
+    with contextlib.ExitStack() as descriptors:
+
+        def opened(name: str | Path, flags: int, above: int | None) -> int:
+            descriptor = os.open(name, flags | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=above)
+            descriptors.callback(os.close, descriptor)
+            return descriptor
+
+        folder = opened(place.parent, os.O_RDONLY, None)
+        for name in (place.name, *_below(place, root), *folders):
+            try:
+                folder = opened(name, os.O_RDONLY | os.O_NOFOLLOW, folder)
+            except OSError as error:
+                if error.errno not in _LINKED:
+                    raise
+                raise _linked("/".join([root, *folders])) from error
+        yield folder
+
+
+def _linked(folder: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"{folder} is a symbolic link, or leads through one.",
+        kind=ErrorKind.UNSUPPORTED_STORAGE,
+        hint="Nothing is changed behind links in an index. Remove the link, or store the index "
+        "elsewhere (location=).",
+    )

@@ -1,0 +1,38 @@
+"""What listings and headers tell of an object."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+__all__ = ["ObjectInfo", "object_info"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectInfo:
+    """An object as a listing tells it.
+
+    Args:
+        path: Its path below the root.
+        size: Bytes.
+        version: A text that changes when it is rewritten.
+        modified: When it was written.
+    """
+
+    path: str
+    size: int
+    version: str
+    modified: datetime
+
+
+def object_info(meta: Any) -> ObjectInfo:
+    """Return what a store's metadata of an object says."""
+    return ObjectInfo(
+        path=str(meta["path"]),
+        size=int(meta["size"]),
+        version=str(meta["e_tag"] or meta["last_modified"]),
+        modified=meta["last_modified"],
+    )
