@@ -30,6 +30,8 @@ ACCESS, SECRET, BUCKET = "access-key", "kept-out-of-sight", "bucket"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lakesieve-tests"
 # where there is no Go, there is no such server, and no test for it
 SERVERS = ["moto", *(["versity"] if shutil.which("go") else [])]
+OTHER_SERVER = "moto-2"
+"""Another server, for the same locations with other objects."""
 _places = itertools.count()
 
 
@@ -54,7 +56,7 @@ def hadoop_settings(server: str) -> dict[str, str]:
 def _port(server: str) -> int:
     port = free_port()
     folder = tempfile.mkdtemp(prefix="lakesieve-s3-")
-    command = _moto(port) if server == "moto" else _versity(port, folder)
+    command = _versity(port, folder) if server == "versity" else _moto(port)
     ended_with_the_tests(command, port, folder)
     _make_bucket(port)
     return port

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from lakesieve.storage import fingerprint
 from lakesieve.tables.iceberg.manifests import ManifestCache
 from lakesieve.tables.paths import normal_paths
 
@@ -46,7 +47,10 @@ def manifests_of(snapshot: Any, io: Any) -> Sequence[Any]:
         snapshot: As PyIceberg has it.
         io: PyIceberg's ``FileIO``.
     """
-    return _LISTS.of([snapshot.manifest_list], lambda _: snapshot.manifests(io))[0]
+    (manifests,) = _LISTS.of(
+        [snapshot.manifest_list], lambda _: snapshot.manifests(io), lambda _: _settings(io)
+    )
+    return manifests
 
 
 def live_entries(manifests: Sequence[Any], io: Any) -> list[ManifestEntries]:
@@ -63,4 +67,12 @@ def live_entries(manifests: Sequence[Any], io: Any) -> list[ManifestEntries]:
         paths = pa.array([entry.data_file.file_path for entry in entries], pa.string())
         return ManifestEntries(entries, normal_paths(pa.chunked_array([paths])))
 
-    return _ENTRIES.of([manifest.manifest_path for manifest in manifests], read)
+    settings = _settings(io)
+    paths = [manifest.manifest_path for manifest in manifests]
+    return _ENTRIES.of(paths, read, lambda _: settings)
+
+
+def _settings(io: Any) -> str:
+    """Return the fingerprint of the settings of a ``FileIO``: its endpoints and credentials."""
+    properties = sorted((name, str(value)) for name, value in io.properties.items())
+    return fingerprint((("py-io-impl", type(io).__qualname__), *properties))

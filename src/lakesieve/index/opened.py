@@ -73,8 +73,13 @@ class OpenedIndex:
 
     @property
     def identity(self) -> str:
-        """Names this state of this index among all others."""
-        return f"{self.definition.index_uuid}@{self.snapshot.write_id}"
+        """Names this state of this index, as one caller reaches it, among all others.
+
+        Everything but the location and the fingerprint is the storage's own claim: an index
+        elsewhere can have the same identity and write id.
+        """
+        place = ":".join(self.storage.identity)
+        return f"{place}:{self.definition.index_uuid}@{self.snapshot.write_id}"
 
     def _catalogues(self) -> pa.Table:
         # through the reader each time: on local disk it notices a file that was changed

@@ -28,6 +28,8 @@ _REMOTE_SECONDS = 10.0
 _REST_SECONDS = 30.0
 # indexes kept open; others are opened again by the next query that needs them
 _MAX_OPENED = 500
+# for how many settings one index is kept open: credentials that expired leave theirs behind
+_MAX_SETTINGS = 8
 # of the time for planning, where a table's indexes may be at several locations
 _LOOK_UP_SHARE = 0.25
 
@@ -118,12 +120,13 @@ class IndexRegistry:
         self._locations = tuple(locations)
         self._options = options
         self._cache = shared_cache()
-        self._entries: dict[str, _Entry] = {}
-        # by the location of a root on an object store
-        self._answers: dict[str, tuple[float, _Opened]] = {}
+        # all by storage: what is read with other settings is another thing, or not to be read
+        self._entries: dict[Storage, _Entry] = {}
+        # of roots on object stores
+        self._answers: dict[Storage, tuple[float, _Opened]] = {}
         self._changes = changes_made()
-        self._running: dict[str, Background[_Opened]] = {}
-        self._resting: dict[str, tuple[float, Reason]] = {}
+        self._running: dict[Storage, Background[_Opened]] = {}
+        self._resting: dict[Storage, tuple[float, Reason]] = {}
         self._lock = threading.Lock()
 
     @property
@@ -185,21 +188,21 @@ class IndexRegistry:
         )
         if not root.is_local:
             with self._lock:
-                self._resting[root.location] = (time.monotonic() + _REST_SECONDS, reason)
+                self._resting[root] = (time.monotonic() + _REST_SECONDS, reason)
         return reason
 
     def wake(self, root: Storage) -> None:
         """Use a root again that has answered after all."""
         with self._lock:
-            self._resting.pop(root.location, None)
+            self._resting.pop(root, None)
 
     def _known(self, root: Storage) -> _Opened:
         """What is there without waiting for an object store."""
         if root.is_local:
             return self._open_all(root)
         with self._lock:
-            rest = self._resting.get(root.location)
-            answer = self._answers.get(root.location)
+            rest = self._resting.get(root)
+            answer = self._answers.get(root)
         if rest is not None:
             return _Opened(reasons=(rest[1],))
         return answer[1] if answer is not None else _Opened()
@@ -211,14 +214,14 @@ class IndexRegistry:
         time_now = time.monotonic()
         with self._lock:
             self._forget(time_now)
-            if root.location in self._answers:
+            if root in self._answers:
                 return None
-            if root.location in self._resting and not patient:
+            if root in self._resting and not patient:
                 return None
-            task = self._running.get(root.location)
+            task = self._running.get(root)
             if task is None:
                 task = Background(lambda: self._open_remote(root))
-                self._running[root.location] = task
+                self._running[root] = task
             return task
 
     def _forget(self, time_now: float) -> None:
@@ -227,9 +230,9 @@ class IndexRegistry:
             self._changes = changes_made()
             self._answers.clear()
         for known in (self._answers, self._resting):
-            for location, entry in list(known.items()):
+            for root, entry in list(known.items()):
                 if entry[0] <= time_now:
-                    del known[location]
+                    del known[root]
 
     def _open_remote(self, root: Storage) -> _Opened:
         changes = changes_made()
@@ -237,17 +240,17 @@ class IndexRegistry:
             opened = self._open_all(root)
         except BaseException:
             with self._lock:
-                del self._running[root.location]
+                del self._running[root]
             raise
         failed = [r for r in opened.reasons if r.code == ReasonCode.INDEX_UNREADABLE]
         with self._lock:
             time_now = time.monotonic()
-            del self._running[root.location]
-            self._resting.pop(root.location, None)
+            del self._running[root]
+            self._resting.pop(root, None)
             if failed and not opened.indexes:
-                self._resting[root.location] = (time_now + _REST_SECONDS, failed[0])
+                self._resting[root] = (time_now + _REST_SECONDS, failed[0])
             elif changes == changes_made():
-                self._answers[root.location] = (time_now + _REMOTE_SECONDS, opened)
+                self._answers[root] = (time_now + _REMOTE_SECONDS, opened)
         return opened
 
     def _open_all(self, root: Storage) -> _Opened:
@@ -256,10 +259,10 @@ class IndexRegistry:
         except LakesieveError as error:
             return _Opened(reasons=(broken_index(root.location, error),))
         with self._lock:
-            locations = {root.child(name).location for name in names}
-            for location in [known for known in self._entries if _parent(known) == root.location]:
-                if location not in locations:
-                    del self._entries[location]
+            there = {root.child(name).location for name in names}
+            for known in [k for k in self._entries if _parent(k.location) == root.location]:
+                if known.options == root.options and known.location not in there:
+                    del self._entries[known]
         opening = [partial(self._try_open, root.child(name), name) for name in names]
         opened = [one() for one in opening] if root.is_local else all_at_once(opening)
         return _Opened(
@@ -275,10 +278,7 @@ class IndexRegistry:
 
     def _open(self, storage: Storage) -> OpenedIndex | None:
         store = IndexStore(storage)
-        entry = self._entries.get(storage.location)
-        # one that is reached with other settings is opened again
-        if entry is not None and entry.index.storage != storage:
-            entry = None
+        entry = self._entries.get(storage)
         if entry is not None and entry.mark == store.mark(entry.index.snapshot.number):
             return entry.index
         try:
@@ -297,8 +297,9 @@ class IndexRegistry:
         index = OpenedIndex(snapshot, IndexReader(store, snapshot, self._cache))
         mark = (store.mark(snapshot.number)[0], "")
         with self._lock:
-            self._entries.pop(storage.location, None)
-            self._entries[storage.location] = _Entry(mark=mark, index=index)
-            for oldest in list(self._entries)[:-_MAX_OPENED]:
-                del self._entries[oldest]
+            self._entries.pop(storage, None)
+            self._entries[storage] = _Entry(mark=mark, index=index)
+            same_place = [known for known in self._entries if known.location == storage.location]
+            for old in {*same_place[:-_MAX_SETTINGS], *list(self._entries)[:-_MAX_OPENED]}:
+                del self._entries[old]
         return index

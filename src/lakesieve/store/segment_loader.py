@@ -74,12 +74,16 @@ class SegmentLoader:
         roots: Where the index lies, and the others whose objects it has.
         cache: Where decoded parts are kept.
         files: How many data files each catalogue has, by its id.
+
+    The cache is shared by all sessions of a process. A key names the root with its endpoint and
+    credentials, and the SHA-256 of the commit's entry, which what is read must match.
     """
 
     def __init__(
         self, roots: Sequence[Storage], cache: BlockCache, files: Mapping[str, int]
     ) -> None:
         self._roots = roots
+        self._identities = [root.identity for root in roots]
         self._cache = cache
         self._files = files
 
@@ -90,14 +94,12 @@ class SegmentLoader:
             NotFoundError: It is gone.
             CorruptIndexError: It is damaged.
         """
-        storage = self._roots[entry.root]
 
         def make() -> tuple[pa.Table, int]:
-            table = read_catalogue(storage, entry)
+            table = read_catalogue(self._roots[entry.root], entry)
             return table, table.nbytes
 
-        key = (storage.location, entry.path, storage.stamp(entry.path), "catalogue")
-        table: pa.Table = self._cache.get(key, make)
+        table: pa.Table = self._cache.get(self._key(entry, "catalogue"), make)
         return table
 
     def flags(self, entry: CatalogueEntry) -> pa.Table:
@@ -135,7 +137,8 @@ class SegmentLoader:
                     found += sha256(secret + path).digest()[:DIGEST_BYTES]
             return np.frombuffer(found, np.uint8), len(found) + 500
 
-        digests: np.ndarray = self._cache.get(self._key(entry, "digests"), make)
+        kind = ("digests", hashlib.sha256(secret).digest())
+        digests: np.ndarray = self._cache.get(self._key(entry, kind), make)
         return digests
 
     def remembered(self, key: tuple[object, ...], make: Callable[[], tuple[Any, int]]) -> Any:
@@ -147,9 +150,10 @@ class SegmentLoader:
         """
         return self._cache.get(key, make)
 
-    def _key(self, entry: CatalogueEntry, kind: str) -> tuple[object, ...]:
-        storage = self._roots[entry.root]
-        return (storage.location, entry.path, storage.stamp(entry.path), kind)
+    def _key(self, entry: CatalogueEntry, kind: object) -> tuple[object, ...]:
+        content = (entry.path, entry.sha256, entry.id, entry.files)
+        stamp = self._roots[entry.root].stamp(entry.path)
+        return (self._identities[entry.root], *content, stamp, kind)
 
     def _decoded(self, entry: CatalogueEntry, columns: Sequence[str]) -> pa.Table:
         """Columns of a catalogue that is not kept, but taken from memory where it is there."""
@@ -159,21 +163,17 @@ class SegmentLoader:
 
     def segment(self, entry: SegmentEntry) -> OpenedSegment:
         """A segment with its footer."""
-        storage = self._roots[entry.root]
-        version = storage.stamp(entry.path)
-        # what is opened names its root by number, which is another one in a clone
-        key = (storage.location, entry.path, version, entry.root, entry.catalogue)
-        opened: OpenedSegment = self._cache.get(key, self._open, storage, entry, version)
+        version = self._roots[entry.root].stamp(entry.path)
+        key = (self._identities[entry.root], entry, version, "footer")
+        opened: OpenedSegment = self._cache.get(key, self._open, entry, version)
+        if opened.footer.unit_count > self._files[entry.catalogue]:
+            raise corrupt(entry.path, "it counts more files than its catalogue has")
         return opened
 
-    def _open(
-        self, storage: Storage, entry: SegmentEntry, version: tuple[int, ...]
-    ) -> tuple[OpenedSegment, int]:
+    def _open(self, entry: SegmentEntry, version: tuple[int, ...]) -> tuple[OpenedSegment, int]:
         start = entry.size - entry.footer_length
-        data = storage.get_range(entry.path, start, entry.footer_length)
+        data = self._roots[entry.root].get_range(entry.path, start, entry.footer_length)
         footer = decode_footer(data, entry)
-        if footer.unit_count > self._files[entry.catalogue]:
-            raise corrupt(entry.path, "it counts more files than its catalogue has")
         opened = OpenedSegment(
             entry=entry,
             version=version,
@@ -206,9 +206,15 @@ class SegmentLoader:
             number: The row group.
             data: Its bytes, if they have been read.
         """
-        key = (self._roots[opened.entry.root].location, opened.entry.path, opened.version, number)
+        key = (*self._groups_key(opened), number)
         blocks: Blocks = self._cache.get(key, self._decode, opened, number, data)
         return blocks
+
+    def _groups_key(self, opened: OpenedSegment) -> tuple[object, ...]:
+        """How the keys of a segment's row groups begin; the footer has their checksums."""
+        entry = opened.entry
+        identity = self._identities[entry.root]
+        return (identity, entry.path, entry.footer_sha256, opened.version)
 
     def _decode(self, opened: OpenedSegment, number: int, data: bytes | None) -> tuple[Blocks, int]:
         entry, group = opened.entry, opened.footer.groups[number]
@@ -221,7 +227,7 @@ class SegmentLoader:
         """The bytes of those row groups that are not held."""
         entry = opened.entry
         storage = self._roots[entry.root]
-        key = (storage.location, entry.path, opened.version)
+        key = self._groups_key(opened)
         missing = [number for number in numbers if (*key, number) not in self._cache]
         if not missing:
             return {}

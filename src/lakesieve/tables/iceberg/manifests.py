@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import pyarrow as pa
 
 from lakesieve.errors import ErrorKind, LakesieveError, StorageError, UnsupportedError
-from lakesieve.storage import open_storage
+from lakesieve.storage import fingerprint, open_storage
 from lakesieve.tables.paths import identified
 
 if TYPE_CHECKING:
@@ -40,25 +40,32 @@ _THREADS = 8
 class ManifestCache(Generic[_Read]):
     """What was read of manifests, by their paths; the least recently used is forgotten.
 
+    One cache serves all callers. The same path is another file at another endpoint, and for other
+    credentials perhaps one that they may not read.
+
     Args:
         max_files: How many data files are kept in all.
     """
 
     def __init__(self, max_files: int) -> None:
         self._max_files = max_files
-        self._known: OrderedDict[str, _Read] = OrderedDict()
+        self._known: OrderedDict[tuple[str, str], _Read] = OrderedDict()
         self._files = 0
         self._lock = threading.Lock()
 
-    def of(self, paths: Sequence[str], read: Callable[[str], _Read]) -> list[_Read]:
+    def of(
+        self, paths: Sequence[str], read: Callable[[str], _Read], settings_of: Callable[[str], str]
+    ) -> list[_Read]:
         """What there is in some manifests, in their order.
 
         Args:
             paths: Of the manifests.
             read: Reads one that is not known.
+            settings_of: Tells the fingerprint of the endpoint and credentials for a path.
         """
+        keys = {path: (settings_of(path), path) for path in paths}
         with self._lock:
-            known = {path: self._known.get(path) for path in paths}
+            known = {path: self._known.get(key) for path, key in keys.items()}
         unread = [path for path, found in known.items() if found is None]
         if len(unread) > 1:
             with ThreadPoolExecutor(min(_THREADS, len(unread))) as pool:
@@ -66,18 +73,18 @@ class ManifestCache(Generic[_Read]):
         else:
             new = {path: read(path) for path in unread}
         there = {path: found for path, found in known.items() if found is not None} | new
-        self._keep(there.keys(), new)
+        self._keep(keys.values(), {keys[path]: found for path, found in new.items()})
         return [there[path] for path in paths]
 
-    def _keep(self, used: Iterable[str], new: Mapping[str, _Read]) -> None:
+    def _keep(self, used: Iterable[tuple[str, str]], new: Mapping[tuple[str, str], _Read]) -> None:
         with self._lock:
-            for path, found in new.items():
-                if path not in self._known:
-                    self._known[path] = found
+            for key, found in new.items():
+                if key not in self._known:
+                    self._known[key] = found
                     self._files += len(found)
-            for path in used:
-                if path in self._known:
-                    self._known.move_to_end(path)
+            for key in used:
+                if key in self._known:
+                    self._known.move_to_end(key)
             while self._files > self._max_files and self._known:
                 self._files -= len(self._known.popitem(last=False)[1])
 
@@ -117,8 +124,26 @@ def live_files(snapshot: Mapping[str, Any], options: StorageOptions, name: str) 
         StorageError: A manifest cannot be read.
     """
     tables = _read([snapshot], options, name)
-    key = "\0".join(tables)
-    return _LIVE.of([key], lambda _: identified(_together(tables.values())))[0]
+    settings_of = _settings_by(options)
+    of_all = "\0".join(sorted(set(map(settings_of, tables))))
+    (live,) = _LIVE.of(
+        ["\0".join(tables)], lambda _: identified(_together(tables.values())), lambda _: of_all
+    )
+    return live
+
+
+def _settings_by(options: StorageOptions) -> Callable[[str], str]:
+    """Return a function that tells the fingerprint of the settings for a path."""
+    known: dict[str, str] = {}
+
+    def settings_of(path: str) -> str:
+        # the settings are those of a whole bucket
+        place = "/".join(path.split("/", 3)[:3])
+        if place not in known:
+            known[place] = fingerprint(tuple(sorted(options(place).items())))
+        return known[place]
+
+    return settings_of
 
 
 def _together(tables: Iterable[pa.Table]) -> pa.Table:
@@ -131,7 +156,9 @@ def _read(
     """The files of each manifest, by its path."""
     try:
         manifests = {path: None for s in snapshots for path in _manifests(s, options, name)}
-        tables = _FILES.of(list(manifests), lambda path: _files(path, options))
+        tables = _FILES.of(
+            list(manifests), lambda path: _files(path, options), _settings_by(options)
+        )
     except StorageError:
         raise
     except (LakesieveError, ValueError, TypeError, KeyError, EOFError, OSError) as error:

@@ -1,14 +1,19 @@
 package lakesieve;
 
+import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Base64;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
+import org.apache.hadoop.conf.Configurable;
+import org.apache.hadoop.conf.Configuration;
 import org.apache.iceberg.ManifestFile;
 import org.apache.iceberg.ManifestFiles;
 import org.apache.iceberg.Table;
@@ -18,6 +23,9 @@ import org.apache.iceberg.util.ThreadPools;
 /**
  * The live files of manifests, each read once by this process: a manifest never changes. The least
  * recently used go when together they take more bytes than they may.
+ *
+ * <p>All sessions share them. The same path is another manifest at another endpoint, and one that
+ * other credentials may not read; so a key has the fingerprint of the settings of the file IO.
  */
 public final class KnownManifests {
   private static final LinkedHashMap<String, FileGroup> KNOWN = new LinkedHashMap<>(16, 0.75f, true);
@@ -27,7 +35,7 @@ public final class KnownManifests {
   /** The files of some manifests of a table, by digests with a secret; reads those not known. */
   public static List<FileGroup> of(
       Table table, List<ManifestFile> manifests, byte[] secret, long limit) throws Exception {
-    String suffix = "\0" + Base64.getEncoder().encodeToString(secret);
+    String suffix = "\0" + Base64.getEncoder().encodeToString(fingerprint(table, secret));
     FileGroup[] found = new FileGroup[manifests.size()];
     List<Future<FileGroup>> reading = new ArrayList<>();
     synchronized (KNOWN) {
@@ -49,6 +57,19 @@ public final class KnownManifests {
       forget(limit);
     }
     return Arrays.asList(found);
+  }
+
+  /** A digest of the secret and of the settings with which the files of a table are reached. */
+  private static byte[] fingerprint(Table table, byte[] secret) throws Exception {
+    MessageDigest digest = MessageDigest.getInstance("SHA-256");
+    digest.update(secret);
+    String settings = table.io().getClass().getName() + IcebergAccess.fileIo(table);
+    if (table.io() instanceof Configurable) {
+      // a file IO of Hadoop has its endpoint and credentials there
+      Configuration conf = ((Configurable) table.io()).getConf();
+      settings += new TreeMap<>(conf.getPropsWithPrefix("fs."));
+    }
+    return digest.digest(settings.getBytes(StandardCharsets.UTF_8));
   }
 
   private static FileGroup get(Future<FileGroup> reading) throws Exception {
