@@ -16,7 +16,9 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from typing import IO, TYPE_CHECKING, NoReturn
 
-from lakesieve.spark.rule.planning import Pruner
+from lakesieve.errors import LakesieveError
+from lakesieve.index import Reason, ReasonCode
+from lakesieve.spark.rule.planning import Pruner, answer_without_indexes
 from lakesieve.storage import StorageOptions, trusted_folders
 
 if TYPE_CHECKING:
@@ -48,7 +50,7 @@ class Companion:
         self._answers = answers
         self._writing = threading.Lock()
         self._pool = ThreadPoolExecutor(_THREADS, "lakesieve-companion")
-        self._pruners: OrderedDict[str, Pruner] = OrderedDict()
+        self._sessions: OrderedDict[str, Pruner | Reason] = OrderedDict()
 
     def serve(self) -> None:
         """Answer until the driver closes the pipe.
@@ -66,14 +68,30 @@ class Companion:
             content = self._requests.read(length)
             if len(content) < length:
                 return
-            session, _, text = content.decode("utf-8").partition("\n")
+            session, _, text = content.decode("utf-8", "replace").partition("\n")
             if kind == _OPEN:
-                self._open(session, json.loads(text))
+                self._open(session, text)
             else:
-                self._pool.submit(self._plan, number, self._pruners.get(session), text)
+                self._pool.submit(self._plan, number, self._sessions.get(session), text)
 
-    def _open(self, session: str, settings: Mapping[str, object]) -> None:
-        """Take the settings of a session, new or changed."""
+    def _open(self, session: str, text: str) -> None:
+        """Take the settings of a session, new or changed.
+
+        Settings that cannot be used concern this session alone: its queries are told the reason.
+        """
+        known = self._sessions.pop(session, None)
+        try:
+            pruner = known if isinstance(known, Pruner) else Pruner()
+            self._relocate(pruner, json.loads(text))
+            self._sessions[session] = pruner
+        except Exception as error:  # noqa: BLE001 - other sessions go on
+            detail = error.message if isinstance(error, LakesieveError) else repr(error)
+            self._sessions[session] = Reason(code=ReasonCode.INVALID_SETTING, detail=detail)
+        while len(self._sessions) > _SESSIONS:
+            self._sessions.popitem(last=False)
+
+    def _relocate(self, pruner: Pruner, settings: Mapping[str, object]) -> None:
+        """Have the look-ups of a session follow its settings."""
         hadoop = settings.get("hadoop") or {}
         assert isinstance(hadoop, dict)
         options = StorageOptions(
@@ -81,18 +99,17 @@ class Companion:
             trusted=",".join(trusted_folders(str(settings["trusted"]))),
         )
         roots = str(settings["locations"]).split(",")
-        pruner = self._pruners.pop(session, None) or Pruner()
         pruner.relocate([root.strip() for root in roots if root.strip()], options)
-        self._pruners[session] = pruner
-        while len(self._pruners) > _SESSIONS:
-            self._pruners.popitem(last=False)
 
-    def _plan(self, number: int, pruner: Pruner | None, request: str) -> None:
+    def _plan(self, number: int, session: Pruner | Reason | None, request: str) -> None:
         kind = _ANSWER
         try:
-            if pruner is None:
+            if session is None:
                 raise LookupError("the session is not known any more")
-            answer = pruner.answer(request)
+            if isinstance(session, Reason):
+                answer = answer_without_indexes(request, session)
+            else:
+                answer = session.answer(request)
         except Exception as error:  # noqa: BLE001 - the scan stays as it was
             kind, answer = _FAILURE, f"{type(error).__name__}: {error}"
         content = answer.encode("utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 import subprocess
 import sys
@@ -134,3 +135,45 @@ def test_it_needs_no_pyspark() -> None:
     """It works where only the jar's Spark is."""
     program = "import lakesieve.spark.companion, sys; sys.exit('pyspark' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+BAD_SETTINGS = (
+    '{"locations": "", "trusted": "junk", "hadoop": {}}',
+    '{"locations": ""}',
+    "no JSON",
+)
+
+
+@pytest.mark.parametrize("settings", BAD_SETTINGS)
+def test_a_bad_setting_concerns_its_session_alone(settings: str) -> None:
+    """Its queries are told the reason and read all files; those of other sessions go on."""
+    scan = '{"id": 3, "location": "/nowhere", "uuid": "u", "format": "iceberg", "filter": []}'
+    request = REQUEST.replace('"scans": []', f'"scans": [{scan}]')
+    frames = [
+        _frame(OPEN, f"good\n{SETTINGS}"),
+        _frame(OPEN, f"bad\n{settings}"),
+        _frame(PLAN, f"bad\n{request}", 1),
+        _frame(PLAN, f"good\n{REQUEST}", 2),
+        _frame(OPEN, f"bad\n{SETTINGS}"),
+        _frame(PLAN, f"bad\n{REQUEST}", 3),
+    ]
+    command = [sys.executable, "-m", "lakesieve.spark.companion", VERSION]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
+        assert running.stdin is not None
+        assert running.stdout is not None
+        running.stdin.write(b"".join(frames))
+        running.stdin.flush()
+        answers = {}
+        for _ in range(3):
+            head = running.stdout.read(struct.calcsize(">IIqB"))
+            assert head, "the process ended"
+            _, length, number, kind = struct.unpack(">IIqB", head)
+            answers[number] = (kind, json.loads(running.stdout.read(length)))
+        running.stdin.close()
+
+    assert [kind for kind, _ in answers.values()] == [0, 0, 0]
+    (told,) = answers[1][1]["scans"]
+    assert (told["id"], told["indexes"]) == (3, [])
+    assert [reason["code"] for reason in told["reasons"]] == ["invalid-setting"]
+    assert told["reasons"][0]["detail"]
+    assert answers[2][1]["scans"] == answers[3][1]["scans"] == []

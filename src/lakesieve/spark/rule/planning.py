@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from lakesieve.storage import Storage, StorageOptions
     from lakesieve.tables import Column
 
-__all__ = ["Pruner", "pruning_rows"]
+__all__ = ["Pruner", "answer_without_indexes", "pruning_rows"]
 
 
 # of one table; more of them would hardly come back sooner
@@ -228,6 +228,21 @@ class Pruner:
         if planned.plan.skips:
             _attach(answer, planned.plan, known)
         return answer
+
+
+def answer_without_indexes(request: str, reason: Reason) -> str:
+    """Answer one request by leaving every file in its scans.
+
+    Args:
+        request: As for :meth:`Pruner.answer`.
+        reason: Why no index is used.
+    """
+    parsed = json.loads(request)
+    if "ticket" in parsed:
+        return ""
+    scans = [_untouched(scan["id"], [reason]) for scan in parsed["scans"]]
+    secret = base64.b64encode(_SECRET).decode("ascii")
+    return json.dumps({"secret": secret, "ticket": uuid.uuid4().hex, "scans": scans})
 
 
 class _Look:
