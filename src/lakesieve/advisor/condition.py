@@ -7,7 +7,7 @@ read for sure is unknown, which an advisor takes for a condition that no index a
 from __future__ import annotations
 
 import re
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from lakesieve.errors import LakesieveError
@@ -31,8 +31,12 @@ if TYPE_CHECKING:
 
 __all__ = ["ATTRIBUTE", "read_condition", "read_iceberg_filters", "split_list"]
 
-ATTRIBUTE = r"[^\s#(),\[\]]+#\d+L?(?:\.[^\s#(),\[\]]+)*"
-"""A column in a plan: its name, a number that is its own in the plan, and fields of structs."""
+ATTRIBUTE = r"(?<![^\s#(),\[\]])[^\s#(),\[\]]+#\d+L?(?:\.[^\s#(),\[\]]+)?"
+"""A column in a plan: its name, a number that is its own in the plan, and fields of structs.
+
+It begins where a word does: a search that began anew at each character of a long word would take
+time with the square of its length.
+"""
 
 _COMPARED = re.compile(rf"(?P<column>{ATTRIBUTE}) (?P<op><=>|<=|>=|=|<|>) (?P<value>.*)", re.DOTALL)
 _MIRRORED = re.compile(
@@ -44,6 +48,14 @@ _IN = re.compile(rf"(?P<column>{ATTRIBUTE}) IN \((?P<values>.*)\)", re.DOTALL)
 _IN_SET = re.compile(rf"(?P<column>{ATTRIBUTE}) INSET (?P<values>.*)", re.DOTALL)
 _PREFIX = re.compile(rf"StartsWith\((?P<column>{ATTRIBUTE}), (?P<value>.*)\)", re.DOTALL)
 _SHORTENED = re.compile(r"\.\.\. \d+ more fields?$")
+_BRACKET = re.compile(r"[()]")
+_BRACKET_OR_OPERATOR = re.compile(r"[()]| (?P<operator>AND|OR) ")
+# of a column of floats Spark prints NaN and Infinity, too; what is longer, no column holds
+_NUMBER = re.compile(
+    r"NaN|[+-]?(?:Infinity|(?:\d{1,400}(?:\.\d{0,400})?|\.\d{1,400})(?:[eE][+-]?\d{1,3})?)",
+    re.ASCII,
+)
+_LONGEST_TIME = 19
 _DEEPEST = 200
 _LONGEST = 1_000_000
 
@@ -57,7 +69,8 @@ def read_condition(text: str, kinds: Mapping[tuple[str, ...], str]) -> Expr:
     """
     if len(text) > _LONGEST:
         return Unknown(text="too long")
-    return _Reader(kinds).read(text.strip(), 0)
+    text = text.strip()
+    return _Reader(text, kinds).read(0, len(text), 0)
 
 
 def read_iceberg_filters(text: str, kinds: Mapping[tuple[str, ...], str]) -> Expr:
@@ -102,28 +115,67 @@ def split_list(text: str) -> list[str]:
 
 
 class _Reader:
-    def __init__(self, kinds: Mapping[tuple[str, ...], str]) -> None:
-        self._kinds = {tuple(n.lower() for n in path): (path, k) for path, k in kinds.items()}
+    """Reads one condition; its brackets are matched once, so that nesting costs no further search.
 
-    def read(self, text: str, depth: int) -> Expr:
+    Args:
+        text: The condition.
+        kinds: Key kinds of the table's columns, by path.
+    """
+
+    def __init__(self, text: str, kinds: Mapping[tuple[str, ...], str]) -> None:
+        self._text = text
+        self._kinds = {tuple(n.lower() for n in path): (path, k) for path, k in kinds.items()}
+        self._closing: dict[int, int] = {}
+        opened: list[int] = []
+        for bracket in _BRACKET.finditer(text):
+            if bracket.group() == "(":
+                opened.append(bracket.start())
+            elif opened:
+                self._closing[opened.pop()] = bracket.start()
+
+    def read(self, start: int, end: int, depth: int) -> Expr:
+        """Read a part of the condition.
+
+        Args:
+            start: Where it begins.
+            end: Where it ends.
+            depth: How many parts it lies in.
+        """
+        text = self._text[start:end].strip()
+        start = self._text.index(text, start, end) if text else start
+        end = start + len(text)
         if depth > _DEEPEST:
             return Unknown(text="too deep")
         if text.startswith("NOT "):
-            return Not(arg=self.read(text[4:].strip(), depth + 1))
+            return Not(arg=self.read(start + 4, end, depth + 1))
         leaf = self._leaf(text)
         if leaf is not None:
             return leaf
         if text.startswith("(") and text.endswith(")"):
             inner = text[1:-1]
-            compared = self._compared(inner)
+            # a comparison begins with a column or a literal
+            compared = None if inner.startswith("(") else self._compared(inner)
             if compared is not None:
                 return compared
-            split = _operands(inner)
+            split = self._operator(start + 1, end - 1)
             if split is not None:
-                left, operator, right = split
-                args = (self.read(left, depth + 1), self.read(right, depth + 1))
-                return And(args=args) if operator == "AND" else Or(args=args)
+                left = self.read(start + 1, split.start(), depth + 1)
+                right = self.read(split.end(), end - 1, depth + 1)
+                both = (left, right)
+                return And(args=both) if split["operator"] == "AND" else Or(args=both)
         return Unknown(text=text[:80])
+
+    def _operator(self, start: int, end: int) -> re.Match[str] | None:
+        """The one AND or OR outside of brackets."""
+        at = start
+        while (found := _BRACKET_OR_OPERATOR.search(self._text, at, end)) is not None:
+            if found["operator"]:
+                return found
+            closed = self._closing.get(found.start())
+            if closed is None:
+                return None
+            at = closed + 1
+        return None
 
     def _leaf(self, text: str) -> Expr | None:
         found = _NULL.fullmatch(text)
@@ -181,21 +233,6 @@ class _Reader:
         return self._kinds.get(tuple(part.lower() for part in (name, *fields)))
 
 
-def _operands(text: str) -> tuple[str, str, str] | None:
-    """Both sides of the one AND or OR outside of brackets."""
-    depth = 0
-    for at, char in enumerate(text):
-        if char == "(":
-            depth += 1
-        elif char == ")":
-            depth -= 1
-        elif depth == 0 and char == " ":
-            for operator in ("AND", "OR"):
-                if text.startswith(f" {operator} ", at):
-                    return text[:at], operator, text[at + len(operator) + 2 :]
-    return None
-
-
 def _literal(text: str, kind: str) -> Literal | None:
     """A literal of a column's type; ``None`` where the text is none, such as another column."""
     if kind == "string":
@@ -210,10 +247,7 @@ def _literal(text: str, kind: str) -> Literal | None:
         of = "timestamp_ntz_text" if is_local else "timestamp_text"
         return Literal(kind=of, value=text) if text[:1].isdigit() else None
     if kind in {"integer", "decimal", "float"}:
-        try:
-            return Literal(kind="number", value=Decimal(text))
-        except InvalidOperation:
-            return None
+        return Literal(kind="number", value=Decimal(text)) if _NUMBER.fullmatch(text) else None
     return None
 
 
@@ -240,7 +274,11 @@ def _with_times(expression: Expr, kinds: Mapping[tuple[str, ...], str]) -> Expr:
 
 
 def _time(literal: Literal, kind: str) -> Literal:
+    value = literal.value
     is_time = kind == "date" or kind.startswith("timestamp")
-    if is_time and isinstance(literal.value, Decimal) and literal.value == int(literal.value):
-        return Literal(kind=kind, value=int(literal.value))
-    return literal
+    if not is_time or not isinstance(value, Decimal) or not value.is_finite():
+        return literal
+    # a number with a large exponent has more digits than there is memory
+    if value.adjusted() >= _LONGEST_TIME or value != value.to_integral_value():
+        return literal
+    return Literal(kind=kind, value=int(value))

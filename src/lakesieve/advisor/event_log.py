@@ -25,6 +25,14 @@ __all__ = ["read_event_logs"]
 _EVENT = re.compile(rb'\s*\{\s*"Event"\s*:\s*"(?:[\w.]*\.)?SparkListener(?P<name>\w+)"')
 _DAY = 86_400_000.0
 _MAX_PROBLEMS = 20
+# millions of empty lines take a file of some kilobytes when it is compressed
+_MAX_STRANGE = 100_000
+# what an event raises that is cut off, or has other things than Spark writes
+_NOT_WHOLE = (
+    *(ValueError, TypeError, KeyError, AttributeError, RecursionError),
+    # a number that no computation takes, such as 1e400
+    ArithmeticError,
+)
 # accumulators of queries that never ended
 _MAX_OPEN = 10_000
 
@@ -93,11 +101,14 @@ class _Reading:
 
     def read(self, file: LogFile) -> None:
         """Read one file; what follows something unreadable in it may be lost."""
-        lines = events = 0
+        lines = events = strange = 0
         try:
             for line in file.lines():
                 lines += 1
                 name = _EVENT.match(line)
+                strange = 0 if name else strange + 1
+                if strange > _MAX_STRANGE:
+                    raise OSError(f"{_MAX_STRANGE} lines in a row are no events")
                 if name is None:
                     continue
                 act = _ACTS.get(name["name"])
@@ -108,7 +119,7 @@ class _Reading:
                     event = json.loads(line)
                     act(self, event)
                     events += 1
-                except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+                except _NOT_WHOLE:
                     self._problem(f"{file.name}: line {lines} is no whole event; it is left out")
         except (OSError, pa.ArrowException) as error:
             if isinstance(error, LakesieveError) and not events:
@@ -140,10 +151,10 @@ class _Reading:
 
     def _application_start(self, event: dict[str, Any]) -> None:
         self._begin_application()
-        self._time(int(event["Timestamp"]))
+        self._time(_whole(event["Timestamp"]))
 
     def _execution_start(self, event: dict[str, Any]) -> None:
-        number, at = int(event["executionId"]), int(event["time"])
+        number, at = _whole(event["executionId"]), _whole(event["time"])
         self._queries += 1
         self._time(at)
         if len(self._executions) >= _MAX_OPEN:
@@ -163,27 +174,27 @@ class _Reading:
             self._metrics |= scan.metrics
 
     def _replanned(self, event: dict[str, Any]) -> None:
-        self._planned(int(event["executionId"]), event)
+        self._planned(_whole(event["executionId"]), event)
 
     def _driver_metrics(self, event: dict[str, Any]) -> None:
-        execution = self._executions.get(int(event["executionId"]))
+        execution = self._executions.get(_whole(event["executionId"]))
         if execution is not None:
             for metric, value in event["accumUpdates"]:
                 if metric in self._metrics:
-                    execution.counted[int(metric)] = int(value)
+                    execution.counted[_whole(metric)] = _whole(value)
 
     def _job_start(self, event: dict[str, Any]) -> None:
         number = (event.get("Properties") or {}).get("spark.sql.execution.id")
         if number is None:
             return
-        execution = self._executions.get(int(number))
+        execution = self._executions.get(_whole(number))
         if execution is not None and execution.scans:
             for stage in event["Stage IDs"]:
-                execution.stages.append(int(stage))
-                self._stages[int(stage)] = int(number)
+                execution.stages.append(_whole(stage))
+                self._stages[_whole(stage)] = _whole(number)
 
     def _task_end(self, event: dict[str, Any]) -> None:
-        number = self._stages.get(int(event["Stage ID"]))
+        number = self._stages.get(_whole(event["Stage ID"]))
         execution = None if number is None else self._executions.get(number)
         if execution is None:
             return
@@ -191,16 +202,16 @@ class _Reading:
         for one in info.get("Accumulables") or ():
             metric = one.get("ID")
             if metric in self._metrics and "Update" in one:
-                execution.counted[metric] = execution.counted.get(metric, 0) + int(one["Update"])
+                execution.counted[metric] = execution.counted.get(metric, 0) + _whole(one["Update"])
         read = ((event.get("Task Metrics") or {}).get("Input Metrics") or {}).get("Bytes Read", 0)
         if read:
-            began, ended = int(info["Launch Time"]), int(info["Finish Time"])
+            began, ended = _whole(info["Launch Time"]), _whole(info["Finish Time"])
             first, last = execution.first_task, execution.last_task
             execution.first_task = began if first is None else min(first, began)
             execution.last_task = ended if last is None else max(last, ended)
 
     def _execution_end(self, event: dict[str, Any]) -> None:
-        number, at = int(event["executionId"]), int(event["time"])
+        number, at = _whole(event["executionId"]), _whole(event["time"])
         self._time(at)
         execution = self._forget(number)
         if execution is None or event.get("errorMessage"):
@@ -235,6 +246,18 @@ class _Reading:
             for scan in execution.scans:
                 self._metrics -= scan.metrics
         return execution
+
+
+def _whole(value: Any) -> int:
+    """A number, a time or a count of an event: Spark writes such as fit into 64 bits.
+
+    Raises:
+        ValueError: It is another one.
+    """
+    number = int(value)
+    if not -(1 << 63) <= number < 1 << 63:
+        raise ValueError("a number that is none of Spark's")
+    return number
 
 
 def _each_once(scans: Sequence[PlanScan]) -> list[PlanScan]:

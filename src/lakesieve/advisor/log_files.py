@@ -24,7 +24,11 @@ __all__ = ["LogFile", "log_files"]
 _CODECS = {"zstd": "zstd", "zst": "zstd", "gz": "gzip", "lz4": "lz4-blocks", "snappy": "snappy"}
 _ROLLED = re.compile(r"events_(?P<number>\d+)_.*")
 _FOLDER = "eventlog_v2_"
-_LINE = 256 << 20
+# no event is longer; as Python's objects it takes some twenty times as much memory
+_LINE = 16 << 20
+_BEGINNING = 200
+# what a file may be decompressed to: event logs shrink to a tenth, or to a hundredth
+_LEAST, _MAX_TIMES = 64 << 20, 1000
 _LZ4_MAGIC, _SNAPPY_MAGIC = b"LZ4Block", b"\x82SNAPPY\x00"
 _LARGEST_BLOCK = 64 << 20
 
@@ -53,7 +57,8 @@ class LogFile:
 
         Raises:
             InvalidInputError: It is compressed in a way that is not known here.
-            OSError: It ends in the middle of what was compressed, or is damaged.
+            OSError: It ends in the middle of what was compressed, is damaged, or has far more
+                bytes when it is decompressed than any event log.
             StorageError: The storage failed.
         """
         stream = open_object(self.storage, self.path)
@@ -67,10 +72,19 @@ class LogFile:
         if codec is None:
             yield from _bounded(stream)
         elif codec in {"zstd", "gzip"}:
-            yield from _bounded(_Decompressed(_arrow_blocks(stream, codec)))
+            yield from _bounded(_Decompressed(self._limited(_arrow_blocks(stream, codec))))
         else:
             blocks = _lz4_blocks(stream) if codec == "lz4-blocks" else _snappy_blocks(stream)
-            yield from _bounded(_Decompressed(blocks))
+            yield from _bounded(_Decompressed(self._limited(blocks)))
+
+    def _limited(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
+        """Decompressed blocks, up to as many bytes as a log of this size can have."""
+        left = most = max(_LEAST, _MAX_TIMES * self.size)
+        for block in blocks:
+            left -= len(block)
+            if left < 0:
+                raise OSError(f"it has more than {most} bytes when it is decompressed")
+            yield block
 
 
 def log_files(location: str, options: StorageOptions | None = None) -> list[LogFile]:
@@ -142,9 +156,11 @@ def _codec(path: str) -> str | None:
 
 
 def _bounded(stream: io.BufferedIOBase | BinaryIO) -> Iterator[bytes]:
-    """Lines; what is longer than any event comes in pieces, which are no JSON."""
+    """Lines; of one that is longer than any event the beginning, which is no JSON."""
     while line := stream.readline(_LINE):
-        yield line
+        yield line if len(line) < _LINE else line[:_BEGINNING]
+        while len(line) == _LINE and not line.endswith(b"\n"):
+            line = stream.readline(_LINE)
 
 
 class _Decompressed(io.BufferedReader):

@@ -30,12 +30,15 @@ _ROWS = "number of output rows"
 _ABOVE_SCANS = ("WholeStageCodegen", "InputAdapter", "ColumnarToRow", "Project", "Filter")
 _JOIN = re.compile(r"\w+Join \[(?P<left>[^\]]*)\], \[(?P<right>[^\]]*)\], (?P<kind>\w+)")
 _ALIAS = re.compile(rf"(?P<of>{ATTRIBUTE}) AS [^\s#]+#(?P<id>\d+)")
-_OUTPUT = re.compile(r"(?P<name>[^\s#(),\[\]]+)#(?P<id>\d+)")
-_ICEBERG = re.compile(r"filters=(?P<filters>.*?),\s*(?:runtimeFilters|groupedBy)=", re.DOTALL)
+_OUTPUT = re.compile(r"(?<![^\s#(),\[\]])(?P<name>[^\s#(),\[\]]+)#(?P<id>\d+)")
+_ICEBERG = "filters="
+_ICEBERG_END = re.compile(r",\s*(?:runtimeFilters|groupedBy)=")
 # how a command that copies on write finds the files in which it changes rows
 _REWRITES = "dynamicpruningexpression(_file#"
 _LOCATION = re.compile(r"\[(?P<first>[^,\]]+)")
 _DEEPEST = 500
+# other names that a column of a scan has one after the other
+_LONGEST_ALIASES = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -181,11 +184,11 @@ class _PlanReader:
         for condition in filters:
             scan.conditions.append(read_condition(condition, table.kinds))
             scan.text.append(re.sub(r"#\d+L?", "", condition))
-        iceberg = _ICEBERG.search(text)
-        if iceberg is not None and iceberg["filters"]:
-            scan.conditions.append(read_iceberg_filters(iceberg["filters"], table.kinds))
+        iceberg = _iceberg_filters(text)
+        if iceberg:
+            scan.conditions.append(read_iceberg_filters(iceberg, table.kinds))
             if not filters:
-                scan.text.append(iceberg["filters"])
+                scan.text.append(iceberg)
         partitions = str((node.get("metadata") or {}).get("PartitionFilters", "[]"))
         for part in split_list(partitions.removeprefix("[").removesuffix("]")):
             scan.conditions.append(read_condition(part, table.kinds))
@@ -215,7 +218,7 @@ class _PlanReader:
     def _resolved(
         self, attribute: str, aliases: Mapping[str, str]
     ) -> tuple[PlanScan, tuple[str, ...]] | None:
-        for _ in range(len(aliases) + 1):
+        for _ in range(min(len(aliases) + 1, _LONGEST_ALIASES)):
             found = _OUTPUT.fullmatch(attribute.removesuffix("L"))
             if found is None:
                 return None
@@ -225,6 +228,13 @@ class _PlanReader:
                 return None
             attribute = aliases[found["id"]]
         return None
+
+
+def _iceberg_filters(text: str) -> str:
+    """The filters that the text of an Iceberg scan names."""
+    start = text.find(_ICEBERG)
+    end = None if start < 0 else _ICEBERG_END.search(text, start + len(_ICEBERG))
+    return "" if end is None else text[start + len(_ICEBERG) : end.start()]
 
 
 def _rows_of(node: Mapping[str, Any]) -> int | None:
@@ -239,9 +249,9 @@ def _rows_of(node: Mapping[str, Any]) -> int | None:
 def _descending(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     waiting = [node]
     while waiting:
-        at = waiting.pop(0)
+        at = waiting.pop()
         yield at
-        waiting = [*(at.get("children") or []), *waiting]
+        waiting.extend(reversed(at.get("children") or []))
 
 
 def _metric(node: Mapping[str, Any], names: Sequence[str]) -> int | None:

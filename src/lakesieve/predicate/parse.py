@@ -266,7 +266,7 @@ _INTEGERS = {
     sql.DataType.Type.BIGINT: (64, 20),
 }
 _DOUBLE = re.compile(
-    r"nan|[+-]?(inf|infinity|(\d+\.?\d*|\.\d+)(e[+-]?\d{1,3})?)", re.ASCII | re.IGNORECASE
+    r"nan|[+-]?(inf|infinity|(\d+(\.\d*)?|\.\d+)(e[+-]?\d{1,3})?)", re.ASCII | re.IGNORECASE
 )
 
 
@@ -346,6 +346,8 @@ def _is_single(number: Decimal) -> bool:
 def _decimal(number: Decimal, to: Expression) -> Literal | None:
     sizes = [str(size.this) for size in to.expressions]
     if len(sizes) != 2 or not all(size.isdecimal() for size in sizes):
+        return None
+    if any(len(size) > 2 for size in sizes):
         return None
     precision, scale = map(int, sizes)
     unscaled = Fraction(number) * 10**scale

@@ -12,10 +12,10 @@ __all__ = ["explained", "unlisted"]
 _UNREADABLE = re.compile(
     r"while reading file|FAILED_READ_FILE|is not a Parquet file|Checksum error"
 )
-_FILE = re.compile(r"while reading file (\S+)|Exception: (\S[^\n]*?) is not a Parquet file")
+_FILE = re.compile(r"while reading file (\S+)|Exception: (\S[^\n]{0,4000}?) is not a Parquet file")
 _MISSING = re.compile(r"ModuleNotFoundError: No module named '(lakesieve|pyarrow|numpy|obstore)")
 _CAUSE = re.compile(r"Caused by: (?:[\w$]+\.)+([\w$]+): ([^\n]+)")
-_OF_ICEBERG = re.compile(r"Caused by: org\.apache\.iceberg\.[\w.$]*?([\w$]+): ([^\n]+)")
+_OF_ICEBERG = re.compile(r"Caused by: org\.apache\.iceberg\.(?:[\w$]*\.)*([\w$]+): ([^\n]+)")
 _CANCELLED = re.compile(r"\bcancell?ed\b", re.IGNORECASE)
 
 
