@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakesieve.errors import ErrorKind, NotFoundError, StorageError, UnsupportedError
+from lakesieve.tables.avro import check_decoded
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -239,6 +240,8 @@ class Timeline:
             if data.startswith(b"{"):
                 found = json.loads(data)
             else:
+                if data:
+                    check_decoded(data)
                 found = next(iter(fastavro.reader(io.BytesIO(data))), {}) if data else {}
         except (ValueError, EOFError, IndexError, KeyError, TypeError) as error:
             raise self._unreadable(f"{path}: {error}") from error

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from lakesieve.errors import ErrorKind, LakesieveError, StorageError, UnsupportedError
 from lakesieve.storage import fingerprint, open_storage
+from lakesieve.tables.avro import check_decoded
 from lakesieve.tables.paths import identified
 
 if TYPE_CHECKING:
@@ -210,6 +211,7 @@ def _records(
     folder, _, file = path.rpartition("/")
     storage = open_storage(folder, options(folder), renew=options.renewed)
     data = storage.get(file, most=_LARGEST)
+    check_decoded(data)
     wanted = None
     if fields is not None:
         wanted = _chosen(fastavro.reader(BytesIO(data)).writer_schema, fields)

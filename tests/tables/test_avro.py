@@ -1,0 +1,95 @@
+"""Avro files that decompress to far more than they have are refused before they are decoded."""
+
+from __future__ import annotations
+
+import bz2
+import lzma
+import zlib
+from io import BytesIO
+from typing import TYPE_CHECKING
+
+import fastavro
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lakesieve.errors import StorageError
+from lakesieve.storage import StorageOptions
+from lakesieve.tables.avro import check_decoded
+from lakesieve.tables.iceberg.manifests import data_files
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SCHEMA = {"type": "record", "name": "r", "fields": [{"name": "manifest_path", "type": "string"}]}
+CODECS = ("null", "deflate", "snappy", "zstandard", "bzip2", "xz")
+
+
+def _number(value: int) -> bytes:
+    value = value << 1
+    data = b""
+    while value >= 0x80:
+        data += bytes([value & 0x7F | 0x80])
+        value >>= 7
+    return data + bytes([value])
+
+
+def _packed(codec: str, data: bytes) -> bytes:
+    if codec == "deflate":
+        return zlib.compress(data)[2:-4]
+    if codec in {"bzip2", "xz"}:
+        return bz2.compress(data) if codec == "bzip2" else lzma.compress(data)
+    if codec == "null":
+        return data
+    packed: bytes = pa.Codec({"zstandard": "zstd"}.get(codec, codec)).compress(data, asbytes=True)
+    # of four bytes more, with a checksum
+    return packed + zlib.crc32(data).to_bytes(4, "big") if codec == "snappy" else packed
+
+
+def _file(codec: str, data: bytes, count: int) -> bytes:
+    """An Avro file of one block."""
+    sink = BytesIO()
+    fastavro.writer(sink, SCHEMA, [])
+    head = sink.getvalue().replace(b"\x08null", _number(len(codec)) + codec.encode())
+    block = _packed(codec, data)
+    return head + _number(count) + _number(len(block)) + block + head[-16:]
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_what_fits_is_read(codec: str) -> None:
+    """Files of every codec pass up to the limit, and are what their reader decodes."""
+    data = _number(3) + b"abc"
+    file = _file(codec, data * 1000, 1000)
+
+    check_decoded(file, most=4000)
+    if codec in {"null", "deflate", "bzip2", "xz"}:
+        assert len(list(fastavro.reader(BytesIO(file)))) == 1000
+    with pytest.raises(ValueError, match="far more"):
+        check_decoded(file, most=3999)
+
+
+def test_a_small_manifest_list_does_not_take_all_memory(tmp_path: Path) -> None:
+    """A list of some kilobytes with hundreds of megabytes in it is refused as unreadable."""
+    path = tmp_path / "snap-1.avro"
+    path.write_bytes(_file("zstandard", bytes(600 << 20), 1))
+
+    with pytest.raises(StorageError, match="far more when it is decoded"):
+        data_files([{"manifest-list": str(path)}], StorageOptions(conf={}), "t")
+
+
+def test_records_without_bytes_are_refused() -> None:
+    """More records than bytes are none of a manifest."""
+    with pytest.raises(ValueError, match="far more"):
+        check_decoded(_file("null", b"", 1 << 40))
+
+
+@given(st.binary(max_size=200), st.integers(0, 60))
+def test_damage_is_an_error_of_the_value(garbage: bytes, kept: int) -> None:
+    """Whatever the bytes are, they pass or are refused by one kind of error."""
+    file = _file("deflate", b"abc" * 10, 10)
+    for data in (garbage, b"Obj\x01" + garbage, file[: len(file) - kept] + garbage):
+        try:
+            check_decoded(data)
+        except ValueError:
+            continue
