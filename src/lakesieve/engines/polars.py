@@ -56,7 +56,7 @@ def scan(
         needed = None if columns is None else {*columns}
         expression: Expr = Constant(value=True)
         if predicate is not None:
-            expression = from_polars(predicate.meta.serialize(format="json"))
+            expression = from_polars(predicate.meta.serialize(format="json"), rows.schema)
             needed = None if needed is None else needed.union(predicate.meta.root_names())
         left = limit
         for batch in rows.batches(expression, needed)[1]:

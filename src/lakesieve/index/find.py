@@ -46,7 +46,7 @@ def find(
     """
     resolved = table.version(version)
     columns = table.columns(resolved)
-    expression = expression_of(predicate, lambda: arrow_schema(columns))
+    expression = expression_of(predicate, lambda: arrow_schema(columns, uuids=pa.uuid()))
     planned = plan(columns, expression, indexes, table.uuid, strict=True, timezone=timezone)
     files = table.live_files(resolved)
     live = files.column("path")

@@ -1,16 +1,19 @@
-"""Filters of Arrow datasets as predicates; what is not understood becomes unknown.
+"""Read the filters of Arrow datasets as predicates; what is not understood becomes unknown.
 
-Arrow hands an expression out as Substrait, which is typed. A predicate is true wherever Arrow keeps
-a row, and may be true of more rows: NaN compares as greater than all numbers here and as nothing
-there, and a list may hold null there. So all that is negated holds for nulls, too.
+Arrow converts an expression to Substrait, which is typed. The predicate is true wherever Arrow
+keeps a row, and may be true of more rows. Two differences make that necessary: NaN is greater than
+all numbers for the indexes and compares with nothing in Arrow, and a list of values may hold null
+in Arrow. So the opposite of a condition is always true of nulls as well.
 """
 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakesieve.predicate.converting import DEEPEST, MIRRORED, OddError
 from lakesieve.predicate.expression import (
@@ -35,6 +38,7 @@ __all__ = ["from_arrow"]
 
 _COMPARED = {"equal": "=", "lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
 _INTEGERS = frozenset({"i8", "i16", "i32", "i64"})
+_BYTES = frozenset({"binary", "fixed_binary"})
 # fields of literals that Substrait has given up and Arrow still writes: microseconds
 _TIMESTAMP, _TIMESTAMP_TZ = 14, 27
 
@@ -52,6 +56,7 @@ def from_arrow(expression: Any, schema: pa.Schema) -> tuple[Expr, frozenset[str]
     """
     from substrait.proto import ExtendedExpression
 
+    schema = _convertible(schema)
     try:
         document = ExtendedExpression.FromString(bytes(expression.to_substrait(schema)))
     except (pa.ArrowException, NotImplementedError) as error:
@@ -78,6 +83,33 @@ def _used(root: Any, schema: pa.Schema) -> frozenset[str]:
     return frozenset(found)
 
 
+@lru_cache(maxsize=64)
+def _convertible(schema: pa.Schema) -> pa.Schema:
+    """The schema with types that Substrait has, under which a filter means the same.
+
+    Arrow refuses to convert any filter while one column of the schema has a type that Substrait
+    lacks, and it does not convert ``starts_with`` on a ``large_string``.
+    """
+    return pa.schema([field.with_type(_convertible_type(field.type)) for field in schema])
+
+
+def _convertible_type(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_large_string(kind):
+        return pa.string()
+    if pa.types.is_large_binary(kind):
+        return pa.binary()
+    if isinstance(kind, pa.BaseExtensionType):
+        return _convertible_type(kind.storage_type)
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_convertible_type(field.type)) for field in kind])
+    try:
+        pc.scalar(value=True).to_substrait(pa.schema([("column", kind)]))
+    except (pa.ArrowException, NotImplementedError):
+        # a filter that compares this column cannot be converted; others can
+        return pa.null()
+    return kind
+
+
 class _Reader:
     def __init__(self, functions: Mapping[int, str], schema: pa.Schema) -> None:
         self._functions = functions
@@ -93,11 +125,40 @@ class _Reader:
                 return self._function(node.scalar_function, depth, negated=negated)
             if kind == "singular_or_list":
                 return self._listed(node.singular_or_list, negated=negated)
-            if kind == "literal" and node.literal.WhichOneof("literal_type") == "boolean":
-                return Constant(value=node.literal.boolean != negated)
+            if kind == "if_then":
+                return self._conditional(node.if_then, depth, negated=negated)
+            if kind == "selection":
+                return self._flag(node, negated=negated)
+            if kind == "literal":
+                return _constant(node.literal, negated=negated)
         except (OddError, AttributeError, TypeError, ValueError, IndexError, KeyError):
             pass
         return Unknown(text="a part of the filter")
+
+    def _conditional(self, call: Any, depth: int, *, negated: bool) -> Expr:
+        """Read ``if_else``, which DuckDB puts around an IN list to give null for null.
+
+        A branch after the first may hold wherever the conditions before it are not true, which is
+        not restricted here.
+        """
+        branches = [
+            And(
+                args=(
+                    self.node(getattr(clause, "if"), depth + 1, negated=False),
+                    self.node(clause.then, depth + 1, negated=negated),
+                )
+            )
+            for clause in call.ifs
+        ]
+        return Or(args=(*branches, self.node(getattr(call, "else"), depth + 1, negated=negated)))
+
+    def _flag(self, node: Any, *, negated: bool) -> Expr:
+        """A boolean column that stands alone."""
+        column, kind = self._column(node)
+        if not pa.types.is_boolean(kind):
+            raise OddError
+        is_true = Compare(column=column, op="=", value=Literal(kind="boolean", value=True))
+        return _either(is_true, column, negated)
 
     def _function(self, call: Any, depth: int, *, negated: bool) -> Expr:
         name = self._functions[call.function_reference]
@@ -121,7 +182,7 @@ class _Reader:
         column, kind = self._column(args[0])
         exact = all(list(option.preference) == ["CASE_SENSITIVE"] for option in call.options)
         text = args[1].literal
-        if not _is_text(kind) or not exact or text.WhichOneof("literal_type") != "string":
+        if not pa.types.is_string(kind) or not exact or text.WhichOneof("literal_type") != "string":
             raise OddError
         return _either(StartsWith(column=column, prefix=text.string.encode()), column, negated)
 
@@ -169,8 +230,13 @@ class _Reader:
             segment = segment.struct_field.child
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+def _constant(literal: Any, *, negated: bool) -> Constant:
+    match literal.WhichOneof("literal_type"):
+        case "boolean":
+            return Constant(value=literal.boolean != negated)
+        case "null":
+            return Constant(value=None)
+    raise OddError
 
 
 def _either(found: Expr, column: tuple[str, ...], negated: bool) -> Expr:
@@ -185,6 +251,8 @@ def _literal(literal: Any, column: pa.DataType) -> Literal | None:
     if kind is None:
         return _moment(literal, column)
     value = getattr(literal, kind)
+    if kind == "user_defined":
+        kind, value = _of_user(value)
     if kind in _INTEGERS and pa.types.is_integer(column):
         return Literal(kind="integer", value=int(value))
     if kind == "boolean" and pa.types.is_boolean(column):
@@ -196,14 +264,24 @@ def _literal(literal: Any, column: pa.DataType) -> Literal | None:
         return Literal(kind="float", value=float_code(float(value)))
     if kind == "date" and pa.types.is_date32(column):
         return Literal(kind="date", value=int(value))
-    if kind == "string" and _is_text(column):
+    if kind == "string" and pa.types.is_string(column):
         return Literal(kind="string", value=value.encode())
-    is_binary = pa.types.is_binary(column) or pa.types.is_large_binary(column)
-    if kind == "binary" and is_binary:
+    if kind in _BYTES and (pa.types.is_binary(column) or pa.types.is_fixed_size_binary(column)):
         return Literal(kind="binary", value=bytes(value))
     if kind == "decimal" and pa.types.is_decimal(column):
         unscaled = int.from_bytes(value.value, "little", signed=True)
         return Literal(kind="decimal", value=unscaled, scale=value.scale)
+    raise OddError
+
+
+def _of_user(literal: Any) -> tuple[str, Any]:
+    """The kind and value of a literal whose type Arrow defines: text, bytes, unsigned numbers."""
+    from google.protobuf.wrappers_pb2 import BytesValue, StringValue, UInt64Value
+
+    for kind, wrapper in (("string", StringValue), ("binary", BytesValue), ("i64", UInt64Value)):
+        wrapped = wrapper()
+        if literal.value.Unpack(wrapped):
+            return kind, wrapped.value
     raise OddError
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from lakesieve.errors import ErrorKind, InvalidInputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    import pyarrow as pa
 
     from lakesieve.predicate.expression import Expr
 
@@ -52,6 +52,9 @@ def expression_of(predicate: str | Any, schema: Callable[[], pa.Schema]) -> Expr
 def _from_arrow(predicate: Any, schema: pa.Schema) -> Expr:
     from lakesieve.predicate.arrow import from_arrow
 
+    # Arrow cannot compare UUIDs, but their text
+    texts = [field.with_type(pa.string()) if field.type == pa.uuid() else field for field in schema]
+    schema = pa.schema(texts)
     # what Arrow cannot apply raises here; what has no Substrait form is unknown
     schema.empty_table().filter(predicate)
     return from_arrow(predicate, schema)[0]
@@ -60,7 +63,7 @@ def _from_arrow(predicate: Any, schema: pa.Schema) -> Expr:
 def _from_polars(predicate: Any, schema: pa.Schema) -> Expr:
     from lakesieve.predicate.polars import from_polars, pushed
 
-    return from_polars(pushed(predicate, schema))
+    return from_polars(pushed(predicate, schema), schema)
 
 
 def _from_pyiceberg(predicate: Any, schema: pa.Schema) -> Expr:

@@ -179,6 +179,10 @@ def _leaf(node: Expression) -> Expr | None:
             return _in(node)
         case sql.Like():
             return _like(node)
+        case sql.StartsWith():
+            column, prefix = _column(node.this), node.expression
+            if column is not None and isinstance(prefix, sql.Literal) and prefix.is_string:
+                return StartsWith(column=column, prefix=str(prefix.this).encode())
     return None
 
 

@@ -1,4 +1,4 @@
-"""Polars' expressions as predicates; what is not understood becomes unknown.
+"""Read the expressions of Polars as predicates; what is not understood becomes unknown.
 
 Polars compares as the indexes do: NaN is equal to itself and greater than all numbers, and null is
 neither in a list nor out of it.
@@ -7,6 +7,8 @@ neither in a list nor out of it.
 from __future__ import annotations
 
 import json
+import uuid
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +33,7 @@ from lakesieve.predicate.literals import float_code
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from decimal import Decimal
 
 __all__ = ["from_polars", "pushed"]
 
@@ -38,16 +41,18 @@ _COMPARED = {"Eq": "=", "Lt": "<", "LtEq": "<=", "Gt": ">", "GtEq": ">="}
 _AND, _OR = frozenset({"And", "LogicalAnd"}), frozenset({"Or", "LogicalOr"})
 _BETWEEN = {"Both": (">=", "<="), "Left": (">=", "<"), "Right": (">", "<="), "None": (">", "<")}
 _INTEGERS = frozenset(f"{sign}Int{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64))
+_UUID_BYTES = 16
 
 
-def from_polars(document: str) -> Expr:
+def from_polars(document: str, schema: pa.Schema) -> Expr:
     """Read a predicate.
 
     Args:
         document: The expression as Polars serializes it to JSON.
+        schema: The columns of the scan.
     """
     try:
-        return _node(json.loads(document), 0)
+        return _Reader(schema).node(json.loads(document), 0)
     except (ValueError, RecursionError):
         return Unknown(text="a filter that cannot be read")
 
@@ -80,86 +85,148 @@ def pushed(predicate: Any, schema: pa.Schema) -> str:
     return given[0].meta.serialize(format="json") if len(given) == 1 else "null"
 
 
-def _node(node: Any, depth: int) -> Expr:
-    if depth > DEEPEST:
-        return Unknown(text="too deep")
-    try:
-        ((kind, body),) = node.items()
-        match kind:
-            case "BinaryExpr":
-                return _binary(body, depth)
-            case "Function":
-                return _function(body["function"], body["input"], depth)
-            case "Column":
-                return Compare(column=(body,), op="=", value=Literal(kind="boolean", value=True))
-            case "Literal":
-                value = _literal(node)
-                if value is None or value.kind == "boolean":
-                    return Constant(value=None if value is None else bool(value.value))
-    except (OddError, KeyError, TypeError, ValueError, AttributeError, pa.ArrowException):
-        pass
-    return Unknown(text="a part of the filter")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Column:
+    """A column of the scan, or a field of one.
+
+    Args:
+        path: Its names, from the column down.
+        kind: Its type in the table.
+    """
+
+    path: tuple[str, ...]
+    kind: pa.DataType
 
 
-def _binary(body: dict[str, Any], depth: int) -> Expr:
-    op, left, right = body["op"], body["left"], body["right"]
-    if op in _AND | _OR:
-        args = (_node(left, depth + 1), _node(right, depth + 1))
-        return And(args=args) if op in _AND else Or(args=args)
-    turned = "Literal" in left
-    if turned:
-        left, right = right, left
-    column, value = _column(left), _literal(right)
-    if op in {"EqValidity", "NotEqValidity"}:
-        same: Expr = NullSafeEqual(column=column, value=value)
-        return same if op == "EqValidity" else Not(arg=same)
-    if value is None:
-        return Constant(value=None)
-    if op == "NotEq":
-        return Not(arg=Compare(column=column, op="=", value=value))
-    name = _COMPARED[op]
-    return Compare(column=column, op=MIRRORED[name] if turned else name, value=value)
+class _Reader:
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
+
+    def node(self, node: Any, depth: int) -> Expr:
+        if depth > DEEPEST:
+            return Unknown(text="too deep")
+        try:
+            ((kind, body),) = node.items()
+            match kind:
+                case "BinaryExpr":
+                    return self._binary(body, depth)
+                case "Function":
+                    return self._function(body["function"], body["input"], depth)
+                case "Column":
+                    is_true = Literal(kind="boolean", value=True)
+                    return Compare(column=self._column(node).path, op="=", value=is_true)
+                case "Literal":
+                    value = _literal(node)
+                    if value is None or value.kind == "boolean":
+                        return Constant(value=None if value is None else bool(value.value))
+        except (OddError, KeyError, TypeError, ValueError, AttributeError, pa.ArrowException):
+            pass
+        return Unknown(text="a part of the filter")
+
+    def _binary(self, body: dict[str, Any], depth: int) -> Expr:
+        op, left, right = body["op"], body["left"], body["right"]
+        if op in _AND | _OR:
+            args = (self.node(left, depth + 1), self.node(right, depth + 1))
+            return And(args=args) if op in _AND else Or(args=args)
+        turned = "Literal" in left
+        if turned:
+            left, right = right, left
+        column = self._column(left)
+        value = _compared(_literal(right), column)
+        if op in {"EqValidity", "NotEqValidity"}:
+            same: Expr = NullSafeEqual(column=column.path, value=value)
+            return same if op == "EqValidity" else Not(arg=same)
+        if value is None:
+            return Constant(value=None)
+        if op == "NotEq":
+            return Not(arg=Compare(column=column.path, op="=", value=value))
+        name = _COMPARED[op]
+        return Compare(column=column.path, op=MIRRORED[name] if turned else name, value=value)
+
+    def _function(self, function: Any, args: Sequence[Any], depth: int) -> Expr:
+        match function:
+            case {"Boolean": "Not"}:
+                return Not(arg=self.node(args[0], depth + 1))
+            case {"Boolean": "IsNull"}:
+                return IsNull(column=self._column(args[0]).path)
+            case {"Boolean": "IsNotNull"}:
+                return Not(arg=IsNull(column=self._column(args[0]).path))
+            case {"StringExpr": "StartsWith"}:
+                prefix = _literal(args[1])
+                if prefix is None or not isinstance(prefix.value, bytes):
+                    raise OddError
+                return StartsWith(column=self._column(args[0]).path, prefix=prefix.value)
+            case {"Boolean": {"IsBetween": {"closed": closed}}}:
+                return self._between(args, closed)
+            case {"Boolean": {"IsIn": {"nulls_equal": False}}}:
+                values = _list(args[1]["Literal"]["Scalar"]["List"])
+                return _listed(self._column(args[0]), values)
+        raise OddError
+
+    def _between(self, args: Sequence[Any], closed: str) -> Expr:
+        column = self._column(args[0])
+        low, high = (_compared(_literal(arg), column) for arg in args[1:])
+        if low is None or high is None:
+            raise OddError
+        above, below = _BETWEEN[closed]
+        bounds = (
+            Compare(column=column.path, op=above, value=low),
+            Compare(column=column.path, op=below, value=high),
+        )
+        return And(args=bounds)
+
+    def _column(self, node: Any) -> _Column:
+        match node:
+            case {"Column": str(name)}:
+                return _Column(path=(name,), kind=self._schema.field(name).type)
+            case {"Function": {"input": [whole], "function": {"StructExpr": of}}}:
+                name = str(of["FieldByName"])
+                outer = self._column(whole)
+                kind = outer.kind.field(name).type
+                return _Column(path=(*outer.path, name), kind=kind)
+            case {"Cast": {"expr": inner, "dtype": {"Literal": to}}}:
+                column = self._column(inner)
+                if _widens(column.kind, to):
+                    return column
+        raise OddError
 
 
-def _function(function: Any, args: Sequence[Any], depth: int) -> Expr:
-    match function:
-        case {"Boolean": "Not"}:
-            return Not(arg=_node(args[0], depth + 1))
-        case {"Boolean": "IsNull"}:
-            return IsNull(column=_column(args[0]))
-        case {"Boolean": "IsNotNull"}:
-            return Not(arg=IsNull(column=_column(args[0])))
-        case {"StringExpr": "StartsWith"}:
-            prefix = _literal(args[1])
-            if prefix is None or not isinstance(prefix.value, bytes):
-                raise OddError
-            return StartsWith(column=_column(args[0]), prefix=prefix.value)
-        case {"Boolean": {"IsBetween": {"closed": closed}}}:
-            column = _column(args[0])
-            low, high = _literal(args[1]), _literal(args[2])
-            if low is None or high is None:
-                raise OddError
-            above, below = _BETWEEN[closed]
-            bounds = (
-                Compare(column=column, op=above, value=low),
-                Compare(column=column, op=below, value=high),
-            )
-            return And(args=bounds)
-        case {"Boolean": {"IsIn": {"nulls_equal": False}}}:
-            return _listed(_column(args[0]), args[1]["Literal"]["Scalar"]["List"])
-    raise OddError
+def _widens(kind: pa.DataType, to: Any) -> bool:
+    """Whether a cast changes no value and no order: Polars adds such casts by itself."""
+    match to:
+        case {"Decimal": [int(precision), int(scale)]} if pa.types.is_decimal(kind):
+            more = scale - int(kind.scale)
+            return more >= 0 and precision - int(kind.precision) >= more
+        case "Int16" | "Int32" | "Int64" if pa.types.is_signed_integer(kind):
+            return int(to.removeprefix("Int")) >= int(kind.bit_width)
+        case "Float64":
+            return bool(pa.types.is_float32(kind))
+    return False
 
 
-def _listed(column: tuple[str, ...], data: Sequence[int]) -> Expr:
+def _compared(value: Literal | None, column: _Column) -> Literal | None:
+    """A literal as a value of its column: Polars has UUIDs as 16 bytes, the indexes have text."""
+    if value is None or not isinstance(column.kind, pa.UuidType):
+        return value
+    if not isinstance(value.value, bytes) or len(value.value) != _UUID_BYTES:
+        raise OddError
+    return Literal(kind="string", value=str(uuid.UUID(bytes=value.value)).encode())
+
+
+def _list(data: Sequence[int]) -> pa.Array:
     """A list of values, which Polars writes as an Arrow stream."""
     with pa.ipc.open_stream(pa.py_buffer(bytes(data))) as stream:
         values = stream.read_all().column(0).combine_chunks()
-    if pa.types.is_list(values.type) or pa.types.is_large_list(values.type):
-        values = values.flatten()
+    nested = pa.types.is_list(values.type) or pa.types.is_large_list(values.type)
+    return values.flatten() if nested else values
+
+
+def _listed(column: _Column, values: pa.Array) -> Expr:
     present = values.drop_null()
+    literals = (_compared(_value(value, present.type), column) for value in present.to_pylist())
     return In(
-        column=column,
-        values=tuple(_value(value, present.type) for value in present.to_pylist()),
+        column=column.path,
+        values=tuple(literal for literal in literals if literal is not None),
         has_null=len(present) < len(values),
     )
 
@@ -171,6 +238,8 @@ def _value(value: Any, kind: pa.DataType) -> Literal:
         return Literal(kind="integer", value=value)
     if pa.types.is_floating(kind):
         return Literal(kind="float", value=float_code(value))
+    if pa.types.is_decimal(kind):
+        return Literal(kind="decimal", value=_unscaled(value, kind.scale), scale=kind.scale)
     if isinstance(value, str):
         return Literal(kind="string", value=value.encode())
     if isinstance(value, bytes):
@@ -183,13 +252,13 @@ def _value(value: Any, kind: pa.DataType) -> Literal:
     raise OddError
 
 
-def _column(node: Any) -> tuple[str, ...]:
-    match node:
-        case {"Column": str(name)}:
-            return (name,)
-        case {"Function": {"input": [inner], "function": {"StructExpr": {"FieldByName": name}}}}:
-            return (*_column(inner), str(name))
-    raise OddError
+def _unscaled(number: Decimal, scale: int) -> int:
+    """The digits of a decimal as an integer, exact whatever their number."""
+    sign, digits, exponent = number.as_tuple()
+    if not isinstance(exponent, int) or exponent < -scale:
+        raise OddError
+    size: int = int("".join(map(str, digits))) * 10 ** (exponent + scale)
+    return -size if sign else size
 
 
 def _literal(node: Any) -> Literal | None:

@@ -116,6 +116,7 @@ def _iceberg_type(kind: pa.DataType) -> Any:
         pa.timestamp("us"): types.TimestampType,
         pa.timestamp("us", tz="UTC"): types.TimestamptzType,
         pa.string(): types.StringType,
+        pa.uuid(): types.UUIDType,
     }
     return named.get(kind, types.BinaryType)()
 

@@ -36,11 +36,14 @@ _BY_NAME = {
 _LARGEST_DECIMAL = 38
 
 
-def arrow_schema(columns: Mapping[tuple[str, ...], Column]) -> pa.Schema:
+def arrow_schema(
+    columns: Mapping[tuple[str, ...], Column], *, uuids: pa.DataType | None = None
+) -> pa.Schema:
     """The columns with Arrow's types; ``null`` is the type of what has no values of one key.
 
     Args:
         columns: The columns of a version, by path.
+        uuids: The type of UUIDs, which are text in the indexes.
     """
     inner: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
     for path in columns:
@@ -49,12 +52,14 @@ def arrow_schema(columns: Mapping[tuple[str, ...], Column]) -> pa.Schema:
     def field(path: tuple[str, ...]) -> pa.Field:
         if path in inner:
             return pa.field(path[-1], pa.struct([field(child) for child in inner[path]]))
-        return pa.field(path[-1], _type(columns[path]))
+        return pa.field(path[-1], _type(columns[path], uuids))
 
     return pa.schema([field(path) for path in inner.get((), [])])
 
 
-def _type(column: Column) -> pa.DataType:
+def _type(column: Column, uuids: pa.DataType | None) -> pa.DataType:
+    if column.type == "uuid" and uuids is not None:
+        return uuids
     if column.kind in _BY_KIND:
         return _BY_KIND[column.kind]
     if column.type.startswith("decimal") and column.precision <= _LARGEST_DECIMAL:

@@ -1,0 +1,297 @@
+"""Each engine without a JVM skips files: for every format, type of key and form of condition."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
+
+import deltalake
+import duckdb
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pyiceberg.expressions
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from tests.depth import SOAK
+from tests.skipping import CONDITIONS, FILES, KEYS, part
+
+import lakesieve as ls
+from lakesieve.engines import arrow
+from lakesieve.engines import duckdb as duckdb_engine
+from lakesieve.engines import polars as polars_engine
+from lakesieve.engines import pyiceberg as pyiceberg_engine
+from lakesieve.tables.opening import open_table
+from lakesieve.testing.building import build_index
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+# PyIceberg's types leave out that names are taken for columns
+ice: Any = pyiceberg.expressions
+_COMPARED = ("=", "in", "between", "<", ">", "or", "and", "not")
+_NAN = "NaN is the greatest number in DuckDB, which so keeps lower bounds of floats to itself"
+# cells in which an engine hands over nothing that an index could answer, with the reason
+NOT_HANDED_OVER = {
+    **{("duckdb", form, name): _NAN for form in ("between", ">") for name in ("real", "single")},
+    **{
+        ("duckdb", form, "text"): "DuckDB evaluates LIKE and starts_with itself"
+        for form in ("prefix", "starts")
+    },
+    **{("duckdb", form, "token"): "DuckDB compares UUIDs itself" for form in _COMPARED},
+    ("duckdb", "alone", "flag"): "DuckDB evaluates a column that stands alone itself",
+    **{("arrow", form, "token"): "Arrow cannot compare UUIDs" for form in _COMPARED},
+}
+_SHORT = ("=", "in", "<", "prefix", "null")
+
+
+def _iceberg(folder: Path, names: list[str]) -> Any:
+    catalog = SqlCatalog("c", uri=f"sqlite:///{folder}/c.db", warehouse=str(folder / "d"))
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", schema=part(0, names).schema)
+    with table.transaction() as transaction:
+        for file in range(FILES):
+            transaction.append(part(file, names))
+    return table
+
+
+def _delta(folder: Path, names: list[str]) -> str:
+    parts = [part(file, names) for file in range(FILES)]
+    for rows in parts:
+        deltalake.write_deltalake(str(folder), rows, mode="append")
+    return f"delta:{folder}"
+
+
+def _parquet(folder: Path, names: list[str]) -> str:
+    for file in range(FILES):
+        pq.write_table(part(file, names), folder / f"{file}.parquet")
+    return f"parquet:{folder}"
+
+
+@cache
+def _column(name: str, path: str) -> pa.Array:
+    file = path.removeprefix("file:").partition("#")[0]
+    held = pq.read_table(file, columns=[name]).column(name).combine_chunks()
+    if held.type == pa.uuid():
+        # as Spark reads them
+        return pa.array([None if value is None else str(value) for value in held.to_pylist()])
+    return held
+
+
+@pytest.fixture(scope="module", params=["iceberg", "delta", "parquet"])
+def table(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A table of a format with an index on each column."""
+    names = [name for name in KEYS if name != "token" or request.param == "iceberg"]
+    make: dict[str, Callable[[Path, list[str]], Any]] = {
+        "iceberg": _iceberg,
+        "delta": _delta,
+        "parquet": _parquet,
+    }
+    made = make[request.param](tmp_path_factory.mktemp(request.param), names)
+    opened = open_table(made)
+    for name in names:
+        build_index(opened, name, partial(_column, name))
+    return made
+
+
+def _cells(table: Any) -> Iterator[tuple[str, str]]:
+    """Forms of conditions with the columns that they are for."""
+    is_iceberg = not isinstance(table, str)
+    for form, condition in CONDITIONS.items():
+        # the formats differ in their types for text and bytes, not in forms of conditions
+        if is_iceberg or SOAK or form in _SHORT:
+            yield from (
+                (form, n) for n in KEYS if n in condition.keys and (n != "token" or is_iceberg)
+            )
+
+
+def _check(engine: str, read: Callable[[str, str], int], table: Any) -> None:
+    """Demand of each cell that it reads no more files than it must.
+
+    Args:
+        engine: Which engine.
+        read: Runs a condition, by its form and column; tells how many files were read.
+        table: The table.
+    """
+    wrong = {}
+    for form, name in _cells(table):
+        most = CONDITIONS[form].most
+        if (engine, form, name) in NOT_HANDED_OVER:
+            # all of them: an engine that begins to hand it over changes the table above
+            most = FILES
+        files = read(form, name)
+        if files > most or (most == FILES and files < FILES):
+            wrong[form, name] = files
+    assert wrong == {}
+
+
+def _arrow_filter(form: str, name: str) -> Any:
+    key, field = KEYS[name], pc.field(name)
+
+    def at(number: int) -> pa.Scalar:
+        return pa.scalar(key.value(number), key.kind)
+
+    match form:
+        case "in":
+            return field.isin(pa.array([key.value(22), key.value(25)], key.kind))
+        case "prefix":
+            return pc.starts_with(field, "k25")
+        case "starts":
+            return pc.starts_with(field, "k25") & (pc.field("small") >= 0)
+        case "alone":
+            return field
+        case "null":
+            return field.is_null()
+    return _compared(form, field, at, pc.field("small") >= pa.scalar(0, pa.int32()))
+
+
+def _compared(form: str, field: Any, at: Callable[[int], Any], other: Any) -> Any:
+    """A comparison in the operators that Arrow and Polars share."""
+    match form:
+        case "=":
+            return field == at(25)
+        case "between":
+            return (field >= at(24)) & (field <= at(26))
+        case "<":
+            return field <= at(1)
+        case ">":
+            return field >= at(58)
+        case "or":
+            return (field == at(22)) | (field == at(25))
+        case "and":
+            return (field == at(25)) & other
+        case "not":
+            return ~(field != at(25))
+    raise NotImplementedError(form)
+
+
+def _polars_filter(form: str, name: str) -> pl.Expr:
+    key, column = KEYS[name], pl.col(name)
+
+    def value(number: int) -> Any:
+        found = key.value(number)
+        # Polars has UUIDs as bytes
+        return found.bytes if name == "token" else found
+
+    match form:
+        case "in":
+            return column.is_in([value(22), value(25)])
+        case "between":
+            return column.is_between(pl.lit(value(24)), pl.lit(value(26)))
+        case "prefix":
+            return column.str.starts_with("k25")
+        case "starts":
+            return column.str.starts_with("k25") & (pl.col("small") >= 0)
+        case "alone":
+            return column
+        case "null":
+            return column.is_null()
+    found: pl.Expr = _compared(form, column, lambda n: pl.lit(value(n)), pl.col("small") >= 0)
+    return found
+
+
+def _iceberg_filter(form: str, name: str) -> Any:
+    value = KEYS[name].value
+    match form:
+        case "=" | "alone":
+            return ice.EqualTo(name, value(25))
+        case "in":
+            return ice.In(name, [value(22), value(25)])
+        case "between":
+            low, high = value(24), value(26)
+            return ice.And(ice.GreaterThanOrEqual(name, low), ice.LessThanOrEqual(name, high))
+        case "<":
+            return ice.LessThanOrEqual(name, value(1))
+        case ">":
+            return ice.GreaterThanOrEqual(name, value(58))
+        case "or":
+            return ice.Or(ice.EqualTo(name, value(22)), ice.EqualTo(name, value(25)))
+        case "and":
+            return ice.And(ice.EqualTo(name, value(25)), ice.GreaterThanOrEqual("small", 0))
+        case "not":
+            return ice.Not(ice.NotEqualTo(name, value(25)))
+        case "prefix" | "starts":
+            return ice.StartsWith(name, "k25")
+    return ice.IsNull(name)
+
+
+def _files_read() -> int:
+    (pruned,) = ls.last_pruning()
+    return pruned.files_read
+
+
+def test_arrow(table: Any) -> None:
+    """A dataset opens the files of a filter alone, and gives its rows."""
+    dataset = arrow.dataset(table)
+
+    def read(form: str, name: str) -> int:
+        if ("arrow", form, name) in NOT_HANDED_OVER:
+            with pytest.raises((pa.ArrowNotImplementedError, pa.ArrowTypeError)):
+                dataset.to_table(["small"], filter=_arrow_filter(form, name))
+            return FILES
+        rows = dataset.to_table(["small"], filter=_arrow_filter(form, name))
+        assert rows.num_rows == len(CONDITIONS[form].numbers), (form, name)
+        return _files_read()
+
+    _check("arrow", read, table)
+
+
+def test_duckdb(table: Any) -> None:
+    """DuckDB's own SQL opens the files of a condition alone, and gives its rows."""
+    con = duckdb.connect()
+    con.execute("SET timezone = 'UTC'")
+    duckdb_engine.relation(con, table).create_view("t")
+
+    def read(form: str, name: str) -> int:
+        text = CONDITIONS[form].text(name, "duckdb").replace("startswith", "starts_with")
+        rows = con.execute(f"SELECT small FROM t WHERE {text}").fetchall()
+        assert len(rows) == len(CONDITIONS[form].numbers), (form, name)
+        return _files_read()
+
+    _check("duckdb", read, table)
+
+
+def test_polars(table: Any) -> None:
+    """A LazyFrame opens the files of a filter alone, and gives its rows."""
+    frame = polars_engine.scan(table)
+
+    def read(form: str, name: str) -> int:
+        rows = frame.filter(_polars_filter(form, name)).select("small").collect()
+        assert rows.height == len(CONDITIONS[form].numbers), (form, name)
+        return _files_read()
+
+    _check("polars", read, table)
+
+
+def test_pyiceberg(table: Any) -> None:
+    """PyIceberg plans the files of a filter alone."""
+    if isinstance(table, str):
+        pytest.skip("PyIceberg reads Iceberg tables")
+
+    def read(form: str, name: str) -> int:
+        planned = pyiceberg_engine.scan(table, row_filter=_iceberg_filter(form, name)).plan_files()
+        return len(list(planned))
+
+    _check("pyiceberg", read, table)
+
+
+@pytest.mark.parametrize("words", ["sql", "polars", "arrow", "pyiceberg"])
+def test_find_files(table: Any, words: str) -> None:
+    """The files of SQL text and of the expressions of each library."""
+    if words == "pyiceberg" and isinstance(table, str):
+        pytest.skip("expressions of PyIceberg are for Iceberg tables")
+
+    def predicate(form: str, name: str) -> Any:
+        if words == "sql":
+            return CONDITIONS[form].text(name, "spark")
+        made = {"polars": _polars_filter, "arrow": _arrow_filter, "pyiceberg": _iceberg_filter}
+        return made[words](form, name)
+
+    def read(form: str, name: str) -> int:
+        if (words, form, name) in NOT_HANDED_OVER:
+            return FILES
+        return len(ls.find_files(table, predicate(form, name)).paths)
+
+    _check(words, read, table)
