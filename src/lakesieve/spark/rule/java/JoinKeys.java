@@ -186,13 +186,11 @@ public final class JoinKeys {
       return;
     }
     LogicalPlan chain = top == null ? n : top;
-    if (n instanceof Filter && ((Filter) n).condition().deterministic()) {
+    if (n instanceof Filter && PlanNodes.passesConditions(n)) {
       findScans(((Filter) n).child(), pairs, left, chain, out);
-    } else if (n instanceof Project) {
-      boolean fixed = PlanNodes.isDeterministic(n);
-      if (!fixed && !PlanNodes.namesRows((Project) n)) return;
+    } else if (n instanceof Project && PlanNodes.passesConditions(n)) {
       List<Expression[]> below = PlanNodes.below((Project) n, pairs, left);
-      findScans(((Project) n).child(), below, left, fixed ? chain : null, out);
+      findScans(((Project) n).child(), below, left, chain, out);
     } else if (n instanceof Join) {
       String type = joinType((Join) n);
       boolean both = type.equals("Inner") || type.equals("Cross");

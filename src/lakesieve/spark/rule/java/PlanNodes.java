@@ -10,7 +10,9 @@ import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.InputFileName;
+import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.MonotonicallyIncreasingID;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.trees.TreePattern$;
@@ -19,7 +21,10 @@ import org.apache.spark.sql.catalyst.trees.TreePattern$;
 public final class PlanNodes {
   private PlanNodes() {}
 
-  /** Pairs of expressions, one of each side, that are equal in rows that match. */
+  /**
+   * Find pairs of expressions, one of each side, that are equal in rows that match. A literal is of
+   * either side: Spark puts the values of a source of one row into the condition of a MERGE.
+   */
   public static void equalities(
       Expression e, LogicalPlan left, LogicalPlan right, List<Expression[]> out) {
     if (e instanceof And) {
@@ -28,9 +33,14 @@ public final class PlanNodes {
     } else if (e instanceof EqualTo && e.deterministic()) {
       Expression a = ((EqualTo) e).left();
       Expression b = ((EqualTo) e).right();
-      if (isOf(a, left) && isOf(b, right)) out.add(new Expression[] {a, b});
-      else if (isOf(b, left) && isOf(a, right)) out.add(new Expression[] {b, a});
+      if (arePair(a, left, b, right)) out.add(new Expression[] {a, b});
+      else if (arePair(b, left, a, right)) out.add(new Expression[] {b, a});
     }
+  }
+
+  private static boolean arePair(Expression a, LogicalPlan left, Expression b, LogicalPlan right) {
+    if (a instanceof Literal) return isOf(b, right);
+    return isOf(a, left) && (b instanceof Literal || isOf(b, right));
   }
 
   private static boolean isOf(Expression e, LogicalPlan side) {
@@ -46,6 +56,15 @@ public final class PlanNodes {
       if (!((Expression) it.next()).deterministic()) return false;
     }
     return true;
+  }
+
+  /**
+   * True for a node under which files may be skipped by the conditions above it: a filter or a
+   * projection that neither adds nor reorders rows, and whose values do not depend on other files.
+   */
+  public static boolean passesConditions(LogicalPlan n) {
+    if (n instanceof Filter) return ((Filter) n).condition().deterministic();
+    return n instanceof Project && (isDeterministic(n) || namesRows((Project) n));
   }
 
   /** True when a projection adds only what MERGE adds to its target: numbers and files of rows. */

@@ -9,7 +9,6 @@ import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.slf4j.LoggerFactory;
 
 /** Finds the scans of a plan, with the conditions above each. */
@@ -79,8 +78,7 @@ public final class ScanSearch {
       collect((LogicalPlan) subqueries.next(), new ArrayList<>(), null, seen, out, depth + 1);
     }
     List<Expression> below = new ArrayList<>();
-    // conditions pass only through nodes that neither add nor reorder rows
-    boolean passes = isDeterministic(n);
+    boolean passes = PlanNodes.passesConditions(n);
     if (passes) below.addAll(conditions);
     if (passes && n instanceof Filter) below.add(((Filter) n).condition());
     scala.collection.Iterator children = n.children().iterator();
@@ -88,17 +86,6 @@ public final class ScanSearch {
       LogicalPlan child = (LogicalPlan) children.next();
       collect(child, below, passes ? chain : null, seen, out, depth + 1);
     }
-  }
-
-  /** True for filters and projections that give the same each time. */
-  private static boolean isDeterministic(LogicalPlan n) {
-    if (n instanceof Filter) return ((Filter) n).condition().deterministic();
-    if (!(n instanceof Project)) return false;
-    scala.collection.Iterator it = ((Project) n).projectList().iterator();
-    while (it.hasNext()) {
-      if (!((Expression) it.next()).deterministic()) return false;
-    }
-    return true;
   }
 
   /** AND of the conditions above a leaf; an empty AND is true. */
