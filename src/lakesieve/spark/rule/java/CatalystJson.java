@@ -22,12 +22,14 @@ import org.apache.spark.sql.catalyst.expressions.In;
 import org.apache.spark.sql.catalyst.expressions.InSet;
 import org.apache.spark.sql.catalyst.expressions.IsNotNull;
 import org.apache.spark.sql.catalyst.expressions.IsNull;
+import org.apache.spark.sql.catalyst.expressions.KnownFloatingPointNormalized;
 import org.apache.spark.sql.catalyst.expressions.LessThan;
 import org.apache.spark.sql.catalyst.expressions.LessThanOrEqual;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.Not;
 import org.apache.spark.sql.catalyst.expressions.Or;
 import org.apache.spark.sql.catalyst.expressions.StartsWith;
+import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.StructType;
@@ -258,6 +260,10 @@ public final class CatalystJson {
     if (e instanceof Cast) {
       Expression child = (Expression) ((Cast) e).child();
       return widens(child.dataType(), e.dataType()) ? path(child, attributes) : null;
+    }
+    // Spark puts both around keys of joins; -0.0 and NaN have one key code each anyway
+    if (e instanceof KnownFloatingPointNormalized || e instanceof NormalizeNaNAndZero) {
+      return path((Expression) e.children().apply(0), attributes);
     }
     return null;
   }

@@ -1,0 +1,53 @@
+"""Hudi tables: Spark and the engines without a JVM skip files, for every type of key."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.depth import SOAK
+from tests.skipping import CONDITIONS
+from tests.spark.hudi.driver import DRIVERS, HudiDriver
+from tests.spark.skipping import NAMES, checked, frame_of
+
+import lakesieve as ls
+from lakesieve.engines.rows import open_rows
+from lakesieve.predicate.parse import parse_sql
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+# Hudi makes times with a zone of those without
+_KEYS = tuple(n for n in NAMES if n != "plain") if SOAK else ("large", "text", "wide", "real")
+
+
+@pytest.fixture(scope="module")
+def table(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HudiDriver]:
+    """A table with an index on each column, and skipping on."""
+    made = DRIVERS["copy_on_write"](spark, tmp_path_factory.mktemp("skipping") / "t", "skipping")
+    made.append(frame_of(spark, _KEYS).selectExpr("uuid() AS id", "*"))
+    ls.create_indexes(made.name, [[name] for name in _KEYS], spark=spark)
+    ls.enable(spark)
+    yield made
+    ls.disable(spark)
+
+
+def test_spark(spark: SparkSession, table: HudiDriver) -> None:
+    """Each condition on each column, and each join by it, opens the files of its rows alone."""
+    assert checked(spark, table.entry, _KEYS, forms=("in", "null", "prefix", "join")) == {}
+
+
+def test_without_spark(table: HudiDriver) -> None:
+    """A point of each column opens one file, and ``find_files`` tells the same one."""
+    rows = open_rows(table.name, None, catalog=None, warehouse="warehouse", locations=())
+    wrong = {}
+    for name in _KEYS:
+        text = CONDITIONS["="].text(name, "spark")
+        found = len(ls.find_files(table.name, text).paths)
+        list(rows.batches(parse_sql(text), ["id"])[1])
+        (scan,) = ls.last_pruning()
+        if (found, scan.files_read) != (1, 1):
+            wrong[name] = (found, scan.files_read)
+    assert wrong == {}
