@@ -84,6 +84,25 @@ def test_options_reach_the_functions(lakesieve: Callable[..., Result], api: Fake
 
 
 @pytest.mark.parametrize(
+    ("table", "formats"),
+    [
+        ("delta:/data/t", ("iceberg", "delta")),
+        ("hudi:/data/t", ("iceberg", "hudi")),
+        ("parquet:s3://b/t", ("iceberg", "parquet")),
+        ("iceberg:/data/t", ("iceberg",)),
+        (TABLE, ("iceberg",)),
+    ],
+)
+def test_a_name_implies_its_format(
+    lakesieve: Callable[..., Result], api: FakeApi, table: str, formats: tuple[str, ...]
+) -> None:
+    """A session is set up for the format that the name of the table says."""
+    lakesieve("create", table, "id")
+
+    assert api.arguments("local_session")["formats"] == formats
+
+
+@pytest.mark.parametrize(
     "arguments",
     [
         ("list", TABLE),

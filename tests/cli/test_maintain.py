@@ -96,6 +96,20 @@ def test_a_plan_is_shown_and_nothing_done(
     assert [step["action"] for step in document[0]["steps"]] == [s.action for s in STEPS]
 
 
+def test_names_imply_their_formats(
+    lakesieve: Callable[..., Result], tmp_path: Path, rounds: list[dict[str, Any]], api: FakeApi
+) -> None:
+    """The session is set up for the formats of all tables of the file."""
+    names = ("lake.db.t", "delta:/data/a", "parquet:/data/b", "delta:/data/c")
+    declared = "".join(f'[tables."{name}"]\nindexes = [["id"]]\n' for name in names)
+    (tmp_path / "x.toml").write_text(declared)
+
+    lakesieve("maintain", str(tmp_path / "x.toml"), "--dry-run")
+
+    assert len(rounds) == 1
+    assert api.arguments("local_session")["formats"] == ("iceberg", "delta", "parquet")
+
+
 def test_a_failed_step_is_status_1(
     lakesieve: Callable[..., Result], file: str, rounds: list[dict[str, Any]]
 ) -> None:

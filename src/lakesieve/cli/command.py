@@ -12,7 +12,7 @@ from lakesieve.cli import startup
 from lakesieve.errors import LakesieveError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from lakesieve.cli.session import Session
     from lakesieve.report import Output
@@ -111,7 +111,8 @@ ON_TABLES: dict[str, tuple[Any, Any]] = {
             typer.Option(
                 "--format",
                 metavar="NAME",
-                help="Set up `delta` or (Spark 3.5) `hudi` beside Iceberg; Parquet needs nothing.",
+                help="Set up `delta` or (Spark 3.5) `hudi` for tables of a catalog; "
+                "the names `delta:PATH` and `hudi:PATH` do so by themselves.",
                 rich_help_panel=_PANEL,
             ),
         ],
@@ -135,6 +136,7 @@ class Run:
         timezone: The zone of timestamps that are written without one.
         location: Where the table's indexes are, if not in its own folder.
         formats: Table formats to set up besides Iceberg.
+        arguments: The text of the command's own arguments, names of tables among them.
     """
 
     output: Output
@@ -145,24 +147,33 @@ class Run:
     timezone: str | None = None
     location: str | None = None
     formats: Sequence[str] | None = None
+    arguments: Sequence[str] = ()
 
-    def session(self, warehouse: str | None = None) -> Session:
-        """Start Spark on a warehouse, by default that of ``--warehouse``.
+    def session(self, warehouse: str | None = None, tables: Iterable[str] = ()) -> Session:
+        """Start Spark with the formats of ``--format`` and those that the names of tables imply.
+
+        Args:
+            warehouse: Folder of the embedded catalog, by default that of ``--warehouse``.
+            tables: Names of tables besides those among the command's arguments.
 
         Raises:
-            UnsupportedError: Spark has no such catalog as ``--catalog`` names.
+            UnsupportedError: Spark has no such catalog as ``--catalog`` names, or this version of
+                Spark has no runtime for a format.
         """
         # neither is needed to show help, nor by what only looks things up
         from lakesieve.cli.session import start_session
         from lakesieve.tables.iceberg.spark_settings import spark_settings
+        from lakesieve.tables.names import formats_named
 
+        implied = formats_named([*self.arguments, *tables])
+        formats = dict.fromkeys(["iceberg", *(self.formats or ()), *implied])
         conf = {} if self.catalog is None else dict(spark_settings(self.catalog))
         if self.timezone is not None:
             conf["spark.sql.session.timeZone"] = self.timezone
         self.output.say("Starting Spark (the first start downloads Iceberg's jar) ...")
         return start_session(
             warehouse or self.warehouse,
-            ("iceberg", *(self.formats or ())),
+            tuple(formats),
             conf | dict(self.spark_conf),
             debug=self.debug,
         )
@@ -230,7 +241,7 @@ class Command:
 
         output = Output(json=shared.pop("json"))
         conf = _settings(shared.pop("spark_conf", None) or [])
-        run = Run(output=output, spark_conf=conf, **shared)
+        run = Run(output=output, spark_conf=conf, arguments=_texts(given.values()), **shared)
         try:
             result = self.function(run, **given)
             # None: it has written what there was to write
@@ -257,6 +268,12 @@ def command(
 ) -> Callable[[Callable[..., object]], Command]:
     """Make a command of a function ``(run, own arguments...) -> result``."""
     return lambda function: Command(name=name, function=function, options=options)
+
+
+def _texts(given: Iterable[Any]) -> list[str]:
+    """The arguments that are text, those in lists among them."""
+    lists = (each if isinstance(each, list | tuple) else [each] for each in given)
+    return [text for each in lists for text in each if isinstance(text, str)]
 
 
 def _settings(given: list[str]) -> dict[str, str]:

@@ -63,7 +63,7 @@ def maintain(
     tables = read_declarations(file)
     seconds = None if watch is None else seconds_of(watch)
     metrics = None if metrics_port is None else _metrics(metrics_port, metrics_host)
-    spark = run.session()
+    spark = run.session(tables=[table.name for table in tables])
 
     def observe(table: str, step: MaintenanceStep) -> None:
         from lakesieve.report import step_line

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, InvalidInputError
 
-__all__ = ["EMBEDDED_CATALOG", "FORMATS", "FORMS", "TableName", "parse_name"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["EMBEDDED_CATALOG", "FORMATS", "FORMS", "TableName", "formats_named", "parse_name"]
 
 FORMATS = ("iceberg", "delta", "hudi", "parquet")
 """The table formats that are known."""
@@ -83,3 +87,13 @@ def parse_name(name: str) -> TableName:
     if text.startswith("/") or ":/" in text:
         return TableName(text=text, format="iceberg", path=text)
     return TableName(text=text)
+
+
+def formats_named(names: Iterable[str]) -> list[str]:
+    """The formats that the names of tables say, such as ``delta`` of ``delta:/data/events``.
+
+    Args:
+        names: Names of tables; any other text says no format.
+    """
+    schemes = (name.strip().partition(":")[0] for name in names if ":" in name)
+    return list(dict.fromkeys(scheme for scheme in schemes if scheme in FORMATS))
