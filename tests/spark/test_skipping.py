@@ -13,6 +13,7 @@ import lakesieve as ls
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -82,3 +83,23 @@ def test_commands(spark: SparkSession, driver: OpenDriver, command: str) -> None
         if not read or (max(read) > most and (command, name) not in KEPT_BY_SPARK):
             wrong[name] = read
     assert wrong == {}
+
+
+def test_parquet_through_the_connector(spark: SparkSession, tmp_path: Path) -> None:
+    """What Spark reads through its connector API is not pruned, and the report says so."""
+    spark.range(0, 40, 1, 4).toDF("k").write.parquet(f"{tmp_path}/t")
+    ls.create_index(f"parquet:{tmp_path}/t", ["k"], spark=spark)
+    listed = spark.conf.get("spark.sql.sources.useV1SourceList")
+    ls.enable(spark)
+    spark.conf.set("spark.sql.sources.useV1SourceList", "")
+    try:
+        rows = spark.read.parquet(f"{tmp_path}/t").where("k = 7").collect()
+        (pruned,) = ls.last_pruning(spark)
+    finally:
+        spark.conf.set("spark.sql.sources.useV1SourceList", str(listed))
+        ls.disable(spark)
+
+    assert [row.k for row in rows] == [7]
+    assert pruned.files_read == pruned.files_total == 4
+    assert [reason.code for reason in pruned.reasons] == ["scan-unsupported"]
+    assert "useV1SourceList" in pruned.reasons[0].detail

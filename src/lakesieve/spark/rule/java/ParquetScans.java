@@ -6,6 +6,8 @@ import org.apache.hadoop.fs.FileStatus;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
+import org.apache.spark.sql.execution.datasources.v2.parquet.ParquetScan;
 
 /**
  * Reads of Parquet directories, by path or as catalog tables: their file index is wrapped by one that
@@ -14,11 +16,12 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
 public final class ParquetScans extends ScanAdapter {
   @Override
   public Object scan(LogicalPlan leaf) {
-    return FileScans.isParquet(leaf) ? leaf : null;
+    return FileScans.isParquet(leaf) || isOfConnector(leaf) ? leaf : null;
   }
 
   @Override
   public String refusal(LogicalPlan leaf) {
+    if (isOfConnector(leaf)) return "spark.sql.sources.useV1SourceList leaves out parquet";
     if (FileScans.location(leaf) == null) return "several paths in one read";
     scala.collection.Iterator options = FileScans.relation(leaf).options().keysIterator();
     while (options.hasNext()) {
@@ -34,6 +37,11 @@ public final class ParquetScans extends ScanAdapter {
 
   @Override
   public Map<String, Object> describe(LogicalPlan leaf) throws Exception {
+    if (isOfConnector(leaf)) {
+      Map<String, Object> named = new LinkedHashMap<>();
+      named.put("table", ((DataSourceV2ScanRelation) leaf).relation().table().name());
+      return named;
+    }
     String location = FileScans.location(leaf);
     scala.Option table = ((LogicalRelation) leaf).catalogTable();
     Map<String, Object> m = new LinkedHashMap<>();
@@ -50,6 +58,7 @@ public final class ParquetScans extends ScanAdapter {
   public int fileCount(LogicalPlan leaf) {
     FileIndex index = index(leaf);
     if (index instanceof KeptFileIndex) return ((KeptFileIndex) index).kept();
+    if (isOfConnector(leaf)) return index.inputFiles().length;
     int count = 0;
     for (scala.collection.Iterator it = FileScans.files(index); it.hasNext(); it.next()) count++;
     return count;
@@ -99,7 +108,21 @@ public final class ParquetScans extends ScanAdapter {
     replaced.put(leaf, FileRelations.strict(FileRelations.with(leaf, subset)));
   }
 
+  @Override
+  public String option(LogicalPlan leaf, String name) {
+    return isOfConnector(leaf) ? null : super.option(leaf, name);
+  }
+
+  /** True for a leaf that reads Parquet through Spark's connector API, which is left as it is. */
+  private static boolean isOfConnector(LogicalPlan leaf) {
+    return leaf instanceof DataSourceV2ScanRelation
+        && ((DataSourceV2ScanRelation) leaf).scan() instanceof ParquetScan;
+  }
+
   private static FileIndex index(LogicalPlan leaf) {
+    if (isOfConnector(leaf)) {
+      return ((ParquetScan) ((DataSourceV2ScanRelation) leaf).scan()).fileIndex();
+    }
     return FileScans.relation(leaf).location();
   }
 }
