@@ -14,7 +14,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lakesieve import deletes
+    from lakesieve import deletes, engines
     from lakesieve.advisor.advise import advise
     from lakesieve.advisor.result import ColumnAdvice, TableAdvice
     from lakesieve.api import find_files, last_pruning, list_indexes, open_index, repair_index
@@ -87,6 +87,7 @@ __all__ = [
     "disable",
     "duplicates",
     "enable",
+    "engines",
     "find_files",
     "insert_new",
     "last_pruning",
@@ -136,6 +137,10 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name == "deletes":
-        return importlib.import_module("lakesieve.deletes")
+    if name in {"deletes", "engines"}:
+        return importlib.import_module(f"lakesieve.{name}")
     return getattr(importlib.import_module(_HOMES.get(name, "lakesieve.spark.api")), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

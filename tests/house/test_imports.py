@@ -47,6 +47,21 @@ def test_every_public_name_resolves() -> None:
     assert done.stdout == "False\n"
 
 
+def test_engines_load_at_their_first_use() -> None:
+    """``ls.engines`` shows its modules to completion, and loads the one that is used."""
+    done = run(
+        "import json, sys, lakesieve as ls\n"
+        "shown = [sorted(dir(ls)), sorted(dir(ls.engines))]\n"
+        "before = 'polars' in sys.modules\n"
+        "print(json.dumps([*shown, before, callable(ls.engines.polars.scan)]))"
+    )
+
+    package, engines, before, is_callable = json.loads(done.stdout)
+    assert {"engines", "create_index", "__version__"} <= set(package)
+    assert {"arrow", "duckdb", "polars", "pyiceberg"} <= set(engines)
+    assert (before, is_callable) == (False, True)
+
+
 def test_help_needs_no_spark() -> None:
     """A base install, without PySpark, shows the help."""
     done = run(WITHOUT_SPARK, "--help")

@@ -12,6 +12,9 @@ import lakesieve as ls
 from lakesieve.errors import LakesieveError, NotFoundError
 
 if TYPE_CHECKING:
+    import duckdb
+    import polars as pl
+    from pyarrow.dataset import Dataset
     from pyspark.sql import DataFrame, SparkSession
 
 
@@ -99,3 +102,13 @@ def errors(spark: SparkSession) -> str:
     except LakesieveError as error:
         return str(error)
     return ""
+
+
+def engines(con: duckdb.DuckDBPyConnection) -> pl.LazyFrame:
+    dataset: Dataset = ls.engines.arrow.dataset("delta:/data/a")
+    relation: duckdb.DuckDBPyRelation = ls.engines.duckdb.relation(con, "lake.t.a")
+    ls.engines.pyiceberg.enable()
+    assert_type(ls.engines.polars.last_pruning(), list[ls.TablePruning])
+    assert_type(relation.columns, list[str])
+    print(dataset.schema)  # noqa: T201 - what users write
+    return ls.engines.polars.scan("lake.t.a", version="tag")
