@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError
+from lakesieve.index.definition import default_name
 from lakesieve.sieve import ABSENT_HITS, Budget
 from lakesieve.store import COMPACTION, RETAIN_COMMITS, CompactionPolicy
 
@@ -137,7 +138,7 @@ def _index(path: str, where: str, given: Any) -> DeclaredIndex:
             plain["budget"] = str(Budget.parse(plain["budget"]))
     except InvalidInputError as error:
         raise _wrong(path, f"{where}: {error.message}") from error
-    plain.setdefault("name", "_".join(columns))
+    plain.setdefault("name", default_name(columns))
     return DeclaredIndex(columns=tuple(columns), **plain)
 
 

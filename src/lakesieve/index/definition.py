@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -10,13 +11,16 @@ from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError, Unsupp
 from lakesieve.format import IndexDefinition, KeyColumn
 from lakesieve.sieve import MAX_COLUMNS, Budget
 from lakesieve.store import CompactionPolicy
+from lakesieve.tables.names import parse_path
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from lakesieve.tables import Column, TableReader, TableVersion
 
-__all__ = ["define", "indexed_columns", "key_columns"]
+__all__ = ["default_name", "define", "indexed_columns", "key_columns"]
+
+_LONGEST_NAME = 128
 
 
 def key_columns(
@@ -27,7 +31,7 @@ def key_columns(
     Args:
         table: The table.
         version: The version whose columns count.
-        columns: Names, fields of structs with dots.
+        columns: Names, fields of structs with dots; a name with a dot in it in back quotes.
 
     Raises:
         InvalidInputError: Too few, too many, or one twice.
@@ -59,6 +63,9 @@ def _key_column(
 ) -> Column:
     by_name = {".".join(path): column for path, column in known.items()}
     column = by_name.get(wanted_name)
+    if column is None and "`" in wanted_name:
+        wanted_name = ".".join(parse_path(wanted_name))
+        column = by_name.get(wanted_name)
     if column is None:
         folded = [c for n, c in by_name.items() if n.lower() == wanted_name.lower()]
         column = folded[0] if len(folded) == 1 else None
@@ -89,6 +96,18 @@ def _not_indexable(what: str, column: Column) -> UnsupportedError:
         hint="Booleans, numbers, dates, timestamps, strings, UUIDs and binary columns can, also as "
         "fields of structs; lists, maps, structs and variants cannot.",
     )
+
+
+def default_name(columns: Sequence[str]) -> str:
+    """The name of an index that was given none: its columns' names, joined by ``_``.
+
+    Whatever cannot stand in a folder's name, such as blanks and back quotes, becomes ``_``.
+
+    Args:
+        columns: The key columns as the user named them.
+    """
+    plain = "_".join(column.replace("`", "") for column in columns)
+    return re.sub(r"[^A-Za-z0-9_.\-]+", "_", plain).lstrip(".")[:_LONGEST_NAME]
 
 
 def define(

@@ -73,7 +73,8 @@ def index_storage(root: Storage, name: str) -> Storage:
         raise InvalidInputError(
             f"{name!r} cannot be an index's name.",
             kind=ErrorKind.INVALID_ARGUMENT,
-            hint="Use up to 128 letters, digits, '_', '-' and '.', not starting with '.'.",
+            hint="Give one (name=, --name) of up to 128 letters of English, digits, '_', '-' and "
+            "'.', not starting with '.'.",
         )
     return root.child(name)
 

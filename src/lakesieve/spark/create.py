@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError
-from lakesieve.index.definition import define, key_columns
+from lakesieve.index.definition import default_name, define, key_columns
 from lakesieve.sieve import ABSENT_HITS
 from lakesieve.spark.build.indexing import build_each, failure
 from lakesieve.spark.build.progress import Watch
@@ -50,7 +50,8 @@ def create_index(
         table: ``catalog.database.table``; or ``iceberg:PATH``, ``delta:PATH``, ``parquet:PATH``.
         columns: The key columns in order, at most eight; dots lead into structs.
         spark: The session that builds it.
-        name: The index's name; by default the columns joined by ``_``.
+        name: The index's name; by default the columns joined by ``_``, with a ``_`` in place of
+            blanks and other characters that a folder's name cannot have.
         location: A root to store it under instead of the table's own folder.
         budget: ``"2 bits"`` a row, or ``"1.5 files"`` read in vain by a point query, for an index
             that need not be exact; kept for every refresh.
@@ -201,7 +202,7 @@ def _chosen_names(
             kind=ErrorKind.INVALID_ARGUMENT,
             hint="Give a name for each index, None for one that has its columns' names.",
         )
-    chosen = [name or "_".join(each) for name, each in zip(given, columns, strict=True)]
+    chosen = [name or default_name(each) for name, each in zip(given, columns, strict=True)]
     twice = sorted({name for name in chosen if chosen.count(name) > 1})
     if twice:
         raise InvalidInputError(

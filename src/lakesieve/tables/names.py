@@ -11,7 +11,15 @@ from lakesieve.errors import ErrorKind, InvalidInputError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["EMBEDDED_CATALOG", "FORMATS", "FORMS", "TableName", "formats_named", "parse_name"]
+__all__ = [
+    "EMBEDDED_CATALOG",
+    "FORMATS",
+    "FORMS",
+    "TableName",
+    "formats_named",
+    "parse_name",
+    "parse_path",
+]
 
 FORMATS = ("iceberg", "delta", "hudi", "parquet")
 """The table formats that are known."""
@@ -45,25 +53,51 @@ class TableName:
         Raises:
             InvalidInputError: It is none.
         """
-        parts = []
-        at = 0
-        while True:
-            found = _PART.match(self.text, at)
-            if found is None:
-                break
-            quoted = found["quoted"]
-            parts.append(found["plain"] if quoted is None else quoted.replace("``", "`"))
-            at = found.end()
-            if at == len(self.text):
-                return tuple(parts)
-            if self.text[at] != ".":
-                break
-            at += 1
+        parts = _parts(self.text)
+        if parts is not None:
+            return parts
         raise InvalidInputError(
             f"{self.text!r} does not name a table.",
             kind=ErrorKind.NOT_A_TABLE,
             hint=f"Name it {FORMS}.",
         )
+
+
+def parse_path(name: str) -> tuple[str, ...]:
+    """The names from a top-level column down to a field, such as ``a.`d.e```.
+
+    Args:
+        name: Names with dots between them; one with a dot in it in back quotes.
+
+    Raises:
+        InvalidInputError: The back quotes do not match.
+    """
+    parts = _parts(name)
+    if parts is None:
+        raise InvalidInputError(
+            f"{name!r} does not name a column.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            hint="Put a name with a dot or a blank in it in back quotes, such as a.`d.e`.",
+        )
+    return parts
+
+
+def _parts(text: str) -> tuple[str, ...] | None:
+    """The parts between the dots, back quotes taken off; ``None`` where the text has others."""
+    parts = []
+    at = 0
+    while True:
+        found = _PART.match(text, at)
+        if found is None:
+            return None
+        quoted = found["quoted"]
+        parts.append(found["plain"] if quoted is None else quoted.replace("``", "`"))
+        at = found.end()
+        if at == len(text):
+            return tuple(parts)
+        if text[at] != ".":
+            return None
+        at += 1
 
 
 def parse_name(name: str) -> TableName:

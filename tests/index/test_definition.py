@@ -1,0 +1,79 @@
+"""What a user writes for columns and gets for names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from lakesieve.errors import InvalidInputError, NotFoundError
+from lakesieve.index.definition import default_name, key_columns
+from lakesieve.tables import Column, TableVersion
+
+VERSION = TableVersion(id="1", schema="")
+
+
+@dataclass
+class Columns:
+    """A table of some columns."""
+
+    names: list[tuple[str, ...]]
+    name: str = "t"
+    format: str = "iceberg"
+    uuid: str = "u"
+    location: str = "/t"
+    file_io: dict[str, str] = field(default_factory=dict)
+
+    def columns(self, _: TableVersion) -> dict[tuple[str, ...], Column]:
+        """All of them, as longs."""
+        return {
+            path: Column(path=path, field_id=at, type="long", kind="integer")
+            for at, path in enumerate(self.names)
+        }
+
+
+@pytest.mark.parametrize(
+    ("written", "path"),
+    [
+        ("a.`d.e`", ("a", "d.e")),
+        ("`a`.`d.e`", ("a", "d.e")),
+        ("a.d.e", ("a", "d.e")),
+        ("A.`D.E`", ("a", "d.e")),
+        ("x y", ("x y",)),
+        ("`x y`", ("x y",)),
+        ("`q``r`", ("q`r",)),
+        ("q`r", ("q`r",)),
+    ],
+)
+def test_columns_in_back_quotes(written: str, path: tuple[str, ...]) -> None:
+    """A name is taken as in a predicate, with back quotes and without."""
+    table = Columns([("a", "d.e"), ("x y",), ("q`r",)])
+
+    (column,) = key_columns(table, VERSION, [written])  # type: ignore[arg-type]
+
+    assert column.path == path
+
+
+def test_unknown_columns() -> None:
+    """What names no column is refused, with the columns that there are."""
+    table = Columns([("a", "d.e")])
+    with pytest.raises(NotFoundError, match="has no column"):
+        key_columns(table, VERSION, ["a.`d`"])  # type: ignore[arg-type]
+    with pytest.raises(InvalidInputError, match="does not name a column"):
+        key_columns(table, VERSION, ["a.`d"])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("columns", "name"),
+    [
+        (["customer"], "customer"),
+        (["tenant", "time"], "tenant_time"),
+        (["a.`d.e`"], "a.d.e"),
+        (["x y"], "x_y"),
+        (["größe"], "gr_e"),
+        ([".hidden", "b/c"], "hidden_b_c"),
+    ],
+)
+def test_names_by_default(columns: list[str], name: str) -> None:
+    """An index without a name gets one that a folder can have."""
+    assert default_name(columns) == name
