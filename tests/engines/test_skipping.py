@@ -22,6 +22,7 @@ from lakesieve.engines import arrow
 from lakesieve.engines import duckdb as duckdb_engine
 from lakesieve.engines import polars as polars_engine
 from lakesieve.engines import pyiceberg as pyiceberg_engine
+from lakesieve.index import ReasonCode
 from lakesieve.tables.opening import open_table
 from lakesieve.testing.building import build_index
 
@@ -295,3 +296,24 @@ def test_find_files(table: Any, words: str) -> None:
         return len(ls.find_files(table, predicate(form, name)).paths)
 
     _check(words, read, table)
+
+
+@pytest.mark.parametrize(
+    ("predicate", "code"),
+    [
+        # as Spark makes them of abs(small) = 9, small LIKE '9' and array_contains(array(9), small)
+        ("small IS NOT NULL AND abs(small) = 9", ReasonCode.NO_USABLE_PREDICATE),
+        ("small IS NOT NULL AND CAST(small AS STRING) = '9'", ReasonCode.NO_USABLE_PREDICATE),
+        ("small IS NOT NULL AND array_contains(array(9), small)", ReasonCode.NO_USABLE_PREDICATE),
+        ("small IS NOT NULL", ReasonCode.NOT_SELECTIVE),
+        ("small IS NOT NULL AND abs(small) = 9 AND large >= 0", ReasonCode.NOT_SELECTIVE),
+    ],
+)
+def test_why_every_file_is_read(table: Any, predicate: str, code: ReasonCode) -> None:
+    """What no index answers is told from what every file can hold."""
+    found = ls.find_files(table, predicate)
+
+    assert len(found.paths) == FILES
+    assert code in {reason.code for reason in found.reasons}
+    other = {ReasonCode.NO_USABLE_PREDICATE, ReasonCode.NOT_SELECTIVE} - {code}
+    assert not other & {reason.code for reason in found.reasons}

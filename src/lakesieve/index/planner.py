@@ -36,6 +36,7 @@ __all__ = [
     "Plan",
     "broken_index",
     "plan_files",
+    "unanswered",
 ]
 
 
@@ -186,15 +187,26 @@ def plan_files(
             good[number] = index
     visit(None)
     if not good:
-        if not reasons:
-            reasons.append(_no_predicate(indexes))
-        return Plan(indexes=(), keep=_ANYTHING, used=(), reasons=tuple(reasons))
+        return unanswered(indexes) if not reasons else _reading_all(reasons)
     numbers = {field: number for number, field in enumerate(good)}
     keep = _keep(by_keys, numbers, masks)
     used = tuple(index.definition.name for index in good.values())
     code = ReasonCode.NOT_SELECTIVE if _keeps_all(keep) else ReasonCode.INDEX_USED
     reasons.append(Reason(code=code, detail=", ".join(used)))
     return Plan(indexes=tuple(good.values()), keep=keep, used=used, reasons=tuple(reasons))
+
+
+def unanswered(indexes: Sequence[UsableIndex]) -> Plan:
+    """The plan that reads every file, because no index answers any part of the condition.
+
+    Args:
+        indexes: The indexes that fit the table.
+    """
+    return _reading_all([_no_predicate(indexes)])
+
+
+def _reading_all(reasons: Iterable[Reason]) -> Plan:
+    return Plan(indexes=(), keep=_ANYTHING, used=(), reasons=tuple(reasons))
 
 
 def _too_large(index: OpenedIndex, leaves: Iterable[ColumnRanges]) -> Reason:

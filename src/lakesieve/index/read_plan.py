@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakesieve.index.key_filters import UsableIndex
-from lakesieve.index.planner import plan_files
+from lakesieve.index.planner import plan_files, unanswered
 from lakesieve.index.reasons import Reason, ReasonCode
-from lakesieve.predicate import ColumnType, all_of, bind, rows_where
+from lakesieve.predicate import AllOf, ColumnRanges, ColumnType, Ranges, all_of, bind, rows_where
+from lakesieve.predicate.expression import And, Not, Or, Unknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from lakesieve.index.opened import OpenedIndex
     from lakesieve.index.planner import Plan
     from lakesieve.predicate import Expr, RowFilter
+    from lakesieve.predicate.bind import BoundExpr
     from lakesieve.tables import Column
 
 __all__ = ["Planned", "plan", "usable_indexes"]
@@ -70,19 +72,41 @@ def plan(
         path: ColumnType(field_id=c.field_id, kind=c.kind, scale=c.scale, precision=c.precision)
         for path, c in columns.items()
     }
-    row_filter, *of_keys = (
-        rows_where(bind(condition, types, timezone=timezone, strict=strict))
+    bound, *bound_keys = (
+        bind(condition, types, timezone=timezone, strict=strict)
         for condition in (expression, *keys)
     )
+    row_filter, *of_keys = (rows_where(condition) for condition in (bound, *bound_keys))
     kinds = {c.field_id: (c.kind, c.scale) for c in columns.values()}
     usable, unfit = usable_indexes(indexes, kinds, table_uuid)
-    found = plan_files(all_of([row_filter, *of_keys]), usable, visit=visit)
+    truth = all_of([row_filter, *of_keys])
+    found = plan_files(truth, usable, visit=visit)
+    if not found.skips and _is_without_value(truth) and _has_unknown(bound):
+        # Spark adds IS NOT NULL to conditions such as abs(k) = 9, which alone an index answers
+        found = unanswered(usable)
     return Planned(
         plan=found,
         row_filter=row_filter,
         usable=tuple(usable),
         reasons=(*unfit, *found.reasons),
     )
+
+
+def _is_without_value(rows: RowFilter) -> bool:
+    """Whether rows are restricted by IS NOT NULL of some columns and by nothing else."""
+    parts = rows.args if isinstance(rows, AllOf) else (rows,)
+    return all(
+        isinstance(part, ColumnRanges) and part.ranges == Ranges.everything() for part in parts
+    )
+
+
+def _has_unknown(condition: BoundExpr) -> bool:
+    match condition:
+        case And() | Or():
+            return any(map(_has_unknown, condition.args))
+        case Not():
+            return _has_unknown(condition.arg)
+    return isinstance(condition, Unknown)
 
 
 def usable_indexes(
