@@ -40,7 +40,7 @@ class DeltaRows(FileRows[DeltaReader]):
         storage, path = self._at(file["path"])
         with open_object(storage, path) as opened:
             partition = dict(file["partition"] or ())
-            table = rows_of_file(opened, fields, partition, self._partitioning)
+            table = rows_of_file(opened, fields, partition, self._partitioning, path=path)
         if not file["vector"]:
             return table
         alive = np.ones(len(table), bool)

@@ -33,7 +33,7 @@ class FileRows(ABC, Generic[_Reader]):
 
     Raises:
         NotFoundError: There is no such version.
-        UnsupportedError: A feature or a column of the table is not known here.
+        UnsupportedError: A feature of the table is not known here.
     """
 
     def __init__(self, table: _Reader, version: str | int | None, locations: Iterable[str]) -> None:
@@ -44,7 +44,7 @@ class FileRows(ABC, Generic[_Reader]):
         document = json.loads(self._version.schema)
         mapping = document.get("mapping", "none")
         self._partitioning = frozenset(document["partitioning"])
-        self._fields = [Field.of(field, mapping) for field in document["schema"]["fields"]]
+        self._fields = [Field.of_table(field, mapping) for field in document["schema"]["fields"]]
         self.schema = schema_of(self._fields)
 
     def batches(
@@ -54,11 +54,15 @@ class FileRows(ABC, Generic[_Reader]):
 
         Raises:
             StorageError: A file cannot be read.
-            UnsupportedError: A data file has a column in a way that is not read without Spark.
+            UnsupportedError: One of the columns is not read without Spark.
         """
         fields = [f for f in self._fields if columns is None or f.name in columns]
-        # a scan without columns still has rows
-        fields = fields or self._fields[:1]
+        if not fields:
+            # a scan without columns still has rows
+            fields = sorted(self._fields, key=lambda field: field.refusal is not None)[:1]
+        for field in fields:
+            if field.refusal is not None:
+                raise field.refusal
         return schema_of(fields), self._read(wanted, fields)
 
     @abstractmethod

@@ -73,7 +73,12 @@ class HudiRows(FileRows[HudiReader]):
         with open_object(self._table.storage, one.path) as opened:
             partition = self._partition(one.partition)
             return rows_of_file(
-                opened, fields, partition, self._partitioning, widens_floats=_WIDENS_FLOATS
+                opened,
+                fields,
+                partition,
+                self._partitioning,
+                path=one.path,
+                widens_floats=_WIDENS_FLOATS,
             )
 
     def _merged(self, one: FileSlice, fields: list[Field]) -> pa.Table:

@@ -49,8 +49,8 @@ class ParquetRows(FileRows[ParquetReader]):
         keep = pruned.keep(identities)
         pruning.remember([pruned])
         for keeps, (path, partition) in zip(keep, files, strict=True):
-            # summaries are listed with the data files, and have no rows of their own
-            if keeps and not path.rpartition("/")[2].startswith("_"):
+            # files without rows of their own are listed, too
+            if keeps and partition is not None:
                 with open_object(self._table.storage, path) as opened:
-                    rows = rows_of_file(opened, fields, partition, self._partitioning)
+                    rows = rows_of_file(opened, fields, partition, self._partitioning, path=path)
                 yield from rows.to_batches()

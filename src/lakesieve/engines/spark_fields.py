@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lakesieve.engines.field_ids import names_by_id
-from lakesieve.errors import ErrorKind, UnsupportedError
+from lakesieve.errors import ErrorKind, LakesieveError, UnsupportedError
+from lakesieve.tables.parquet.schema import is_any_list
 
 if TYPE_CHECKING:
     import io
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
-__all__ = ["Field", "rows_of_file", "rows_of_table", "schema_of"]
+__all__ = ["Field", "Partition", "rows_of_file", "rows_of_table", "schema_of"]
 
 _ARROW = {
     "boolean": pa.bool_(),
@@ -31,12 +35,20 @@ _ARROW = {
     "date": pa.date32(),
     "timestamp": pa.timestamp("us", "UTC"),
     "timestamp_ntz": pa.timestamp("us"),
+    "void": pa.null(),
 }
 _DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
+# Spark's own results in Arrow have nanoseconds
+_TIME, _TIME_TYPE = re.compile(r"time\(\d\)"), pa.time64("ns")
 _PHYSICAL, _ID = "delta.columnMapping.physicalName", "delta.columnMapping.id"
 _DEFAULT = "EXISTS_DEFAULT"
+_LARGEST_DECIMAL = 38
 # written by versions of Spark that had another calendar, or as they had it
 _SHIFTED = frozenset({b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96"})
+
+
+Partition = Mapping[str, "str | pa.Scalar | None"]
+"""Values of partition columns: as Delta and Hudi write them, which is text, or as scalars."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +61,7 @@ class Field:
         field_id: By which it is found there instead, if it is.
         kind: Its type.
         inner: Fields of a struct; the element of a list; key and value of a map.
+        refusal: The error for whoever wants the values of a column that cannot be read.
     """
 
     name: str
@@ -56,6 +69,21 @@ class Field:
     field_id: int | None
     kind: pa.DataType
     inner: tuple[Field, ...] = ()
+    refusal: UnsupportedError | None = None
+
+    @classmethod
+    def of_table(cls, document: Mapping[str, Any], mapping: str) -> Field:
+        """A column of a table, which may be one whose values cannot be read.
+
+        Args:
+            document: As for :meth:`of`, as is the mapping.
+            mapping: How Delta maps columns to those of the files.
+        """
+        try:
+            return cls.of(document, mapping)
+        except UnsupportedError as error:
+            name = str(document["name"])
+            return cls(name=name, stored=name, field_id=None, kind=pa.null(), refusal=error)
 
     @classmethod
     def of(cls, document: Mapping[str, Any], mapping: str, path: str = "") -> Field:
@@ -88,8 +116,10 @@ class Field:
 def _kind(written: Any, mapping: str, path: str) -> tuple[pa.DataType, tuple[Field, ...]]:
     if isinstance(written, str):
         decimal = _DECIMAL.fullmatch(written)
-        if decimal:
+        if decimal and int(decimal[1]) <= _LARGEST_DECIMAL:
             return pa.decimal128(int(decimal[1]), int(decimal[2])), ()
+        if _TIME.fullmatch(written):
+            return _TIME_TYPE, ()
         if written in _ARROW:
             return _ARROW[written], ()
         raise _unread(path, f"its type is {written}")
@@ -133,9 +163,10 @@ def schema_of(fields: Sequence[Field]) -> pa.Schema:
 def rows_of_file(
     opened: io.BufferedReader,
     fields: Sequence[Field],
-    partition: Mapping[str, str | None],
+    partition: Partition,
     partitioning: Collection[str],
     *,
+    path: str,
     widens_floats: bool = True,
 ) -> pa.Table:
     """The rows of a data file, all of them, under the columns of its table.
@@ -143,29 +174,51 @@ def rows_of_file(
     Args:
         opened: The file.
         fields: The columns that are wanted.
-        partition: Values of partition columns as text, by the name that they are stored under.
+        partition: Values of partition columns, by the name that they are stored under.
         partitioning: Names of the partition columns.
+        path: Of the file, for messages.
         widens_floats: Whether floats are the same numbers where the table has doubles.
 
     Raises:
         UnsupportedError: A column is stored in a way that is not read here.
     """
+    with _named(path):
+        rows = _read(opened, [field for field in fields if field.name not in partitioning])
+        return rows_of_table(rows, fields, partition, partitioning, widens_floats=widens_floats)
+
+
+@contextmanager
+def _named(path: str) -> Iterator[None]:
+    """Say which file Arrow cannot read, as one of lakesieve's errors."""
+    try:
+        yield
+    except LakesieveError:
+        raise
+    except (pa.ArrowException, KeyError, OSError) as error:
+        first = str(error).strip().partition("\n")[0]
+        raise UnsupportedError(
+            f"The data file {path} cannot be read: {first}",
+            kind=ErrorKind.UNSUPPORTED_TABLE,
+            hint="Remove or restore the file.",
+        ) from error
+
+
+def _read(opened: io.BufferedReader, own: Sequence[Field]) -> pa.Table:
+    """The columns that a data file itself has."""
     stored = pq.ParquetFile(opened, coerce_int96_timestamp_unit="us")
-    own = [field for field in fields if field.name not in partitioning]
     if _SHIFTED & (stored.metadata.metadata or {}).keys():
         for field in own:
             if pa.types.is_temporal(field.kind):
                 raise _unread(field.name, "a file has its old times by the Julian calendar")
     names = [name for name in _stored(stored.schema_arrow, own).values() if name is not None]
     # without columns, it has as many rows
-    rows = stored.read(columns=names)
-    return rows_of_table(rows, fields, partition, partitioning, widens_floats=widens_floats)
+    return stored.read(columns=names)
 
 
 def rows_of_table(
     rows: pa.Table,
     fields: Sequence[Field],
-    partition: Mapping[str, str | None],
+    partition: Partition,
     partitioning: Collection[str],
     *,
     widens_floats: bool = True,
@@ -237,6 +290,7 @@ def _shaped(array: pa.Array, field: Field) -> pa.Array:
             mask=array.is_null(),
         )
     if pa.types.is_list(field.kind):
+        array = _plain_list(array, field)
         values = _shaped(array.values, field.inner[0])
         return pa.ListArray.from_arrays(
             array.offsets, values, type=field.kind, mask=array.is_null()
@@ -249,37 +303,81 @@ def _shaped(array: pa.Array, field: Field) -> pa.Array:
         return pa.MapArray.from_arrays(
             array.offsets, keys, items, type=field.kind, mask=array.is_null()
         )
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    if pa.types.is_duration(array.type):
+        # Parquet has no such type: these are numbers
+        array = array.cast(pa.int64())
     if not _is_read_as(array.type, field.kind):
         raise _unread(field.name, f"a file has it as {array.type}")
-    return array.cast(field.kind)
+    try:
+        return array.cast(field.kind)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        # numbers that do not fit, bytes that are no text
+        raise _unread(field.name, f"a file has it as {array.type}: {error}") from error
+
+
+def _plain_list(array: pa.Array, field: Field) -> pa.Array:
+    """A list of any of Arrow's types as the simplest of them."""
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    if not is_any_list(array.type):
+        raise _unread(field.name, f"a file has it as {array.type}")
+    if pa.types.is_list(array.type):
+        return array
+    lengths = pc.fill_null(pc.list_value_length(array), 0).cast(pa.int32())
+    offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths)])
+    return pa.ListArray.from_arrays(offsets, array.flatten(), mask=array.is_null())
+
+
+_STORED_AS_INT32 = frozenset(
+    {pa.int8(), pa.int16(), pa.int32(), pa.uint8(), pa.uint16(), pa.uint32()}
+)
+_DIGITS_OF = {pa.int8(): 10, pa.int16(): 10, pa.int32(): 10, pa.int64(): 20, pa.uint64(): 20}
+"""Digits of a decimal in which Spark reads integers."""
 
 
 def _is_read_as(stored: pa.DataType, kind: pa.DataType) -> bool:
-    """Whether values of one type are values of the other, too: wider ones, other encodings."""
+    """Whether Spark 4.1 reads values of one type as those of the other, and as the same values."""
     if pa.types.is_dictionary(stored):
         stored = stored.value_type
     if stored == kind or pa.types.is_null(stored):
         return True
-    is_zoned = pa.types.is_timestamp(stored) and stored.tz is not None
-    numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
-    if any(alike(stored) and alike(kind) for alike in numbers):
-        return True
-    if pa.types.is_decimal(kind) or pa.types.is_floating(kind):
-        return bool(pa.types.is_integer(stored))
-    if pa.types.is_timestamp(kind):
-        # moments are not read as times without a zone
-        plain = pa.types.is_timestamp(stored) or pa.types.is_date(stored)
-        return bool(plain and (kind.tz is not None or not is_zoned))
-    is_text = pa.types.is_string(stored) or pa.types.is_large_string(stored)
-    is_bytes = pa.types.is_binary(stored) or pa.types.is_large_binary(stored)
-    return bool(
-        (is_text or is_bytes or pa.types.is_fixed_size_binary(stored))
-        and (pa.types.is_string(kind) or pa.types.is_binary(kind))
-    )
+    if pa.types.is_integer(kind):
+        return stored in _STORED_AS_INT32
+    if pa.types.is_floating(kind):
+        exact = _STORED_AS_INT32 - {pa.uint32()} | {pa.float32()}
+        return bool(kind == pa.float64() and stored in exact)
+    if pa.types.is_decimal(kind):
+        scale, digits = 0, _DIGITS_OF.get(stored)
+        if pa.types.is_decimal(stored):
+            scale, digits = stored.scale, stored.precision - stored.scale
+        fits = digits is not None and kind.precision - kind.scale >= digits
+        return bool(fits and kind.scale >= scale)
+    if pa.types.is_temporal(kind):
+        return _is_read_as_time(stored, kind)
+    is_text = stored in {pa.string(), pa.large_string(), pa.string_view()}
+    is_bytes = stored in {pa.binary(), pa.large_binary(), pa.binary_view()}
+    is_fixed = pa.types.is_binary(kind) and pa.types.is_fixed_size_binary(stored)
+    return is_fixed or ((is_text or is_bytes) and kind in {pa.string(), pa.binary()})
 
 
-def _constant(field: Field, text: str | None, count: int) -> pa.Array:
-    """The value of a partition column, which is text in the log."""
+def _is_read_as_time(stored: pa.DataType, kind: pa.DataType) -> bool:
+    if pa.types.is_date(stored):
+        return bool(pa.types.is_date(kind) or (pa.types.is_timestamp(kind) and kind.tz is None))
+    if pa.types.is_time(stored):
+        return bool(pa.types.is_time(kind))
+    if not (pa.types.is_timestamp(stored) and pa.types.is_timestamp(kind)):
+        return False
+    # moments are not read as times without a zone, and nanoseconds not at all
+    return bool(stored.unit != "ns" and (kind.tz is not None or stored.tz is None))
+
+
+def _constant(field: Field, value: str | pa.Scalar | None, count: int) -> pa.Array:
+    """The value of a partition column."""
+    if isinstance(value, pa.Scalar):
+        return pa.repeat(value.cast(field.kind), count)
+    text = value
     if text is None or text == "":
         return pa.nulls(count, field.kind)
     zoned = pa.types.is_timestamp(field.kind) and field.kind.tz is not None

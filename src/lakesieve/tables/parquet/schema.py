@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import json
-import re
-from datetime import UTC, date, datetime
+from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-__all__ = ["file_schema", "partition_type"]
+__all__ = ["file_schema", "is_any_list", "repeated_name"]
 
 _SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
-_NUMBER = re.compile(r"[+-]?\d{1,38}", re.ASCII)
-_DOUBLE = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?[dDfF]?", re.ASCII)
 _DEEPEST = 64
 _SIMPLE: Mapping[pa.DataType, str] = {
     pa.bool_(): "boolean",
@@ -36,7 +34,17 @@ _SIMPLE: Mapping[pa.DataType, str] = {
     pa.large_string(): "string",
     pa.binary(): "binary",
     pa.large_binary(): "binary",
+    pa.string_view(): "string",
+    pa.binary_view(): "binary",
+    # Parquet has no such types: they are stored as those numbers
+    pa.null(): "integer",
+    **{pa.duration(unit): "long" for unit in ("s", "ms", "us", "ns")},
 }
+_OF_STORAGE = frozenset({"arrow.bool8", "arrow.fixed_shape_tensor", "arrow.json"})
+"""Extension types whose values Spark reads as they are stored."""
+
+_LARGEST_DECIMAL = 38
+_UNKNOWN = "unknown"
 
 
 def file_schema(metadata: pq.FileMetaData) -> dict[str, Any]:
@@ -58,79 +66,115 @@ def file_schema(metadata: pq.FileMetaData) -> dict[str, Any]:
         if isinstance(document, dict) and isinstance(document.get("fields"), list):
             return document
     schema = metadata.schema.to_arrow_schema()
-    return {"type": "struct", "fields": [_field(field, 0) for field in schema]}
+    old_times = _columns_with(metadata.schema, _is_old_time)
+    unread = _columns_with(metadata.schema, _is_unread)
+    fields = [_field(field, 0, old_times=field.name in old_times) for field in schema]
+    for field in fields:
+        if field["name"] in unread:
+            field["type"] = _UNKNOWN
+    return {"type": "struct", "fields": fields}
 
 
-def _field(field: pa.Field, depth: int) -> dict[str, Any]:
+def repeated_name(fields: Sequence[Mapping[str, Any]]) -> str | None:
+    """A name that two fields of one struct have, regardless of case, if there is one.
+
+    Args:
+        fields: Fields in Spark's JSON.
+    """
+    counts = Counter(field["name"].lower() for field in fields)
+    repeated = [name for name, count in counts.items() if count > 1]
+    inner = (repeated_name(part) for field in fields for part in _structs(field["type"]))
+    return repeated[0] if repeated else next((name for name in inner if name is not None), None)
+
+
+def _structs(kind: Any) -> Iterator[Sequence[Mapping[str, Any]]]:
+    """The fields of each struct that a type is or has in its lists and maps."""
+    if not isinstance(kind, dict):
+        return
+    if kind.get("type") == "struct":
+        yield kind["fields"]
+    for part in ("elementType", "keyType", "valueType"):
+        yield from _structs(kind.get(part))
+
+
+def _columns_with(
+    schema: pq.ParquetSchema, matches: Callable[[pq.ColumnSchema], bool]
+) -> frozenset[str]:
+    """The top-level columns with a value that is stored in some way."""
+    found: set[str] = set()
+    for leaf in (schema.column(at) for at in range(len(schema))):
+        if matches(leaf):
+            # names may have dots of their own
+            parts = leaf.path.split(".")
+            found.update(".".join(parts[: at + 1]) for at in range(len(parts)))
+    return frozenset(found)
+
+
+def _is_old_time(leaf: pq.ColumnSchema) -> bool:
+    return bool(leaf.physical_type == "INT96")
+
+
+def _is_unread(leaf: pq.ColumnSchema) -> bool:
+    """True for bytes with a meaning that Spark refuses, of which Arrow knows nothing."""
+    return bool(leaf.logical_type.type in {"GEOMETRY", "GEOGRAPHY"})
+
+
+def _field(field: pa.Field, depth: int, *, old_times: bool) -> dict[str, Any]:
     return {
         "name": field.name,
-        "type": _type(field.type, depth),
+        "type": _type(field.type, depth, old_times=old_times),
         "nullable": True,
         "metadata": {},
     }
 
 
-def _type(kind: pa.DataType, depth: int) -> Any:
+def _type(kind: pa.DataType, depth: int, *, old_times: bool) -> Any:
     if depth > _DEEPEST:
-        return "unknown"
+        return _UNKNOWN
+    if isinstance(kind, pa.BaseExtensionType) and kind.extension_name in _OF_STORAGE:
+        kind = kind.storage_type
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
     if kind in _SIMPLE:
         return _SIMPLE[kind]
-    if pa.types.is_dictionary(kind):
-        return _type(kind.value_type, depth)
-    if pa.types.is_decimal(kind):
+    if pa.types.is_decimal(kind) and kind.precision <= _LARGEST_DECIMAL:
         return f"decimal({kind.precision},{kind.scale})"
     if pa.types.is_timestamp(kind):
-        # those of Parquet's oldest type have nanoseconds here, and no zone
-        if kind.unit == "ns" or kind.tz is not None:
-            return "timestamp"
-        return "timestamp_ntz"
+        if kind.unit == "ns":
+            # what has nanoseconds here is Parquet's oldest type, or one that Spark refuses
+            return "timestamp" if old_times and kind.tz is None else _UNKNOWN
+        return "timestamp_ntz" if kind.tz is None else "timestamp"
     if pa.types.is_fixed_size_binary(kind):
         return "binary"
+    return _nested_type(kind, depth, old_times=old_times)
+
+
+def _nested_type(kind: pa.DataType, depth: int, *, old_times: bool) -> Any:
+    inner = partial(_type, depth=depth + 1, old_times=old_times)
     if pa.types.is_struct(kind):
         fields = [kind.field(at) for at in range(kind.num_fields)]
-        return {"type": "struct", "fields": [_field(field, depth + 1) for field in fields]}
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        element = _type(kind.value_type, depth + 1)
+        parts = [_field(field, depth + 1, old_times=old_times) for field in fields]
+        return {"type": "struct", "fields": parts}
+    if is_any_list(kind):
+        element = inner(kind.value_type)
         return {"type": "array", "elementType": element, "containsNull": True}
     if pa.types.is_map(kind):
-        key, value = _type(kind.key_type, depth + 1), _type(kind.item_type, depth + 1)
+        key, value = inner(kind.key_type), inner(kind.item_type)
         return {"type": "map", "keyType": key, "valueType": value, "valueContainsNull": True}
-    return "unknown"
+    return _UNKNOWN
 
 
-def partition_type(values: Sequence[str | None]) -> str:
-    """The type that Spark infers for a partition column from the names of its folders.
+def is_any_list(kind: pa.DataType) -> bool:
+    """True for each of Arrow's types of lists, which Parquet stores alike.
 
     Args:
-        values: Its values, decoded; ``None`` is null.
+        kind: A type.
     """
-    found = {_inferred(value) for value in values if value is not None}
-    if len(found) <= 1:
-        return found.pop() if found else "string"
-    order = ["integer", "long", "decimal", "double"]
-    if found <= {*order[:2], "double"}:
-        return max(found, key=order.index)
-    return "timestamp" if found == {"date", "timestamp"} else "string"
-
-
-def _inferred(value: str) -> str:
-    if _NUMBER.fullmatch(value):
-        number = int(value)
-        if -(2**31) <= number < 2**31:
-            return "integer"
-        if -(2**63) <= number < 2**63:
-            return "long"
-        return f"decimal({len(value.lstrip('+-').lstrip('0'))},0)"
-    if _DOUBLE.fullmatch(value):
-        return "double"
-    try:
-        date.fromisoformat(value)
-    except ValueError:
-        pass
-    else:
-        return "date"
-    try:
-        datetime.fromisoformat(value).replace(tzinfo=UTC)
-    except ValueError:
-        return "string"
-    return "timestamp"
+    types = pa.types
+    return bool(
+        types.is_list(kind)
+        or types.is_large_list(kind)
+        or types.is_fixed_size_list(kind)
+        or types.is_list_view(kind)
+        or types.is_large_list_view(kind)
+    )

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
-from urllib.parse import unquote
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,13 +13,18 @@ from lakesieve.errors import ErrorKind, LakesieveError, NotFoundError, Unsupport
 from lakesieve.tables.contract import TableVersion
 from lakesieve.tables.folder import FolderReader
 from lakesieve.tables.identity import location_identity
-from lakesieve.tables.parquet.schema import file_schema, partition_type
+from lakesieve.tables.parquet.partitions import (
+    partition_type,
+    partition_value,
+    partitioning_of,
+)
+from lakesieve.tables.parquet.schema import file_schema, repeated_name
 from lakesieve.tables.parquet.versions import version_of
-from lakesieve.tables.paths import NULL_PARTITION, identified
+from lakesieve.tables.paths import identified
 from lakesieve.tables.struct_schema import READ_BY_DEFAULT, parquet_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from lakesieve.storage import ObjectInfo, StorageOptions
     from lakesieve.tables.contract import Column
@@ -54,7 +58,8 @@ class ParquetReader(FolderReader):
         super().__init__(name, location, options)
         self.uuid = location_identity(self.location)
         self._files: list[ObjectInfo] = []
-        self._partitions: dict[str, list[str | None]] = {}
+        self._partitioning: tuple[str, ...] = ()
+        self._partitions: Mapping[str, tuple[str, ...]] = {}
         self.reload()
 
     def reload(self) -> None:
@@ -65,7 +70,7 @@ class ParquetReader(FolderReader):
             UnsupportedError: The folders are not those of one table.
         """
         seen = [info for info in self._storage.objects("") if _is_seen(info.path)]
-        data = [info for info in seen if not _name(info.path).startswith(("_", "."))]
+        data = [info for info in seen if _is_data(info.path)]
         if not data:
             raise NotFoundError(
                 f"There are no Parquet files in {self.location}.",
@@ -73,20 +78,9 @@ class ParquetReader(FolderReader):
                 hint="Give the folder of a table that has files.",
             )
         folders = {info.path.rpartition("/")[0] for info in data}
-        columns = {folder: _partition(folder) for folder in folders}
-        names = {tuple(name for name, _ in values) for values in columns.values()}
-        if len(names) > 1:
-            raise UnsupportedError(
-                f"The folders below {self.location} are partitioned in different ways.",
-                kind=ErrorKind.UNSUPPORTED_TABLE,
-                hint="Open the folder of one table, or read it with Spark.",
-            )
-        (chosen,) = names
+        self._partitioning, self._partitions = partitioning_of(folders, self.location)
         # without partitions Spark reads the folder alone, and none in it
-        self._files = seen if chosen else [info for info in seen if "/" not in info.path]
-        self._partitions = {
-            name: [values[at][1] for values in columns.values()] for at, name in enumerate(chosen)
-        }
+        self._files = seen if self._partitioning else [i for i in seen if "/" not in i.path]
         if not self._files:
             raise UnsupportedError(
                 f"{self.location} has files in folders that are no partitions.",
@@ -118,12 +112,19 @@ class ParquetReader(FolderReader):
         summaries = ("_common_metadata", "_metadata")
         ordered = sorted(self._files, key=lambda info: f"{self.location}/{info.path}")
         named = [info for name in summaries for info in ordered if _name(info.path) == name]
-        data = [info for info in ordered if _name(info.path) not in summaries]
-        schema = file_schema(self._footer([*named, *data][0]))
+        data = [info for info in ordered if _name(info.path) not in summaries and info.size]
+        first = next(iter([*named, *data]), None)
+        if first is None:
+            raise UnsupportedError(
+                f"All files in {self.location} are empty.",
+                kind=ErrorKind.UNSUPPORTED_TABLE,
+                hint="Give the folder of a table that has files with rows.",
+            )
+        schema = file_schema(self._footer(first))
         fields = schema["fields"]
+        self._check_names(fields)
         taken = {field["name"].lower() for field in fields}
-        for name, values in self._partitions.items():
-            kind = partition_type(values)
+        for name, kind in self._partition_types().items():
             column = {"name": name, "type": kind, "nullable": True, "metadata": {}}
             if name.lower() in taken:
                 fields = [column if f["name"].lower() == name.lower() else f for f in fields]
@@ -132,10 +133,27 @@ class ParquetReader(FolderReader):
         return json.dumps(
             {
                 **READ_BY_DEFAULT,
-                "partitioning": list(self._partitions),
+                "partitioning": list(self._partitioning),
                 "schema": {"type": "struct", "fields": fields},
             }
         )
+
+    def _check_names(self, fields: Sequence[Mapping[str, Any]]) -> None:
+        repeated = repeated_name(fields)
+        if repeated is not None:
+            raise UnsupportedError(
+                f"The files in {self.location} have two columns of the name {repeated}.",
+                kind=ErrorKind.UNSUPPORTED_TABLE,
+                hint="Rename one of them; Spark does not read them either.",
+            )
+
+    def _partition_types(self) -> dict[str, str]:
+        """The type of each partition column."""
+        folders = self._partitions.values()
+        return {
+            name: partition_type([values[at] for values in folders])
+            for at, name in enumerate(self._partitioning)
+        }
 
     def _footer(self, info: ObjectInfo) -> pq.FileMetaData:
         start = max(0, info.size - _FOOTER)
@@ -181,18 +199,39 @@ class ParquetReader(FolderReader):
         """The files that are there now."""
         return self.live_files(self.version()).column("path")
 
-    def listed(self) -> Iterator[tuple[str, Mapping[str, str | None]]]:
+    def listed(self) -> Iterator[tuple[str, Mapping[str, pa.Scalar | str] | None]]:
         """The data files as they were listed last, in the order of :meth:`live_files`.
 
         Returns:
-            Of each the path below the folder, and the values of partition columns as text.
+            Of each the path below the folder, and the values of partition columns; a timestamp is a
+            text. Instead of the values there is ``None`` for a file of which Spark reads no rows:
+            it is empty, a summary, or lies beside folders of partitions.
+
+        Raises:
+            UnsupportedError: A value is not of the type that all values of its column have.
         """
+        types = self._partition_types()
+        by_folder = {
+            folder: {
+                name: partition_value(value, types[name], name)
+                for name, value in zip(self._partitioning, values, strict=True)
+            }
+            for folder, values in self._partitions.items()
+        }
+        nowhere: Mapping[str, pa.Scalar | str] | None = None if self._partitioning else {}
         for info in self._files:
-            yield info.path, dict(_partition(info.path.rpartition("/")[0]))
+            folder = info.path.rpartition("/")[0]
+            has_rows = info.size and _is_data(info.path)
+            yield info.path, by_folder.get(folder, nowhere) if has_rows else None
 
 
 def _name(path: str) -> str:
     return path.rpartition("/")[2]
+
+
+def _is_data(path: str) -> bool:
+    """True for a file with rows, false for a summary of other files."""
+    return not _name(path).startswith(("_", "."))
 
 
 def _is_seen(path: str) -> bool:
@@ -205,20 +244,6 @@ def _is_hidden(name: str) -> bool:
         return False
     hidden = name.startswith(".") or (name.startswith("_") and "=" not in name)
     return hidden or name.endswith("._COPYING_")
-
-
-def _partition(folder: str) -> list[tuple[str, str | None]]:
-    """Partition columns and their values by the names of folders, the innermost ones."""
-    found: list[tuple[str, str | None]] = []
-    for part in reversed(folder.split("/") if folder else []):
-        name, equals, value = part.partition("=")
-        if not equals or not name or not value:
-            if found:
-                break
-            continue
-        decoded = unquote(value)
-        found.append((unquote(name), None if decoded == NULL_PARTITION else decoded))
-    return found[::-1]
 
 
 def _millis(info: ObjectInfo) -> int:

@@ -1,0 +1,338 @@
+"""Partition columns of a directory, from the names of its folders, as Spark infers them.
+
+The rules are those of ``PartitioningUtils`` of Spark 4.1 with its default settings. Types are
+inferred from the names as they are written; only strings and times are unescaped.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from datetime import date, time
+from decimal import Decimal
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from lakesieve.errors import ErrorKind, UnsupportedError
+from lakesieve.tables.paths import NULL_PARTITION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+__all__ = [
+    "FolderPartition",
+    "partition_of",
+    "partition_type",
+    "partition_value",
+    "partitioning_of",
+    "unescaped",
+]
+
+_ESCAPE = re.compile(r"%([0-9a-fA-F]{2})")
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?0*[0-9]{1,10})?")
+_DOUBLE = re.compile(
+    r"[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?"
+    r"|(?P<hexadecimal>0[xX]([0-9a-fA-F]+\.?|[0-9a-fA-F]*\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[fFdD]?)"
+)
+# a year of more than four digits has a sign, as Java writes it
+_DAY = r"(?P<year>(?!-0000)-?[0-9]{4}|[+-][1-9][0-9]{4,%d})-(?P<month>[0-9]{2})-(?P<day>[0-9]{2})"
+_DATE = re.compile(_DAY % 6)
+_CLOCK = r"(?P<clock>[0-9]{2}:[0-9]{2}:[0-9]{2})(\.(?P<fraction>[0-9]%s))?"
+_TIME = re.compile(_CLOCK % "{1,6}")
+_TIMESTAMP = re.compile(f"{_DAY % 5} {_CLOCK % ''}")
+_BLANKS = "".join(map(chr, range(0x21)))
+"""What Java's ``String.trim`` removes."""
+
+_LARGEST_DECIMAL = 38
+_LARGEST_DAY = 2**31
+_LARGEST_MICROS = 2**63
+_SECONDS_OF_A_DAY, _MICROS = 86_400, 1_000_000
+_DAYS_OF_400_YEARS = 146_097
+_EPOCH = date(1970, 1, 1).toordinal()
+_DIGITS_OF = {"integer": 10, "long": 20}
+"""Digits of a decimal that holds all integers of a type."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FolderPartition:
+    """The partition of a folder.
+
+    Args:
+        names: The partition columns, the outermost first.
+        values: Their values as the names of folders have them, escaped.
+        base: The folder above the outermost partition folder.
+    """
+
+    names: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()
+    base: str
+
+
+def partition_of(folder: str) -> FolderPartition:
+    """Read the partition columns and values from the names of folders, the innermost first.
+
+    Args:
+        folder: Path of a folder that has data files, below the table's.
+
+    Raises:
+        UnsupportedError: The name of a folder has no column or no value.
+    """
+    columns: list[tuple[str, str]] = []
+    base = folder
+    while base:
+        above, _, name = base.rpartition("/")
+        column, equals, value = name.partition("=")
+        if equals and not (column and value):
+            raise UnsupportedError(
+                f"The folder {folder} names no partition: {name!r} has no column or no value.",
+                kind=ErrorKind.UNSUPPORTED_TABLE,
+                hint="Rename or remove the folder; Spark does not read it either.",
+            )
+        if equals:
+            columns.append((unescaped(column), value))
+        elif columns:
+            break
+        base = above
+    if not columns:
+        return FolderPartition(base=folder)
+    names, values = zip(*reversed(columns), strict=True)
+    return FolderPartition(names=names, values=values, base=base)
+
+
+def partitioning_of(
+    folders: Iterable[str], location: str
+) -> tuple[tuple[str, ...], Mapping[str, tuple[str, ...]]]:
+    """Find the partition columns of a directory, and the values of each folder.
+
+    Args:
+        folders: Paths of the folders that have data files, below the table's.
+        location: The table's folder.
+
+    Returns:
+        The names of the columns, and by folder the values as they are written. A folder that is not
+        a partition is left out: Spark reads none of its files where others are partitions.
+
+    Raises:
+        UnsupportedError: The folders are not those of one table.
+    """
+    found = {folder: partition_of(folder) for folder in folders}
+    partitions = {folder: one for folder, one in found.items() if one.names}
+    if not partitions:
+        return (), {}
+    names = {one.names for one in partitions.values()}
+    # the path of a base is compared regardless of case
+    bases = {one.base.lower() for one in found.values()}
+    if len(names) > 1 or len(bases) > 1:
+        raise UnsupportedError(
+            f"The folders below {location} are partitioned in different ways.",
+            kind=ErrorKind.UNSUPPORTED_TABLE,
+            hint="Open the folder of one table, or read it with Spark.",
+        )
+    (columns,) = names
+    twice = [name for name, count in Counter(map(str.lower, columns)).items() if count > 1]
+    if twice:
+        raise UnsupportedError(
+            f"The folders below {location} have two values for the column {twice[0]}.",
+            kind=ErrorKind.UNSUPPORTED_TABLE,
+            hint="Rename the folders; Spark does not read them either.",
+        )
+    return columns, {folder: one.values for folder, one in partitions.items()}
+
+
+def unescaped(text: str) -> str:
+    """Replace each escape such as ``%2F`` by the character of that number.
+
+    Args:
+        text: A name, or a part of one.
+    """
+    # one character an escape, not bytes of UTF-8: so do Hive and Spark
+    return _ESCAPE.sub(lambda escape: chr(int(escape[1], 16)), text)
+
+
+def partition_type(values: Sequence[str]) -> str:
+    """Infer the type of a partition column, as Spark's schema JSON names it.
+
+    Args:
+        values: Its values as the names of folders have them, escaped.
+    """
+    return reduce(_wider, dict.fromkeys(map(_inferred, dict.fromkeys(values))), "void")
+
+
+def _inferred(value: str) -> str:
+    """The type of one value."""
+    if value == NULL_PARTITION:
+        return "void"
+    digits = _ascii_digits(value)
+    if _INTEGER.fullmatch(digits):
+        number = int(digits)
+        if -(2**31) <= number < 2**31:
+            return "integer"
+        if -(2**63) <= number < 2**63:
+            return "long"
+    precision = _precision(digits)
+    if precision is not None:
+        return f"decimal({precision},0)"
+    if _DOUBLE.fullmatch(value.strip(_BLANKS)):
+        return "double"
+    plain = unescaped(value)
+    if _is_timestamp(plain):
+        return "timestamp"
+    if _clock(plain) is not None:
+        return "time(6)"
+    return "string" if _day(value) is None else "date"
+
+
+def _ascii_digits(value: str) -> str:
+    """A text with the digits of all scripts as Java's integers know them."""
+    if value.isascii():
+        return value
+    # Java looks at one 16-bit unit at a time
+    return "".join(
+        str(int(sign)) if sign.isdecimal() and sign <= "\uffff" else sign for sign in value
+    )
+
+
+def _precision(digits: str) -> int | None:
+    """Digits of a number without a fraction, if a decimal holds them."""
+    number = _decimal(digits)
+    if number is None:
+        return None
+    _, figures, exponent = number.as_tuple()
+    if not isinstance(exponent, int) or exponent > _LARGEST_DECIMAL:
+        return None
+    precision = len(figures) + max(exponent, 0)
+    return precision if exponent >= 0 and precision <= _LARGEST_DECIMAL else None
+
+
+def _decimal(digits: str) -> Decimal | None:
+    return Decimal(digits) if _DECIMAL.fullmatch(digits) else None
+
+
+def _is_timestamp(text: str) -> bool:
+    found = _TIMESTAMP.fullmatch(text)
+    days = None if found is None else _days(found)
+    clock = None if found is None else _clock_of(found)
+    if days is None or clock is None:
+        return False
+    seconds = (clock.hour * 60 + clock.minute) * 60 + clock.second
+    micros = (days * _SECONDS_OF_A_DAY + seconds) * _MICROS + clock.microsecond
+    return -_LARGEST_MICROS <= micros < _LARGEST_MICROS
+
+
+def _clock(text: str) -> time | None:
+    found = _TIME.fullmatch(text)
+    return None if found is None else _clock_of(found)
+
+
+def _clock_of(found: re.Match[str]) -> time | None:
+    hour, minute, second = map(int, found["clock"].split(":"))
+    try:
+        return time(hour, minute, second, int((found["fraction"] or "").ljust(6, "0")))
+    except ValueError:
+        return None
+
+
+def _day(text: str) -> int | None:
+    """Days since 1970 of a date as Java writes it."""
+    found = _DATE.fullmatch(text)
+    return None if found is None else _days(found)
+
+
+def _days(found: re.Match[str]) -> int | None:
+    # the calendar repeats itself after 400 years; Python's has years 1 to 9999 alone
+    cycles, year = divmod(int(found["year"]), 400)
+    try:
+        ordinal = date(year + 400, int(found["month"]), int(found["day"])).toordinal()
+    except ValueError:
+        return None
+    days = ordinal + (cycles - 1) * _DAYS_OF_400_YEARS - _EPOCH
+    return days if -_LARGEST_DAY <= days < _LARGEST_DAY else None
+
+
+def _wider(one: str, other: str) -> str:
+    """The type of the values of two types together."""
+    kinds = {one, other} - {"void"}
+    if len(kinds) <= 1:
+        return kinds.pop() if kinds else "void"
+    if kinds == {"integer", "long"}:
+        return "long"
+    if kinds == {"integer", "double"}:
+        return "double"
+    if kinds == {"date", "timestamp"}:
+        return "timestamp"
+    digits = [_digits(kind) for kind in kinds]
+    return "string" if None in digits else f"decimal({max(d for d in digits if d)},0)"
+
+
+def _digits(kind: str) -> int | None:
+    if kind.startswith("decimal("):
+        return int(kind[len("decimal(") : -len(",0)")])
+    return _DIGITS_OF.get(kind)
+
+
+def partition_value(value: str, kind: str, column: str) -> pa.Scalar | str:
+    """Read the value of a partition column as one of the column's type.
+
+    Args:
+        value: As the name of a folder has it, escaped.
+        kind: The type, as :func:`partition_type` inferred it from all values.
+        column: Name of the column.
+
+    Returns:
+        The value; of a timestamp the text, whose moment depends on the session's time zone.
+
+    Raises:
+        UnsupportedError: It is no value of that type.
+    """
+    if value == NULL_PARTITION:
+        return pa.scalar(None)
+    if kind == "timestamp":
+        return unescaped(value)
+    read = _value(value, kind)
+    if read is None:
+        raise UnsupportedError(
+            f"The folder {column}={value} has no value of the column's type, which is {kind}.",
+            kind=ErrorKind.UNSUPPORTED_TABLE,
+            hint="Rename the folder; Spark does not read it either.",
+        )
+    return read
+
+
+def _value(value: str, kind: str) -> pa.Scalar | None:
+    read: Any
+    match kind.partition("(")[0]:
+        case "string":
+            return pa.scalar(unescaped(value), pa.string())
+        case "integer" | "long":
+            return pa.scalar(int(_ascii_digits(value)), pa.int64())
+        case "decimal":
+            read = _decimal(_ascii_digits(value))
+            if read is None:
+                return None
+            return pa.scalar(Decimal(int(read)), pa.decimal128(_digits(kind) or 0, 0))
+        case "double":
+            read = _double(value.strip(_BLANKS))
+            return None if read is None else pa.scalar(read, pa.float64())
+        case "date":
+            days = _day(value)
+            return None if days is None else pa.scalar(days, pa.int32()).cast(pa.date32())
+        case "time":
+            return pa.scalar(_clock(unescaped(value)), pa.time64("us"))
+    return None
+
+
+def _double(text: str) -> float | None:
+    found = _DOUBLE.fullmatch(text)
+    if found is None:
+        return None
+    if found["hexadecimal"] is None:
+        return float(text.rstrip("fFdD"))
+    sign = -1.0 if text.startswith("-") else 1.0
+    try:
+        return sign * float.fromhex(found["hexadecimal"])
+    except OverflowError:
+        return sign * float("inf")
