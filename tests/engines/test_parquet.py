@@ -21,6 +21,7 @@ from lakesieve.engines import duckdb as duckdb_engine
 from lakesieve.engines import polars as polars_engine
 from lakesieve.errors import ErrorKind, UnsupportedError
 from lakesieve.tables.opening import open_table
+from lakesieve.tables.parquet.schema import printed_variants
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -142,8 +143,10 @@ def test_summaries_have_no_rows(tmp_path: Path) -> None:
         pa.table({"k": [datetime(2020, 1, 2)]}),  # noqa: DTZ001 - a moment without a zone
         pa.table({"k": [[1]]}),
         pa.table({"k": [1.5]}),
+        pa.table({"k": pa.array([1], pa.decimal128(5, 0))}),
+        pa.table({"k": pa.array([1], pa.uint64())}),
     ],
-    ids=("text", "moment", "list", "fraction"),
+    ids=("text", "moment", "list", "fraction", "decimal", "unsigned"),
 )
 def test_other_types_are_refused(tmp_path: Path, held: pa.Table) -> None:
     """A file whose column has another type is named by that, and never read as nulls."""
@@ -165,3 +168,101 @@ def test_another_calendar_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedError, match=r"column d is not read .* Julian calendar"):
         dataset.to_table()
     assert dataset.to_table(columns=["k"]).to_pylist() == [{"k": 1}]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (pa.array([1.5], pa.float32()), pa.array([0.1], pa.float64())),
+        (pa.array([1], pa.int32()), pa.array([5], pa.int64())),
+        (pa.array([1], pa.int8()), pa.array([500], pa.int32())),
+        (pa.array([1], pa.decimal128(5, 2)), pa.array([1], pa.decimal128(7, 3))),
+        (pa.array([1.5]), pa.array([2**60], pa.int64())),
+        (pa.array(["a"]), pa.array([b"\xff"])),
+        (pa.array([1], pa.timestamp("us", "UTC")), pa.array([1], pa.date32())),
+    ],
+    ids=("float", "int", "byte", "decimal", "double", "text", "moment"),
+)
+def test_what_does_not_fit_is_refused(tmp_path: Path, first: pa.Array, second: pa.Array) -> None:
+    """Numbers are never narrowed, and no error of Arrow's reaches the user."""
+    _write(tmp_path, "a.parquet", pa.table({"x": first, "k": [1]}))
+    _write(tmp_path, "b.parquet", pa.table({"x": second, "k": [2]}))
+    dataset = arrow.dataset(f"parquet:{tmp_path}")
+
+    with pytest.raises(UnsupportedError, match="column x is not read without Spark"):
+        dataset.to_table()
+    assert sorted(dataset.to_table(columns=["k"])["k"].to_pylist()) == [1, 2]
+
+
+def test_a_column_that_cannot_be_read_closes_no_table(tmp_path: Path) -> None:
+    """Nanoseconds, UUIDs and times of the day are refused alone; other columns are read."""
+    held = pa.table(
+        {
+            "k": [1],
+            "nanos": pa.array([5], pa.timestamp("ns")),
+            "clock": pa.array([5], pa.time64("us")),
+            "money": pa.array([5], pa.decimal256(60, 2)),
+        }
+    )
+    _write(tmp_path, "a.parquet", held)
+    frame = polars_engine.scan(f"parquet:{tmp_path}")
+    dataset = arrow.dataset(f"parquet:{tmp_path}")
+
+    assert frame.collect_schema().names() == held.column_names
+    assert frame.select("k").collect().to_dicts() == [{"k": 1}]
+    for name in ("nanos", "clock", "money"):
+        with pytest.raises(UnsupportedError, match=f"The column {name} is not read without Spark"):
+            dataset.to_table(columns=[name])
+
+
+def test_newer_types_of_arrow_are_read(tmp_path: Path) -> None:
+    """Lists of a fixed size, views, JSON and columns of nulls are stored as older types."""
+    texts = pa.ExtensionArray.from_storage(pa.json_(pa.string()), pa.array(["[1]", None]))
+    held = pa.table(
+        {
+            "fixed": pa.array([[1, 2], None], pa.list_(pa.int32(), 2)),
+            "seen": pa.array([[1], None], pa.list_view(pa.int32())),
+            "view": pa.array(["a", None], pa.string_view()),
+            "json": texts,
+            "none": pa.nulls(2),
+            "span": pa.array([5, None], pa.duration("us")),
+        }
+    )
+    _write(tmp_path, "a.parquet", held)
+    found = arrow.dataset(f"parquet:{tmp_path}").to_table()
+
+    assert found.to_pylist() == [
+        {"fixed": [1, 2], "seen": [1], "view": "a", "json": "[1]", "none": None, "span": 5},
+        dict.fromkeys(held.column_names),
+    ]
+
+
+def test_empty_files_and_markers_have_no_rows(tmp_path: Path) -> None:
+    """What object stores and broken writers leave behind is listed, and not read."""
+    for name in ("p=1/b.parquet", "p=2/b.parquet"):
+        _write(tmp_path, name, pa.table({"k": [1]}))
+    for name in ("p=1/a.parquet", "p=1_$folder$", "p=2/_SUCCESS"):
+        (tmp_path / name).touch()
+    # Spark does not read a file beside folders of partitions
+    _write(tmp_path, "z.parquet", pa.table({"k": [9]}))
+
+    found = polars_engine.scan(f"parquet:{tmp_path}").collect()
+    assert sorted(found.rows()) == [(1, 1), (1, 2)]
+
+
+def test_a_file_of_another_kind_is_named(tmp_path: Path) -> None:
+    """A file that is no Parquet ends in one line with its name."""
+    _write(tmp_path, "a.parquet", pa.table({"k": [1]}))
+    (tmp_path / "readme.txt").write_text("hello")
+    with pytest.raises(UnsupportedError, match=r"The data file readme\.txt cannot be read"):
+        arrow.dataset(f"parquet:{tmp_path}").to_table()
+
+
+def test_shredded_variants_are_refused(tmp_path: Path) -> None:
+    """A VARIANT, which Arrow takes for a struct, is refused by name."""
+    inner = {"metadata": pa.binary(), "value": pa.binary()}
+    held = pa.table({"k": [1], "v": pa.array([None], pa.struct(inner))})
+    _write(tmp_path, "a.parquet", held)
+    assert arrow.dataset(f"parquet:{tmp_path}").to_table(columns=["v"]).num_rows == 1
+    printed = "  optional group field_id=-1 v (Variant(1)) {"
+    assert printed_variants([printed, "    required binary field_id=-1 metadata;"]) == {"v"}

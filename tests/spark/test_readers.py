@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakesieve as ls
+from lakesieve.engines.rows import open_rows
 from lakesieve.errors import ErrorKind, StorageError, UnsupportedError
+from lakesieve.predicate.expression import Constant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -280,3 +283,49 @@ def test_a_file_that_cannot_be_read_is_not_indexed_as_empty(
 
     assert _alike(spark, lambda: table.where("id IN (5, 45, 85)"))[0] == 3
     assert ls.find_files(f"{provider}:{folder}", "id = 5", spark=spark).uncovered == 0
+
+
+def test_old_times_of_imported_files_are_read_without_a_session(
+    spark: SparkSession, table: str, tmp_path: Path
+) -> None:
+    """INT96 times of files that Iceberg took over are those that Spark reads, far ones too."""
+    times = [datetime(9999, 12, 31), datetime(1, 1, 1), datetime(2026, 1, 2, 3, 4, 5, 6), None]  # noqa: DTZ001
+    held = pa.table({"id": [1, 2, 3, 4], "t": pa.array(times, pa.timestamp("us"))})
+    (tmp_path / "in").mkdir()
+    pq.write_table(held, tmp_path / "in" / "f.parquet", use_deprecated_int96_timestamps=True)
+    spark.sql(f"CREATE TABLE {table} (id BIGINT, t TIMESTAMP) USING iceberg")
+    spark.sql(f"CALL lake.system.add_files('{table}', '`parquet`.`{tmp_path / 'in'}`')")
+    # of a file without row-level deletes, and of one with them
+    for deletes in (False, True):
+        if deletes:
+            merge = "'write.delete.mode' = 'merge-on-read', 'format-version' = '2'"
+            spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ({merge})")
+            spark.sql(f"DELETE FROM {table} WHERE id = 3")
+        warehouse = str(spark.conf.get("spark.sql.catalog.lake.warehouse"))
+        rows = open_rows(table, None, catalog=None, warehouse=warehouse, locations=())
+        schema, batches = rows.batches(Constant(value=True))
+        found = pa.Table.from_batches(batches, schema).sort_by("id")
+        kept = held.slice(0, 2) if deletes else held
+        expected = [None if t is None else t.replace(tzinfo=UTC) for t in kept["t"].to_pylist()]
+        assert found["t"].to_pylist()[: len(expected)] == expected
+        ls.create_index(table, ["t"], spark=spark, name=f"times{deletes}".lower())
+        keys = pa.array([expected[0], datetime(1816, 3, 30, tzinfo=UTC)])
+        index = ls.open_index(table, f"times{deletes}".lower(), warehouse=warehouse)
+        assert index.contains(keys, confirm=True).absent.to_pylist() == [False, True]
+
+
+def test_a_variant_leaves_other_columns_readable(spark: SparkSession, table: str) -> None:
+    """A column of a type that PyIceberg does not know is refused alone, and by its name."""
+    version = "TBLPROPERTIES ('format-version' = '3')"
+    spark.sql(f"CREATE TABLE {table} (k BIGINT, v VARIANT, s STRING) USING iceberg {version}")
+    spark.sql(f"INSERT INTO {table} SELECT id, PARSE_JSON('[1]'), 'x' FROM range(3)")
+    warehouse = str(spark.conf.get("spark.sql.catalog.lake.warehouse"))
+    rows = open_rows(table, None, catalog=None, warehouse=warehouse, locations=())
+
+    assert rows.schema.names == ["k", "v", "s"]
+    schema, batches = rows.batches(Constant(value=True), ["k", "s"])
+    found = pa.Table.from_batches(batches, schema)
+    assert sorted(row["k"] for row in found.to_pylist()) == [0, 1, 2]
+    assert len(ls.find_files(table, "k = 1", warehouse=warehouse).paths) >= 1
+    with pytest.raises(UnsupportedError, match="The column v is not read without Spark"):
+        rows.batches(Constant(value=True))

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import os
+from datetime import date, time
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -12,7 +15,7 @@ import pytest
 
 from lakesieve.errors import ErrorKind, LakesieveError, NotFoundError
 from lakesieve.tables.opening import open_table
-from lakesieve.tables.parquet.schema import partition_type
+from lakesieve.tables.parquet.partitions import partition_type, partition_value
 from lakesieve.tables.parquet.versions import version_of
 
 if TYPE_CHECKING:
@@ -71,6 +74,9 @@ def test_partitions(folder: Path) -> None:
     }
 
 
+NULL = "__HIVE_DEFAULT_PARTITION__"
+
+
 @pytest.mark.parametrize(
     ("values", "kind"),
     [
@@ -82,13 +88,94 @@ def test_partitions(folder: Path) -> None:
         (["2020-01-01 10:00:00"], "timestamp"),
         (["2020-01-01", "2020-01-01 10:00:00"], "timestamp"),
         (["1", "a"], "string"),
-        (["a", None], "string"),
-        ([None], "string"),
+        (["a", NULL], "string"),
+        ([NULL], "void"),
+        (["1", NULL], "integer"),
+        (["2026-W05"], "string"),
+        (["2026-01-01-04"], "string"),
+        (["3000000000", "1.5"], "string"),
+        (["1."], "decimal(1,0)"),
+        (["1.", "1"], "decimal(10,0)"),
+        (["1.", "3000000000"], "decimal(20,0)"),
+        (["1.", "1.5"], "string"),
+        (["+5"], "integer"),
+        (["1d"], "double"),
+        (["1e3"], "decimal(4,0)"),
+        (["1e3", "1"], "decimal(10,0)"),
+        (["NaN"], "double"),
+        (["nan"], "string"),
+        ([" 1"], "double"),
+        (["\u0661"], "integer"),
+        (["10:00:00"], "time(6)"),
+        (["10%3A00%3A00.5", NULL], "time(6)"),
+        (["10:00:00", "1"], "string"),
+        (["caf%C3%A9"], "string"),
+        (["+12026-01-01"], "date"),
+        (["2026-02-30"], "string"),
+        (["2026-01-01 10:00:00.55"], "string"),
     ],
 )
-def test_types_of_partitions(values: list[str | None], kind: str) -> None:
-    """The type is that of all values together."""
+def test_types_of_partitions(values: list[str], kind: str) -> None:
+    """The type is that which Spark infers of all values together."""
     assert partition_type(values) == kind
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "expected"),
+    [
+        ("caf%C3%A9", "string", "caf\u00c3\u00a9"),
+        ("50%25", "string", "50%"),
+        ("%zz", "string", "%zz"),
+        ("1", "string", "1"),
+        ("+5", "integer", 5),
+        ("\u0661\u0662", "long", 12),
+        ("1e3", "decimal(10,0)", Decimal(1000)),
+        ("1d", "double", 1.0),
+        (" 1", "double", 1.0),
+        ("-0x1p3d", "double", -8.0),
+        ("1e400", "double", math.inf),
+        ("2024-02-29", "date", date(2024, 2, 29)),
+        ("10%3A00%3A00.5", "time(6)", time(10, 0, 0, 500_000)),
+        (NULL, "integer", None),
+    ],
+)
+def test_values_of_partitions(value: str, kind: str, expected: object) -> None:
+    """Values are read as Spark reads them; an escape is one character, not a byte of UTF-8."""
+    read: Any = partition_value(value, kind, "p")
+    assert read.as_py() == expected
+
+
+def test_a_value_of_another_type_is_refused() -> None:
+    """Digits of another script are an integer, and no double: Spark fails on both together."""
+    assert partition_type(["\u0661", "1.5"]) == "double"
+    with pytest.raises(LakesieveError, match="has no value of the column's type, which is double"):
+        partition_value("\u0661", "double", "p")
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("s1/p=1/a", "s2/p=1/a"),
+        ("p=1/a", "p=1/q=2/a"),
+        ("p=1/P=2/a",),
+        ("p=/a",),
+        ("=1/a", "b"),
+        ("P=1/a", "p=2/a"),
+    ],
+)
+def test_folders_that_spark_refuses(folder: Path, names: tuple[str, ...]) -> None:
+    """Folders of several tables, or without a name or a value, are refused by name."""
+    _write(folder, *names)
+    with pytest.raises(LakesieveError) as caught:
+        open_table(f"parquet:{folder}")
+    assert caught.value.kind is ErrorKind.UNSUPPORTED_TABLE
+
+
+def test_a_name_twice_is_refused(folder: Path) -> None:
+    """Spark reads no file whose columns differ in case alone."""
+    _write(folder, "a.parquet", rows=pa.table({"k": [1], "K": [2]}))
+    with pytest.raises(LakesieveError, match="two columns of the name k"):
+        open_table(f"parquet:{folder}").version()
 
 
 def test_types_of_columns(folder: Path) -> None:
@@ -115,6 +202,14 @@ def test_types_of_columns(folder: Path) -> None:
         "inner": pa.struct({"x": pa.int32()}),
         "many": pa.list_(pa.int32()),
         "pairs": pa.map_(pa.string(), pa.int32()),
+        "fixed_list": pa.list_(pa.int32(), 2),
+        "view": pa.string_view(),
+        "json": pa.json_(pa.string()),
+        "nothing": pa.null(),
+        "span": pa.duration("us"),
+        "nanos": pa.timestamp("ns"),
+        "nanos_zoned": pa.timestamp("ns", "UTC"),
+        "clock": pa.time64("us"),
     }
     _write(folder, "f.parquet", rows=pa.schema(fields).empty_table())
     table = open_table(f"parquet:{folder}")
@@ -143,6 +238,15 @@ def test_types_of_columns(folder: Path) -> None:
         "inner.x": "integer",
         "many": "array",
         "pairs": "map",
+        "fixed_list": "array",
+        "view": "string",
+        "json": "string",
+        "nothing": "integer",
+        "span": "long",
+        # INT64 with nanoseconds, which Spark refuses
+        "nanos": "unknown",
+        "nanos_zoned": "unknown",
+        "clock": "unknown",
     }
 
 

@@ -92,7 +92,7 @@ class EqualityDeletes:
             if delete.file_format.name != "PARQUET":
                 raise _unread(path, f"it is of the format {delete.file_format.name}")
             with io.new_input(path).open() as opened:
-                file = pq.ParquetFile(opened)
+                file = pq.ParquetFile(opened, coerce_int96_timestamp_unit="us")
                 stored = names_by_id(file.schema_arrow)
                 missing = [i for i in delete.equality_ids if i not in stored or i not in names]
                 if missing:

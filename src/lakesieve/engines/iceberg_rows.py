@@ -12,6 +12,13 @@ from pyiceberg.types import UUIDType
 from lakesieve.engines import pruning
 from lakesieve.engines.equality import EqualityDeletes
 from lakesieve.engines.iceberg_columns import unpartitioned_specs
+from lakesieve.engines.iceberg_reading import (
+    FileScan,
+    named_errors,
+    parsed_metadata,
+    parsed_schema,
+    unread_columns,
+)
 from lakesieve.engines.plain_files import MAX_FILES, plain_rows
 from lakesieve.engines.pruning import FilePruner
 from lakesieve.engines.pyiceberg import plan_tasks
@@ -50,18 +57,18 @@ class IcebergRows:
         self, table: IcebergReader, version: str | int | None, locations: Iterable[str]
     ) -> None:
         from pyiceberg.io.pyarrow import schema_to_pyarrow
-        from pyiceberg.schema import Schema
-        from pyiceberg.table.metadata import TableMetadataUtil
 
         self._table = table
         self._version = table.version(version)
         self._pruner = FilePruner(locations)
         self._io = table.io()
-        self._metadata = TableMetadataUtil.parse_obj(dict(table.loaded.metadata.document))
+        self._metadata = parsed_metadata(table.loaded.metadata.document, table.name)
         document = json.loads(self._version.schema)
+        self._unread = unread_columns(document)
         self._columns = columns_of_schema(self._version.schema)
-        self._fields = Schema.model_validate(
-            {k: v for k, v in document.items() if k not in {"name-mapping", "partitioning"}}
+        self._fields = parsed_schema(
+            {k: v for k, v in document.items() if k not in {"name-mapping", "partitioning"}},
+            table.name,
         )
         self.schema: pa.Schema = schema_to_pyarrow(self._fields, include_field_ids=False)
 
@@ -78,22 +85,35 @@ class IcebergRows:
             The columns, in the table's order, and their rows.
 
         Raises:
-            UnsupportedError: Equality deletes compare what is not there.
+            UnsupportedError: A column has a type that is not read without Spark, equality deletes
+                compare what is not there, or PyIceberg cannot read a file.
+            StorageError: A file is missing or cannot be reached.
         """
         fields, target = self._fields, self.schema
         if columns is not None:
             names = [name for name in self.schema.names if name in columns]
-            # a scan without columns still has rows
-            names = names or self.schema.names[:1]
+            if not names:
+                # a scan without columns still has rows
+                names = sorted(self.schema.names, key=lambda name: name in self._unread)[:1]
             fields = self._fields.select(*names)
             target = pa.schema([self.schema.field(name) for name in names])
-        return target, self._read(wanted, fields, target)
+        for name in target.names:
+            if name in self._unread:
+                raise UnsupportedError(
+                    f"The column {name} is not read without Spark: its type is "
+                    f"{self._unread[name]}.",
+                    kind=ErrorKind.UNSUPPORTED_TABLE,
+                    hint="Use Spark, or choose other columns.",
+                )
+        return target, self._named(self._read(wanted, fields, target))
+
+    def _named(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with named_errors(self._table.name):
+            yield from batches
 
     def _read(
         self, wanted: Expr | Plan, fields: Any, target: pa.Schema
     ) -> Iterator[pa.RecordBatch]:
-        from pyiceberg.io.pyarrow import ArrowScan
-
         if self._version.id is None:
             return
         pruned = self._pruner.of_table(self._table, self._columns, wanted)
@@ -114,7 +134,7 @@ class IcebergRows:
                     yield from rows.to_batches()
             # to make one takes as long as to plan
             if others:
-                scan = ArrowScan(self._metadata, self._io, fields, row_filter)
+                scan = FileScan(self._metadata, self._io, fields, row_filter)
                 for batch in scan.to_record_batches(others):
                     yield from pa.Table.from_batches([batch]).cast(target).to_batches()
             return
@@ -122,7 +142,7 @@ class IcebergRows:
         needed = {*target.names, *names.values()}
         fields = self._fields.select(*[n for n in self.schema.names if n in needed])
         whole = pa.schema([self.schema.field(field.name) for field in fields.fields])
-        scan = ArrowScan(self._metadata, self._io, fields, row_filter)
+        scan = FileScan(self._metadata, self._io, fields, row_filter)
         for task in tasks:
             deletes = equality.of(task.file)
             for batch in scan.to_record_batches([task]):

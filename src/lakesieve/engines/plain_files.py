@@ -49,7 +49,7 @@ def plain_rows(
         return None
     try:
         with io.new_input(file.file_path).open() as opened:
-            stored = pq.ParquetFile(opened, pre_buffer=True)
+            stored = pq.ParquetFile(opened, pre_buffer=True, coerce_int96_timestamp_unit="us")
             names = _names(stored.schema_arrow, fields, target, metadata)
             if names is None:
                 return None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from lakesieve.engines.pruning import last_pruning
 from lakesieve.engines.rows import open_rows
 from lakesieve.errors import not_installed
@@ -72,5 +74,5 @@ def scan(
             if left == 0:
                 return
 
-    empty = pl.DataFrame(pl.from_arrow(rows.schema.empty_table()))
+    empty = pl.DataFrame(pl.from_arrow(pa.Table.from_batches([], rows.schema)))
     return register_io_source(read, schema=empty.schema)

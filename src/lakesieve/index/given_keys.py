@@ -130,7 +130,7 @@ def _in_file(path: str, columns: Sequence[Column]) -> pa.Table:
     try:
         if not path.lower().endswith(".csv"):
             names = [n for n in pq.read_schema(path).names if n.lower() in types]
-            return pq.read_table(path, columns=names)
+            return pq.read_table(path, columns=names, coerce_int96_timestamp_unit="us")
         with csv.open_csv(path) as opened:
             names = [name for name in opened.schema.names if name.lower() in types]
         options = csv.ConvertOptions(

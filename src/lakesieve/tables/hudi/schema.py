@@ -44,12 +44,15 @@ _LOGICAL = {
 _UNKNOWN = "unknown"
 
 
-def spark_schema(text: str, partitioning: Sequence[str]) -> dict[str, Any]:
+def spark_schema(
+    text: str, partitioning: Sequence[str], *, has_meta: bool = True
+) -> dict[str, Any]:
     """The columns of a table.
 
     Args:
         text: Its Avro schema.
         partitioning: Names of the partition columns, which come last.
+        has_meta: Whether Hudi fills the columns that it adds to each table.
 
     Returns:
         A struct; a type that is not known has the name ``unknown``.
@@ -63,7 +66,7 @@ def spark_schema(text: str, partitioning: Sequence[str]) -> dict[str, Any]:
     known: dict[str, Any] = {}
     fields = [_field(field, known, 0) for field in record["fields"]]
     own = [field for field in fields if field["name"] not in _META_COLUMNS]
-    meta = [_column(name, "string") for name in _META_COLUMNS]
+    meta = [_column(name, "string") for name in _META_COLUMNS if has_meta]
     by_name = {field["name"]: field for field in own}
     last = [by_name.get(name) or _column(name, "string") for name in partitioning]
     rest = [field for field in own if field["name"] not in partitioning]

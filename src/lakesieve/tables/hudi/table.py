@@ -125,7 +125,8 @@ class HudiReader(FolderReader):
         text = said.get("schema") or self._properties.get("hoodie.table.create.schema")
         partitioning = self.partitioning
         try:
-            schema = spark_schema(text or "null", partitioning)
+            filled = self._properties.get("hoodie.populate.meta.fields", "true")
+            schema = spark_schema(text or "null", partitioning, has_meta=filled.lower() == "true")
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise UnsupportedError(
                 f"{self.name} has no schema that can be read: {error}.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -11,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-__all__ = ["file_schema", "is_any_list", "repeated_name"]
+__all__ = ["file_schema", "is_any_list", "printed_variants", "repeated_name"]
 
 _SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 _DEEPEST = 64
@@ -43,6 +44,11 @@ _SIMPLE: Mapping[pa.DataType, str] = {
 _OF_STORAGE = frozenset({"arrow.bool8", "arrow.fixed_shape_tensor", "arrow.json"})
 """Extension types whose values Spark reads as they are stored."""
 
+_PRINTED = re.compile(
+    r"(?P<indent> +)\w+ group field_id=-?\d+ (?P<name>.*?)(?P<is_variant> \(Variant\(\d+\)\))?"
+    r"( \(\w+\))? \{"
+)
+_TOP_LEVEL = "  "
 _LARGEST_DECIMAL = 38
 _UNKNOWN = "unknown"
 
@@ -67,7 +73,7 @@ def file_schema(metadata: pq.FileMetaData) -> dict[str, Any]:
             return document
     schema = metadata.schema.to_arrow_schema()
     old_times = _columns_with(metadata.schema, _is_old_time)
-    unread = _columns_with(metadata.schema, _is_unread)
+    unread = _columns_with(metadata.schema, _is_unread) | _variants(metadata.schema)
     fields = [_field(field, 0, old_times=field.name in old_times) for field in schema]
     for field in fields:
         if field["name"] in unread:
@@ -107,6 +113,33 @@ def _columns_with(
             # names may have dots of their own
             parts = leaf.path.split(".")
             found.update(".".join(parts[: at + 1]) for at in range(len(parts)))
+    return frozenset(found)
+
+
+def _variants(schema: pq.ParquetSchema) -> frozenset[str]:
+    """The top-level columns that are or have a VARIANT, which Arrow takes for a struct."""
+    leaves = (schema.column(at) for at in range(len(schema)))
+    if not any(leaf.path.endswith(".metadata") for leaf in leaves):
+        return frozenset()
+    # the annotations of groups are told by the printed schema alone
+    return printed_variants(str(schema).splitlines())
+
+
+def printed_variants(lines: Iterable[str]) -> frozenset[str]:
+    """The top-level columns that are or have a VARIANT.
+
+    Args:
+        lines: A schema as Arrow prints it.
+    """
+    found, column = set(), ""
+    for line in lines:
+        printed = _PRINTED.fullmatch(line)
+        if printed is None:
+            continue
+        if printed["indent"] == _TOP_LEVEL:
+            column = printed["name"]
+        if printed["is_variant"]:
+            found.add(column)
     return frozenset(found)
 
 
