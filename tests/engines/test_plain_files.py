@@ -16,6 +16,7 @@ from pyiceberg.types import DoubleType, FloatType, IntegerType, LongType, Nested
 
 from lakesieve.engines import arrow
 from lakesieve.engines.plain_files import plain_rows
+from lakesieve.errors import StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -148,5 +149,5 @@ def test_deleted_rows(tmp_path: Path) -> None:
     task.delete_files.clear()
     (tmp_path / task.file.file_path.removeprefix(f"file://{tmp_path}/")).unlink()
     assert plain_rows(task, schema, target, table.metadata, table.io) is None
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(StorageError, match="cannot be read by PyIceberg"):
         arrow.dataset(table).to_table()
