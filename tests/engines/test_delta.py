@@ -221,6 +221,29 @@ def test_partitions(tmp_path: Path) -> None:
     assert list(two.values()) == [2, *[None] * len(kinds)]
 
 
+def test_a_partition_of_bytes(tmp_path: Path) -> None:
+    """A binary partition value is the text of the log in UTF-8, as in Spark."""
+    made = Files(
+        tmp_path / "t", schema_of(("k", "long", {}), ("p", "binary", {})), partitionColumns=["p"]
+    )
+    for number, text in enumerate(("ü", "\U0001f608", "x")):
+        made.add(f"{number}.parquet", pa.table({"k": [number]}), partitionValues={"p": text})
+
+    found = sorted((row["k"], row["p"]) for row in made.rows())
+    assert found == [(0, "ü".encode()), (1, "\U0001f608".encode()), (2, b"x")]
+
+
+def test_a_table_of_shredded_variants(tmp_path: Path) -> None:
+    """Its other columns are read."""
+    made = Files(tmp_path / "t", schema_of(("k", "long", {})))
+    features = ["variantType", "variantShredding-preview"]
+    protocol = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": features}
+    made.commit_next({"protocol": protocol})
+    made.add("0.parquet", pa.table({"k": [1]}))
+
+    assert made.rows() == [{"k": 1}]
+
+
 def test_what_is_refused(tmp_path: Path) -> None:
     """Columns and values whose meaning depends on more than the table are named."""
     variant = Files(tmp_path / "v", schema_of(("v", "variant", {})))

@@ -385,7 +385,7 @@ def _constant(field: Field, value: str | pa.Scalar | None, count: int) -> pa.Arr
         # they are written in the zone of their writer
         raise _unread(field.name, "the times of its partitions have no zone")
     if pa.types.is_binary(field.kind):
-        value = pa.scalar(text.encode("latin-1"), field.kind)
+        value = pa.scalar(text.encode(), field.kind)
     else:
         value = pa.scalar(text, pa.string()).cast(field.kind)
     return pa.repeat(value, count)

@@ -1,74 +1,91 @@
-"""Actions on data files in a Delta log, of commits and of checkpoints, and their outcome."""
+"""Actions on data files in a Delta log, and the files that they leave."""
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
-    import pyarrow.parquet as pq
-
-__all__ = [
-    "FILE_SCHEMA",
-    "decoded",
-    "file_row",
-    "files_of",
-    "number_of_records",
-    "plain",
-    "reconciled",
-]
+__all__ = ["FILE_SCHEMA", "actions_of", "file_actions", "reconciled", "records_of"]
 
 FILE_SCHEMA = pa.schema(
     [
         ("path", pa.string()),
         ("vector", pa.string()),
         ("size", pa.int64()),
-        ("stats", pa.string()),
+        ("records", pa.int64()),
         ("partition", pa.map_(pa.string(), pa.string())),
         ("added", pa.bool_()),
     ]
 )
-"""Data files as logged: ``vector`` is the identity of the deletion vector, empty without one,
-``partition`` the values of partition columns, as text, by their names in the log."""
+"""Actions on data files: ``path`` as logged; ``vector`` the identity of the deletion vector, empty
+without one; ``records`` from the statistics, or null; ``partition`` the values of partition columns
+as text, by their names in the log; ``added`` is false for files that are removed."""
 
+# where a line has several actions, Delta for Spark takes the first of these
+_ORDER = (
+    *("add", "remove", "metaData", "txn", "protocol", "cdc", "sidecar", "checkpointMetadata"),
+    *("domainMetadata", "commitInfo"),
+)
 _NUMBER_OF_RECORDS = pa.schema([("numRecords", pa.int64())])
+# as nearly all writers begin the statistics
+_FIRST_RECORDS = r'^\s*\{\s*"numRecords"\s*:\s*(?P<records>\d{1,18})\s*[,}]'
 
 
-def plain(value: Any) -> Any:
-    """A struct of a checkpoint as the commits have it: maps as dictionaries.
-
-    Args:
-        value: As pyarrow has it.
-    """
-    if not isinstance(value, dict):
-        return value
-    plain = {key: entry for key, entry in value.items() if entry is not None}
-    configuration = plain.get("configuration")
-    if isinstance(configuration, list):
-        plain["configuration"] = dict(configuration)
-    return plain
-
-
-def file_row(action: Mapping[str, Any], *, added: bool) -> dict[str, Any]:
-    """An action of a commit as a row of ``FILE_SCHEMA``.
+def actions_of(data: bytes) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Read the actions of a commit, or of a checkpoint in JSON, except those of unknown kinds.
 
     Args:
-        action: The action.
-        added: Whether it adds the file.
+        data: The file.
+
+    Raises:
+        ValueError: It is not such a file, or lacks what an action needs.
     """
-    vector = action.get("deletionVector") or {}
-    return {
-        "path": action["path"],
-        "vector": _vector_id(vector),
-        "size": action.get("size"),
-        "stats": action.get("stats"),
-        "partition": list((action.get("partitionValues") or {}).items()),
-        "added": added,
-    }
+    for line in data.splitlines():
+        if not line.strip():
+            continue
+        entry = json.loads(line)
+        if not isinstance(entry, dict):
+            raise ValueError("a line without an action")
+        name = next((name for name in _ORDER if entry.get(name) is not None), None)
+        if name is None:
+            continue
+        action = entry[name]
+        is_whole = isinstance(action, dict) and (
+            name not in {"add", "remove", "sidecar"} or isinstance(action.get("path"), str)
+        )
+        if not is_whole:
+            raise ValueError(f"an action {name} without what it needs")
+        yield name, action
+
+
+def file_actions(actions: Iterable[tuple[str, Mapping[str, Any]]]) -> pa.Table:
+    """Tabulate the actions ``add`` and ``remove`` of a commit, in their order.
+
+    Args:
+        actions: Names and contents of the actions.
+    """
+    rows, stats = [], []
+    for name, action in actions:
+        partition = action.get("partitionValues") or {}
+        rows.append(
+            {
+                "path": action["path"],
+                "vector": _vector_id(action.get("deletionVector") or {}),
+                "size": action.get("size"),
+                "partition": list(partition.items()),
+                "added": name == "add",
+            }
+        )
+        stats.append(action.get("stats") if name == "add" else None)
+    table = pa.Table.from_pylist(rows, schema=FILE_SCHEMA)
+    records = records_of(pa.chunked_array([pa.array(stats, pa.string())]))
+    return table.set_column(FILE_SCHEMA.get_field_index("records"), "records", records)
 
 
 def _vector_id(vector: Mapping[str, Any]) -> str:
@@ -79,86 +96,28 @@ def _vector_id(vector: Mapping[str, Any]) -> str:
     return f"{vector['storageType']}{vector['pathOrInlineDv']}{suffix}"
 
 
-def files_of(file: pq.ParquetFile, action: str) -> pa.Table:
-    """The added or the removed files of a checkpoint.
+def records_of(stats: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Read the number of records from statistics; null where they do not tell.
 
     Args:
-        file: The checkpoint, or a part of it.
-        action: ``add`` or ``remove``.
+        stats: The statistics of each file as JSON.
     """
-    struct = file.schema_arrow.field(action).type
-    names = [struct.field(at).name for at in range(struct.num_fields)]
-    known = ("path", "size", "deletionVector", "stats", "partitionValues")
-    wanted = [name for name in known if name in names]
-    counts = "stats_parsed" in names and "numRecords" in [f.name for f in _fields(struct)]
-    columns = [f"{action}.{name}" for name in wanted]
-    if counts:
-        columns.append(f"{action}.stats_parsed.numRecords")
-    whole = file.read(columns=columns).column(action).combine_chunks()
-    column = whole.filter(pc.is_valid(whole))
-    rows = len(column)
-
-    def part(name: str, kind: pa.DataType) -> pa.Array:
-        if name not in wanted:
-            return pa.nulls(rows, kind)
-        return pc.struct_field(column, name).cast(kind)
-
-    stats = part("stats", pa.string())
-    if counts:
-        number = pc.struct_field(column, ["stats_parsed", "numRecords"]).cast(pa.string())
-        text = pc.binary_join_element_wise('{"numRecords":', number, "}", "")
-        stats = pc.coalesce(stats, text)
-    vectors = pa.array([""] * rows, pa.string())
-    if "deletionVector" in wanted:
-        vector = pc.struct_field(column, "deletionVector")
-        offset = pc.struct_field(vector, "offset").cast(pa.string())
-        suffix = pc.fill_null(pc.binary_join_element_wise("@", offset, ""), "")
-        named = pc.binary_join_element_wise(
-            pc.struct_field(vector, "storageType"), pc.struct_field(vector, "pathOrInlineDv"), ""
-        )
-        vectors = pc.fill_null(pc.binary_join_element_wise(named, suffix, ""), "")
-    return pa.table(
-        {
-            "path": part("path", pa.string()),
-            "vector": vectors,
-            "size": part("size", pa.int64()),
-            "stats": stats,
-            "partition": part("partitionValues", FILE_SCHEMA.field("partition").type),
-            "added": pa.array([action == "add"] * rows, pa.bool_()),
-        },
-        schema=FILE_SCHEMA,
+    firsts = pc.extract_regex(stats, _FIRST_RECORDS)
+    records = pc.struct_field(firsts, "records").cast(pa.int64())
+    others = pc.and_(pc.is_null(records), pc.is_valid(stats))
+    if not pc.any(others, min_count=0).as_py():
+        return records
+    found = _parsed(stats.filter(others))
+    return pa.chunked_array(
+        [pc.replace_with_mask(records.combine_chunks(), others.combine_chunks(), found)]
     )
 
 
-def _fields(struct: pa.DataType) -> Sequence[pa.Field]:
-    parsed = struct.field("stats_parsed").type
-    return [parsed.field(at) for at in range(parsed.num_fields)]
-
-
-def reconciled(files: pa.Table) -> pa.Table:
-    """The last action on each file, which has a path and a deletion vector.
-
-    Args:
-        files: All actions in order.
-    """
-    order = pa.array(range(files.num_rows), pa.int64())
-    numbered = files.append_column("order", order)
-    last = numbered.group_by(["path", "vector"]).aggregate([("order", "max")])
-    return files.take(last.column("order_max").sort())
-
-
-def number_of_records(stats: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Number of records by the statistics of each file; null where they do not tell.
-
-    Args:
-        stats: The statistics, as JSON.
-    """
+def _parsed(stats: pa.ChunkedArray) -> pa.Array:
     from pyarrow import json as pa_json
 
-    texts = pc.replace_substring_regex(pc.fill_null(stats, "{}"), r"[\r\n]+", " ")
+    texts = pc.replace_substring_regex(stats, r"[\r\n]+", " ")
     texts = pc.if_else(pc.equal(pc.utf8_trim_whitespace(texts), ""), "{}", texts)
-    if not len(texts):
-        return pa.chunked_array([pa.array([], pa.int64())])
     joined = "\n".join(texts.to_pylist()).encode()
     options = pa_json.ParseOptions(
         explicit_schema=_NUMBER_OF_RECORDS, unexpected_field_behavior="ignore"
@@ -170,19 +129,40 @@ def number_of_records(stats: pa.ChunkedArray) -> pa.ChunkedArray:
             read_options=pa_json.ReadOptions(block_size=max(1 << 20, len(joined) + 1)),
         )
     except pa.ArrowException:
-        return pa.chunked_array([pa.nulls(len(texts), pa.int64())])
-    found = read.column("numRecords")
-    return (
-        found if len(found) == len(texts) else pa.chunked_array([pa.nulls(len(texts), pa.int64())])
-    )
+        return pa.nulls(len(texts), pa.int64())
+    found = read.column("numRecords").combine_chunks()
+    return found if len(found) == len(texts) else pa.nulls(len(texts), pa.int64())
 
 
-def decoded(paths: Iterable[str]) -> list[str]:
-    """Percent-decode paths; a plus sign stands for itself.
+def reconciled(older: pa.Table, newer: pa.Table) -> pa.Table:
+    """Keep the last action on each file, which is known by its path and its deletion vector.
 
     Args:
-        paths: As they are logged.
+        older: The actions of a checkpoint, which has one for each file.
+        newer: Actions after them, in order.
     """
-    from urllib.parse import unquote
+    newer = _last(newer)
+    key = _key(older)
+    if pc.count_distinct(key).as_py() < len(key):
+        # not as Delta writes checkpoints
+        return _last(pa.concat_tables([older, newer]))
+    if newer.num_rows:
+        older = older.filter(pc.invert(pc.is_in(key, value_set=_key(newer))))
+    return pa.concat_tables([older, newer])
 
-    return [unquote(path) for path in paths]
+
+def _last(files: pa.Table) -> pa.Table:
+    if not files.num_rows:
+        return files
+    keyed = pa.table({"key": _key(files), "at": pa.array(range(files.num_rows), pa.int64())})
+    last = keyed.group_by("key").aggregate([("at", "max")])
+    return files.take(last.column("at_max").sort())
+
+
+def _key(files: pa.Table) -> pa.ChunkedArray:
+    """A text that differs for different files; no path and no identity has a line break."""
+    paths, vectors = files.column("path"), files.column("vector")
+    marked = pc.not_equal(vectors, "")
+    if not pc.any(marked, min_count=0).as_py():
+        return paths
+    return pc.if_else(marked, pc.binary_join_element_wise(paths, vectors, "\n"), paths)

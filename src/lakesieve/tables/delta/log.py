@@ -1,69 +1,41 @@
-"""The transaction log of a Delta table, as Delta's protocol describes it.
+"""The transaction log of a Delta table, as Delta's protocol and Delta for Spark describe it.
 
-Read here because what a library for rows leaves out matters to an index: features of tables that it
-does not know, files that older versions still use, paths with signs of every kind.
-``docs/design/0016`` compares.
+``docs/design/0027`` compares this reader with the package ``deltalake``.
 """
 
 from __future__ import annotations
 
 import json
-import re
+from bisect import bisect_right
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakesieve.errors import ErrorKind, NotFoundError, StorageError
-from lakesieve.tables.delta.actions import (
-    FILE_SCHEMA,
-    file_row,
-    files_of,
-    number_of_records,
-    plain,
-    reconciled,
-)
+from lakesieve.tables.delta.actions import FILE_SCHEMA, actions_of, file_actions, reconciled
+from lakesieve.tables.delta.checkpoints import checkpoint_actions, checkpoint_files
+from lakesieve.tables.delta.listing import LogFiles
+from lakesieve.tables.delta.logged_paths import canonical_paths, check_spellings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from lakesieve.storage import ObjectInfo, Storage
+    from lakesieve.tables.delta.listing import LogSegment
 
 __all__ = ["FOLDER", "DeltaLog", "DeltaSnapshot"]
 
 FOLDER = "_delta_log"
 """Folder of the log in that of the table."""
 
-_COMMIT = re.compile(r"(\d{20})\.json")
-_CHECKPOINT = re.compile(
-    r"(?P<version>\d{20})\.checkpoint(?:\.(?P<part>\d{10})\.(?P<parts>\d{10})|\.(?P<uuid>[\w-]+))?"
-    r"\.(?P<kind>parquet|json)"
-)
 _LAST_CHECKPOINT = "_last_checkpoint"
 _SIDECARS = "_sidecars"
 _LARGEST = 1 << 31
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Listing:
-    """What the folder of the log has of use for one version.
-
-    Args:
-        checkpoint: Files of the checkpoint it begins with; none is the first commit.
-        start: The checkpoint's version, or -1.
-        commits: Commits after it, by version, in order.
-    """
-
-    checkpoint: tuple[ObjectInfo, ...]
-    start: int
-    commits: Mapping[int, ObjectInfo]
-
-    @property
-    def version(self) -> int:
-        """The version that they lead to."""
-        return max(self.commits, default=self.start)
+_STAMPED = "delta.enableInCommitTimestamps"
+_STAMPED_FROM = "delta.inCommitTimestampEnablementVersion"
+_STAMPED_SINCE = "delta.inCommitTimestampEnablementTimestamp"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -75,9 +47,7 @@ class DeltaSnapshot:
         timestamp_ms: When it was committed; null where only a checkpoint is left of it.
         protocol: The ``protocol`` action in force.
         metadata: The ``metaData`` action in force.
-        files: What is known of data files: ``path`` as logged, ``vector`` the identity of the
-            deletion vector, ``size``, ``stats``, and whether the file is part of the version, or
-            was removed from it.
+        files: The last action on each data file, by ``FILE_SCHEMA``, with canonical paths.
     """
 
     version: int
@@ -86,17 +56,10 @@ class DeltaSnapshot:
     metadata: Mapping[str, Any]
     files: pa.Table
 
-    @cached_property
+    @property
     def live(self) -> pa.Table:
-        """The data files of the version: ``path`` as logged, ``size``, ``records`` or null."""
-        added = self.files.filter(self.files.column("added"))
-        return pa.table(
-            {
-                "path": added.column("path"),
-                "size": added.column("size"),
-                "records": number_of_records(added.column("stats")),
-            }
-        )
+        """The data files of the version."""
+        return self.files.filter(self.files.column("added"))
 
     @property
     def features(self) -> list[str]:
@@ -107,6 +70,27 @@ class DeltaSnapshot:
     def reader_version(self) -> int:
         """The protocol version for readers."""
         return int(self.protocol["minReaderVersion"])
+
+    @property
+    def configuration(self) -> Mapping[str, str]:
+        """The properties of the table."""
+        return self.metadata.get("configuration") or {}
+
+
+class _Actions:
+    """The actions of a log segment, as they are read."""
+
+    def __init__(self) -> None:
+        self.protocol: Mapping[str, Any] = {}
+        self.metadata: Mapping[str, Any] = {}
+        self.older: list[pa.Table] = []
+        self.newer: list[pa.Table] = []
+
+    def take(self, name: str, action: Mapping[str, Any]) -> None:
+        if name == "protocol":
+            self.protocol = action
+        elif name == "metaData":
+            self.metadata = action
 
 
 class DeltaLog:
@@ -120,7 +104,7 @@ class DeltaLog:
     def __init__(self, table: Storage, name: str) -> None:
         self._storage = table.child(FOLDER)
         self._name = name
-        self._newest: tuple[_Listing, DeltaSnapshot] | None = None
+        self._newest: tuple[LogSegment, DeltaSnapshot] | None = None
 
     def snapshot(self, version: int | None = None) -> DeltaSnapshot:
         """Read one version, by default the newest.
@@ -131,97 +115,107 @@ class DeltaLog:
         Raises:
             NotFoundError: There is no table, or the log does not have that version any more.
             StorageError: The log cannot be read.
+            UnsupportedError: Readers do not agree which data files the log names.
         """
-        listing = self._listing(version)
+        segment = self._segment(version)
         if version is not None:
-            return self._read(listing)
+            return self._read(segment)
         # nothing is read again while nothing is written
-        if self._newest is None or self._newest[0] != listing:
-            self._newest = (listing, self._read(listing))
+        if self._newest is None or self._newest[0] != segment:
+            self._newest = (segment, self._read(segment))
         return self._newest[1]
 
-    def _read(self, listing: _Listing) -> DeltaSnapshot:
-        protocol: Mapping[str, Any] = {}
-        metadata: Mapping[str, Any] = {}
-        tables: list[pa.Table] = []
-        stamp: int | None = None
-        for part in listing.checkpoint:
-            for action, value in self._checkpoint(part.path):
-                if action == "protocol":
-                    protocol = value
-                elif action == "metaData":
-                    metadata = value
-                else:
-                    tables.append(value)
-        paths = [info.path for info in listing.commits.values()]
-        data = self._storage.get_all(paths, most=_LARGEST)
-        for info, commit in zip(listing.commits.values(), data, strict=True):
-            stamp = int(info.modified.timestamp() * 1000)
-            rows: list[dict[str, Any]] = []
-            for action, value in self._actions(info.path, commit):
-                if action == "protocol":
-                    protocol = value
-                elif action == "metaData":
-                    metadata = value
-                elif action == "commitInfo" and value.get("inCommitTimestamp") is not None:
-                    stamp = int(value["inCommitTimestamp"])
-                elif action in {"add", "remove"}:
-                    rows.append(file_row(value, added=action == "add"))
-            tables.append(pa.Table.from_pylist(rows, schema=FILE_SCHEMA))
-        if not protocol or not metadata:
-            raise self._unreadable(f"version {listing.version} has no protocol or no metadata")
+    def _read(self, segment: LogSegment) -> DeltaSnapshot:
+        found = _Actions()
+        for part in segment.checkpoint:
+            self._checkpoint(part.path, found)
+        data = self._storage.get_all([info.path for info in segment.commits], most=_LARGEST)
+        for info, commit in zip(segment.commits, data, strict=True):
+            self._json(info.path, commit, found, found.newer)
+        metadata, version = found.metadata, segment.version
+        if "minReaderVersion" not in found.protocol or not {"id", "schemaString"} <= set(metadata):
+            raise self.unreadable(f"version {version} has no protocol or no schema")
+        older, newer = map(self._files, (found.older, found.newer))
+        files = reconciled(older, newer)
+        check_spellings(files.column("path"), self._name)
         return DeltaSnapshot(
-            version=listing.version,
-            timestamp_ms=stamp,
-            protocol=protocol,
+            version=version,
+            timestamp_ms=self._timestamp(segment.last, metadata),
+            protocol=found.protocol,
             metadata=metadata,
-            files=reconciled(pa.concat_tables([FILE_SCHEMA.empty_table(), *tables])),
+            files=files,
         )
+
+    def _files(self, tables: list[pa.Table]) -> pa.Table:
+        files = pa.concat_tables([FILE_SCHEMA.empty_table(), *tables])
+        if files.column("path").null_count:
+            raise self.unreadable("an action on a data file without a path")
+        paths = canonical_paths(files.column("path"), self._name)
+        return files.set_column(0, "path", paths)
+
+    def _timestamp(self, last: ObjectInfo | None, metadata: Mapping[str, Any]) -> int | None:
+        if last is None:
+            return None
+        if _is_stamped(metadata.get("configuration") or {}):
+            return self._stamp(last)
+        return _modified(last)
 
     def version_at(self, moment_ms: int) -> int | None:
         """Number of the newest commit that is not later than a time, if there is one.
 
+        A commit's time is the one that it records, since the table is told to record times; before,
+        it is that of the commit's file.
+
         Args:
             moment_ms: Milliseconds since the epoch.
+
+        Raises:
+            StorageError: The log cannot be read.
         """
-        found = None
-        before = -1
-        for version, info in self._commits().items():
-            # times of files may go back, those of commits do not
-            stamp = max(self._stamp(info), before + 1)
-            if stamp > moment_ms:
-                break
-            found, before = version, stamp
-        return found
+        newest = self.snapshot()
+        files = LogFiles.of(self._storage.objects(""))
+        earliest = files.earliest()
+        if earliest is None:
+            return None
+        settings = newest.configuration
+        if not _is_stamped(settings):
+            return _by_file(files, earliest, newest.version + 1, moment_ms)
+        given = [settings.get(name) for name in (_STAMPED_FROM, _STAMPED_SINCE)]
+        try:
+            first, since = map(int, given if given != [None, None] else (earliest, -1))  # type: ignore[arg-type]
+        except (TypeError, ValueError) as error:
+            raise self.unreadable(f"{_STAMPED_FROM} or {_STAMPED_SINCE} is no number") from error
+        if since > moment_ms and first > earliest:
+            return _by_file(files, earliest, first, moment_ms)
+        stamped = [n for n in files.commits if max(first, earliest) <= n <= newest.version]
+        at = bisect_right(stamped, moment_ms, key=lambda n: self._stamp(files.commits[n]))
+        return stamped[at - 1] if at else None
 
     def _stamp(self, info: ObjectInfo) -> int:
-        """When a commit was made: what it says itself, or its file's time."""
+        """The time that a commit records."""
         first = self._storage.get(info.path, most=_LARGEST).partition(b"\n")[0]
-        for action, value in self._actions(info.path, first):
-            if action == "commitInfo" and value.get("inCommitTimestamp") is not None:
-                return int(value["inCommitTimestamp"])
-        return int(info.modified.timestamp() * 1000)
+        try:
+            found = [value for name, value in actions_of(first) if name == "commitInfo"]
+            return int(found[0]["inCommitTimestamp"])
+        except (ValueError, TypeError, KeyError, IndexError) as error:
+            raise self.unreadable(f"{info.path} does not record its time") from error
 
-    def _commits(self) -> dict[int, ObjectInfo]:
-        named = ((_COMMIT.fullmatch(info.path), info) for info in self._storage.objects(""))
-        return {int(found[1]): info for found, info in named if found}
-
-    def _listing(self, version: int | None) -> _Listing:
+    def _segment(self, version: int | None) -> LogSegment:
         """The newest checkpoint that a version can begin with, and the commits after it."""
         after = self._last_checkpoint()
         # a version before the last checkpoint begins with an older one
         if version is not None and version < after:
             after = 0
         first = f"{after:020d}" if after > 0 else ""
-        infos = self._storage.objects("", after=first)
-        found = _chosen(infos, version)
+        files = LogFiles.of(self._storage.objects("", after=first))
+        found = files.segment(version)
         if found is None and first:
             # the hint is at a checkpoint that is not there
-            infos = self._storage.objects("")
-            found = _chosen(infos, version)
+            files = LogFiles.of(self._storage.objects(""))
+            found = files.segment(version)
         if found is not None:
             return found
-        if not any(_COMMIT.fullmatch(i.path) or _CHECKPOINT.fullmatch(i.path) for i in infos):
+        if not files:
             raise NotFoundError(
                 f"There is no Delta table at {self._storage.parent.location}.",
                 kind=ErrorKind.TABLE_NOT_FOUND,
@@ -229,10 +223,10 @@ class DeltaLog:
             )
         if version is not None:
             raise self.no_version(version)
-        raise self._unreadable("commits between versions are missing")
+        raise self.unreadable("commits between versions are missing")
 
     def no_version(self, spec: str | int) -> NotFoundError:
-        """The error for a version that there is not.
+        """The error for a version that does not exist.
 
         Args:
             spec: As the user named it.
@@ -251,60 +245,57 @@ class DeltaLog:
         except (NotFoundError, ValueError, TypeError, KeyError):
             return 0
 
-    def _checkpoint(self, path: str) -> Iterator[tuple[str, Any]]:
-        """The actions of a checkpoint file, those of data files as tables."""
+    def _checkpoint(self, path: str, found: _Actions) -> None:
+        """Read a file of a checkpoint and the files that it names beside it."""
         data = self._storage.get(path, most=_LARGEST)
-        sidecars: list[str] = []
         if path.endswith(".json"):
-            rows = []
-            for action, value in self._actions(path, data):
-                if action in {"add", "remove"}:
-                    rows.append(file_row(value, added=action == "add"))
-                elif action == "sidecar":
-                    sidecars.append(value["path"])
-                else:
-                    yield action, value
-            yield "files", pa.Table.from_pylist(rows, schema=FILE_SCHEMA)
+            sidecars = self._json(path, data, found, found.older)
         else:
-            yield from self._parquet(path, data, sidecars)
-        for sidecar in sidecars:
-            inside = sidecar.rpartition("/")[2]
-            whole = self._storage.get(f"{_SIDECARS}/{inside}", most=_LARGEST)
-            yield from self._parquet(inside, whole, [])
+            sidecars = self._parquet(path, data, found)
+        names = [f"{_SIDECARS}/{sidecar.rpartition('/')[2]}" for sidecar in sidecars]
+        for name in names:
+            self._parquet(name, self._storage.get(name, most=_LARGEST), found)
 
-    def _parquet(self, path: str, data: bytes, sidecars: list[str]) -> Iterator[tuple[str, Any]]:
+    def _json(self, path: str, data: bytes, found: _Actions, tables: list[pa.Table]) -> list[str]:
+        """Read a file of actions in JSON; returns the names of sidecars."""
+        on_files, sidecars = [], []
+        try:
+            for name, action in actions_of(data):
+                if name in {"add", "remove"}:
+                    on_files.append((name, action))
+                elif name == "sidecar":
+                    sidecars.append(str(action["path"]))
+                else:
+                    found.take(name, action)
+            if on_files:
+                tables.append(file_actions(on_files))
+        except (ValueError, TypeError, KeyError, AttributeError, pa.ArrowException) as error:
+            raise self.unreadable(f"{path}: {error}") from error
+        return sidecars
+
+    def _parquet(self, path: str, data: bytes, found: _Actions) -> list[str]:
+        """Read a file of actions in Parquet; returns the names of sidecars."""
+        sidecars = []
         try:
             file = pq.ParquetFile(pa.BufferReader(data))
-            known = set(file.schema_arrow.names)
-            for action in ("protocol", "metaData", "sidecar"):
-                if action in known:
-                    column = file.read(columns=[action]).column(action).drop_null()
-                    for value in column.to_pylist():
-                        if action == "sidecar":
-                            sidecars.append(value["path"])
-                        else:
-                            yield action, plain(value)
-            for action in ("add", "remove"):
-                if action in known:
-                    yield "files", files_of(file, action)
-        except pa.ArrowException as error:
-            raise self._unreadable(f"{path}: {error}") from error
+            for name, action in checkpoint_actions(file):
+                if name == "sidecar":
+                    sidecars.append(str(action["path"]))
+                else:
+                    found.take(name, action)
+            batches = list(checkpoint_files(file))
+            if batches:
+                found.older.append(pa.Table.from_batches(batches))
+        except (KeyError, pa.ArrowException) as error:
+            raise self.unreadable(f"{path}: {error}") from error
+        return sidecars
 
-    def _actions(self, path: str, data: bytes) -> Iterator[tuple[str, Any]]:
-        try:
-            lines = [json.loads(line) for line in data.splitlines() if line.strip()]
-            actions = [action for line in lines for action in line.items()]
-        except (ValueError, AttributeError) as error:
-            raise self._unreadable(f"{path}: {error}") from error
-        for name, value in actions:
-            named = isinstance(value, dict) and (
-                name not in {"add", "remove"} or isinstance(value.get("path"), str)
-            )
-            if not named:
-                raise self._unreadable(f"{path}: an action {name} without what it needs")
-            yield name, value
+    def unreadable(self, why: str) -> StorageError:
+        """The error for a log that is damaged.
 
-    def _unreadable(self, why: str) -> StorageError:
+        Args:
+            why: What is wrong with it.
+        """
         return StorageError(
             f"The log of {self._name} cannot be read: {why}.",
             kind=ErrorKind.STORAGE_FAILED,
@@ -312,28 +303,24 @@ class DeltaLog:
         )
 
 
-def _chosen(infos: list[ObjectInfo], version: int | None) -> _Listing | None:
-    """What of a listing leads to a version; ``None`` where something is missing."""
-    complete: dict[int, tuple[ObjectInfo, ...]] = {}
-    parts: dict[tuple[int, int], list[ObjectInfo]] = {}
-    commits: dict[int, ObjectInfo] = {}
-    for info in infos:
-        if found := _COMMIT.fullmatch(info.path):
-            commits[int(found[1])] = info
-        elif found := _CHECKPOINT.fullmatch(info.path):
-            number = int(found["version"])
-            if found["parts"] is None:
-                complete[number] = (info,)
-            else:
-                of_all = parts.setdefault((number, int(found["parts"])), [])
-                of_all.append(info)
-    for (number, count), of_all in parts.items():
-        if len(of_all) == count:
-            complete.setdefault(number, tuple(of_all))
-    newest = max((*commits, *complete), default=-1)
-    wanted = newest if version is None else version
-    start = max((number for number in complete if number <= wanted), default=-1)
-    chosen = {n: commits[n] for n in sorted(commits) if start < n <= wanted}
-    if newest < 0 or list(chosen) != list(range(start + 1, wanted + 1)):
-        return None
-    return _Listing(checkpoint=complete.get(start, ()), start=start, commits=chosen)
+def _is_stamped(configuration: Mapping[str, str]) -> bool:
+    """Whether commits record their times."""
+    return str(configuration.get(_STAMPED, "false")).strip().lower() == "true"
+
+
+def _modified(info: ObjectInfo) -> int:
+    return int(info.modified.timestamp() * 1000)
+
+
+def _by_file(files: LogFiles, start: int, end: int, moment_ms: int) -> int | None:
+    """The newest of some commits whose file is not later than a time."""
+    found = None
+    before = -1
+    for version, info in files.commits.items():
+        if start <= version < end:
+            # times of files may go back, those of commits do not
+            stamp = max(_modified(info), before + 1)
+            if stamp > moment_ms:
+                break
+            found, before = version, stamp
+    return found

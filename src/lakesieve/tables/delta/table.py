@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from lakesieve.tables.contract import TableVersion
-from lakesieve.tables.delta.actions import decoded
 from lakesieve.tables.delta.log import DeltaLog
+from lakesieve.tables.delta.logged_paths import absolute_paths
 from lakesieve.tables.folder import FolderReader
 from lakesieve.tables.identity import check_identity
 from lakesieve.tables.moments import millis_of
@@ -20,6 +17,8 @@ from lakesieve.tables.struct_schema import READ_BY_DEFAULT, delta_columns
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    import pyarrow as pa
+
     from lakesieve.storage import StorageOptions
     from lakesieve.tables.contract import Column
     from lakesieve.tables.delta.log import DeltaSnapshot
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 __all__ = ["DeltaReader"]
 
 _KEPT = 4
-_ABSOLUTE = r"^([A-Za-z][A-Za-z0-9+.\-]*:|/)"
 
 
 class DeltaReader(FolderReader):
@@ -61,9 +59,8 @@ class DeltaReader(FolderReader):
         Returns:
             ``path`` absolute, ``vector`` and ``partition`` as the log has them.
         """
-        files = self._numbered(int(str(version.id))).files
-        live = files.filter(files.column("added"))
-        paths = self._absolute(live.column("path"))
+        live = self._numbered(int(str(version.id))).live
+        paths = absolute_paths(live.column("path"), self.location)
         return live.select(["path", "vector", "partition"]).set_column(0, "path", paths)
 
     def reload(self) -> None:
@@ -86,7 +83,7 @@ class DeltaReader(FolderReader):
         snapshot = self._snapshot if spec is None else self._at(str(spec))
         return TableVersion(
             id=str(snapshot.version),
-            schema=_document(snapshot),
+            schema=self._document(snapshot),
             timestamp_ms=snapshot.timestamp_ms,
         )
 
@@ -126,38 +123,30 @@ class DeltaReader(FolderReader):
         """
         delta_columns(version.schema)
         live = self._numbered(int(str(version.id))).live
-        return identified(live.set_column(0, "path", self._absolute(live.column("path"))))
+        paths = absolute_paths(live.column("path"), self.location)
+        return identified(live.select(["path", "size", "records"]).set_column(0, "path", paths))
 
     def retained_files(self) -> pa.ChunkedArray:
         """Files of the current version, and those whose removal the log still has."""
         self.reload()
-        return normal_paths(self._absolute(self._snapshot.files.column("path"))).unique()
+        paths = self._snapshot.files.column("path")
+        return normal_paths(absolute_paths(paths, self.location)).unique()
 
-    def _absolute(self, logged: pa.ChunkedArray) -> pa.ChunkedArray:
-        """Paths of data files: the log has relative and absolute ones, encoded."""
-        encoded = pc.match_substring(logged, "%")
-        paths = logged
-        if pc.any(encoded, min_count=0).as_py():
-            found = pa.array(decoded(logged.filter(encoded).to_pylist()), pa.string())
-            paths = pc.replace_with_mask(logged.combine_chunks(), encoded.combine_chunks(), found)
-            paths = pa.chunked_array([paths])
-        # whether it is one is said by the text as it is logged
-        is_absolute = pc.match_substring_regex(logged, _ABSOLUTE)
-        root = pa.scalar(f"{self.location}/", pa.string())
-        return pc.if_else(is_absolute, paths, pc.binary_join_element_wise(root, paths, ""))
-
-
-def _document(snapshot: DeltaSnapshot) -> str:
-    """A schema as ``DeltaFiles.java`` writes it."""
-    metadata = snapshot.metadata
-    configuration = metadata.get("configuration") or {}
-    return json.dumps(
-        {
-            **READ_BY_DEFAULT,
-            "reader": snapshot.reader_version,
-            "features": snapshot.features,
-            "mapping": str(configuration.get("delta.columnMapping.mode", "none")).lower(),
-            "partitioning": list(metadata.get("partitionColumns") or ()),
-            "schema": json.loads(metadata["schemaString"]),
-        }
-    )
+    def _document(self, snapshot: DeltaSnapshot) -> str:
+        """Write a schema as ``DeltaFiles.java`` does."""
+        metadata = snapshot.metadata
+        mapping = snapshot.configuration.get("delta.columnMapping.mode", "none")
+        try:
+            schema = json.loads(metadata["schemaString"])
+        except (ValueError, TypeError) as error:
+            raise self._log.unreadable(f"the schema of version {snapshot.version}") from error
+        return json.dumps(
+            {
+                **READ_BY_DEFAULT,
+                "reader": snapshot.reader_version,
+                "features": snapshot.features,
+                "mapping": str(mapping).lower(),
+                "partitioning": list(metadata.get("partitionColumns") or ()),
+                "schema": schema,
+            }
+        )

@@ -1,0 +1,187 @@
+"""Paths of data files in a Delta log, spelled as Delta for Spark spells them.
+
+The log identifies a data file by its path, which is a URI: relative to the table or absolute. Delta
+for Spark brings each path to one form before it compares paths. This module gives the same form, so
+that a ``remove`` takes away the same file here and there.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from urllib.parse import quote, unquote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakesieve.errors import ErrorKind, UnsupportedError
+
+__all__ = ["absolute_paths", "canonical_paths", "check_spellings"]
+
+# signs of one name in a path; a colon may end a scheme, and a leading dot may be a step
+_SIGN = r"(?:[A-Za-z0-9_\-~!'()*,;$&+=@]|%[0-9A-F]{2})"
+_NAME = rf"{_SIGN}(?:{_SIGN}|\.)*"
+_PLAIN = rf"^(?:(?:s3|s3a|gs|abfss)://[a-z0-9.\-@]+/)?{_NAME}(?:/{_NAME})*$"
+"""Nearly all paths: each is in the canonical form, and no other path is taken for it."""
+
+_STEP = "%2[EF]"
+_ABSOLUTE = r"^([A-Za-z][A-Za-z0-9+.\-]*:|/)"
+_URI = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.\-]*):)?(?://([^/]*))?(.*)", re.DOTALL)
+# what Java's URI has in a path: signs of ASCII, escaped bytes, and letters of other scripts
+_LEGAL = re.compile(r"(?:[A-Za-z0-9_\-.~!'()*,;:$&+=@/]|%[0-9A-Fa-f]{2}|[^\x00-\x7f])*")
+_ESCAPED = re.compile("%[0-9a-f]{2}", re.IGNORECASE)
+_SAFE = "/_-.~!'()*,;:$&+=@"
+
+
+def canonical_paths(paths: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    """Bring paths to the form in which Delta for Spark compares them.
+
+    Args:
+        paths: Paths as the log has them, without nulls.
+        name: The table, for messages.
+
+    Raises:
+        UnsupportedError: Readers do not agree which file a path names.
+    """
+    odd = _odd(paths)
+    if not pc.any(odd, min_count=0).as_py():
+        return paths
+    known: dict[str, str] = {}
+    for path in paths.filter(odd).unique().to_pylist():
+        found = _canonical(path)
+        if found is None:
+            raise UnsupportedError(
+                f"The log of {name} names a data file {path!r}, which is not a path that every "
+                "reader understands alike.",
+                kind=ErrorKind.UNSUPPORTED_TABLE,
+                hint="Query the table with Spark, or rewrite the file: OPTIMIZE, or a copy of "
+                "the table.",
+            )
+        known[path] = found
+    texts = pa.array([known[path] for path in paths.filter(odd).to_pylist()], pa.string())
+    return pa.chunked_array([pc.replace_with_mask(_one(paths), _one(odd), texts)])
+
+
+def check_spellings(paths: pa.ChunkedArray, name: str) -> None:
+    """Insist that no two canonical paths are equal URIs.
+
+    Delta for Spark compares such paths only where they meet in one partition of a job, so that
+    whether a ``remove`` of one takes away the other depends on the number of partitions.
+
+    Args:
+        paths: The canonical paths of all files that are added or removed.
+        name: The table, for messages.
+
+    Raises:
+        UnsupportedError: Two are.
+    """
+    odd = paths.filter(_odd(paths)).unique()
+    by_uri: dict[str, str] = {}
+    for path in odd.to_pylist():
+        other = by_uri.setdefault(_compared(path), path)
+        if other != path:
+            raise _two_spellings(name, path, other)
+    if not by_uri:
+        return
+    others = paths.filter(pc.is_in(paths, value_set=pa.array(list(by_uri), pa.string())))
+    for other in others.unique().to_pylist():
+        if by_uri[other] != other:
+            raise _two_spellings(name, by_uri[other], other)
+
+
+def absolute_paths(paths: pa.ChunkedArray, root: str) -> pa.ChunkedArray:
+    """Absolute locations of data files, not percent-encoded.
+
+    Args:
+        paths: Canonical paths.
+        root: The table's folder.
+    """
+    encoded = pc.match_substring(paths, "%")
+    texts = paths
+    if pc.any(encoded, min_count=0).as_py():
+        # a plus sign stands for itself
+        decoded = pa.array(list(map(unquote, paths.filter(encoded).to_pylist())), pa.string())
+        texts = pa.chunked_array([pc.replace_with_mask(_one(paths), _one(encoded), decoded)])
+    # the encoded text tells whether a path is absolute: a colon may be encoded
+    is_absolute = pc.match_substring_regex(paths, _ABSOLUTE)
+    if pc.any(is_absolute, min_count=0).as_py():
+        # as Hadoop prints such a path
+        texts = pc.replace_substring_regex(texts, r"^([A-Za-z][A-Za-z0-9+.\-]*):///", r"\1:/")
+    inside = pc.binary_join_element_wise(pa.scalar(f"{root}/", pa.string()), texts, "")
+    return pc.if_else(is_absolute, texts, inside)
+
+
+def _odd(paths: pa.ChunkedArray) -> pa.ChunkedArray:
+    plain = pc.match_substring_regex(paths, _PLAIN)
+    return pc.invert(pc.and_not(plain, pc.match_substring_regex(paths, _STEP)))
+
+
+def _one(array: pa.ChunkedArray) -> pa.Array:
+    found = array.combine_chunks()
+    return found if isinstance(found, pa.Array) else pa.concat_arrays(found.chunks)
+
+
+def _canonical(path: str) -> str | None:
+    """The form of a path that is not plain; ``None`` where readers may differ."""
+    scheme, authority, rest = _URI.fullmatch(path).groups()  # type: ignore[union-attr]
+    if not _LEGAL.fullmatch(rest) or any(map(_is_blank, unquote(rest).replace(" ", ""))):
+        return None
+    if rest.rpartition("/")[2] in {"", ".", ".."}:
+        return None
+    if scheme is None and authority is None and not rest.startswith("/"):
+        inside = _normal(rest)
+        firsts = rest.partition("/")[0] + inside.partition("/")[0]
+        return None if ":" in firsts or not _is_whole(inside) else inside
+    inside = _normal(rest)
+    if not rest.startswith("/") or not _is_whole(inside[1:]):
+        return None
+    if scheme is None:
+        # "//host/path" has no scheme but a host
+        if authority:
+            return None
+        return f"file://{_escaped(unquote(inside))}"
+    if authority or (inside == rest and authority is not None):
+        return f"{scheme}://{authority}{inside}"
+    return f"{scheme}:{inside}"
+
+
+def _escaped(path: str) -> str:
+    """A path as Java writes it in a URI: letters beyond ASCII stay as they are."""
+    return "".join(sign if sign > "\x9f" else quote(sign, safe=_SAFE) for sign in path)
+
+
+def _is_blank(sign: str) -> bool:
+    """Whether Java may not have a sign in a URI, or would escape it."""
+    return unicodedata.category(sign)[0] in "ZC"
+
+
+def _normal(path: str) -> str:
+    """A path without empty names and single dots, and without names that a step up takes back."""
+    names: list[str] = []
+    for part in path.split("/"):
+        if part == ".." and names and names[-1] != "..":
+            names.pop()
+        elif part not in {"", "."}:
+            names.append(part)
+    return ("/" if path.startswith("/") else "") + "/".join(names)
+
+
+def _is_whole(inside: str) -> bool:
+    """Whether a path names a file and takes no step, whichever way it is written."""
+    return not {"", ".", ".."}.intersection(unquote(inside).split("/"))
+
+
+def _compared(path: str) -> str:
+    """A text that is the same for URIs that Java takes for equal."""
+    scheme, authority, rest = _URI.fullmatch(path).groups()  # type: ignore[union-attr]
+    upper = _ESCAPED.sub(lambda found: found[0].upper(), rest)
+    host = f"//{authority.lower()}" if authority else ""
+    return f"{scheme.lower()}:{host}{upper}" if scheme else upper
+
+
+def _two_spellings(name: str, path: str, other: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"The log of {name} spells one data file in two ways, {path!r} and {other!r}.",
+        kind=ErrorKind.UNSUPPORTED_TABLE,
+        hint="Which of its rows Spark returns depends on its settings; rewrite the table.",
+    )

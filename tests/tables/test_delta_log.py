@@ -1,0 +1,205 @@
+"""What Delta for Spark makes of a log that is unusual: spellings, unknown actions, times."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.tables.test_delta_reader import METADATA, PROTOCOL, Log, added, removed
+
+from lakesieve.errors import ErrorKind, NotFoundError, StorageError, UnsupportedError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Log:
+    """A table of one file, ``a.parquet``."""
+    return Log(tmp_path / "t")
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("/other/x", "file:///other/x"),
+        ("/other/x%20y", "file:///other/x%20y"),
+        ("/other//x", "/other/./x"),
+        ("file:/other//x", "file:/other/x"),
+        ("s//x", "s/x"),
+        ("./x", "x"),
+        ("s/./x", "s/x"),
+        ("p/../x", "x"),
+        ("s3://b/s//x", "s3://b/s/x"),
+    ],
+)
+def test_one_file_in_two_spellings(log: Log, first: str, second: str) -> None:
+    """A file is removed under every spelling that Delta for Spark takes for the same."""
+    log.commit(1, added(first), added(f"{second}-too"))
+    log.commit(2, removed(second))
+    log.commit(3, removed(f"{first}-too"), removed("a.parquet"))
+
+    assert log.paths() == []
+    assert log.paths("1") != []
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("a.parquet", "/t/a.parquet"), ("x", "%78"), ("s3://b/x", "s3a://b/x"), ("ä", "%C3%A4")],
+)
+def test_spellings_that_are_two_files(log: Log, first: str, second: str) -> None:
+    """A file stays where Delta for Spark takes the removed one for another."""
+    log.commit(1, added(first))
+    before = log.paths()
+    log.commit(2, removed(second))
+
+    assert log.paths() == before
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("%C3%BC", "%c3%bc"),
+        ("/other/x", "file:/other/x"),
+        ("FILE:/other/x", "file:/other/x"),
+        ("s3://B/x", "s3://b/x"),
+        ("a?b", "c"),
+        ("a b", "c"),
+        ("a%zz", "c"),
+        ("../x", "c"),
+        ("s/%2E%2E/x", "c"),
+        ("x/", "c"),
+        ("b:c", "c"),
+        ("//host/x", "c"),
+    ],
+)
+def test_spellings_that_readers_take_differently(log: Log, first: str, second: str) -> None:
+    """Where Spark's answer depends on its settings or is an error, the table is refused by name."""
+    log.commit(1, added(first))
+    log.commit(2, removed(second))
+
+    with pytest.raises(UnsupportedError, match="The log of delta:") as caught:
+        log.open()
+    assert caught.value.kind is ErrorKind.UNSUPPORTED_TABLE
+
+
+def test_actions_that_are_unknown(log: Log) -> None:
+    """Actions of unknown kinds are passed over, also in one line with others; nulls are none."""
+    log.commit(
+        1,
+        {"fancy": [1], **added("b.parquet")},
+        {"fancy": "x"},
+        {"remove": None, **added("c.parquet")},
+        # of several actions in a line, Spark takes one
+        {**removed("c.parquet"), **added("d.parquet")},
+    )
+
+    assert log.paths() == ["a.parquet", "b.parquet", "c.parquet", "d.parquet"]
+
+
+def test_compacted_commits(log: Log) -> None:
+    """A file that stands for several commits is read in their place, as Spark does."""
+    log.commit(1, added("b.parquet"))
+    log.commit(2, removed("b.parquet"), added("c.parquet"))
+    log.commit(3, added("d.parquet"))
+    name = log.folder / f"{1:020d}.{2:020d}.compacted.json"
+    name.write_text(json.dumps(added("from-compaction.parquet")))
+    (log.folder / f"{3:020d}.{2:020d}.compacted.json").write_text("damaged")
+
+    assert log.paths() == ["a.parquet", "d.parquet", "from-compaction.parquet"]
+    assert log.paths("1") == ["a.parquet", "b.parquet"]
+
+
+def test_a_checkpoint_with_several_actions_on_one_file(log: Log) -> None:
+    """The last one counts, although Delta writes only one."""
+    name = f"{0:020d}.checkpoint.parquet"
+    described = {"metaData": {**METADATA["metaData"], "configuration": []}}
+    log.checkpoint(name, [PROTOCOL, described, added("b"), added("b"), added("c"), removed("c")])
+    log.commit(1, added("d"))
+
+    assert log.paths() == ["b", "d"]
+
+
+def _stamped(time: int) -> dict[str, Any]:
+    return {"commitInfo": {"inCommitTimestamp": time}}
+
+
+def _copied(log: Log) -> None:
+    """Give all files the time of a copy of the folder."""
+    for path in log.folder.iterdir():
+        os.utime(path, (9_000_000, 9_000_000))
+
+
+def _told(**more: str) -> dict[str, Any]:
+    configuration = {"delta.enableInCommitTimestamps": "true", **more}
+    return {"metaData": {**METADATA["metaData"], "configuration": configuration}}
+
+
+def test_recorded_times_of_all_commits(tmp_path: Path) -> None:
+    """Where commits record their times from the first one on, those of the files do not count."""
+    log = Log(tmp_path / "t")
+    log.commit(0, _stamped(1000), PROTOCOL, _told(), added("a.parquet"))
+    for version in range(1, 30):
+        log.commit(version, _stamped(1000 * (version + 1)), added(f"{version}.parquet"))
+    _copied(log)
+    table = log.open()
+
+    assert table.version().timestamp_ms == 30_000
+    for second, expected in (
+        (1, "0"),
+        (1.5, "0"),
+        (14, "13"),
+        (29.9, "28"),
+        (30, "29"),
+        (99, "29"),
+    ):
+        assert (
+            table.version(f"1970-01-01T00:00:{second:06.3f}" if second < 60 else "1971-01-01").id
+            == expected
+        )
+    with pytest.raises(NotFoundError):
+        table.version("1970-01-01T00:00:00.999")
+
+
+def test_recorded_times_from_some_commit_on(log: Log) -> None:
+    """Before the commit that switched them on, commits have the times of their files."""
+    log.commit(1, added("b.parquet"))
+    told = _told(
+        **{
+            "delta.inCommitTimestampEnablementVersion": "2",
+            "delta.inCommitTimestampEnablementTimestamp": "5000000",
+        }
+    )
+    log.commit(2, _stamped(5_000_000), told)
+    log.commit(3, _stamped(6_000_000), added("c.parquet"))
+    by_file = log.open()
+    assert by_file.version("1970-01-01T00:16:41").id == "1"
+
+    _copied(log)
+    copied = log.open()
+    assert copied.version().timestamp_ms == 6_000_000
+    assert copied.version("1970-01-01T01:23:20").id == "2"
+    assert copied.version("1970-01-01T01:40:00").id == "3"
+    # the files of the commits before are now later than the first recorded time
+    for spec in ("1970-01-01T00:16:41", "1970-01-01T01:23:19.999"):
+        with pytest.raises(NotFoundError):
+            copied.version(spec)
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"metaData": {"id": "x", "partitionColumns": []}},
+        {"metaData": {**METADATA["metaData"], "schemaString": "{"}},
+        _told(**{"delta.inCommitTimestampEnablementVersion": "2"}),
+        _told(),
+    ],
+)
+def test_a_log_that_lacks_something(log: Log, metadata: dict[str, Any]) -> None:
+    """It is an error that names the log, whatever is missing or damaged."""
+    log.commit(0, PROTOCOL, metadata)
+
+    with pytest.raises(StorageError, match="The log of delta:"):
+        log.open().version("2026-01-01")
