@@ -1,6 +1,6 @@
 """The transaction log of a Delta table, as Delta's protocol and Delta for Spark describe it.
 
-``docs/design/0027`` compares this reader with the package ``deltalake``.
+``docs/design/0028`` compares this reader with the package ``deltalake``.
 """
 
 from __future__ import annotations
