@@ -86,7 +86,7 @@ def refresh_after_writes(
     with _LOCK:
         # a process has one application at a time: those before it were stopped
         for other in [other for other in _LISTENING if other[0] != key[0]]:
-            del _LISTENING[other]
+            _LISTENING.pop(other).forget()
         before = _LISTENING.pop(key, None)
     if before is not None:
         before.end()
@@ -148,6 +148,11 @@ class _AfterWrites:
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
             thread.join()
+
+    def forget(self) -> None:
+        """Stop listening for a session that was stopped; its JVM may be gone, too."""
+        with suppress(Exception):
+            self._listener.end()
 
     def _hear(self, tables: str) -> str:
         """Take the names of tables that were written; called by Spark's thread of events."""

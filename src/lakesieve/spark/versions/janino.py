@@ -16,7 +16,6 @@ from lakesieve.spark.versions.spark_versions import spark_version_of
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
-    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
     from lakesieve.spark.versions.spark_versions import SparkVersion
@@ -29,7 +28,7 @@ _PLACEHOLDER = re.compile(r"\$\{([^}]*)\}")
 
 @dataclass(frozen=True, slots=True)
 class _Compiled:
-    """What one application has of the classes, by the sources that lead to it.
+    """The classes that were compiled in one JVM, by the source files that they come from.
 
     Args:
         loaders: The class loader of each list of sources.
@@ -40,7 +39,14 @@ class _Compiled:
     methods: dict[tuple[str, ...], Any] = field(default_factory=dict)
 
 
-_COMPILED: WeakKeyDictionary[SparkContext, _Compiled] = WeakKeyDictionary()
+# By py4j gateway, which is one JVM. SparkSession.stop() keeps the JVM, and py4j there remembers methods by
+# the name of their class: it could not call a second class of the same name.
+_COMPILED: WeakKeyDictionary[Any, _Compiled] = WeakKeyDictionary()
+
+
+def _compiled_in(spark: SparkSession) -> _Compiled:
+    """Return what was compiled in the session's JVM, by any session."""
+    return _COMPILED.setdefault(spark.sparkContext._gateway, _Compiled())
 
 
 class JavaSources:
@@ -84,7 +90,7 @@ class JavaSources:
             *arguments: Of the method.
         """
         with _LOCK:
-            known = _COMPILED.setdefault(spark.sparkContext, _Compiled()).methods
+            known = _compiled_in(spark).methods
             key = (*self._names, method)
             if key not in known:
                 methods = self.type(spark, self._last).getMethods()
@@ -99,7 +105,7 @@ class JavaSources:
             name: The class with its package.
         """
         with _LOCK:
-            known = _COMPILED.setdefault(spark.sparkContext, _Compiled()).loaders
+            known = _compiled_in(spark).loaders
             loader = None
             for count, file in enumerate(self._files, 1):
                 key = self._names[:count]

@@ -99,7 +99,7 @@ public final class WrittenTables extends StreamingQueryListener
       synchronized (HEARING) {
         hearing = new ArrayList<>(HEARING);
       }
-      for (WrittenTables each : hearing) each.report(new LinkedHashSet<>(Arrays.asList(name)));
+      for (WrittenTables each : hearing) each.reportRewrite(name);
     } catch (Throwable t) {
       warn(t);
     }
@@ -139,6 +139,15 @@ public final class WrittenTables extends StreamingQueryListener
 
   @Override
   public void onQueryTerminated(StreamingQueryListener.QueryTerminatedEvent event) {}
+
+  /** Report one table; what fails in one session must not keep the others from hearing of it. */
+  private void reportRewrite(String name) {
+    try {
+      report(new LinkedHashSet<>(Arrays.asList(name)));
+    } catch (Throwable t) {
+      warn(t);
+    }
+  }
 
   private void report(Set<String> tables) {
     if (!tables.isEmpty()) this.python.apply(String.join("\0", new ArrayList<>(tables)));

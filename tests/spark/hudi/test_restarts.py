@@ -1,0 +1,15 @@
+"""A session with Hudi that is stopped and started again in one process."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.spark.restarts import SESSIONS, restarted
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_each_session_skips_files_of_hudi(tmp_path: Path) -> None:
+    """Every session of the process reads one data file of four."""
+    assert restarted(tmp_path, "hudi") == [{"hudi": "1/4"}] * (SESSIONS + 1)
