@@ -1,7 +1,8 @@
 """A process that starts a Spark session, stops it, and starts the next one, as notebooks do.
 
-Run as ``python -m tests.spark.restarts FOLDER FORMAT...``. Prints a JSON list with one entry for each session,
-the last of which has a second one beside it: how many data files of how many a query read, by format.
+Run as ``python -m tests.spark.restarts FOLDER FORMAT...``. Prints a JSON list with one entry for
+each session, the last of which has a second one beside it: how many data files of how many a query
+read, by format.
 """
 
 from __future__ import annotations

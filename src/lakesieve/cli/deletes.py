@@ -49,7 +49,8 @@ def convert(
     table: TableName,
     *,
     branch: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The branch; by default the main one.")
+        str | None,
+        typer.Option(metavar="NAME", help="The branch; by default that of the current version."),
     ] = None,
     partial_progress: Annotated[
         bool, typer.Option("--partial-progress", help="Commit each partition as it is done.")

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from lakesieve.errors import CommitConflictError, ErrorKind, UnsupportedError
+from lakesieve.errors import CommitConflictError, ErrorKind, InvalidInputError, UnsupportedError
 from lakesieve.spark.deletes.files import WRITTEN_SCHEMA, WritePlan, write_deletes
 from lakesieve.spark.deletes.guide import narrow
-from lakesieve.spark.deletes.plan import ALL, DeletePlan, plan_deletes
+from lakesieve.spark.deletes.plan import ALL, DeletePlan, opened_iceberg, plan_deletes
 from lakesieve.spark.deletes.positions import deleted_positions
 from lakesieve.spark.deletes.result import Conversion, ConversionProgress
 from lakesieve.spark.tables.hadoop import storage_options
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
 
     from lakesieve.index import Reason
+    from lakesieve.spark.tables.iceberg.table import IcebergTable
     from lakesieve.storage import Storage
 
 __all__ = ["convert"]
@@ -55,7 +56,7 @@ def convert(
     Args:
         table: ``catalog.database.table`` or ``iceberg:PATH``.
         spark: A classic (not Connect) session.
-        branch: The branch to convert; ``None`` is the main one.
+        branch: The branch to convert; ``None`` is the current version's.
         location: A further root to search for indexes. With one on equality columns only the data
             files are searched that hold a deleted key.
         dry_run: Only plan, without indexes, and tell what there is to do.
@@ -67,7 +68,8 @@ def convert(
 
     Raises:
         NotFoundError: There is no such table or branch.
-        UnsupportedError: The table is encrypted, not Iceberg's, or out of reach of Python.
+        InvalidInputError: Its name selects another branch.
+        UnsupportedError: Encrypted, not Iceberg's, out of Python's reach, or ``spark.wap.id`` set.
         CommitConflictError: Others were faster each time, or it is unknown whether a commit landed.
     """
     locations = () if location is None else (location,)
@@ -87,14 +89,30 @@ def convert(
                 raise CommitConflictError(
                     f"Another writer changed {table} in each of {attempts} attempts: {refused}",
                     kind=ErrorKind.CONFLICT,
-                    hint="The table is as the others left it; convert again when it is quieter, or "
-                    "with partial_progress.",
+                    hint="The table is as others left it; try later, or with partial_progress.",
                 )
             run.conflicts += 1
             plan = run.plan()
             run.narrow(plan)
         run.tell("done", 1, 1)
         return run.done(plan)
+
+
+def _target(table: IcebergTable, branch: str | None) -> str | None:
+    """Return the branch to commit to; ``None`` for ``main``.
+
+    Raises:
+        InvalidInputError: The table's name selects another branch.
+        UnsupportedError: The session's commits would be staged.
+    """
+    current = table.write_branch
+    if branch is not None and table.branches.selected not in {None, branch}:
+        raise InvalidInputError(
+            f"{table.name} selects another branch than branch={branch!r}.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            hint="Name the branch once.",
+        )
+    return current if branch is None else branch
 
 
 @dataclass(slots=True, kw_only=True)
@@ -116,6 +134,11 @@ class _Run:
     reasons: list[Reason] = field(default_factory=list)
     commits: int = 0
     conflicts: int = 0
+    # the branch to commit to; it is read as main where it is a WAP branch that is not there yet
+    target: str | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.target = _target(opened_iceberg(self.spark, self.table), self.branch)
 
     def plan(self) -> DeletePlan:
         self.tell("plan", 0, 1)
@@ -183,7 +206,7 @@ class _Run:
     def _commit(self, plan: DeletePlan, unit: int, rows: list[Row], *, dangling: bool) -> str:
         written = json.dumps([[str(row[name]) for name in _COMMITTED] for row in rows])
         mark = f"{self.id}-{uuid.uuid4().hex[:8]}"
-        return str(plan.commit().commit(plan.table, self.branch, unit, dangling, written, mark))
+        return str(plan.commit().commit(plan.table, self.target, unit, dangling, written, mark))
 
     def _count(self, plan: DeletePlan, unit: int, rows: list[Row], *, dangling: bool) -> None:
         removed, records, files, scanned = (int(n) for n in plan.java.extent(unit, dangling))
@@ -220,7 +243,7 @@ class _Run:
         sizes = {row.file: row.size for row in self.marked}
         return Conversion(
             table=self.table,
-            branch=self.branch,
+            branch=self.target,
             dry_run=dry_run,
             format_version=int(plan.summary["format_version"]),
             removed_files=self.removed_files,

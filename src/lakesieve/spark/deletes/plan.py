@@ -28,6 +28,7 @@ __all__ = [
     "SEQUENCE",
     "DeletePlan",
     "Kind",
+    "opened_iceberg",
     "plan_deletes",
     "plan_scan",
 ]
@@ -200,6 +201,28 @@ class DeletePlan:
         return DataFrame(java, self._spark)
 
 
+def opened_iceberg(spark: SparkSession, table: str) -> IcebergTable:
+    """Open a table that can have equality deletes.
+
+    Args:
+        spark: The session.
+        table: The table.
+
+    Raises:
+        NotFoundError: There is no such table.
+        UnsupportedError: It is no Iceberg table, or the session has no classic Spark.
+        SetupError: Iceberg's runtime is not on the class path.
+    """
+    _check_session(spark)
+    opened = open_table(spark, table)
+    if not isinstance(opened, IcebergTable):
+        raise _unsupported(
+            f"{table} is a table of the format {opened.format}, which has no equality deletes.",
+            "Equality deletes are a matter of Iceberg tables.",
+        )
+    return opened
+
+
 def plan_deletes(spark: SparkSession, table: str, version: str | int | None = None) -> DeletePlan:
     """Load a table and plan one of its versions.
 
@@ -210,24 +233,16 @@ def plan_deletes(spark: SparkSession, table: str, version: str | int | None = No
 
     Raises:
         NotFoundError: There is no such table or version.
-        UnsupportedError: It is no Iceberg table, or a metadata table, or compares a field dropped
+        UnsupportedError: It is no Iceberg table, or compares a field dropped
             from a struct, or the session has no classic Spark.
         SetupError: Iceberg's runtime is not on the class path.
     """
-    _check_session(spark)
-    opened = open_table(spark, table)
-    if not isinstance(opened, IcebergTable):
-        raise _unsupported(
-            f"{table} is a table of the format {opened.format}, which has no equality deletes.",
-            "Equality deletes are a matter of Iceberg tables.",
-        )
-    spec = None if version is None else str(version)
-    snapshot = None if spec is None else opened.version(spec).id
+    opened = opened_iceberg(spark, table)
+    spec = opened.read_branch if version is None else str(version)
+    snapshot = None if spec is None else opened.version(version).id
     try:
         java = _SOURCES.new(spark, _PLAN, opened.java, spec, snapshot)
     except Exception as error:
-        if "UnsupportedOperationException: metadata table" in str(error):
-            raise _unsupported(f"{table} is a metadata table.", "Name the table itself.") from error
         if "UnsupportedOperationException: field" in str(error):
             raise _unsupported(
                 f"{table} has equality deletes by a field that its struct has no more.",

@@ -39,8 +39,8 @@ class _Compiled:
     methods: dict[tuple[str, ...], Any] = field(default_factory=dict)
 
 
-# By py4j gateway, which is one JVM. SparkSession.stop() keeps the JVM, and py4j there remembers methods by
-# the name of their class: it could not call a second class of the same name.
+# By py4j gateway, which is one JVM. SparkSession.stop() keeps the JVM, where py4j remembers methods
+# by the name of their class: it could not call a second class of the same name.
 _COMPILED: WeakKeyDictionary[Any, _Compiled] = WeakKeyDictionary()
 
 

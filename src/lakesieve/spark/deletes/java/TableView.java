@@ -5,12 +5,15 @@ import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.util.Collections;
+import java.util.HashMap;
+import java.util.Map;
 import org.apache.iceberg.BatchScan;
 import org.apache.iceberg.HasTableOperations;
 import org.apache.iceberg.PartitionSpec;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
+import org.apache.iceberg.TableProperties;
 import org.apache.iceberg.spark.source.SparkTable;
 import org.apache.spark.sql.Row;
 import ${sql}.Dataset;
@@ -66,6 +69,13 @@ public final class TableView implements InvocationHandler {
             new SparkTable(view${lazily}), scala.Option.empty(), scala.Option.empty()));
   }
 
+  /** The scan has its snapshot already: the session's WAP branch must not select another one. */
+  private Map<String, String> propertiesOfView() {
+    Map<String, String> properties = new HashMap<>(table.properties());
+    properties.remove(TableProperties.WRITE_AUDIT_PUBLISH_ENABLED);
+    return properties;
+  }
+
   /** Answer a call of the table's method. */
   @Override
   public Object invoke(Object proxy, Method method, Object[] args) throws Throwable {
@@ -84,6 +94,8 @@ public final class TableView implements InvocationHandler {
         return snapshot;
       case "newBatchScan":
         return scan;
+      case "properties":
+        return propertiesOfView();
       case "spec":
         if (spec != null) return spec;
         break;

@@ -5,12 +5,14 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING
 
+from lakesieve.errors import ErrorKind, UnsupportedError
 from lakesieve.spark.tables.changes import (
     ChangeOutcome,
     has_cause,
     merge,
     session_settings,
 )
+from lakesieve.spark.versions.java_classes import java_class
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +28,7 @@ _CONFLICTS = frozenset(
     f"org.apache.iceberg.exceptions.{name}"
     for name in ("ValidationException", "CommitFailedException")
 )
+_SETTINGS_CLASS = "org.apache.iceberg.spark.SparkSQLProperties"
 # snapshots that are looked through for the one of a write
 _ANCESTORS = 50
 
@@ -46,15 +49,22 @@ class IcebergChanges:
         """The rows as they are now."""
         return self._spark.table(self._table.name)
 
-    def check(self, on: Sequence[str], txn: tuple[str, int] | None) -> None:
-        """All is possible. As for :meth:`TableChanges.check`."""
+    def check(
+        self,
+        on: Sequence[str],  # noqa: ARG002 - any columns can be the key
+        txn: tuple[str, int] | None,  # noqa: ARG002 - snapshots keep any transaction
+    ) -> None:
+        """Refuse a session whose commits nobody would see. As for :meth:`TableChanges.check`."""
+        self._table.check_commits()
 
     def change(
         self, operation: str, rows: DataFrame, on: Sequence[str], txn: tuple[str, int] | None
     ) -> ChangeOutcome:
         """As for :meth:`TableChanges.change`."""
-        if txn is not None and self._is_known(*txn):
-            return ChangeOutcome(known=True)
+        if txn is not None:
+            self._check_notes(operation)
+            if self._is_known(*txn):
+                return ChangeOutcome(known=True)
         write = uuid.uuid4().hex
         noted = {self._SETTING + name: value for name, value in self._noted(write, txn).items()}
         with session_settings(self._spark, noted):
@@ -93,6 +103,26 @@ class IcebergChanges:
             raise
         return self._outcome(write)
 
+    def _check_notes(self, operation: str) -> None:
+        """Refuse a transaction where MERGE cannot keep it with its snapshot.
+
+        Raises:
+            UnsupportedError: Iceberg obeys no session setting for properties of snapshots.
+        """
+        from py4j.protocol import Py4JError
+
+        try:
+            # in Iceberg's runtimes for Spark 4.0 and newer
+            _ = java_class(self._spark, _SETTINGS_CLASS).SNAPSHOT_PROPERTY_PREFIX
+        except Py4JError as error:
+            raise UnsupportedError(
+                f"This version of Iceberg keeps no transaction of {operation}, so that it would be "
+                "done again.",
+                kind=ErrorKind.UNSUPPORTED_SESSION,
+                hint="Leave txn out: to upsert or delete the same keys again leaves the same rows. "
+                "Or use Spark 4.0 or newer.",
+            ) from error
+
     def _noted(self, write: str, txn: tuple[str, int] | None) -> dict[str, str]:
         """Properties by which the snapshot says who made it."""
         noted = {self._WRITE: write}
@@ -101,22 +131,14 @@ class IcebergChanges:
         return noted
 
     def _is_known(self, app: str, number: int) -> bool:
-        """Whether the current version descends from a snapshot of that transaction or a later."""
-        from pyspark.sql import functions as F
-
-        name = self._table.name
-        made = self._spark.table(f"{name}.snapshots").where(
-            (F.col("summary")[self._APP] == app)
-            & (F.col("summary")[self._NUMBER].cast("bigint") >= number)
-        )
-        past = self._spark.table(f"{name}.history").where("is_current_ancestor")
-        return bool(made.join(past, "snapshot_id", "left_semi").limit(1).count())
+        """Return whether the branch has that transaction or a later one."""
+        return self._table.has_transaction((self._APP, self._NUMBER), app, number)
 
     def _outcome(self, write: str) -> ChangeOutcome:
         """What the snapshot says that this write made, also when others came after it."""
         java = self._table.java
         java.refresh()
-        snapshot = java.currentSnapshot()
+        snapshot = self._table.head(self._table.write_branch)
         for _ in range(_ANCESTORS):
             if snapshot is None or snapshot.summary().get(self._WRITE) == write:
                 break

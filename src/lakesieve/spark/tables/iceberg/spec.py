@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lakesieve.spark.tables.formats import FormatSpec
 from lakesieve.spark.tables.iceberg.table import IcebergTable
@@ -11,6 +11,8 @@ from lakesieve.tables.names import EMBEDDED_CATALOG
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from pyspark.sql import SparkSession
 
 __all__ = ["ICEBERG"]
 
@@ -24,10 +26,15 @@ def _catalog(warehouse: str) -> Mapping[str, str]:
     }
 
 
+def _named(spark: SparkSession, name: str, entry: Any) -> IcebergTable:
+    branch = entry.branch()
+    return IcebergTable(spark, name, branch=None if branch is None else str(branch))
+
+
 ICEBERG = FormatSpec(
     name="iceberg",
     at=lambda spark, path: IcebergTable(spark, path, path=True),
-    named=lambda spark, name, _: IcebergTable(spark, name),
+    named=_named,
     columns=columns_of_schema,
     runtime="org.apache.iceberg.spark.SparkCatalog",
     packages={

@@ -2,45 +2,54 @@
 
 from __future__ import annotations
 
-import re
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lakesieve.errors import ErrorKind, LakesieveError, NotFoundError, UnsupportedError
-from lakesieve.spark.tables.catalogs import forget_table, named_errors
+from lakesieve.errors import (
+    ErrorKind,
+    InvalidInputError,
+    NotFoundError,
+    UnsupportedError,
+)
+from lakesieve.spark.tables.catalogs import forget_table
 from lakesieve.spark.tables.contract import RAW_READ
 from lakesieve.spark.tables.failures import unlisted
+from lakesieve.spark.tables.iceberg.branches import (
+    MAIN,
+    BranchRules,
+    TableSelector,
+    selector_of,
+)
 from lakesieve.spark.tables.iceberg.changes import IcebergChanges
 from lakesieve.spark.tables.iceberg.copy import copy_table
+from lakesieve.spark.tables.iceberg.loading import is_folder_table, load_identifier, load_path
+from lakesieve.spark.tables.iceberg.selecting import check_filters, selecting
+from lakesieve.spark.tables.iceberg.unreadable import listable, readable
 from lakesieve.spark.tables.jobs import own_jobs
 from lakesieve.spark.tables.reading import keys_of, raw_read
 from lakesieve.spark.tables.row_deletes import RowDeletes
 from lakesieve.spark.versions.janino import JavaSources, as_python
-from lakesieve.spark.versions.java_classes import java_class
 from lakesieve.spark.versions.spark_versions import arrow_of
 from lakesieve.tables import Column, TableVersion
-from lakesieve.tables.iceberg.schema import columns_of_schema, fields_of_type
+from lakesieve.tables.iceberg.schema import columns_of_schema
 from lakesieve.tables.identity import check_identity
 from lakesieve.tables.moments import millis_of
 from lakesieve.tables.paths import identified, normal_paths
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
 __all__ = ["IcebergTable", "file_io_of"]
 
-_OPERATED = "org.apache.iceberg.HasTableOperations"
-_BY_FOLDER = "org.apache.iceberg.hadoop.HadoopTableOperations"
 _OPEN_COST = 4 << 10
-_CONFLICTING = re.compile(r"Conflicting partition fields: \[[^\]\n]*\]")
 _FILES_SCHEMA = pa.schema([("path", pa.string()), ("size", pa.int64()), ("records", pa.int64())])
 _FIELDS = JavaSources("spark/tables/iceberg/IcebergFields")
 _ACCESS = JavaSources("spark/tables/iceberg/IcebergAccess")
 _DELETES = JavaSources("spark/tables/iceberg/IcebergDeletes")
+_HISTORY = JavaSources("spark/tables/iceberg/IcebergHistory")
 
 
 def file_io_of(spark: SparkSession, table: Any) -> dict[str, str]:
@@ -55,15 +64,28 @@ def file_io_of(spark: SparkSession, table: Any) -> dict[str, str]:
 
 
 class IcebergTable:
-    """One Iceberg table: a catalog identifier, or the path of a Hadoop table."""
+    """One Iceberg table: a catalog identifier, or the path of a Hadoop table.
+
+    Args:
+        spark: The session; its settings may name the branch that is the current version.
+        name: The identifier, which may select a branch; or the path.
+        path: Whether it is a path.
+        branch: The branch that Spark's catalog found in the identifier.
+    """
 
     format = "iceberg"
 
-    def __init__(self, spark: SparkSession, name: str, *, path: bool = False) -> None:
+    def __init__(
+        self, spark: SparkSession, name: str, *, path: bool = False, branch: str | None = None
+    ) -> None:
         self._spark = spark
         self.is_named = not path
         self.name = name
+        self._selector = TableSelector(table=name)
         self._java = self._loaded()
+        if not path:
+            self._selector = selector_of(name, self._java, branch)
+        self.branches = BranchRules(spark, name, self._selector.branch)
         self.uuid = str(self._java.uuid())
         self.location = str(self._java.location())
 
@@ -77,10 +99,56 @@ class IcebergTable:
         """Settings of the table's file IO, with credentials that its catalog lends."""
         return file_io_of(self._spark, self._java)
 
+    @property
+    def read_branch(self) -> str | None:
+        """The branch whose head is the current version; ``None`` for ``main``."""
+        return self.branches.read_branch(self._java)
+
+    @property
+    def write_branch(self) -> str | None:
+        """The branch that commits of the session go to; ``None`` for ``main``.
+
+        Raises:
+            UnsupportedError: They would be staged, or Iceberg refuses them.
+        """
+        return self.branches.write_branch(self._java)
+
+    def check_commits(self) -> None:
+        """Refuse a session whose commits would be staged, or refused by Iceberg.
+
+        Raises:
+            UnsupportedError: They would be.
+        """
+        self.branches.write_branch(self._java)
+        check_filters(self, self.version())
+
+    def head(self, branch: str | None) -> Any:
+        """Return the newest snapshot of a branch; that of ``main`` where there is no such branch.
+
+        Args:
+            branch: The branch; ``None`` for ``main``.
+        """
+        reference = None if branch in {None, MAIN} else self._java.refs().get(branch)
+        if reference is None:
+            return self._java.currentSnapshot()
+        return self._java.snapshot(reference.snapshotId())
+
+    def has_transaction(self, names: tuple[str, str], app: str, number: int) -> bool:
+        """Return whether the branch that is written to has a transaction, or a later one.
+
+        Args:
+            names: The snapshot properties that keep a transaction's name and its number.
+            app: Name of the transaction.
+            number: Its number.
+        """
+        self.reload()
+        head = self.head(self.write_branch)
+        return bool(_HISTORY.call(self._spark, "known", self._java, head, *names, app, number))
+
     def _loaded(self) -> Any:
         if self.is_named:
-            return _load_identifier(self._spark, self.name)
-        return _load_path(self._spark, self.name)
+            return load_identifier(self._spark, self._selector.table)
+        return load_path(self._spark, self.name)
 
     def reload(self) -> None:
         """Read the newest metadata.
@@ -90,18 +158,11 @@ class IcebergTable:
         """
         # Iceberg's own object may stay silent about a table that is gone, and take up another one
         # later; that of a folder knows versions by number, which another table there has, too
-        if self.is_named and self._is_folder():
-            forget_table(self._spark, self.name)
+        if self.is_named and is_folder_table(self._spark, self._java):
+            forget_table(self._spark, self._selector.table)
         java = self._loaded()
         check_identity(self.name, self.uuid, str(java.uuid()))
         self._java = java
-
-    def _is_folder(self) -> bool:
-        """Whether the table is what is in a folder, in a catalog of such tables."""
-        types = java_class(self._spark, "py4j.reflection.TypeUtil")
-        if not types.isInstanceOf(_OPERATED, self._java):
-            return False
-        return str(self._java.operations().getClass().getName()) == _BY_FOLDER
 
     def version(self, spec: str | int | None = None) -> TableVersion:
         """Resolve a snapshot id, an ISO timestamp, a branch or a tag.
@@ -110,11 +171,13 @@ class IcebergTable:
             NotFoundError: There is no such version.
         """
         self.reload()
-        java = self._java
         if spec is None:
-            snapshot = java.currentSnapshot()
-            if snapshot is None:
-                return TableVersion(id=None, schema=self._schema_json(java.schema()))
+            branch = self.read_branch
+            snapshot = self.head(branch)
+            if branch not in {None, MAIN} and branch not in self._java.refs():
+                spec, snapshot = branch, None
+            elif snapshot is None:
+                return TableVersion(id=None, schema=self.schema_json(self._java.schema()))
         else:
             snapshot = self._named_snapshot(str(spec))
         if snapshot is None:
@@ -122,12 +185,12 @@ class IcebergTable:
                 f"{self.name} has no version {spec!r}.",
                 kind=ErrorKind.VERSION_NOT_FOUND,
                 hint="Give a snapshot id, a branch, a tag, or a time such as 2026-01-31T12:00:00; "
-                f"SELECT * FROM {self.name}.snapshots lists the snapshots.",
+                f"SELECT * FROM {self._selector.table}.snapshots lists the snapshots.",
             )
         return TableVersion(
             id=str(snapshot.snapshotId()),
             timestamp_ms=snapshot.timestampMillis(),
-            schema=self._schema_json(self._schema_for(spec, snapshot)),
+            schema=self.schema_json(self._schema_for(spec, snapshot)),
         )
 
     def _schema_for(self, spec: str | int | None, snapshot: Any) -> Any:
@@ -139,7 +202,12 @@ class IcebergTable:
             return self._java.schema()
         return self._java.schemas().get(snapshot.schemaId())
 
-    def _schema_json(self, schema: Any) -> str:
+    def schema_json(self, schema: Any) -> str:
+        """Return a schema of the table as JSON, with all that decides which values it reads.
+
+        Args:
+            schema: Iceberg's own object.
+        """
         return str(_FIELDS.call(self._spark, "document", self._java, schema))
 
     def _named_snapshot(self, spec: str) -> Any:
@@ -151,6 +219,13 @@ class IcebergTable:
         limit = millis_of(spec)
         if limit is None:
             return None
+        if self._selector.branch is not None:
+            raise InvalidInputError(
+                f"{self.name} selects a branch, in which a time selects no version.",
+                kind=ErrorKind.INVALID_ARGUMENT,
+                hint=f"Give the id of a snapshot; SELECT * FROM {self._selector.table}.snapshots "
+                "lists them.",
+            )
         newest = None
         entries = self._java.history().iterator()
         while entries.hasNext():
@@ -168,11 +243,11 @@ class IcebergTable:
         if version.id is None:
             return _FILES_SCHEMA.empty_table()
         suffix = ".files" if self.is_named else "#files"
-        with self._readable(version):
+        with readable(self.name, version.schema):
             loaded = (
                 self._spark.read.format("iceberg")
                 .option("versionAsOf", version.id)
-                .load(self.name + suffix)
+                .load(self._selector.table + suffix)
             )
             rows = loaded.where("content = 0").selectExpr(
                 "file_path AS path", "file_size_in_bytes AS size", "record_count AS records"
@@ -192,7 +267,7 @@ class IcebergTable:
                 kind=ErrorKind.UNSUPPORTED_TABLE,
                 hint="Name a table with data by its catalog identifier.",
             )
-        copy_table(self._spark, self._java, self.name, name, int(version.id))
+        copy_table(self._spark, self._java, self._selector.table, name, int(version.id))
 
     def changes(self) -> IcebergChanges:
         """By the SQL of Iceberg's extensions, which need an identifier.
@@ -217,7 +292,10 @@ class IcebergTable:
         """
         counted = _DELETES.call(self._spark, "counts", self._java, version.id)
         counts = {"files": 0, **as_python(self._spark, counted)}
-        catalog, _, name = self.name.partition(".")
+        if self.read_branch not in {None, MAIN}:
+            # Iceberg's procedures would rewrite main
+            return RowDeletes(**counts, commands=())
+        catalog, _, name = self._selector.table.partition(".")
         if not self.is_named or not name:
             catalog, name = "CATALOG", self.name
         named = f"table => '{name}'"
@@ -242,8 +320,8 @@ class IcebergTable:
         if self._java.currentSnapshot() is None and not self._java.refs().size():
             return _FILES_SCHEMA.empty_table().column("path")
         suffix = ".all_data_files" if self.is_named else "#all_data_files"
-        with self._partitioned():
-            loaded = self._spark.read.format("iceberg").load(self.name + suffix)
+        with listable(self.name):
+            loaded = self._spark.read.format("iceberg").load(self._selector.table + suffix)
             rows = loaded.selectExpr("file_path AS path").distinct()
         return normal_paths(self._listed(rows).column("path"))
 
@@ -266,8 +344,9 @@ class IcebergTable:
             raise clear from error
 
     def references(self) -> list[str]:
-        """Names of the branches and tags other than ``main``."""
-        return sorted(name for name in self._java.refs() if name != "main")
+        """Names of the branches and tags other than the branch of the current version."""
+        current = self.read_branch or MAIN
+        return sorted(name for name in self._java.refs() if name != current)
 
     def raw_rows(
         self,
@@ -301,98 +380,9 @@ class IcebergTable:
 
     def rows(self, version: TableVersion) -> DataFrame:
         """Rows of a version; as for :meth:`IndexableTable.rows`."""
+        check_filters(self, version)
         return self._read(self._spark.read.format("iceberg"), version)
 
     def _read(self, reader: DataFrameReader, version: TableVersion) -> DataFrame:
-        if version.id is not None and self._has_own_schema(version):
-            reader = reader.option("versionAsOf", version.id)
-        with self._readable(version):
-            return reader.load(self.name)
-
-    def _has_own_schema(self, version: TableVersion) -> bool:
-        """Whether a version is read under the schema that its snapshot was written with.
-
-        A snapshot that is given by its id always is. So when columns changed after the last
-        commit, the newest version can only be read as such; a commit that comes in between makes
-        the rows differ from the list of live files, which fails the build.
-
-        Raises:
-            LakesieveError: ``BUILD_INCONSISTENT``: it is neither.
-        """
-        java = self._java
-        schema_id = java.snapshot(int(str(version.id))).schemaId()
-        schema = java.schema() if schema_id is None else java.schemas().get(schema_id)
-        if self._schema_json(schema) == version.schema:
-            return True
-        if str(java.currentSnapshot().snapshotId()) != version.id:
-            raise LakesieveError(
-                f"{self.name} was written to while it was being read.",
-                kind=ErrorKind.BUILD_INCONSISTENT,
-                hint="Nothing was committed; try again.",
-            )
-        return False
-
-    @contextmanager
-    def _partitioned(self) -> Iterator[None]:
-        """What Iceberg says of a table whose partitions it cannot tell apart, as one of our errors.
-
-        Tables of format version 1 may number different partition fields alike; their metadata
-        tables, and their columns such as ``_file``, cannot be read.
-        """
-        from py4j.protocol import Py4JJavaError
-
-        try:
-            yield
-        except Py4JJavaError as error:
-            conflict = _CONFLICTING.search(str(error))
-            if conflict is None:
-                raise
-            raise UnsupportedError(
-                f"Iceberg cannot list the files of {self.name}: {conflict[0]}.",
-                kind=ErrorKind.UNSUPPORTED_TABLE,
-                hint="A table of format version 1 gave one number to several partition fields; "
-                "copy it into a new table: CREATE TABLE ... AS SELECT.",
-            ) from error
-
-    @contextmanager
-    def _readable(self, version: TableVersion) -> Iterator[None]:
-        """What Spark says of a table that has columns it knows no type for, as one of our errors.
-
-        One such column makes the whole table unreadable, its metadata tables included.
-        """
-        from pyspark.errors import UnsupportedOperationException
-
-        try:
-            with self._partitioned():
-                yield
-        except UnsupportedOperationException as error:
-            message = str(error).splitlines()[0]
-            culprits = fields_of_type(version.schema, set(re.findall(r"\w+", message)))
-            raise UnsupportedError(
-                f"Spark cannot read {self.name} because of its column "
-                f"{', '.join(culprits) or '(unknown)'}: {message}.",
-                kind=ErrorKind.UNSUPPORTED_TABLE,
-                hint="No query of this Spark version can read the table; drop or convert the "
-                "column first.",
-            ) from error
-
-
-def _load_identifier(spark: SparkSession, name: str) -> Any:
-    from py4j.protocol import Py4JJavaError
-
-    load = java_class(spark, "org.apache.iceberg.spark.Spark3Util").loadIcebergTable
-    with named_errors(name):
-        try:
-            table = load(spark._jsparkSession, name)
-            table.refresh()
-        except Py4JJavaError:
-            # the catalog may have kept one that is not there any more
-            forget_table(spark, name)
-            table = load(spark._jsparkSession, name)
-    return table
-
-
-def _load_path(spark: SparkSession, path: str) -> Any:
-    hadoop = spark._jsparkSession.sessionState().newHadoopConf()
-    with named_errors(path):
-        return java_class(spark, "org.apache.iceberg.hadoop.HadoopTables")(hadoop).load(path)
+        with readable(self.name, version.schema):
+            return selecting(self, reader, version).load(self._selector.table)

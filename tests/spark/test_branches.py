@@ -1,0 +1,262 @@
+"""Every function means by "the current version" of an Iceberg table what Spark's SQL means by it.
+
+The branch is that of the identifier, else the session's WAP branch, else ``main``.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from tests.spark.deletes.kit import EqualityDeletes
+from tests.spark.settings import NEWEST
+
+import lakesieve as ls
+from lakesieve.errors import ErrorKind, LakesieveError, UnsupportedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+WAP_BRANCH, WAP_ID = "spark.wap.branch", "spark.wap.id"
+# how a branch is named: the session's settings, and what is put behind the table's name
+BY_SESSION = pytest.param({WAP_BRANCH: "audit"}, "", id="by-session")
+BY_NAME = pytest.param({}, ".branch_audit", id="by-name")
+MAIN_BY_NAME = pytest.param({WAP_BRANCH: "audit"}, ".branch_main", id="main-by-name")
+NO_BRANCH = pytest.param({}, "", id="main")
+
+
+@contextmanager
+def settings(spark: SparkSession, values: dict[str, str]) -> Iterator[None]:
+    """Settings of the session for a while."""
+    for name, value in values.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name in values:
+            spark.conf.unset(name)
+
+
+@pytest.fixture
+def branched(spark: SparkSession, table: str) -> str:
+    """A table whose branch has ids that ``main`` has not, and one that is there twice."""
+    properties = "'write.wap.enabled' = 'true', 'format-version' = '2'"
+    spark.sql(f"CREATE TABLE {table} (id BIGINT, v STRING) TBLPROPERTIES ({properties})")
+    spark.sql(f"INSERT INTO {table} SELECT id, string(id) FROM range(0, 100, 1, 2)")
+    ls.create_index(table, ["id"], spark=spark)
+    spark.sql(f"ALTER TABLE {table} CREATE BRANCH audit")
+    spark.sql(f"INSERT INTO {table}.branch_audit SELECT id, string(id) FROM range(500, 510, 1, 1)")
+    spark.sql(f"INSERT INTO {table}.branch_audit VALUES (7, 'again')")
+    return table
+
+
+def answer(spark: SparkSession, query: str) -> Any:
+    """Return the only value of a query."""
+    return spark.sql(query).collect()[0][0]
+
+
+@pytest.mark.parametrize(("conf", "suffix"), [BY_SESSION, BY_NAME, MAIN_BY_NAME, NO_BRANCH])
+def test_look_ups(spark: SparkSession, branched: str, conf: dict[str, str], suffix: str) -> None:
+    """What is looked up in a version equals what SQL says of the same name in the same session."""
+    name = branched + suffix
+    with settings(spark, conf):
+        ids = {row["id"] for row in spark.table(name).select("id").collect()}
+        twice = spark.sql(f"SELECT id FROM {name} GROUP BY id HAVING count(*) > 1").count()
+        files = spark.sql(f"SELECT DISTINCT input_file_name() AS f FROM {name}").count()
+        index = ls.open_index(name, "id", spark=spark)
+        given = ls.check_references(
+            spark.range(495, 505).toDF("id"), ["id"], name, ["id"], spark=spark
+        )
+
+        assert len(ls.find_files(name, "id >= 0", spark=spark).paths) == files
+        held = index.contains(pa.array([7, 500, 1000]), confirm=True)
+        assert held.absent.to_pylist() == [key not in ids for key in (7, 500, 1000)]
+        assert ls.check_unique(name, ["id"], spark=spark).violations == twice
+        assert ls.duplicates(name, ["id"], spark=spark).count == twice
+        assert given.violations == len(set(range(495, 505)) - ids)
+        assert ls.status(name, spark=spark).files == files
+        assert ls.deletes.read(name, spark=spark).count() == spark.table(name).count()
+        refreshed = index.refresh()
+        assert refreshed.covered + refreshed.files == files
+        assert index.verify_rows(files=None).files == files
+
+
+@pytest.mark.parametrize(("conf", "suffix"), [BY_SESSION, BY_NAME])
+def test_changes(spark: SparkSession, branched: str, conf: dict[str, str], suffix: str) -> None:
+    """Changes find the rows of the branch, commit to it, count what they did, and leave main."""
+    name = branched + suffix
+    main = answer(spark, f"SELECT count(*) FROM {branched}.branch_main")
+    new = spark.range(499, 501).selectExpr("id", "'new' AS v")
+    with settings(spark, conf):
+        inserted = ls.insert_new(new, name, on=["id"], spark=spark)
+        changed = ls.upsert(new, name, on=["id"], spark=spark, txn=("job", 1))
+        repeated = ls.upsert(new, name, on=["id"], spark=spark, txn=("job", 1))
+        deleted = ls.delete(spark.range(499, 500), name, on=["id"], spark=spark)
+        rows = spark.sql(f"SELECT id FROM {name} WHERE v = 'new'").collect()
+
+    assert inserted.inserted == 1
+    assert [row["id"] for row in rows] == [500]
+    assert changed.version is not None
+    if NEWEST:
+        # older versions of Spark count no rows
+        assert (changed.updated, deleted.deleted) == (2, 1)
+    assert changed.files_added is not None
+    assert repeated.known
+    head = f"SELECT snapshot_id FROM {branched}.refs WHERE name = 'audit'"
+    assert deleted.version == str(answer(spark, head))
+    assert answer(spark, f"SELECT count(*) FROM {branched}.branch_main") == main
+
+
+@pytest.mark.parametrize(("conf", "suffix"), [BY_SESSION, BY_NAME])
+def test_equality_deletes(
+    spark: SparkSession, branched: str, conf: dict[str, str], suffix: str
+) -> None:
+    """Equality deletes of a branch are read, counted and converted on that branch."""
+    EqualityDeletes(spark, branched).delete(["id"], [[500], [7]], branch="audit")
+    name = branched + suffix
+    with settings(spark, conf):
+        expected = sorted(spark.table(name).collect())
+
+        assert sorted(ls.deletes.read(name, spark=spark).collect()) == expected
+        assert ls.deletes.status(name, spark=spark).equality_records == 2
+        converted = ls.deletes.convert(name, spark=spark)
+        assert (converted.branch, converted.removed_records) == ("audit", 2)
+        assert sorted(spark.table(name).collect()) == expected
+        assert ls.deletes.status(name, spark=spark).equality_records == 0
+    assert answer(spark, f"SELECT count(*) FROM {branched}.branch_main") == 100
+
+
+@pytest.mark.parametrize(("conf", "suffix"), [BY_SESSION, BY_NAME])
+def test_a_column_added_since_the_last_commit(
+    spark: SparkSession, branched: str, conf: dict[str, str], suffix: str
+) -> None:
+    """A branch is indexed, looked up and changed under the table's schema, as Spark reads it."""
+    spark.sql(f"ALTER TABLE {branched} ADD COLUMN w INT")
+    name = branched + suffix
+    with settings(spark, conf):
+        index = ls.create_index(name, ["id"], name="again", spark=spark)
+
+        assert index.info().rows == spark.table(name).count()
+        held = index.contains(pa.array([7, 500, 1000]), confirm=True)
+        assert held.absent.to_pylist() == [False, False, True]
+        assert ls.check_unique(name, ["id"], spark=spark).violations == 1
+        new = spark.sql("SELECT 500L AS id, 'x' AS v, 1 AS w")
+        assert ls.insert_new(new, name, on=["id"], spark=spark).inserted == 0
+
+
+@pytest.mark.parametrize(("conf", "suffix"), [BY_SESSION, BY_NAME])
+def test_a_column_renamed_since_the_last_commit(
+    spark: SparkSession, branched: str, conf: dict[str, str], suffix: str
+) -> None:
+    """A branch is indexed under the new name; where Iceberg plans no condition, it is refused."""
+    spark.sql(f"ALTER TABLE {branched} RENAME COLUMN id TO k")
+    name = branched + suffix
+    new = spark.sql("SELECT 500L AS k, 'x' AS v")
+    with settings(spark, conf):
+        index = ls.create_index(name, ["k"], name="again", spark=spark)
+        assert index.info().rows == spark.table(name).count()
+        assert ls.open_index(name, "id", spark=spark).refresh().files > 0
+        if NEWEST:
+            with pytest.raises(UnsupportedError, match="id was renamed to k"):
+                ls.insert_new(new, name, on=["k"], spark=spark)
+            spark.sql(f"INSERT INTO {branched}.branch_audit VALUES (3000, 'x')")
+
+        assert ls.insert_new(new, name, on=["k"], spark=spark).inserted == 0
+        assert ls.check_unique(name, ["k"], spark=spark).violations == 1
+
+
+def test_a_branch_that_is_not_there_yet(spark: SparkSession, branched: str) -> None:
+    """It is read as main, and the first change makes it; a second sees the first."""
+    new = spark.sql("SELECT 900L AS id, 'x' AS v")
+    with settings(spark, {WAP_BRANCH: "later"}):
+        assert ls.check_unique(branched, ["id"], spark=spark).violations == 0
+        inserted = [ls.insert_new(new, branched, on=["id"], spark=spark).inserted for _ in "ab"]
+        assert answer(spark, f"SELECT count(*) FROM {branched} WHERE id = 900") == 1
+
+    assert inserted == [1, 0]
+    assert answer(spark, f"SELECT count(*) FROM {branched} WHERE id = 900") == 0
+
+
+def test_all_references_of_a_session_on_a_branch(spark: SparkSession, branched: str) -> None:
+    """A refresh of all branches covers main, too, where the session is on another branch."""
+    spark.sql(f"INSERT INTO {branched}.branch_main VALUES (2000, 'main')")
+    with settings(spark, {WAP_BRANCH: "audit"}):
+        ls.refresh_indexes(branched, spark=spark, all_refs=True)
+
+    assert not ls.find_files(branched, "id = 1999", spark=spark).paths
+
+
+def change(spark: SparkSession, name: str) -> object:
+    """Change a row."""
+    return ls.upsert(spark.sql("SELECT 7L AS id, 'x' AS v"), name, on=["id"], spark=spark)
+
+
+def convert(spark: SparkSession, name: str) -> object:
+    """Convert equality deletes."""
+    return ls.deletes.convert(name, spark=spark)
+
+
+def find(spark: SparkSession, name: str) -> object:
+    """Find files."""
+    return ls.find_files(name, "id = 7", spark=spark)
+
+
+REFUSED = [
+    ({WAP_ID: "a"}, "", change, ErrorKind.UNSUPPORTED_SESSION),
+    ({WAP_ID: "a"}, ".branch_audit", change, ErrorKind.UNSUPPORTED_SESSION),
+    ({WAP_ID: "a"}, "", convert, ErrorKind.UNSUPPORTED_SESSION),
+    ({WAP_ID: "a", WAP_BRANCH: "audit"}, "", find, ErrorKind.INVALID_ARGUMENT),
+    ({WAP_ID: "a", WAP_BRANCH: "audit"}, "", change, ErrorKind.INVALID_ARGUMENT),
+    ({}, ".branch_none", find, ErrorKind.TABLE_NOT_FOUND),
+    ({}, ".tag_first", find, ErrorKind.NOT_A_TABLE),
+    ({}, ".tag_first", change, ErrorKind.NOT_A_TABLE),
+    ({}, ".snapshot_id_{snapshot}", find, ErrorKind.NOT_A_TABLE),
+    ({}, ".at_timestamp_4000000000000", convert, ErrorKind.NOT_A_TABLE),
+    ({}, ".files", find, ErrorKind.UNSUPPORTED_TABLE),
+]
+
+
+def test_refusals(spark: SparkSession, branched: str) -> None:
+    """What cannot be answered is refused by name, with the next step."""
+    spark.sql(f"ALTER TABLE {branched} CREATE TAG first")
+    snapshot = answer(spark, f"SELECT snapshot_id FROM {branched}.snapshots LIMIT 1")
+    for conf, suffix, call, kind in REFUSED:
+        name = branched + suffix.format(snapshot=snapshot)
+        with settings(spark, conf), pytest.raises(LakesieveError, match=name) as raised:
+            call(spark, name)
+
+        assert raised.value.kind == kind, name
+        assert raised.value.hint
+
+
+def test_a_wap_id_leaves_reads_alone(spark: SparkSession, branched: str) -> None:
+    """Rows that a WAP id stages are seen by nobody, and look-ups go on."""
+    with settings(spark, {WAP_ID: "staged"}):
+        spark.sql(f"INSERT INTO {branched} VALUES (7, 'staged')")
+
+        assert ls.check_unique(branched, ["id"], spark=spark).violations == 0
+
+
+def test_a_table_that_is_called_like_a_branch(spark: SparkSession, branched: str) -> None:
+    """A table's own name goes before a selector of the same form."""
+    name = f"{branched.rpartition('.')[0]}.branch_audit"
+    spark.sql(f"CREATE TABLE {name} AS SELECT id FROM range(3)")
+    try:
+        assert ls.check_unique(name, ["id"], spark=spark).violations == 0
+    finally:
+        spark.sql(f"DROP TABLE {name} PURGE")
+
+
+def test_a_clone_begins_as_the_branch(spark: SparkSession, branched: str) -> None:
+    """The copy of a branch has its rows."""
+    copy = f"{branched}_copy"
+    ls.clone_table(f"{branched}.branch_audit", copy, spark=spark)
+    try:
+        expected = answer(spark, f"SELECT count(*) FROM {branched}.branch_audit")
+        assert answer(spark, f"SELECT count(*) FROM {copy}") == expected
+    finally:
+        spark.sql(f"DROP TABLE {copy}")
