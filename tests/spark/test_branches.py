@@ -26,7 +26,7 @@ WAP_BRANCH, WAP_ID = "spark.wap.branch", "spark.wap.id"
 BY_SESSION = pytest.param({WAP_BRANCH: "audit"}, "", id="by-session")
 BY_NAME = pytest.param({}, ".branch_audit", id="by-name")
 MAIN_BY_NAME = pytest.param({WAP_BRANCH: "audit"}, ".branch_main", id="main-by-name")
-NO_BRANCH = pytest.param({}, "", id="main")
+NO_BRANCH = pytest.param({}, "", id="main", marks=pytest.mark.soak)
 
 
 @contextmanager
