@@ -246,3 +246,16 @@ def test_deep_plan(tmp_path: Path) -> None:
     for _ in range(300):
         plan = above("Project", "Project [k#1L]", plan)
     assert len(read(tmp_path, *query(1, plan)).uses) == 1
+
+
+@pytest.mark.parametrize("name", ["lakesieve.files", "spark.job.description"])
+def test_files_left_by_indexes_are_counted(tmp_path: Path, name: str) -> None:
+    """Of a query that an index served, the files that were opened count, not Iceberg's own."""
+    events = query(1, point())
+    others = "3 of 9 data files of lake.db.x (index s)"
+    note = f"lakesieve reads 1 of 200 data files of lake.db.t (index k); {others}"
+    events[2]["Properties"][name] = note
+
+    (use,) = read(tmp_path, *events).uses
+
+    assert use.files == 1

@@ -7,7 +7,7 @@ import pytest
 
 from lakesieve.advisor.estimate import IndexAnswers
 from lakesieve.advisor.result import ColumnAdvice, Estimate, Verdict
-from lakesieve.advisor.verdicts import Measured, judged
+from lakesieve.advisor.verdicts import Measured, Worth, judged
 
 FILES, USES = 100, 10
 EVERY = np.ones((USES, FILES))
@@ -45,7 +45,11 @@ def column(
 
 
 def advice(
-    *measured: Measured, now: np.ndarray = EVERY, existing: tuple[tuple[str, ...], ...] = ()
+    *measured: Measured,
+    now: np.ndarray = EVERY,
+    indexed: np.ndarray | None = None,
+    existing: tuple[tuple[str, ...], ...] = (),
+    **limits: float,
 ) -> dict[str, ColumnAdvice]:
     """What is said, in order."""
     found = judged(
@@ -53,8 +57,10 @@ def advice(
         table="lake.db.my table",
         files=FILES,
         now=now,
+        indexed=now if indexed is None else indexed,
         seconds=np.full(USES, 6.0),
-        existing=frozenset(existing),
+        existing={columns: "_".join(columns) for columns in existing},
+        worth=Worth(**limits),
     )
     return {",".join(one.columns): one for one in found}
 
@@ -123,6 +129,37 @@ def test_look_ups_that_cost_more() -> None:
 
 def test_what_exists() -> None:
     """Is said, not advised, and what it answers needs no other index."""
-    found = advice(column("a", reads(1)), column("a,b", reads(1)), existing=(("a",),))
+    both = column("a", reads(1)), column("a,b", reads(1))
+    found = advice(*both, indexed=reads(1), existing=(("a",),))
     assert found["a"].verdict is Verdict.EXISTS
     assert found["a,b"].verdict is Verdict.COVERED
+
+
+def test_an_index_that_pays_too_late_is_not_advised() -> None:
+    """By default it saves a second a day, and building it is paid within 30 days."""
+    column_a = column("a", reads(1))
+    seconds = USES * 6 * 0.99
+    (worth,) = advice(column_a, max_payback=10 / seconds + 0.1).values()
+    assert worth.verdict is Verdict.INDEX
+
+    (late,) = advice(column_a, max_payback=10 / seconds - 0.1).values()
+    (little,) = advice(column_a, min_saved=seconds + 1).values()
+
+    assert {late.verdict, little.verdict} == {Verdict.LITTLE_SAVED}
+    assert (late.command, little.command) == ("", "")
+    assert "paid after 0 days" in late.why
+
+
+def test_existing_indexes_are_not_advised_again() -> None:
+    """Neither is the first column of an index on several, nor what they leave nothing to save."""
+    found = advice(
+        column("a", reads(1)),
+        column("b", reads(1)),
+        indexed=reads(1),
+        existing=(("a", "c"),),
+    )
+    assert found["a"].verdict is Verdict.EXISTS
+    assert found["b"].verdict is Verdict.COVERED
+    assert found["b"].command == ""
+    assert "indexed already, by a_c" in found["a"].why
+    assert found["a"].seconds_saved.value == pytest.approx(USES * 6 * 0.99)

@@ -316,6 +316,7 @@ class FakeApi:
         return Found(
             paths=self.paths,
             total=400,
+            left_by_format=400,
             uncovered=1,
             reasons=(Reason(code=ReasonCode.INDEX_USED, detail="id kept 1 file."),),
             version="77",

@@ -52,6 +52,7 @@ def test_files_as_json(lakesieve: Callable[..., Result]) -> None:
     assert json.loads(done.stdout) == {
         "paths": ["file:/t/a b.parquet", "file:/t/c.parquet"],
         "total": 400,
+        "left_by_format": 400,
         "uncovered": 1,
         "reasons": [{"code": "index-used", "detail": "id kept 1 file."}],
         "version": "77",

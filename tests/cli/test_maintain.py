@@ -16,6 +16,7 @@ import pytest
 
 from lakesieve.cli import maintain as module
 from lakesieve.index.maintenance import MaintenanceStep, TableMaintenance
+from lakesieve.report.maintenance import maintenance_lines
 from lakesieve.report.metrics import MaintenanceMetrics
 
 if TYPE_CHECKING:
@@ -122,6 +123,15 @@ def test_a_failed_step_is_status_1(
     assert "lake.db.t, index day: create: on day" in done.stderr
     assert "lake.db.t, index id: refresh failed: the disk is full" in done.stderr
     assert len(rounds) == 1
+
+
+def test_a_table_that_cannot_be_looked_at_has_failed() -> None:
+    """The last line counts what makes the status 1."""
+    gone = replace(DONE, steps=(), error="the table is gone")
+    assert not gone.holds
+    assert maintenance_lines([gone])[-1] == "Done: 0 steps; 1 failed."
+    planned = maintenance_lines([replace(gone, dry_run=True)])
+    assert planned[-1] == "Due: 0 steps. Nothing was done. 1 failed."
 
 
 def test_rounds_end_after_the_work_in_hand(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
@@ -347,3 +349,50 @@ def test_malformed_conditions_are_unknown(document: Any, op: str) -> None:
 
     if isinstance(expr, Unknown):
         assert rows_where(bound) == rows_where(Not(arg=bound)) == AlwaysTrue()
+
+
+_OPERATORS = {
+    "=": lambda a, b: a == b,
+    "<>": lambda a, b: a != b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+}
+
+
+@given(
+    st.datetimes(
+        min_value=datetime.fromisoformat("2026-02-27"),
+        max_value=datetime.fromisoformat("2026-04-03"),
+    ),
+    st.dates(min_value=date(2026, 2, 27), max_value=date(2026, 4, 3)),
+    st.sampled_from(sorted(_OPERATORS)),
+    st.sampled_from(["date({})", "CAST({} AS DATE)", "to_date({})", "({}::date)"]),
+    st.sampled_from(["UTC", "America/New_York", "Europe/Berlin"]),
+)
+def test_the_day_of_a_moment(moment: datetime, day: date, op: str, form: str, zone: str) -> None:
+    """A condition on the day of a moment is one on the moment, in the zone of the session."""
+    codes = {
+        "n": moment.replace(tzinfo=UTC),
+        "t": moment.replace(tzinfo=ZoneInfo(zone)),
+    }
+    for column, at in codes.items():
+        text = f"{form.format(column)} {op} '{day}'"
+        rows = _row_filter(text, zone)
+        code = (at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+        taken = isinstance(rows, AlwaysTrue)
+        if isinstance(rows, ColumnRanges):
+            taken = rows.ranges.contains(code)
+        # around a change of clocks any row may do
+        near_change = column == "t" and zone != "UTC" and isinstance(rows, AlwaysTrue)
+        assert near_change or taken == _OPERATORS[op](moment.date(), day), text
+
+
+def test_the_day_of_a_date_and_of_text() -> None:
+    """That of a date is the date; of other types it is not known here."""
+    assert _row_filter("date(d) = '2026-01-05'") == _row_filter("d = '2026-01-05'")
+    assert _row_filter("date(d) <= DATE '2026-01-05'") == _row_filter("d <= '2026-01-05'")
+    for column in ("s", "i", "x"):
+        assert _row_filter(f"date({column}) = '2026-01-05'") == AlwaysTrue()
+    assert _row_filter("date(t) = '2026-1-5'") == AlwaysTrue()

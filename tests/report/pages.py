@@ -56,6 +56,7 @@ def recent(text: str = "(isnotnull(key) AND (key = 1234567))") -> RecentQueries:
             shape=f"key = ? ({at})",
             read=None if at == 2 else FILES,
             seconds=None if at == 2 else 1.5,
+            left_by_format=FILES,
             left=2 * at,
             indexes=("key",) if at else (),
             reasons=("index-used",),

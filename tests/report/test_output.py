@@ -39,6 +39,7 @@ def test_no_result_breaks_a_path(terminal: bool) -> None:
     found = Found(
         paths=[path],
         total=2,
+        left_by_format=2,
         uncovered=0,
         reasons=(),
         version="1",

@@ -14,6 +14,7 @@ from tests.report.pages import FILES, KEYS, advice, folder_of_keys, recent
 from typer.testing import CliRunner
 
 import lakesieve as ls
+from lakesieve.advisor.recent import RecentQueries
 from lakesieve.api import table_overview
 from lakesieve.cli.app import build_app
 from lakesieve.report.advice import advice_page
@@ -120,6 +121,21 @@ def test_the_page_is_whole(overview: TableOverview) -> None:
     # that which ascends, and that of which each file has one value
     assert page.text.count("the table is clustered by this") == 2
     assert sum(tag == "svg" for tag, _ in page.tags) == 8
+
+
+def test_an_index_that_queries_gain_by_is_not_to_be_dropped(overview: TableOverview) -> None:
+    """Dropping is advised by queries that gain nothing, not by how keys lie alone."""
+    drop = "lakesieve drop"
+    assert drop not in report_page(overview)
+    (query, *_) = recent().queries
+    gain = replace(query, indexes=("sorted", "same"), left_by_format=33, left=5)
+    none = replace(gain, left=33)
+
+    gained = report_page(overview, recent=RecentQueries(queries=(gain, none), problems=()))
+    vain = report_page(overview, recent=RecentQueries(queries=(none,), problems=()))
+
+    assert drop not in gained
+    assert drop in vain
 
 
 def test_nothing_of_the_table_is_markup(overview: TableOverview) -> None:

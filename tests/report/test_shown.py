@@ -24,6 +24,7 @@ SCAN = TablePruning(
 FOUND = Found(
     paths=["s3://b/a.parquet", "s3://b/b.parquet"],
     total=40,
+    left_by_format=40,
     uncovered=0,
     reasons=SCAN.reasons,
     version="7",

@@ -51,6 +51,8 @@ class TestTables(TableContract):
     pytestmark = [
         pytest.mark.soak(
             "test_partitions_of_any_name",
+            "test_the_formats_own_skipping_is_told",
+            "test_a_string_is_one_column",
             "test_indexes_live_with_their_table",
             "test_commands_change_the_same_rows",
         )

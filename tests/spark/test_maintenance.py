@@ -126,6 +126,20 @@ def test_old_states_and_dropped_files_go(spark: SparkSession, declared: Declared
     assert ls.open_index(one.name, "id", spark=spark).verify_rows(files=None).wrong == ()
 
 
+def test_a_column_that_is_not_there_fails_in_a_dry_run(
+    spark: SparkSession, declared: DeclaredTable
+) -> None:
+    """So it does in a round, which makes the other indexes all the same."""
+    wrong = DeclaredIndex(columns=("idd",), name="idd")
+    both = replace(declared, indexes=(wrong, INDEXES[0]))
+    for dry_run in (True, False):
+        (done,) = ls.maintain([both], spark=spark, dry_run=dry_run)
+        errors = {step.index: step.error for step in done.steps if step.action == "create"}
+        assert "no column idd" in str(errors.pop("idd"))
+        assert (errors, done.holds) == ({"id": None}, False)
+    assert names(spark, declared.name) == {"region", "id"}
+
+
 def test_one_failure_keeps_nothing_else(spark: SparkSession, declared: DeclaredTable) -> None:
     """A table that is not there, an index whose column is gone: the rest is done all the same."""
     run(spark, declared)

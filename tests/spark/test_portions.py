@@ -105,8 +105,8 @@ def test_what_was_indexed_before_a_failure_is_kept(
 
     index = ls.open_index(filled, "k", spark=spark)
     found = index.files("k = 799")
-    assert (found.total, found.uncovered) == (FILES, FILES - 3)
-    assert len(found.paths) == FILES - 3
+    # minimum and maximum leave out the others
+    assert (found.total, len(found.paths), found.uncovered) == (FILES, 1, 1)
     monkeypatch.setattr(IndexStore, "commit", plain)
     assert index.refresh().files == FILES - 3
     _check(spark, filled, index)

@@ -68,7 +68,7 @@ def check_alike(
         )
         assert sorted(_bare(found.paths)) == sorted(_bare(expected.paths)), text
         assert (found.total, found.uncovered) == (expected.total, expected.uncovered), text
-        assert found.reasons == expected.reasons, text
+        assert _reasons(found) == _reasons(expected), text
 
 
 def _check_rows(spark: SparkSession, name: str, plain_name: str, warehouse: str) -> None:
@@ -105,6 +105,11 @@ def _plain(value: Any) -> Any:
 
 def _bare(paths: Sequence[str]) -> list[str]:
     return [path.removeprefix("file:").replace("//", "/") for path in paths]
+
+
+def _reasons(found: ls.Found) -> list[str]:
+    """Reasons, without the command to make an index: the two sides name the table in two ways."""
+    return [str(r.code if r.code == "no-index" else r) for r in found.reasons]
 
 
 def _files(table: TableReader, version: TableVersion) -> list[tuple[object, ...]]:

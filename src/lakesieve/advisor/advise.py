@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,7 +24,14 @@ from lakesieve.advisor.plans import known_table
 from lakesieve.advisor.result import AdviceCheck, ColumnAdvice, Estimate, TableAdvice
 from lakesieve.advisor.statements import read_statements
 from lakesieve.advisor.trial import Trials, sampled, trial_folder
-from lakesieve.advisor.verdicts import Measured, judged
+from lakesieve.advisor.verdicts import (
+    MAX_PAYBACK_DAYS,
+    MIN_SECONDS_SAVED,
+    Measured,
+    Worth,
+    existing_name,
+    judged,
+)
 from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError
 from lakesieve.index import Index, OpenedIndex, ShownList
 from lakesieve.spark.build.source import indexable
@@ -62,6 +70,8 @@ def advise(
     sample: int = SAMPLE_ROWS,
     location: str | None = None,
     check: bool = False,
+    min_saved: float = MIN_SECONDS_SAVED,
+    max_payback: float = MAX_PAYBACK_DAYS,
     progress: Callable[[BuildProgress], None] | None = None,
 ) -> list[TableAdvice]:
     """Tell which columns of tables to index, what that would save and cost, and which not to index.
@@ -77,6 +87,8 @@ def advise(
         sample: Rows whose keys are read; with as many as a table has, nothing is extrapolated.
         location: A further root for indexes; trials go there, too, where Spark is a cluster.
         check: Also compare the predictions with the indexes that exist.
+        min_saved: Seconds of reading a day that an index must save to be advised.
+        max_payback: Days after which building an index must be paid to be advised.
         progress: Called with each :class:`BuildProgress`, from another thread.
 
     Returns:
@@ -90,6 +102,8 @@ def advise(
     names = [tables] if isinstance(tables, str) else list(tables)
     logs, files = list(event_logs), list(queries)
     _check(names, [*logs, *files], sample)
+    worth = Worth(min_saved=min_saved, max_payback=max_payback)
+    make = partial(_Advisor, sample=sample, location=location, check=check, worth=worth)
     opened = [open_table(spark, name) for name in names]
     known = [known_table(table) for table in opened]
     read: list[UsesRead] = []
@@ -98,10 +112,7 @@ def advise(
     if files:
         read.append(read_statements(spark, files, known))
     return ShownList(
-        _Advisor(spark, table, number, read, sample=sample, location=location, check=check).advice(
-            progress
-        )
-        for number, table in enumerate(opened)
+        make(spark, table, number, read).advice(progress) for number, table in enumerate(opened)
     )
 
 
@@ -129,6 +140,11 @@ class _Tried:
     half: Trial | None
     single: tuple[Trial, Trial]
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of its columns."""
+        return tuple(".".join(column.path) for column in self.trial.columns)
+
 
 class _Advisor:
     """The advice for one table."""
@@ -143,7 +159,9 @@ class _Advisor:
         sample: int,
         location: str | None,
         check: bool,
+        worth: Worth,
     ) -> None:
+        self._worth = worth
         self._spark = spark
         self._table = table
         self._rows_wanted = sample
@@ -208,9 +226,8 @@ class _Advisor:
     ) -> tuple[list[ColumnAdvice], list[AdviceCheck]]:
         """Build the trials, and measure each by all uses."""
         is_whole = files.num_rows >= self._files.num_rows
-        half = (
-            None if is_whole or files.num_rows < 4 else files.take(np.arange(0, files.num_rows, 2))
-        )
+        is_small = is_whole or files.num_rows < 4
+        half = None if is_small else files.take(np.arange(0, files.num_rows, 2))
         one = files.slice(files.num_rows // 2, 1)
         # the first of a session loads classes
         trials.build(wanted[0], one)
@@ -239,18 +256,36 @@ class _Advisor:
                 for at, use in enumerate(shares.uses)
             ]
         )
-        measured = [_measured(one, shares, now, rows) for one in tried]
         existing = self._existing()
+        names = {have: store.snapshot().definition.name for have, store in existing.items()}
+        indexed = self._indexed(shares, now, list(existing.values()))
+        before = [now if existing_name(one.columns, names) else indexed for one in tried]
+        measured = [_measured(o, shares, b, rows) for o, b in zip(tried, before, strict=True)]
         columns = judged(
             measured,
             table=self._table.name,
             files=self._files.num_rows,
             now=now,
+            indexed=indexed,
             seconds=seconds * shares.a_day,
-            existing=frozenset(existing),
+            existing=names,
+            worth=self._worth,
         )
         checks = self._checks(measured, existing, shares) if self._check else []
         return columns, checks
+
+    def _indexed(
+        self, shares: FileShares, now: np.ndarray, stores: Sequence[IndexStore]
+    ) -> np.ndarray:
+        """How likely each use reads each sampled file with the indexes that the table has."""
+        indexed = now.copy()
+        if not stores:
+            return indexed
+        opened = [OpenedIndex.at(store, store.snapshot()) for store in stores]
+        for at, use in enumerate(shares.uses):
+            kept, _ = shares.kept(use.condition, opened, shares.sample.paths)
+            indexed[at] = np.minimum(now[at], kept)
+        return indexed
 
     def _seconds_a_file(
         self, trials: Trials, files: pa.Table, wanted: Sequence[tuple[Column, ...]]
@@ -327,7 +362,7 @@ def _measured(tried: _Tried, shares: FileShares, now: np.ndarray, rows: int) -> 
     left = np.minimum(then.expected, now)
     found = scaled(np.minimum(then.found, now)[served], sample)
     return Measured(
-        columns=tuple(".".join(column.path) for column in tried.trial.columns),
+        columns=tried.columns,
         path=tried.trial.columns[0].path,
         served=served,
         found=then,

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 __all__ = ["read_event_logs"]
 
 _EVENT = re.compile(rb'\s*\{\s*"Event"\s*:\s*"(?:[\w.]*\.)?SparkListener(?P<name>\w+)"')
+# as JobNotes.java writes it: in a property of its own, and before that in the description alone
+_NOTES = ("lakesieve.files", "spark.job.description")
+_BEGIN = "lakesieve reads "
+_READ = re.compile(r"(?P<read>\d+) of \d+ data files of (?P<table>.+?) \(index [^)]*\)")
 _DAY = 86_400_000.0
 _MAX_PROBLEMS = 20
 # millions of empty lines take a file of some kilobytes when it is compressed
@@ -47,6 +51,7 @@ class _Execution:
     last_task: int | None = None
     counted: dict[int, int] = field(default_factory=dict)
     stages: list[int] = field(default_factory=list)
+    note: str = ""
 
 
 def read_event_logs(
@@ -184,11 +189,14 @@ class _Reading:
                     execution.counted[_whole(metric)] = _whole(value)
 
     def _job_start(self, event: dict[str, Any]) -> None:
-        number = (event.get("Properties") or {}).get("spark.sql.execution.id")
+        properties = event.get("Properties") or {}
+        number = properties.get("spark.sql.execution.id")
         if number is None:
             return
         execution = self._executions.get(_whole(number))
         if execution is not None and execution.scans:
+            notes = [str(properties.get(name, "")) for name in _NOTES]
+            execution.note = next(filter(_is_note, notes), execution.note)
             for stage in event["Stage IDs"]:
                 execution.stages.append(_whole(stage))
                 self._stages[_whole(stage)] = _whole(number)
@@ -227,6 +235,10 @@ class _Reading:
                 rows = None if metric is None else counted.get(metric)
                 joined[column] = rows if rows is not None else joined.get(column)
             files = None if scan.files is None else counted.get(scan.files)
+            noted = self._noted(execution.note, scan.table)
+            if noted:
+                # what Iceberg counts is before indexes left out files
+                files = noted[0] if len(noted) == 1 else None
             self._uses.append(
                 TableUse(
                     table=scan.table,
@@ -238,6 +250,15 @@ class _Reading:
                 )
             )
 
+    def _noted(self, note: str, table: int) -> list[int]:
+        """Data files that scans of a table read, by the note that the optimizer rule left."""
+        known = self._tables[table]
+        return [
+            int(found["read"])
+            for found in _READ.finditer(note)
+            if known.is_called(found["table"], found["table"])
+        ]
+
     def _forget(self, number: int) -> _Execution | None:
         execution = self._executions.pop(number, None)
         if execution is not None:
@@ -246,6 +267,10 @@ class _Reading:
             for scan in execution.scans:
                 self._metrics -= scan.metrics
         return execution
+
+
+def _is_note(text: str) -> bool:
+    return text.startswith(_BEGIN)
 
 
 def _whole(value: Any) -> int:

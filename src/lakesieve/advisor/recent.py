@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from lakesieve.advisor.event_log import read_event_logs
 from lakesieve.advisor.plans import known_table
-from lakesieve.index import plan
 from lakesieve.index.by_name import opened_indexes
+from lakesieve.index.find import matching_files
 from lakesieve.predicate.expression import (
     And,
     Compare,
@@ -42,7 +42,8 @@ class RecentQuery:
         shape: The same without any value that it compares with.
         read: Data files that it read, if that was recorded.
         seconds: What reading took.
-        left: Data files that the indexes leave of the current version.
+        left_by_format: Data files of the current version that the format's own statistics leave.
+        left: Data files that the indexes leave of those.
         indexes: Those that take part.
         reasons: Codes of what was done, and why not more.
     """
@@ -51,6 +52,7 @@ class RecentQuery:
     shape: str
     read: int | None
     seconds: float | None
+    left_by_format: int
     left: int
     indexes: tuple[str, ...]
     reasons: tuple[str, ...]
@@ -90,30 +92,30 @@ def recent_queries(
     """
     opened = access.open_table(table)
     version = opened.version()
-    columns = opened.columns(version)
     live = opened.live_files(version).column("path")
     read = read_event_logs(event_logs, [known_table(opened)], access.options(None))
     indexes, _ = opened_indexes(access, opened, location)
     found = []
     for use in reversed([use for use in read.uses if use.text][-_COUNT:]):
-        planned = plan(
-            columns,
+        matches = matching_files(
+            opened,
+            version,
             use.condition,
             indexes,
-            opened.uuid,
+            live=live,
             strict=False,
             timezone=access.timezone(),
         )
-        keep, _ = planned.plan.of(live)
         found.append(
             RecentQuery(
                 text=use.text,
                 shape=shape_of(use.condition),
                 read=use.files,
                 seconds=use.seconds,
-                left=int(keep.sum()),
-                indexes=planned.plan.used,
-                reasons=tuple(dict.fromkeys(str(reason.code) for reason in planned.reasons)),
+                left_by_format=int(matches.by_format.sum()),
+                left=int(matches.keep.sum()),
+                indexes=matches.planned.plan.used,
+                reasons=tuple(dict.fromkeys(str(reason.code) for reason in matches.reasons)),
             )
         )
     return RecentQueries(queries=tuple(found), problems=read.problems)

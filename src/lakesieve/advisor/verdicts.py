@@ -11,11 +11,17 @@ import numpy as np
 from lakesieve.advisor.result import ColumnAdvice, Estimate, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from lakesieve.advisor.estimate import IndexAnswers
 
-__all__ = ["Measured", "judged"]
+__all__ = ["MAX_PAYBACK_DAYS", "MIN_SECONDS_SAVED", "Measured", "Worth", "existing_name", "judged"]
+
+MIN_SECONDS_SAVED = 1.0
+"""Seconds of reading a day that an index must save to be advised, by default."""
+
+MAX_PAYBACK_DAYS = 30.0
+"""Days after which building an index must be paid to be advised, by default."""
 
 # an index must spare a fifth of the files that its queries read
 _WORTH = 0.2
@@ -24,6 +30,19 @@ _MORE = 0.2
 # of two that save about the same the smaller is advised
 _AS_GOOD = 0.95
 _FEW, _MOST = 0.2, 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worth:
+    """From which gain on an index is advised.
+
+    Args:
+        min_saved: Seconds of reading a day that it must save.
+        max_payback: Days after which building it must be paid.
+    """
+
+    min_saved: float = MIN_SECONDS_SAVED
+    max_payback: float = MAX_PAYBACK_DAYS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -65,8 +84,10 @@ def judged(
     table: str,
     files: int,
     now: np.ndarray,
+    indexed: np.ndarray,
     seconds: np.ndarray,
-    existing: frozenset[tuple[str, ...]],
+    existing: Mapping[tuple[str, ...], str],
+    worth: Worth,
 ) -> list[ColumnAdvice]:
     """Rank what was tried, and say of each whether to index it.
 
@@ -74,19 +95,33 @@ def judged(
         measured: What was tried.
         table: The table's name.
         files: Its data files.
-        now: How likely each sampled file is read by each use as things are.
-        seconds: What the uses take a day: one a use.
-        existing: Columns of the indexes that the table has.
+        now: How likely each sampled file is read by each use without any index.
+        indexed: The same with the indexes that the table has.
+        seconds: What the uses take a day without any index: one a use.
+        existing: The indexes that the table has: their names by their columns.
+        worth: From which gain on an index is advised.
     """
-    saved = {one.columns: _saved(one, one.then, now, seconds) for one in measured}
+    known = {one.columns: existing_name(one.columns, existing) for one in measured}
+    saved = {}
+    for one in measured:
+        base = now if known[one.columns] else indexed
+        then = np.minimum(one.then, base)
+        saved[one.columns] = _saved(one, then, base, now, seconds)
     ranked = sorted(measured, key=lambda one: -saved[one.columns])
-    verdicts = {one.columns: _alone(one, files, saved[one.columns], existing) for one in ranked}
+    verdicts = {
+        one.columns: _alone(one, files, saved[one.columns], known[one.columns], worth)
+        for one in ranked
+    }
+    for one in ranked if existing else ():
+        fresh = _saved(one, np.minimum(one.then, now), now, now, seconds)
+        is_new = known[one.columns] is None and _spares(one, now)
+        if is_new and saved[one.columns] < _MORE * max(fresh, 0.0):
+            why = "the indexes that there are leave nearly as few files to the same queries"
+            verdicts[one.columns] = (Verdict.COVERED, why)
     chosen = _together(
-        [one for one in ranked if verdicts[one.columns][0] in {Verdict.INDEX, Verdict.EXISTS}],
-        now,
-        seconds,
-        existing,
+        [one for one in ranked if verdicts[one.columns][0] is Verdict.INDEX], now, indexed, seconds
     )
+    chosen = (*(one.columns for one in ranked if known[one.columns]), *chosen)
     for one in ranked:
         verdict, _ = verdicts[one.columns]
         if verdict is Verdict.INDEX and one.columns not in chosen:
@@ -100,25 +135,70 @@ def judged(
     )
 
 
-def _saved(one: Measured, then: np.ndarray, now: np.ndarray, seconds: np.ndarray) -> float:
-    """Seconds a day that reading fewer files saves, less what look-ups take."""
+def existing_name(columns: tuple[str, ...], existing: Mapping[tuple[str, ...], str]) -> str | None:
+    """Return the name of the index that has these columns, alone or as its first ones.
+
+    Args:
+        columns: The columns.
+        existing: The indexes of the table: their names by their columns.
+    """
+    names = [name for have, name in existing.items() if have[: len(columns)] == columns]
+    return existing.get(columns, names[0] if names else None)
+
+
+def _spares(one: Measured, before: np.ndarray) -> bool:
+    """Whether an index spares its queries enough of the files that they read before."""
+    read = float(before[one.served].sum())
+    left = float(np.minimum(one.then, before)[one.served].sum())
+    return one.queries > 0 and read - left >= _WORTH * read
+
+
+def _unpaid(one: Measured, saved: float, worth: Worth) -> str:
+    """Why an index that leaves few files is not worth building; empty where it is."""
+    if saved >= worth.min_saved and one.build_seconds.value <= worth.max_payback * saved:
+        return ""
+    days = one.build_seconds.value / max(saved, 1e-9)
+    return (
+        f"it would save {saved:.2g} seconds a day and be paid after {days:,.0f} days; advised are "
+        f"indexes that save {worth.min_saved:g} seconds a day and are paid within "
+        f"{worth.max_payback:g} days"
+    )
+
+
+def _saved(
+    one: Measured, then: np.ndarray, before: np.ndarray, now: np.ndarray, seconds: np.ndarray
+) -> float:
+    """Seconds a day that reading fewer files than before saves, less what look-ups take.
+
+    Args:
+        one: The index.
+        then: What is read with it.
+        before: What is read before it.
+        now: What is read without any index, which takes ``seconds``.
+        seconds: What the uses take a day.
+    """
     read_now = now.sum(axis=1)
-    left = np.divide(then.sum(axis=1), read_now, out=np.ones_like(read_now), where=read_now > 0)
-    return float((seconds * (1 - left)).sum()) - one.look_up * one.queries
+    spared = before.sum(axis=1) - then.sum(axis=1)
+    share = np.divide(spared, read_now, out=np.zeros_like(read_now), where=read_now > 0)
+    return float((seconds * share).sum()) - one.look_up * one.queries
 
 
 def _alone(
-    one: Measured, files: int, saved: float, existing: frozenset[tuple[str, ...]]
+    one: Measured, files: int, saved: float, existing: str | None, worth: Worth
 ) -> tuple[Verdict, str]:
     """What is to be said of an index as if there were no other."""
     now, then = one.files_now.value, one.files_then.value
     left = f"{_files(then)} of the {_files(now)} that its queries read now"
-    if one.columns in existing:
-        return Verdict.EXISTS, f"there is such an index: it leaves {left}"
+    if existing is not None:
+        without = f"{_files(then)} of the {_files(now)} that its queries would read without it"
+        return Verdict.EXISTS, f"indexed already, by {existing}: it leaves {without}"
     if not one.queries:
         return Verdict.UNANSWERED, "queries name it, but no index could answer what they ask"
     if now - then >= _WORTH * now and saved > 0:
-        return Verdict.INDEX, f"it would leave {left}"
+        unpaid = _unpaid(one, saved, worth)
+        return (
+            (Verdict.LITTLE_SAVED, unpaid) if unpaid else (Verdict.INDEX, f"it would leave {left}")
+        )
     if then > _MOST * files:
         return Verdict.IN_EVERY_FILE, f"what is wanted is in {_files(then)} of {files} files"
     if now <= max(_FEW * files, 1):
@@ -139,24 +219,19 @@ def _files(count: float) -> str:
 def _together(
     worth: Sequence[Measured],
     now: np.ndarray,
+    indexed: np.ndarray,
     seconds: np.ndarray,
-    existing: frozenset[tuple[str, ...]],
 ) -> tuple[tuple[str, ...], ...]:
-    """The indexes to have, each of which still saves something beside those before it."""
-    chosen: list[tuple[str, ...]] = [one.columns for one in worth if one.columns in existing]
-    left = now.copy()
-    for one in worth:
-        if one.columns in existing:
-            left = np.minimum(left, one.then)
-    waiting = [one for one in worth if one.columns not in existing]
+    """The indexes to make, each of which still saves something beside those before it."""
+    chosen: list[tuple[str, ...]] = []
+    left = indexed.copy()
+    waiting = list(worth)
     while waiting:
-        more = [_saved(one, np.minimum(left, one.then), now, seconds) for one in waiting]
-        before = _saved(waiting[0], left, now, seconds)
-        gains = [value - before for value in more]
+        gains = [_saved(one, np.minimum(left, one.then), left, now, seconds) for one in waiting]
         best = max(gains)
         near = [one for one, gain in zip(waiting, gains, strict=True) if gain >= _AS_GOOD * best]
         pick = min(near, key=lambda one: one.index_bytes.value)
-        alone = _saved(pick, pick.then, now, seconds)
+        alone = _saved(pick, np.minimum(pick.then, indexed), indexed, now, seconds)
         if best <= 0 or gains[waiting.index(pick)] < _MORE * alone:
             waiting.remove(pick)
             continue

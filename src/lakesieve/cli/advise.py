@@ -16,6 +16,18 @@ if TYPE_CHECKING:
 __all__ = ["ADVISE"]
 
 
+MinSaved = Annotated[
+    float,
+    typer.Option(min=0, metavar="SECONDS", help="Advise indexes that save so much reading a day."),
+]
+MaxPayback = Annotated[
+    float,
+    typer.Option(
+        min=0, metavar="DAYS", help="Advise indexes that are paid for within so many days."
+    ),
+]
+
+
 @command("advise", ON_TABLES)
 def advise(
     run: Run,
@@ -45,6 +57,8 @@ def advise(
     check: Annotated[
         bool, typer.Option("--check", help="Compare the predictions with indexes that exist.")
     ] = False,
+    min_saved: MinSaved = 1.0,
+    max_payback: MaxPayback = 30.0,
     create: Annotated[
         bool, typer.Option("--create", help="Build the indexes that are advised.")
     ] = False,
@@ -55,8 +69,6 @@ def advise(
 ) -> list[TableAdvice]:
     """Tell which columns to index, what that saves and costs, and which not to index, and why."""
     import lakesieve as ls
-    from lakesieve.report.advice import advice_page
-    from lakesieve.storage import write_file
 
     spark = run.session()
     with run.output.building(f"Trials on {', '.join(tables)}") as progress:
@@ -68,15 +80,24 @@ def advise(
             sample=sample,
             location=run.location,
             check=check,
+            min_saved=min_saved,
+            max_payback=max_payback,
             progress=progress,
         )
     if html is not None:
-        write_file(html, advice_page(advice).encode(), option="--html")
-        run.output.say(f"Wrote {html}.")
-    if create:
-        for table in advice:
-            _create(run, table, spark)
+        _write_page(run, advice, html)
+    for table in advice if create else ():
+        _create(run, table, spark)
     return list(advice)
+
+
+def _write_page(run: Run, advice: list[TableAdvice], path: Path) -> None:
+    """Write the advice as a page."""
+    from lakesieve.report.advice import advice_page
+    from lakesieve.storage import write_file
+
+    write_file(path, advice_page(advice).encode(), option="--html")
+    run.output.say(f"Wrote {path}.")
 
 
 def _create(run: Run, advice: TableAdvice, spark: Session) -> None:

@@ -14,41 +14,52 @@ from lakesieve.store import CompactionPolicy
 from lakesieve.tables.names import parse_path
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from lakesieve.tables import Column, TableReader, TableVersion
 
-__all__ = ["default_name", "define", "indexed_columns", "key_columns"]
+__all__ = ["column_names", "default_name", "define", "indexed_columns", "key_columns"]
 
 _LONGEST_NAME = 128
 
 
+def column_names(columns: str | Iterable[str]) -> tuple[str, ...]:
+    """Return the names of a list of columns; one string is the name of one column.
+
+    Every function that takes a list of columns calls this: a string is iterable, too, and its
+    characters are no columns.
+    """
+    return (columns,) if isinstance(columns, str) else tuple(columns)
+
+
 def key_columns(
-    table: TableReader, version: TableVersion, columns: Sequence[str]
+    table: TableReader, version: TableVersion, columns: str | Sequence[str]
 ) -> tuple[Column, ...]:
     """Find the columns of a table by name.
 
     Args:
         table: The table.
         version: The version whose columns count.
-        columns: Names, fields of structs with dots; a name with a dot in it in back quotes.
+        columns: One name or several, fields of structs with dots; a name with a dot in it in
+            back quotes.
 
     Raises:
         InvalidInputError: Too few, too many, or one twice.
         NotFoundError: There is no such column.
         UnsupportedError: A column's type cannot be indexed.
     """
-    if isinstance(columns, str) or not 1 <= len(columns) <= MAX_COLUMNS:
+    names = column_names(columns)
+    if not 1 <= len(names) <= MAX_COLUMNS:
         raise InvalidInputError(
-            f"{columns!r} is no list of one to {MAX_COLUMNS} columns.",
+            f"{list(names)!r} is no list of one to {MAX_COLUMNS} columns.",
             kind=ErrorKind.INVALID_ARGUMENT,
             hint='Give the columns by name, such as ["customer", "day"]; several indexes of one '
             "table work together.",
         )
     known = table.columns(version)
-    keys = tuple(_key_column(table, known, name) for name in columns)
+    keys = tuple(_key_column(table, known, name) for name in names)
     fields = [column.field_id for column in keys]
-    twice = [name for name, field in zip(columns, fields, strict=True) if fields.count(field) > 1]
+    twice = [name for name, field in zip(names, fields, strict=True) if fields.count(field) > 1]
     if twice:
         raise InvalidInputError(
             f"A key column was given twice: {', '.join(twice)}.",

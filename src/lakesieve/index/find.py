@@ -1,24 +1,170 @@
-"""The files of one table version for a predicate as a user gives it."""
+"""The files of one table version for a predicate: the one answer that every surface shows.
+
+Functions, commands, reports and the advisor's page of recent queries all call
+:func:`matching_files`: first the statistics of the table format leave out files, as an engine's
+scan does, then indexes leave out more.
+"""
 
 from __future__ import annotations
 
+import shlex
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
-from lakesieve.index.read_plan import plan
+from lakesieve.index.read_plan import Planned, column_types, plan
 from lakesieve.index.reasons import Reason, ReasonCode, uncovered_detail
 from lakesieve.index.result import Found
+from lakesieve.predicate import (
+    AllOf,
+    AlwaysTrue,
+    AnyOf,
+    ColumnRanges,
+    bind,
+    rows_where,
+)
 from lakesieve.predicate.given import expression_of
 from lakesieve.tables.arrow_schema import arrow_schema
+from lakesieve.tables.contract import HasFileStatistics
+from lakesieve.tables.statistics import MOST_FILES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from lakesieve.index.opened import OpenedIndex
-    from lakesieve.tables import TableReader
+    from lakesieve.predicate import Expr, RowFilter
+    from lakesieve.tables import Column, TableReader, TableVersion
 
-__all__ = ["find"]
+__all__ = ["MatchingFiles", "find", "matching_files"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MatchingFiles:
+    """Which live data files of a version can hold a match.
+
+    Args:
+        by_format: Whether the format's own statistics leave each live file.
+        keep: Whether each live file must be read: indexes and statistics both leave it.
+        uncovered: How many of the files that must be read no index has seen; 0 where no index
+            takes part.
+        planned: What the predicate means for the indexes.
+        reasons: Coded reasons.
+    """
+
+    by_format: np.ndarray
+    keep: np.ndarray
+    uncovered: int
+    planned: Planned
+    reasons: tuple[Reason, ...]
+
+
+def matching_files(
+    table: TableReader,
+    version: TableVersion,
+    expression: Expr,
+    indexes: Sequence[OpenedIndex],
+    *,
+    live: pa.ChunkedArray,
+    strict: bool,
+    timezone: str = "UTC",
+) -> MatchingFiles:
+    """Find the data files that can hold a row for which an expression is true.
+
+    Args:
+        table: The table.
+        version: Its version.
+        expression: The predicate.
+        indexes: Its indexes that could be opened.
+        live: The live files of the version, as ``live_files`` spells ``path``.
+        strict: Whether an unknown column is an error; else it means that every row may match.
+        timezone: For timestamps written without one.
+
+    Raises:
+        InvalidInputError: The predicate cannot be understood, and ``strict`` is set.
+        NotFoundError: An unknown column, and ``strict`` is set.
+    """
+    columns = table.columns(version)
+    planned = plan(columns, expression, indexes, table.uuid, strict=strict, timezone=timezone)
+    by_format, unread = _by_format(table, version, expression, live, timezone)
+    by_index, covered = planned.plan.of(live)
+    keep = by_index & by_format
+    uncovered = int((keep & ~covered).sum()) if planned.plan.indexes else 0
+    reasons = [*_with_next_step(planned, table.name, columns), *unread]
+    if uncovered:
+        detail = uncovered_detail(uncovered)
+        reasons.append(Reason(code=ReasonCode.UNCOVERED_FILES, detail=detail))
+    return MatchingFiles(
+        by_format=by_format,
+        keep=keep,
+        uncovered=uncovered,
+        planned=planned,
+        reasons=tuple(reasons),
+    )
+
+
+def _by_format(
+    table: TableReader,
+    version: TableVersion,
+    expression: Expr,
+    live: pa.ChunkedArray,
+    timezone: str,
+) -> tuple[np.ndarray, list[Reason]]:
+    """The files that the format's statistics leave, and why some statistics were not used."""
+    everything = np.ones(len(live), bool)
+    if not isinstance(table, HasFileStatistics):
+        return everything, []
+    try:
+        statistics = table.file_statistics(version)
+        if statistics is None:
+            return everything, []
+        lacking = [_unread(statistics.lacking)] if statistics.lacking else []
+        types = column_types(statistics.columns)
+        rows = rows_where(bind(expression, types, timezone=timezone, strict=False))
+        if isinstance(rows, AlwaysTrue):
+            return everything, lacking
+        if len(live) > MOST_FILES:
+            detail = f"the statistics of more than {MOST_FILES:,} files are not read"
+            return everything, [_unread(detail)]
+        return statistics.may_match(rows, live), lacking
+    except Exception as error:  # noqa: BLE001 - every file is read
+        first = str(error).strip().partition("\n")[0]
+        return everything, [_unread(f"{type(error).__name__}: {first}")]
+
+
+def _unread(detail: str) -> Reason:
+    return Reason(code=ReasonCode.STATISTICS_UNREAD, detail=detail)
+
+
+def _with_next_step(
+    planned: Planned, table: str, columns: Mapping[tuple[str, ...], Column]
+) -> list[Reason]:
+    """The reasons of a plan; where no index took part, with the index that would answer."""
+    if planned.plan.used:
+        return list(planned.reasons)
+    leading = {usable.columns[0].field_id for usable in planned.usable}
+    wanted = _fields(planned.row_filter) - leading
+    names = [".".join(path) for path, c in columns.items() if c.field_id in wanted]
+    detail = "the table has no index" if not planned.usable else ""
+    if names:
+        steps = " or ".join(
+            f"lakesieve create {shlex.quote(table)} {shlex.quote(name)}" for name in names
+        )
+        detail = f"no index on {', '.join(names)}; {steps} makes one"
+    others = [reason for reason in planned.reasons if reason.code is not ReasonCode.NO_INDEX]
+    return [*others, *([Reason(code=ReasonCode.NO_INDEX, detail=detail)] if detail else [])]
+
+
+def _fields(rows: RowFilter) -> frozenset[int]:
+    """The fields that a row filter restricts."""
+    match rows:
+        case ColumnRanges():
+            return frozenset((rows.field_id,))
+        case AllOf() | AnyOf():
+            return frozenset().union(*map(_fields, rows.args))
+        case _:
+            return frozenset()
 
 
 def find(
@@ -47,24 +193,20 @@ def find(
     resolved = table.version(version)
     columns = table.columns(resolved)
     expression = expression_of(predicate, lambda: arrow_schema(columns, uuids=pa.uuid()))
-    planned = plan(columns, expression, indexes, table.uuid, strict=True, timezone=timezone)
     files = table.live_files(resolved)
     live = files.column("path")
+    matches = matching_files(
+        table, resolved, expression, indexes, live=live, strict=True, timezone=timezone
+    )
     shown = files.column("location") if "location" in files.column_names else live
-    all_reasons = [*reasons, *planned.reasons]
-    keep, covered = planned.plan.of(live)
-    paths, uncovered = shown.filter(pa.array(keep)), int((~covered).sum())
-    if uncovered and planned.plan.used:
-        all_reasons.append(
-            Reason(code=ReasonCode.UNCOVERED_FILES, detail=uncovered_detail(uncovered))
-        )
     return Found(
-        paths=paths.to_pylist(),
+        paths=shown.filter(pa.array(matches.keep)).to_pylist(),
         total=len(live),
-        uncovered=uncovered,
-        reasons=tuple(all_reasons),
+        left_by_format=int(matches.by_format.sum()),
+        uncovered=matches.uncovered,
+        reasons=(*reasons, *matches.reasons),
         version=resolved.id,
         table=table.name,
         predicate=str(predicate),
-        indexes=planned.plan.used,
+        indexes=matches.planned.plan.used,
     )

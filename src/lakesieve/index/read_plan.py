@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lakesieve.predicate.bind import BoundExpr
     from lakesieve.tables import Column
 
-__all__ = ["Planned", "plan", "usable_indexes"]
+__all__ = ["Planned", "column_types", "plan", "usable_indexes"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -68,10 +68,7 @@ def plan(
         InvalidInputError: The predicate cannot be understood, and ``strict`` is set.
         NotFoundError: An unknown column, and ``strict`` is set.
     """
-    types = {
-        path: ColumnType(field_id=c.field_id, kind=c.kind, scale=c.scale, precision=c.precision)
-        for path, c in columns.items()
-    }
+    types = column_types(columns)
     bound, *bound_keys = (
         bind(condition, types, timezone=timezone, strict=strict)
         for condition in (expression, *keys)
@@ -90,6 +87,16 @@ def plan(
         usable=tuple(usable),
         reasons=(*unfit, *found.reasons),
     )
+
+
+def column_types(
+    columns: Mapping[tuple[str, ...], Column],
+) -> dict[tuple[str, ...], ColumnType]:
+    """Return the columns of a table as predicates are bound to them."""
+    return {
+        path: ColumnType(field_id=c.field_id, kind=c.kind, scale=c.scale, precision=c.precision)
+        for path, c in columns.items()
+    }
 
 
 def _is_without_value(rows: RowFilter) -> bool:

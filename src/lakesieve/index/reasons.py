@@ -33,6 +33,7 @@ class ReasonCode(StrEnum):
     INVALID_SETTING = "invalid-setting"
     PLANNING_TIMEOUT = "planning-timeout"
     SCAN_UNSUPPORTED = "scan-unsupported"
+    STATISTICS_UNREAD = "statistics-unread"
     REFRESH_FAILED = "refresh-failed"
     INTERNAL_ERROR = "internal-error"
 

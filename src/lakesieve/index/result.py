@@ -33,7 +33,9 @@ class Found(Shown):
     Args:
         paths: Data files to read, as the table format names them.
         total: Live data files of the version.
-        uncovered: How many of ``paths`` are there because no index has seen them.
+        left_by_format: Data files that the table format's own statistics leave, before any index
+            is asked: what an engine's scan reads without lakesieve.
+        uncovered: How many of ``paths`` no index has seen; 0 where no index takes part.
         reasons: Coded reasons.
         version: The version that is read, or ``None`` for a table without data.
         table: The table's name.
@@ -43,6 +45,7 @@ class Found(Shown):
 
     paths: list[str]
     total: int
+    left_by_format: int
     uncovered: int
     reasons: tuple[Reason, ...]
     version: str | None
@@ -56,6 +59,7 @@ class Found(Shown):
         lines = [
             f"{self.table} at version {self.version}: {self.predicate}",
             f"read {len(self.paths)} of {self.total} data files (index used: {used})",
+            f"read without an index: {self.left_by_format}",
         ]
         lines += [f"  {reason}" for reason in self.reasons]
         return "\n".join(lines)

@@ -36,6 +36,7 @@ class Literal:
     Args:
         kind: A key kind; or as written in SQL: ``number`` (Decimal) without and ``double`` with an
             exponent or suffix, ``text`` (str), and the text of ``DATE '...'`` (``date_text``),
+            a day with which the day of a moment is compared (``day_text``),
             ``TIMESTAMP '...'`` (``timestamp_text``) and ``TIMESTAMP_NTZ '...'``
             (``timestamp_ntz_text``).
         value: The value: key code for key kinds, ``bool`` for ``boolean``.

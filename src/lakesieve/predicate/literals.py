@@ -79,6 +79,8 @@ def code_of(literal: Literal, column: KeyType, timezone: str) -> Bound | None:
     if isinstance(value, str):
         if column.kind == "date":
             return _date(value)
+        if literal.kind == "day_text":
+            return _begin_of_day(value, column.kind, timezone)
         if column.kind != "boolean":
             return _fitting(_timestamp(value, literal.kind, column.kind, timezone))
     if literal.kind == "date" and isinstance(value, int) and column.kind.startswith("timestamp"):
@@ -233,6 +235,17 @@ def _date(text: str) -> Bound | None:
     except ValueError:
         return None
     return Bound(code=(day - _EPOCH_DAY).days)
+
+
+def _begin_of_day(text: str, kind: str, timezone: str) -> Bound | None:
+    """The first moment of a day, where all moments of the day before are earlier."""
+    if not kind.startswith("timestamp"):
+        return None
+    if not kind.startswith("timestamp_ntz") and not _is_steady(
+        datetime.fromisoformat(text), zone_of(timezone)
+    ):
+        return None
+    return _fitting(_timestamp(text, "date_text", kind, timezone))
 
 
 def _timestamp(text: str, written: str, kind: str, timezone: str) -> Bound | None:

@@ -14,6 +14,7 @@ from sqlglot.errors import SqlglotError
 
 from lakesieve.errors import ErrorKind, InvalidInputError
 from lakesieve.predicate.converting import MIRRORED
+from lakesieve.predicate.days import compare_day
 from lakesieve.predicate.expression import (
     And,
     Compare,
@@ -187,6 +188,10 @@ def _leaf(node: Expression) -> Expr | None:
 
 
 def _comparison(op: str, left: Expression, right: Expression) -> Expr | None:
+    for side, other, towards in ((left, right, op), (right, left, MIRRORED[op])):
+        column = _day_of(side)
+        if column is not None:
+            return _on_days(column, towards, other)
     column = _column(left)
     if column is None:
         column, op, right = _column(right), MIRRORED[op], left
@@ -196,6 +201,28 @@ def _comparison(op: str, left: Expression, right: Expression) -> Expr | None:
         return Constant(value=None)
     value = _literal(right)
     return None if value is None else Compare(column=column, op=op, value=value)
+
+
+def _day_of(node: Expression) -> tuple[str, ...] | None:
+    """The column of ``date(column)`` or ``CAST(column AS DATE)``."""
+    while isinstance(node, sql.Paren):
+        node = node.this
+    match node:
+        case sql.Cast() if node.to.this == sql.DataType.Type.DATE:
+            return _column(node.this)
+        case sql.TsOrDsToDate() if not node.args.get("format"):
+            return _column(node.this)
+    return None
+
+
+def _on_days(column: tuple[str, ...], op: str, other: Expression) -> Expr | None:
+    """A comparison of the day of a moment with a constant."""
+    if isinstance(other, sql.Null):
+        return Constant(value=None)
+    value = _literal(other)
+    if value is None or value.kind not in {"text", "date_text"}:
+        return None
+    return compare_day(column, op, str(value.value))
 
 
 def _null_safe(node: Expression) -> Expr | None:

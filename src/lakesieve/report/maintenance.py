@@ -46,10 +46,13 @@ def maintenance_lines(rounds: Sequence[TableMaintenance]) -> list[str]:
             lines.append(f"  {sign} {step.action}{index}: {step.detail}{outcome}")
         if not one.steps and one.error is None:
             lines.append("  as declared")
-    due = [step for step in steps if step.action not in {"drift", "undeclared"}]
+    due = sum(step.error is None and step.action not in {"drift", "undeclared"} for step in steps)
+    # a table that cannot be looked at has no steps
+    failed = sum(step.error is not None for step in steps)
+    failed += sum(one.error is not None for one in rounds)
     if any(one.dry_run for one in rounds):
-        lines.append(f"Due: {plural(len(due), 'step')}. Nothing was done.")
+        wrong = f" {count(failed)} failed." if failed else ""
+        lines.append(f"Due: {plural(due, 'step')}. Nothing was done.{wrong}")
     else:
-        failed = sum(step.error is not None for step in steps)
-        lines.append(f"Done: {plural(len(due) - failed, 'step')}; {count(failed)} failed.")
+        lines.append(f"Done: {plural(due, 'step')}; {count(failed)} failed.")
     return lines

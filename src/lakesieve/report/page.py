@@ -61,18 +61,20 @@ def report_page(
         recent=recent,
         conditions=[q.shape if redact else q.text for q in _queries(recent)],
         reasons=sorted({code for query in _queries(recent) for code in query.reasons}),
-        indexes=[_section(overview, index) for index in overview.indexes],
+        indexes=[_section(overview, index, _queries(recent)) for index in overview.indexes],
     )
 
 
-def _section(table: TableOverview, index: IndexOverview) -> dict[str, object]:
+def _section(
+    table: TableOverview, index: IndexOverview, queries: Sequence[RecentQuery]
+) -> dict[str, object]:
     layout = index.layout
     return {
         "of": index,
         "info": index.info,
         "seen": table.files - index.uncovered,
         "share": units.percent(table.files - index.uncovered, table.files),
-        "advice": _advice(table, index),
+        "advice": _advice(table, index, queries),
         "picture": None if layout is None else layout_picture(layout),
         "files_of_key": [] if layout is None else files_of_key_bars(layout),
         "commits": commit_bars(index.commits),
@@ -90,7 +92,9 @@ def _moment(milliseconds: int | None) -> str | None:
     return f"{datetime.fromtimestamp(milliseconds / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
-def _advice(table: TableOverview, index: IndexOverview) -> list[_Advice]:
+def _advice(
+    table: TableOverview, index: IndexOverview, queries: Sequence[RecentQuery]
+) -> list[_Advice]:
     """What there is to do about an index."""
     of_index = f"{table.table} {index.info.name}"
     found = []
@@ -108,12 +112,30 @@ def _advice(table: TableOverview, index: IndexOverview) -> list[_Advice]:
     elif index.info.segments > _MANY_SEGMENTS:
         text = f"{units.count(index.info.segments)} segments, of which a look-up may visit many."
         found.append(_Advice(text=text, command=f"lakesieve compact {of_index}"))
+    return found + _doubts(table, index, queries)
+
+
+def _doubts(
+    table: TableOverview, index: IndexOverview, queries: Sequence[RecentQuery]
+) -> list[_Advice]:
+    """Whether an index seems to save nothing, and what to do about that.
+
+    How the keys lie is a guess at what queries gain. A query that reads fewer files by the index
+    refutes it, and only queries that the index serves without any gain confirm it.
+    """
     layout = index.layout
-    if layout is not None and layout.files > 1:
-        if layout.kept > 0.5 * layout.files:
-            text = "A key is in more than half of the files: no index can leave out many."
-            found.append(_Advice(text=text, command=f"lakesieve drop {of_index}"))
-        elif layout.kept_by_bounds <= 1.2 * layout.kept:
-            text = "Minimum and maximum leave about as few files: the table is clustered by this."
-            found.append(_Advice(text=text, command=f"lakesieve drop {of_index}"))
-    return found
+    if layout is None or layout.files <= 1:
+        return []
+    served = [query for query in queries if index.info.name in query.indexes]
+    if any(query.left < query.left_by_format for query in served):
+        return []
+    if layout.kept > 0.5 * layout.files:
+        text = "A key is in more than half of the files: no index can leave out many."
+    elif layout.kept_by_bounds <= 1.2 * layout.kept:
+        text = "Minimum and maximum leave about as few files: the table is clustered by this."
+    else:
+        return []
+    if served:
+        return [_Advice(text=text, command=f"lakesieve drop {table.table} {index.info.name}")]
+    text += " Before you drop the index, see what it leaves of your queries."
+    return [_Advice(text=text, command=f"lakesieve advise {table.table} --event-log PATH")]

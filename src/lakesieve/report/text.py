@@ -14,6 +14,7 @@ from lakesieve.advisor.result import ColumnAdvice, TableAdvice
 from lakesieve.demo.result import DemoResult
 from lakesieve.index.key_results import KeyCheck
 from lakesieve.index.maintenance import TableMaintenance
+from lakesieve.index.reasons import ReasonCode
 from lakesieve.index.result import (
     Cloned,
     CommitInfo,
@@ -82,6 +83,7 @@ def _(result: Explained) -> RenderableType:
         ("version", found.version or "none yet: the table is empty"),
         ("predicate", found.predicate),
         ("read", f"{files}, {units.count(skipped)} skipped"),
+        ("without an index", f"{units.plural(found.left_by_format, 'file')}, {_by_format(found)}"),
         ("index", ", ".join(found.indexes) or "none used"),
     ]
     if found.uncovered:
@@ -96,6 +98,13 @@ def _(result: Explained) -> RenderableType:
         if lines:
             blocks += [Text(f"\n{title}", style="bold"), Padding(Group(*lines), (0, 0, 0, 2))]
     return Group(*blocks)
+
+
+def _by_format(found: Found) -> str:
+    """What the format's own statistics do for a predicate."""
+    if any(reason.code is ReasonCode.STATISTICS_UNREAD for reason in found.reasons):
+        return "as far as the format's own statistics are known"
+    return "by the format's own minimum and maximum and partitions"
 
 
 @to_text.register

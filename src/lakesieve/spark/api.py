@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from lakesieve.errors import ErrorKind, UnsupportedError
 from lakesieve.index import Refreshed, ShownList, TradeOffInfo, by_name
 from lakesieve.index.access import no_index
-from lakesieve.index.definition import key_columns
+from lakesieve.index.definition import column_names, key_columns
 from lakesieve.spark.build.after_write import check_refresh, refresh_after_writes
 from lakesieve.spark.build.indexing import failure
 from lakesieve.spark.build.progress import Watch
@@ -99,7 +99,7 @@ def last_pruning(spark: SparkSession) -> list[TablePruning]:
 
 def trade_offs(
     table: str,
-    columns: Sequence[str],
+    columns: str | Sequence[str],
     *,
     spark: SparkSession,
     progress: Callable[[BuildProgress], None] | None = None,
@@ -108,7 +108,7 @@ def trade_offs(
 
     Args:
         table: ``catalog.database.table``; or ``iceberg:PATH``, ``delta:PATH``, ``parquet:PATH``.
-        columns: The key columns in order.
+        columns: The key column, or several in order.
         spark: The session.
         progress: Called with each :class:`BuildProgress`, from another thread.
 
@@ -123,7 +123,8 @@ def trade_offs(
     version = opened.version()
     keys = key_columns(opened, version, columns)
     source = Source.whole(opened, version, keys)
-    with Watch(spark, progress, f"lakesieve: budgets of {table} on {', '.join(columns)}") as watch:
+    names = ", ".join(column_names(columns))
+    with Watch(spark, progress, f"lakesieve: budgets of {table} on {names}") as watch:
         source = source.counted(rule)
         return ShownList(TradeOffInfo(**p) for p in draw_curve(spark, rule, source, watch=watch))
 

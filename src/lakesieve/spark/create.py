@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError
-from lakesieve.index.definition import default_name, define, key_columns
+from lakesieve.index.definition import column_names, default_name, define, key_columns
 from lakesieve.sieve import ABSENT_HITS
 from lakesieve.spark.build.indexing import build_each, failure
 from lakesieve.spark.build.progress import Watch
@@ -32,7 +32,7 @@ __all__ = ["create_index", "create_indexes"]
 
 def create_index(
     table: str,
-    columns: Sequence[str],
+    columns: str | Sequence[str],
     *,
     spark: SparkSession,
     name: str | None = None,
@@ -48,7 +48,7 @@ def create_index(
 
     Args:
         table: ``catalog.database.table``; or ``iceberg:PATH``, ``delta:PATH``, ``parquet:PATH``.
-        columns: The key columns in order, at most eight; dots lead into structs.
+        columns: The key column, or up to eight in order; dots lead into structs.
         spark: The session that builds it.
         name: The index's name; by default the columns joined by ``_``, with a ``_`` in place of
             blanks and other characters that a folder's name cannot have.
@@ -85,7 +85,7 @@ def create_index(
 
 def create_indexes(
     table: str,
-    columns: Sequence[Sequence[str]],
+    columns: Sequence[str | Sequence[str]],
     *,
     spark: SparkSession,
     names: Sequence[str | None] | None = None,
@@ -103,7 +103,7 @@ def create_indexes(
 
     Args:
         table: ``catalog.database.table``; or ``iceberg:PATH``, ``delta:PATH``, ``parquet:PATH``.
-        columns: The key columns of each index, such as ``[["customer"], ["day", "shop"]]``.
+        columns: The key columns of each index, such as ``["customer", ["day", "shop"]]``.
         spark: The session that builds them.
         names: Their names, as many; ``None`` for the columns joined by ``_``.
         location: A root to store them under instead of the table's own folder.
@@ -124,8 +124,11 @@ def create_indexes(
     installed_rule(spark)
     opened = open_table(spark, table)
     version = opened.version()
-    keys = [key_columns(opened, version, each) for each in columns]
-    chosen = _chosen_names(columns, names)
+    # a string is one index on one column
+    given = [columns] if isinstance(columns, str) else columns
+    names_of_each = [column_names(each) for each in given]
+    keys = [key_columns(opened, version, each) for each in names_of_each]
+    chosen = _chosen_names(names_of_each, names)
     make = partial(define, opened, budget=budget, absent_hits=absent_hits, compaction=compaction)
     definitions = [make(key, name) for key, name in zip(keys, chosen, strict=True)]
     access = access_by(spark)
@@ -136,7 +139,7 @@ def create_indexes(
     ]
     if not targets:
         return []
-    what = "; ".join(", ".join(each) for each in columns)
+    what = "; ".join(", ".join(each) for each in names_of_each)
     with Watch(spark, progress, f"lakesieve: index {table} on {what}") as watch:
         _build(spark, opened, version, targets, watch)
     return [SparkIndex(spark, opened, target.storage) for target in targets]

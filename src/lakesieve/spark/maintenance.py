@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError
 from lakesieve.index import Refreshed, ShownList
 from lakesieve.index.declared import read_declarations
+from lakesieve.index.definition import key_columns
 from lakesieve.index.maintenance import MaintenanceStep, TableMaintenance
 from lakesieve.index.upkeep import Upkeep
 from lakesieve.spark.build.refresh import refresh_each
@@ -157,7 +158,12 @@ class _Round:
         all_stores = access_by(self._spark).stores(table, self._declared.location)
         declared = {one.name: one for one in self._declared.indexes}
         yield from _differing(declared, all_stores)
-        missing = [one for name, one in declared.items() if name not in all_stores]
+        missing: list[DeclaredIndex] = []
+        for name, one in declared.items():
+            if name not in all_stores:
+                wrong = self._unusable(table, one)
+                missing += [one] if wrong is None else []
+                yield from () if wrong is None else (wrong,)
         for same in _alike(missing):
             yield from self._created(same, dry_run=dry_run)
         stores = {name: all_stores[name] for name in declared if name in all_stores}
@@ -168,6 +174,21 @@ class _Round:
             index = SparkIndex(self._spark, table, store.storage)
             yield from self._compacted(name, index, store, dry_run=dry_run)
             yield from self._vacuumed(name, index, dry_run=dry_run)
+
+    def _unusable(self, table: IndexableTable, one: DeclaredIndex) -> MaintenanceStep | None:
+        """The failed step of an index that cannot be made as it is declared, in a dry run, too."""
+        try:
+            key_columns(table, table.version(), one.columns)
+            access_by(self._spark).new_storage(table, one.name, self._declared.location)
+        except LakesieveError as error:
+            if error.kind is ErrorKind.INDEX_EXISTS:
+                # another process made it meanwhile, which the build finds out, too
+                return None
+            detail = f"on {', '.join(one.columns)}"
+            return MaintenanceStep(
+                action="create", index=one.name, detail=detail, error=_text(error)
+            )
+        return None
 
     def _created(
         self, wanted: Sequence[DeclaredIndex], *, dry_run: bool

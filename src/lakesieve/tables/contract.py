@@ -10,7 +10,16 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-__all__ = ["Column", "CountsDeletes", "DeleteCounts", "TableReader", "TableVersion"]
+    from lakesieve.tables.statistics import FileStatistics
+
+__all__ = [
+    "Column",
+    "CountsDeletes",
+    "DeleteCounts",
+    "HasFileStatistics",
+    "TableReader",
+    "TableVersion",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +81,14 @@ class CountsDeletes(Protocol):
 
     def delete_counts(self, version: TableVersion) -> DeleteCounts | None:
         """The deletes of a version; ``None`` where they were not counted."""
+
+
+@runtime_checkable
+class HasFileStatistics(Protocol):
+    """A table whose metadata says more of data files than their names: bounds, or partitions."""
+
+    def file_statistics(self, version: TableVersion) -> FileStatistics | None:
+        """The statistics by which engines leave out data files; ``None`` where there are none."""
 
 
 class TableReader(Protocol):

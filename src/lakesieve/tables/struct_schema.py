@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lakesieve.errors import ErrorKind, UnsupportedError
@@ -19,6 +19,7 @@ __all__ = [
     "delta_columns",
     "hudi_columns",
     "parquet_columns",
+    "stored_columns",
 ]
 
 DELTA_FEATURES = frozenset(
@@ -165,19 +166,53 @@ class _Field:
     inner: tuple[dict[str, Any], ...] = ()
 
 
+def stored_columns(
+    document: str,
+) -> tuple[dict[tuple[str, ...], Column], dict[int, tuple[str, ...]]]:
+    """List the columns that statistics of data files may be of, those of partitions among them.
+
+    Args:
+        document: A schema as ``DeltaFiles.java`` or ``FileScans.java`` writes it.
+
+    Returns:
+        The columns, with the kinds by which conditions on them are compared, and for each field id
+        the names by which the data files and the log know it.
+    """
+    parsed = json.loads(document)
+    key = _PHYSICAL if parsed.get("mapping", "none") != "none" else ""
+    fields = _fields(parsed, key)
+    columns = {
+        field.path: _column(
+            parsed, replace(field, refusal="") if field.refusal == "folder" else field
+        )
+        for field in fields
+    }
+    stored = {columns[field.path].field_id: field.stored for field in fields}
+    # names that differ in case alone
+    if len(stored) < len(columns):
+        return {}, {}
+    return columns, stored
+
+
 def _columns(parsed: dict[str, Any], physical_key: str) -> dict[tuple[str, ...], Column]:
-    found: dict[tuple[str, ...], Column] = {}
+    found = {field.path: _column(parsed, field) for field in _fields(parsed, physical_key)}
+    seen = Counter(column.field_id for column in found.values())
+    # names that differ in case alone, read regardless of case
+    return {path: column for path, column in found.items() if seen[column.field_id] == 1}
+
+
+def _fields(parsed: dict[str, Any], physical_key: str) -> list[_Field]:
+    """The columns and the fields of structs, on the way to columns."""
+    found: list[_Field] = []
     unread = [_Field(inner=tuple(parsed["schema"]["fields"]))]
     while unread:
         parent = unread.pop()
         for written in parent.inner:
             field = _field(parsed, written, parent, physical_key)
-            found[field.path] = _column(parsed, field)
+            found.append(field)
             if field.inner and len(field.path) < _DEEPEST_SCHEMA:
                 unread.append(field)
-    seen = Counter(column.field_id for column in found.values())
-    # names that differ in case alone, read regardless of case
-    return {path: column for path, column in found.items() if seen[column.field_id] == 1}
+    return found
 
 
 def _field(

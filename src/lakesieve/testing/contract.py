@@ -163,6 +163,42 @@ class TableContract:
         )
         self.check(spark, " UNION ALL ".join(conditions))
 
+    def test_the_formats_own_skipping_is_told(
+        self, spark: Any, make_table: Callable[[], Driver]
+    ) -> None:
+        """Of a table without an index, as many files are told as Spark's own scan reads."""
+        table = make_table()
+        table.create(rows_of(spark, 0, folders=True), "p")
+        table.append(rows_of(spark, files=4, folders=True))
+        told = {}
+        for condition in ("id < 300", "p = 'x y'", "p <=> NULL AND id > 2000"):
+            total, read = self.check(spark, f"SELECT id FROM {table.relation()} WHERE {condition}")
+            found = ls.find_files(table.name, condition, spark=spark)
+            told[condition] = found.left_by_format
+            assert (len(found.paths), found.uncovered) == (told[condition], 0), condition
+            if table.has_versions:
+                assert (told[condition], told[condition]) == (total, read), condition
+            else:
+                # Spark leaves out folders after the rule has counted the files
+                assert told[condition] <= total, condition
+
+        assert told["p = 'x y'"] < found.total
+
+    def test_a_string_is_one_column(self, spark: Any, make_table: Callable[[], Driver]) -> None:
+        """Whatever asks for columns takes the name of one; its letters are no columns."""
+        table = make_table()
+        rows = rows_of(spark, 20, files=1)
+        table.create(rows)
+        table.append(rows)
+
+        assert ls.create_index(table.name, "id", spark=spark).info().columns == ("id",)
+        assert ls.check_unique(table.name, "id", spark=spark).on == ("id",)
+        assert ls.check_references(rows, "id", table.name, "id", spark=spark).holds
+        if table.has_versions:
+            for change in (ls.upsert, ls.delete, ls.insert_new):
+                done = change(rows, table.entry, on="id", spark=spark, dry_run=True)
+                assert (done.on, done.keys) == (("id",), 20)
+
     def test_a_point_query_opens_one_file(
         self, spark: Any, make_table: Callable[[], Driver]
     ) -> None:

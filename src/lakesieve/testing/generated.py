@@ -122,6 +122,8 @@ def _leaf(drawn: random.Random, column: str, without_in: Collection[str]) -> str
 def _literal(drawn: random.Random, column: str) -> str:
     number = drawn.randrange(ROWS)
     match column:
+        case "id":
+            return str(number)
         case "i":
             return str(drawn.choice(((number * 7919) % 1009 - 500, -501, 2147483647, 12.5)))
         case "l":

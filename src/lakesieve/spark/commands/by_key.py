@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from lakesieve.index import RowChange
+from lakesieve.index.definition import column_names
 from lakesieve.spark.build.after_write import AFTER_WRITE, refreshing_itself
 from lakesieve.spark.commands.change import (
     ChangeRequest,
@@ -36,7 +37,7 @@ def upsert(
     rows: DataFrame | str,
     table: str,
     *,
-    on: Sequence[str],
+    on: str | Sequence[str],
     spark: SparkSession,
     refresh: str | None = AFTER_WRITE,
     txn: tuple[str, int] | None = None,
@@ -52,7 +53,8 @@ def upsert(
         rows: All columns of the table, in any order; evaluated once. Or the path of a Parquet file,
             or of a CSV file with a header line.
         table: ``catalog.database.table``, ``delta:PATH`` or ``hudi:PATH``.
-        on: The key columns: no nulls, and no key twice, in ``rows``. For Hudi the record key.
+        on: The key column or columns: no nulls, and no key twice, in ``rows``. For Hudi the
+            record key.
         spark: The session; skipping is on for this call, and as it was afterwards.
         refresh: ``"after-write"`` indexes the new files in this call; ``"never"`` or ``None`` not.
         txn: Name and number of a transaction: where the table has one of that name with that number
@@ -65,7 +67,9 @@ def upsert(
         InvalidInputError: Keys that are null or not unique, columns of other types or too many.
         UnsupportedError: The table cannot be changed by these keys.
     """
-    request = ChangeRequest(table=table, on=tuple(on), refresh=refresh, txn=txn, location=location)
+    request = ChangeRequest(
+        table=table, on=column_names(on), refresh=refresh, txn=txn, location=location
+    )
     return _change("upsert", rows, request, spark, dry_run=dry_run)
 
 
@@ -73,7 +77,7 @@ def delete(
     keys: DataFrame | str,
     table: str,
     *,
-    on: Sequence[str],
+    on: str | Sequence[str],
     spark: SparkSession,
     refresh: str | None = AFTER_WRITE,
     txn: tuple[str, int] | None = None,
@@ -89,7 +93,7 @@ def delete(
         keys: The key columns, and others that are ignored; evaluated once, or a path as for
             :func:`upsert`. A key may be there more than once, and need not be in the table.
         table: ``catalog.database.table``, ``delta:PATH`` or ``hudi:PATH``.
-        on: The key columns, without nulls in ``keys``. For Hudi the record key.
+        on: The key column or columns, without nulls in ``keys``. For Hudi the record key.
         spark: The session; skipping is on for this call, and as it was afterwards.
         refresh: As for :func:`upsert`.
         txn: As for :func:`upsert`.
@@ -101,7 +105,9 @@ def delete(
         InvalidInputError: Keys that are null, or columns of other types.
         UnsupportedError: The table cannot be changed by these keys.
     """
-    request = ChangeRequest(table=table, on=tuple(on), refresh=refresh, txn=txn, location=location)
+    request = ChangeRequest(
+        table=table, on=column_names(on), refresh=refresh, txn=txn, location=location
+    )
     return _change("delete", keys, request, spark, dry_run=dry_run)
 
 

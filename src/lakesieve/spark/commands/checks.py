@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, InvalidInputError
-from lakesieve.index.definition import key_columns
+from lakesieve.index.definition import column_names, key_columns
 from lakesieve.index.key_results import KeyCheck
 from lakesieve.spark.commands.duplicates import duplicates
 from lakesieve.spark.commands.held_keys import HeldKeys
@@ -32,7 +32,7 @@ LIMIT = 20
 
 def check_unique(
     table: str,
-    on: Sequence[str],
+    on: str | Sequence[str],
     *,
     spark: SparkSession,
     version: str | int | None = None,
@@ -43,7 +43,8 @@ def check_unique(
 
     Args:
         table: As for :func:`lakesieve.create_index`.
-        on: The key columns. Keys with a null are left out, as they are by a UNIQUE constraint.
+        on: The key column or columns. Keys with a null are left out, as they are by a UNIQUE
+            constraint.
         spark: The session.
         version: Snapshot id, time, tag or branch; ``None`` is the current version.
         location: A further root to search for indexes.
@@ -73,9 +74,9 @@ def check_unique(
 
 def check_references(
     child: DataFrame | str,
-    columns: Sequence[str],
+    columns: str | Sequence[str],
     parent: str,
-    parent_columns: Sequence[str],
+    parent_columns: str | Sequence[str],
     *,
     spark: SparkSession,
     location: str | None = None,
@@ -87,9 +88,9 @@ def check_references(
 
     Args:
         child: A table, as for :func:`lakesieve.create_index`, or a frame that is to be appended.
-        columns: Its columns. Rows with a null in one refer to nothing.
+        columns: Its column or columns. Rows with a null in one refer to nothing.
         parent: The table that should have the keys.
-        parent_columns: Its columns, in the same order and of the same types.
+        parent_columns: Its column or columns, in the same order and of the same types.
         spark: The session.
         location: A further root to search for indexes of the parent.
         limit: How many missing keys are listed.
@@ -100,12 +101,7 @@ def check_references(
         UnsupportedError: A column cannot be a key, or Spark cannot read a table.
     """
     started = time.perf_counter()
-    if len(columns) != len(parent_columns):
-        raise InvalidInputError(
-            f"{', '.join(columns)} and {', '.join(parent_columns)} are not as many columns.",
-            kind=ErrorKind.INVALID_ARGUMENT,
-            hint="Give a column of the parent for each of the child.",
-        )
+    columns, parent_columns = _as_many(columns, parent_columns)
     opened = open_table(spark, parent)
     version = opened.version()
     wanted = key_columns(opened, version, parent_columns)
@@ -131,6 +127,20 @@ def check_references(
         index=held.index,
         seconds=time.perf_counter() - started,
     )
+
+
+def _as_many(
+    columns: str | Sequence[str], parent_columns: str | Sequence[str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The columns of a child and those of its parent, as many of each."""
+    mine, theirs = column_names(columns), column_names(parent_columns)
+    if len(mine) != len(theirs):
+        raise InvalidInputError(
+            f"{', '.join(mine)} and {', '.join(theirs)} are not as many columns.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            hint="Give a column of the parent for each of the child.",
+        )
+    return mine, theirs
 
 
 def _keys_of(

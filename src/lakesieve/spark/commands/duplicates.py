@@ -76,7 +76,7 @@ class Duplicates:
 
 def duplicates(
     table: str,
-    on: Sequence[str],
+    on: str | Sequence[str],
     *,
     spark: SparkSession,
     version: str | int | None = None,
@@ -90,7 +90,7 @@ def duplicates(
 
     Args:
         table: As for :func:`lakesieve.create_index`.
-        on: The key columns.
+        on: The key column or columns.
         spark: The session.
         version: Snapshot id, time, tag or branch; ``None`` is the current version.
         location: A further root to search for indexes.

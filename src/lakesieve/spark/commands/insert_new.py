@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from lakesieve.errors import CommitConflictError, ErrorKind, InvalidInputError
 from lakesieve.index import RowChange
+from lakesieve.index.definition import column_names
 from lakesieve.index.many_keys import sorted_codes
 from lakesieve.spark.build.after_write import AFTER_WRITE, refreshing_itself
 from lakesieve.spark.build.source import key_types
@@ -51,7 +52,7 @@ def insert_new(
     rows: DataFrame | str,
     table: str,
     *,
-    on: Sequence[str],
+    on: str | Sequence[str],
     spark: SparkSession,
     duplicates: str = "error",
     refresh: str | None = AFTER_WRITE,
@@ -71,7 +72,7 @@ def insert_new(
         rows: All columns of the table, in any order; evaluated once. Or the path of a Parquet file,
             or of a CSV file with a header line.
         table: ``catalog.database.table``, ``delta:PATH`` or ``hudi:PATH``.
-        on: The key columns, without nulls in ``rows``. For Hudi the record key.
+        on: The key column or columns, without nulls in ``rows``. For Hudi the record key.
         spark: The session; skipping is on for this call, and as it was afterwards.
         duplicates: What to do where ``rows`` has a key more than once: ``"error"``, or keep the
             ``"first"`` or the ``"last"`` of its rows in the order of the frame.
@@ -96,7 +97,9 @@ def insert_new(
             kind=ErrorKind.INVALID_ARGUMENT,
             hint="Give 'error', 'first' or 'last'.",
         )
-    request = ChangeRequest(table=table, on=tuple(on), refresh=refresh, txn=txn, location=location)
+    request = ChangeRequest(
+        table=table, on=column_names(on), refresh=refresh, txn=txn, location=location
+    )
     return _insert_new(rows, request, spark, duplicates, dry_run=dry_run)
 
 

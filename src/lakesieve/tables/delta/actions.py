@@ -20,12 +20,14 @@ FILE_SCHEMA = pa.schema(
         ("size", pa.int64()),
         ("records", pa.int64()),
         ("partition", pa.map_(pa.string(), pa.string())),
+        ("stats", pa.string()),
         ("added", pa.bool_()),
     ]
 )
 """Actions on data files: ``path`` as logged; ``vector`` the identity of the deletion vector, empty
 without one; ``records`` from the statistics, or null; ``partition`` the values of partition columns
-as text, by their names in the log; ``added`` is false for files that are removed."""
+as text, by their names in the log; ``stats`` the statistics as JSON, null where the log has none or
+more files than statistics are used of; ``added`` is false for files that are removed."""
 
 # where a line has several actions, Delta for Spark takes the first of these
 _ORDER = (
@@ -70,7 +72,7 @@ def file_actions(actions: Iterable[tuple[str, Mapping[str, Any]]]) -> pa.Table:
     Args:
         actions: Names and contents of the actions.
     """
-    rows, stats = [], []
+    rows = []
     for name, action in actions:
         partition = action.get("partitionValues") or {}
         rows.append(
@@ -79,12 +81,12 @@ def file_actions(actions: Iterable[tuple[str, Mapping[str, Any]]]) -> pa.Table:
                 "vector": _vector_id(action.get("deletionVector") or {}),
                 "size": action.get("size"),
                 "partition": list(partition.items()),
+                "stats": action.get("stats") if name == "add" else None,
                 "added": name == "add",
             }
         )
-        stats.append(action.get("stats") if name == "add" else None)
     table = pa.Table.from_pylist(rows, schema=FILE_SCHEMA)
-    records = records_of(pa.chunked_array([pa.array(stats, pa.string())]))
+    records = records_of(table.column("stats"))
     return table.set_column(FILE_SCHEMA.get_field_index("records"), "records", records)
 
 

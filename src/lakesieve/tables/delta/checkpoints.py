@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lakesieve.tables.delta.actions import FILE_SCHEMA, records_of
+from lakesieve.tables.statistics import MOST_FILES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -62,11 +63,19 @@ def checkpoint_files(file: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
         )
         if is_counted:
             columns.append(f"{action}.stats_parsed.numRecords")
+        # the statistics of more files would take most of the memory, and are not used
+        keeps_stats = action == "add" and file.metadata.num_rows <= MOST_FILES
         for batch in file.iter_batches(batch_size=_ROWS, columns=columns):
             whole = batch.column(action)
             rows = whole.filter(pc.is_valid(whole))
             if len(rows):
-                yield _files(rows, wanted, is_counted=is_counted, is_added=action == "add")
+                yield _files(
+                    rows,
+                    wanted,
+                    is_counted=is_counted,
+                    keeps_stats=keeps_stats,
+                    is_added=action == "add",
+                )
 
 
 def _names(struct: pa.DataType) -> list[str]:
@@ -74,7 +83,12 @@ def _names(struct: pa.DataType) -> list[str]:
 
 
 def _files(
-    actions: pa.StructArray, names: Sequence[str], *, is_counted: bool, is_added: bool
+    actions: pa.StructArray,
+    names: Sequence[str],
+    *,
+    is_counted: bool,
+    keeps_stats: bool,
+    is_added: bool,
 ) -> pa.RecordBatch:
     rows = len(actions)
 
@@ -92,7 +106,8 @@ def _files(
             pc.struct_field(vector, "storageType"), pc.struct_field(vector, "pathOrInlineDv"), ""
         )
         vectors = pc.fill_null(pc.binary_join_element_wise(named, suffix, ""), "")
-    records = records_of(pa.chunked_array([part("stats", pa.string())])).combine_chunks()
+    stats = part("stats", pa.string())
+    records = records_of(pa.chunked_array([stats])).combine_chunks()
     if is_counted:
         parsed = pc.struct_field(actions, ["stats_parsed", "numRecords"]).cast(pa.int64())
         records = pc.coalesce(records, parsed)
@@ -102,6 +117,7 @@ def _files(
         part("size", pa.int64()),
         records,
         part("partitionValues", FILE_SCHEMA.field("partition").type),
+        stats if keeps_stats else pa.nulls(rows, pa.string()),
         pa.repeat(is_added, rows),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=FILE_SCHEMA)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from lakesieve.tables.contract import TableVersion
 from lakesieve.tables.delta.log import DeltaLog
 from lakesieve.tables.delta.logged_paths import absolute_paths
+from lakesieve.tables.delta.statistics import delta_statistics
 from lakesieve.tables.folder import FolderReader
 from lakesieve.tables.identity import check_identity
 from lakesieve.tables.moments import millis_of
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from lakesieve.storage import StorageOptions
     from lakesieve.tables.contract import Column
     from lakesieve.tables.delta.log import DeltaSnapshot
+    from lakesieve.tables.statistics import FileStatistics
 
 __all__ = ["DeltaReader"]
 
@@ -125,6 +127,16 @@ class DeltaReader(FolderReader):
         live = self._numbered(int(str(version.id))).live
         paths = absolute_paths(live.column("path"), self.location)
         return identified(live.select(["path", "size", "records"]).set_column(0, "path", paths))
+
+    def file_statistics(self, version: TableVersion) -> FileStatistics:
+        """The statistics and partition values of the log, as :class:`HasFileStatistics` says."""
+
+        def read() -> tuple[pa.ChunkedArray, pa.ChunkedArray, pa.ChunkedArray]:
+            live = self._numbered(int(str(version.id))).live
+            paths = normal_paths(absolute_paths(live.column("path"), self.location))
+            return paths, live.column("stats"), live.column("partition")
+
+        return delta_statistics(version.schema, read)
 
     def retained_files(self) -> pa.ChunkedArray:
         """Files of the current version, and those whose removal the log still has."""

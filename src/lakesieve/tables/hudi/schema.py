@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["spark_schema"]
+__all__ = ["UNREAD", "spark_schema"]
+
+UNREAD = "partitions and the column statistics of Hudi's metadata table are not read here"
+"""What a Hudi table knows of its files besides, and an engine's scan may use."""
 
 # that Hudi adds to each table
 _META_COLUMNS = (

@@ -12,12 +12,13 @@ from lakesieve.errors import ErrorKind, NotFoundError, UnsupportedError
 from lakesieve.storage import INDEX_FOLDER
 from lakesieve.tables.contract import TableVersion
 from lakesieve.tables.folder import FolderReader
-from lakesieve.tables.hudi.schema import spark_schema
+from lakesieve.tables.hudi.schema import UNREAD, spark_schema
 from lakesieve.tables.hudi.slices import FileGroups
 from lakesieve.tables.hudi.timeline import FOLDER, read_properties, read_timeline
 from lakesieve.tables.identity import location_identity
 from lakesieve.tables.moments import millis_of
 from lakesieve.tables.paths import identified, normal_paths
+from lakesieve.tables.statistics import unread_statistics
 from lakesieve.tables.struct_schema import READ_BY_DEFAULT, hudi_columns
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from lakesieve.tables.contract import Column
     from lakesieve.tables.hudi.slices import FileSlice
     from lakesieve.tables.hudi.timeline import Timeline
+    from lakesieve.tables.statistics import FileStatistics
 
 __all__ = ["HudiReader"]
 
@@ -259,6 +261,10 @@ class HudiReader(FolderReader):
                 }
             )
         )
+
+    def file_statistics(self, version: TableVersion) -> FileStatistics:  # noqa: ARG002 - of none
+        """Nothing is read: values of partitions depend on the table's key generator."""
+        return unread_statistics(UNREAD)
 
     def retained_files(self) -> pa.ChunkedArray:
         """Base files of all file slices that cleaning has left."""

@@ -5,18 +5,23 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakesieve.errors import ErrorKind, LakesieveError, StorageError, UnsupportedError
 from lakesieve.storage import fingerprint, open_storage
 from lakesieve.tables.avro import check_decoded
-from lakesieve.tables.paths import identified
+from lakesieve.tables.iceberg.statistics import METRICS, DataFileRows, field_ids
+from lakesieve.tables.paths import identified, normal_paths
+from lakesieve.tables.statistics import MOST_FILES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 
     from lakesieve.storage import StorageOptions
 
@@ -24,7 +29,7 @@ if TYPE_CHECKING:
 else:
     _Read = TypeVar("_Read")
 
-__all__ = ["FILES_SCHEMA", "ManifestCache", "data_files", "live_files"]
+__all__ = ["FILES_SCHEMA", "ManifestCache", "data_files", "live_files", "metrics_of_files"]
 
 FILES_SCHEMA = pa.schema([("path", pa.string()), ("size", pa.int64()), ("records", pa.int64())])
 """Live files of a version."""
@@ -93,6 +98,10 @@ class ManifestCache(Generic[_Read]):
 _FILES: ManifestCache[pa.Table] = ManifestCache(_MAX_FILES)
 # by the manifests of a snapshot
 _LIVE: ManifestCache[pa.Table] = ManifestCache(_MAX_FILES)
+_MAP_TYPES = {
+    name: pa.map_(pa.int32(), pa.binary() if name.endswith("bounds") else pa.int64())
+    for name in METRICS
+}
 
 
 def data_files(
@@ -147,6 +156,84 @@ def _settings_by(options: StorageOptions) -> Callable[[str], str]:
     return settings_of
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _ManifestMetrics:
+    """The statistics of the live data files of one manifest.
+
+    Args:
+        files: ``path``, and the maps of ``METRICS``.
+        partitions: The values of the fields of each partition, in the order of the spec.
+    """
+
+    files: pa.Table
+    partitions: Sequence[tuple[Any, ...]]
+
+    def __len__(self) -> int:
+        return len(self.partitions)
+
+
+_METRICS: ManifestCache[_ManifestMetrics] = ManifestCache(MOST_FILES)
+
+
+def metrics_of_files(
+    snapshot: Mapping[str, Any],
+    specs: Mapping[int, Sequence[Mapping[str, Any]]],
+    options: StorageOptions,
+    name: str,
+) -> DataFileRows:
+    """The statistics of the live data files of one snapshot, from its manifests.
+
+    Args:
+        snapshot: As the metadata lists it.
+        specs: The fields of each partition spec.
+        options: The storage options of each location.
+        name: The table.
+
+    Raises:
+        UnsupportedError: The snapshot is written as only the oldest writers did.
+        StorageError: A manifest cannot be read.
+    """
+    with _readable(name):
+        listed = {m["manifest_path"]: m for m in _manifests(snapshot, options, name)}
+        found = _METRICS.of(
+            list(listed), lambda path: _manifest_metrics(path, options), _settings_by(options)
+        )
+    empty = pa.schema([("path", pa.string()), *_MAP_TYPES.items()]).empty_table()
+    files = pa.concat_tables([empty, *(one.files for one in found)])
+    spec_ids: list[int] = []
+    partitions: list[Mapping[int, Any]] = []
+    for manifest, one in zip(listed.values(), found, strict=True):
+        spec_id = int(manifest.get("partition_spec_id") or 0)
+        ids = field_ids(specs.get(spec_id, ()))
+        spec_ids += [spec_id] * len(one)
+        partitions += [
+            dict(zip(ids, values, strict=True)) if len(ids) == len(values) else {}
+            for values in one.partitions
+        ]
+
+    def metric(metric: str, field: int) -> list[Any]:
+        key = pa.scalar(field, pa.int32())
+        values: list[Any] = pc.map_lookup(files.column(metric), key, "first").to_pylist()
+        return values
+
+    paths = normal_paths(files.column("path"))
+    return DataFileRows(paths=paths, spec_ids=spec_ids, partitions=partitions, metric=metric)
+
+
+def _manifest_metrics(path: str, options: StorageOptions) -> _ManifestMetrics:
+    wanted = {"file_path", "partition", *METRICS}
+    records = _records(path, options, {"status": None, "data_file": wanted})
+    files = [entry["data_file"] for entry in records if entry["status"] != _DELETED]
+    columns: dict[str, Any] = {"path": pa.array([f["file_path"] for f in files], pa.string())}
+    for name, kind in _MAP_TYPES.items():
+        maps = [f.get(name) for f in files]
+        columns[name] = pa.array(
+            [None if m is None else [(one["key"], one["value"]) for one in m] for m in maps], kind
+        )
+    partitions = [tuple((file.get("partition") or {}).values()) for file in files]
+    return _ManifestMetrics(files=pa.table(columns), partitions=partitions)
+
+
 def _together(tables: Iterable[pa.Table]) -> pa.Table:
     return pa.concat_tables([FILES_SCHEMA.empty_table(), *tables])
 
@@ -155,11 +242,20 @@ def _read(
     snapshots: Iterable[Mapping[str, Any]], options: StorageOptions, name: str
 ) -> dict[str, pa.Table]:
     """The files of each manifest, by its path."""
-    try:
-        manifests = {path: None for s in snapshots for path in _manifests(s, options, name)}
+    with _readable(name):
+        listed = (m for s in snapshots for m in _manifests(s, options, name))
+        manifests = {manifest["manifest_path"]: None for manifest in listed}
         tables = _FILES.of(
             list(manifests), lambda path: _files(path, options), _settings_by(options)
         )
+    return dict(zip(manifests, tables, strict=True))
+
+
+@contextmanager
+def _readable(name: str) -> Iterator[None]:
+    """Turn whatever reading manifests ends in into an error that names the table."""
+    try:
+        yield
     except StorageError:
         raise
     except (LakesieveError, ValueError, TypeError, KeyError, EOFError, OSError) as error:
@@ -172,11 +268,12 @@ def _read(
             hint="No query of this version can be planned either; check the credentials, "
             "restore the table's metadata, or name another version.",
         ) from error
-    return dict(zip(manifests, tables, strict=True))
 
 
-def _manifests(snapshot: Mapping[str, Any], options: StorageOptions, name: str) -> list[str]:
-    """Paths of a snapshot's manifests of data files."""
+def _manifests(
+    snapshot: Mapping[str, Any], options: StorageOptions, name: str
+) -> list[dict[str, Any]]:
+    """A snapshot's manifests of data files, as its manifest list has them."""
     path = snapshot.get("manifest-list")
     if path is None:
         raise UnsupportedError(
@@ -186,7 +283,7 @@ def _manifests(snapshot: Mapping[str, Any], options: StorageOptions, name: str) 
         )
     listed = _records(path, options)
     # the first version of the format has no others
-    return [entry["manifest_path"] for entry in listed if (entry.get("content") or 0) == _DATA]
+    return [entry for entry in listed if (entry.get("content") or 0) == _DATA]
 
 
 def _files(path: str, options: StorageOptions) -> pa.Table:

@@ -125,10 +125,15 @@ class IcebergMetadata:
         mapping = self.properties.get(NAME_MAPPING)
         return schema_document(schema, mapping, self._identity_sources())
 
+    def partition_specs(self) -> dict[int, list[dict[str, Any]]]:
+        """The fields of the table's partition specs, by the ids of the specs."""
+        specs = self.document.get("partition-specs")
+        if specs is None:
+            # the only place of the oldest files of format version 1
+            return {0: list(self.document.get("partition-spec") or ())}
+        return {int(spec["spec-id"]): list(spec["fields"]) for spec in specs}
+
     def _identity_sources(self) -> set[int]:
         """Ids of the source fields of identity partitions in any of the table's specs."""
-        specs = self.document.get("partition-specs")
-        fields = [field for spec in specs or () for field in spec["fields"]]
-        if specs is None:
-            fields = list(self.document.get("partition-spec") or ())
+        fields = [field for spec in self.partition_specs().values() for field in spec]
         return {f["source-id"] for f in fields if f["transform"] == "identity"}

@@ -14,7 +14,13 @@ from lakesieve.tables.identity import field_identity
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-__all__ = ["NAME_MAPPING", "columns_of_schema", "fields_of_type", "schema_document"]
+__all__ = [
+    "NAME_MAPPING",
+    "columns_of_fields",
+    "columns_of_schema",
+    "fields_of_type",
+    "schema_document",
+]
 
 NAME_MAPPING = "schema.name-mapping.default"
 """The table property with the names by which files without field ids are read."""
@@ -124,12 +130,22 @@ def columns_of_schema(schema_json: str) -> dict[tuple[str, ...], Column]:
         UnsupportedError: It is not to be understood how files without field ids are read.
     """
     document = json.loads(schema_json)
-    found: dict[tuple[str, ...], Column] = {}
-    _walk(document["fields"], (), found)
+    found = columns_of_fields(document["fields"])
     imported = _Imported.of(document)
     if imported is None:
         return found
     return {path: imported.column(column) for path, column in found.items()}
+
+
+def columns_of_fields(fields: list[dict[str, Any]]) -> dict[tuple[str, ...], Column]:
+    """List columns and the fields of structs by the ids that they have in manifests.
+
+    Args:
+        fields: The fields of a schema, as Iceberg writes them to JSON.
+    """
+    found: dict[tuple[str, ...], Column] = {}
+    _walk(fields, (), found)
+    return found
 
 
 def fields_of_type(schema_json: str, found: Collection[str]) -> list[str]:

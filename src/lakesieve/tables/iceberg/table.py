@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING, Any
 from lakesieve.errors import ErrorKind, NotFoundError
 from lakesieve.tables.contract import DeleteCounts
 from lakesieve.tables.iceberg.catalogs import no_pyiceberg
-from lakesieve.tables.iceberg.manifests import FILES_SCHEMA, data_files, live_files
+from lakesieve.tables.iceberg.manifests import (
+    FILES_SCHEMA,
+    data_files,
+    live_files,
+    metrics_of_files,
+)
 from lakesieve.tables.iceberg.schema import columns_of_schema
+from lakesieve.tables.iceberg.statistics import iceberg_statistics
 from lakesieve.tables.identity import check_identity
 from lakesieve.tables.paths import normal_paths
 
@@ -20,6 +26,7 @@ if TYPE_CHECKING:
     from lakesieve.storage import StorageOptions
     from lakesieve.tables.contract import Column, TableVersion
     from lakesieve.tables.iceberg.catalogs import LoadedTable
+    from lakesieve.tables.statistics import FileStatistics
 
 __all__ = ["IcebergReader"]
 
@@ -123,14 +130,29 @@ class IcebergReader:
         """
         if version.id is None:
             return FILES_SCHEMA.empty_table()
-        snapshot = self._loaded.metadata.snapshot(int(version.id))
+        return live_files(self._snapshot(version), self._options, self.name)
+
+    def file_statistics(self, version: TableVersion) -> FileStatistics | None:
+        """The bounds and partitions that manifests have, as :class:`HasFileStatistics` says."""
+        if version.id is None:
+            return None
+        specs = self._loaded.metadata.partition_specs()
+        snapshot = self._snapshot(version)
+        return iceberg_statistics(
+            version.schema,
+            specs,
+            lambda _: metrics_of_files(snapshot, specs, self._options, self.name),
+        )
+
+    def _snapshot(self, version: TableVersion) -> Mapping[str, Any]:
+        snapshot = self._loaded.metadata.snapshot(int(str(version.id)))
         if snapshot is None:
             raise NotFoundError(
                 f"{self.name} does not keep version {version.id} any more.",
                 kind=ErrorKind.VERSION_NOT_FOUND,
                 hint="Name another one.",
             )
-        return live_files(snapshot, self._options, self.name)
+        return snapshot
 
     def retained_files(self) -> pa.ChunkedArray:
         """Data files of all snapshots that metadata still lists.

@@ -19,6 +19,7 @@ from lakesieve.tables.parquet.partitions import (
     partitioning_of,
 )
 from lakesieve.tables.parquet.schema import file_schema, repeated_name
+from lakesieve.tables.parquet.statistics import parquet_statistics
 from lakesieve.tables.parquet.versions import version_of
 from lakesieve.tables.paths import identified
 from lakesieve.tables.struct_schema import READ_BY_DEFAULT, parquet_columns
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from lakesieve.storage import ObjectInfo, StorageOptions
     from lakesieve.tables.contract import Column
+    from lakesieve.tables.statistics import FileStatistics
 
 __all__ = ["ParquetReader"]
 
@@ -194,6 +196,10 @@ class ParquetReader(FolderReader):
             }
         )
         return identified(files)
+
+    def file_statistics(self, version: TableVersion) -> FileStatistics | None:
+        """The partition values in the names of folders, as :class:`HasFileStatistics` says."""
+        return parquet_statistics(version.schema, self.location, self.live_files(version))
 
     def retained_files(self) -> pa.ChunkedArray:
         """The files that are there now."""

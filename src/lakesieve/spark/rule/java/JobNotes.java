@@ -20,6 +20,8 @@ import org.slf4j.LoggerFactory;
  */
 public final class JobNotes extends SparkListener {
   private static final String DESCRIPTION = "spark.job.description";
+  // the same, also where the user has set a description: what event logs are read by
+  private static final String NOTE = "lakesieve.files";
   private static final String BEGIN = "lakesieve reads ";
   private static final int SCANS = 5;
   private static final Map<SparkContext, JobNotes> APPLICATIONS = new WeakHashMap<>();
@@ -36,8 +38,10 @@ public final class JobNotes extends SparkListener {
     if (query == null || text == null) return;
     String before = query.properties.getProperty(DESCRIPTION);
     if (!text.equals(before)) LoggerFactory.getLogger("lakesieve").info(text);
-    if (before != null && !before.startsWith(BEGIN)) return;
-    query.properties.setProperty(DESCRIPTION, text);
+    query.properties.setProperty(NOTE, text);
+    if (before == null || before.startsWith(BEGIN)) {
+      query.properties.setProperty(DESCRIPTION, text);
+    }
     of(query.context).remember(query);
   }
 
@@ -75,6 +79,7 @@ public final class JobNotes extends SparkListener {
   }
 
   private static void forget(Properties properties) {
+    properties.remove(NOTE);
     String current = properties.getProperty(DESCRIPTION);
     if (current != null && current.startsWith(BEGIN)) properties.remove(DESCRIPTION);
   }

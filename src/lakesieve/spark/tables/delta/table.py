@@ -25,6 +25,7 @@ from lakesieve.spark.versions.janino import JavaSources
 from lakesieve.spark.versions.java_classes import java_class, scala_seq
 from lakesieve.spark.versions.spark_versions import arrow_of, delta_commit_at, delta_snapshot_at
 from lakesieve.tables import Column, TableVersion
+from lakesieve.tables.delta.statistics import delta_statistics
 from lakesieve.tables.identity import check_identity
 from lakesieve.tables.moments import millis_of
 from lakesieve.tables.paths import identified, normal_paths
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame, SparkSession
+
+    from lakesieve.tables.statistics import FileStatistics
 
 __all__ = ["CATALOG_CLASS", "DeltaTable"]
 
@@ -185,6 +188,19 @@ class DeltaTable:
         rows = self._absolute(self._added(version), F.col("size"), records)
         with own_jobs(self._spark, f"lakesieve: list the files of {self.name}"):
             return identified(arrow_of(rows).cast(_FILES_SCHEMA))
+
+    def file_statistics(self, version: TableVersion) -> FileStatistics:
+        """The statistics and partition values of the log, as :class:`HasFileStatistics` says."""
+        from pyspark.sql import functions as F
+
+        def read() -> tuple[pa.ChunkedArray, pa.ChunkedArray, pa.ChunkedArray]:
+            columns = F.col("stats"), F.col("partitionValues")
+            rows = self._absolute(self._added(version), *columns)
+            with own_jobs(self._spark, f"lakesieve: list the statistics of {self.name}"):
+                files = arrow_of(rows)
+            return normal_paths(files.column("path")), files.column(1), files.column(2)
+
+        return delta_statistics(version.schema, read)
 
     def row_deletes(self, version: TableVersion) -> RowDeletes:
         """Count the data files that have a deletion vector.

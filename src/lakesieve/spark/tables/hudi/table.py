@@ -24,15 +24,19 @@ from lakesieve.spark.tables.reading import (
 from lakesieve.spark.tables.row_deletes import RowDeletes
 from lakesieve.spark.versions.janino import JavaSources
 from lakesieve.tables import Column, TableVersion
+from lakesieve.tables.hudi.schema import UNREAD
 from lakesieve.tables.identity import check_identity
 from lakesieve.tables.moments import millis_of
 from lakesieve.tables.paths import identified, normal_paths
+from lakesieve.tables.statistics import unread_statistics
 from lakesieve.tables.struct_schema import hudi_columns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
+
+    from lakesieve.tables.statistics import FileStatistics
 
 __all__ = ["HudiTable"]
 
@@ -217,6 +221,10 @@ class HudiTable:
     def merges_on_read(self) -> bool:
         """Whether row-level commands write log files."""
         return bool(self._call("mergesOnRead", self._leaf()))
+
+    def file_statistics(self, version: TableVersion) -> FileStatistics:  # noqa: ARG002 - of none
+        """Nothing is read: values of partitions depend on the table's key generator."""
+        return unread_statistics(UNREAD)
 
     def retained_files(self) -> pa.ChunkedArray:
         """Base files of all file slices that cleaning has left."""

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lakesieve.errors import (
-    ErrorKind,
-    InvalidInputError,
-    NotFoundError,
-    UnsupportedError,
-)
+from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError, UnsupportedError
 from lakesieve.spark.tables.catalogs import forget_table
 from lakesieve.spark.tables.contract import RAW_READ
 from lakesieve.spark.tables.failures import unlisted
@@ -25,6 +21,7 @@ from lakesieve.spark.tables.iceberg.changes import IcebergChanges
 from lakesieve.spark.tables.iceberg.copy import copy_table
 from lakesieve.spark.tables.iceberg.loading import is_folder_table, load_identifier, load_path
 from lakesieve.spark.tables.iceberg.selecting import check_filters, selecting
+from lakesieve.spark.tables.iceberg.statistics import statistics_of_files
 from lakesieve.spark.tables.iceberg.unreadable import listable, readable
 from lakesieve.spark.tables.jobs import own_jobs
 from lakesieve.spark.tables.reading import keys_of, raw_read
@@ -41,6 +38,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+
+    from lakesieve.tables.statistics import FileStatistics
 
 __all__ = ["IcebergTable", "file_io_of"]
 
@@ -242,6 +241,19 @@ class IcebergTable:
         """Data files of that version, from the ``files`` metadata table."""
         if version.id is None:
             return _FILES_SCHEMA.empty_table()
+        columns = ("file_path AS path", "file_size_in_bytes AS size", "record_count AS records")
+        return identified(self._data_files(version, *columns).cast(_FILES_SCHEMA))
+
+    def file_statistics(self, version: TableVersion) -> FileStatistics | None:
+        """The bounds and partitions that manifests have, as :class:`HasFileStatistics` says."""
+        if version.id is None:
+            return None
+        partitioning = str(_FIELDS.call(self._spark, "partitioning", self._java))
+        list_files = partial(self._data_files, version)
+        return statistics_of_files(version.schema, partitioning, list_files)
+
+    def _data_files(self, version: TableVersion, *columns: str) -> pa.Table:
+        """Columns of the ``files`` metadata table, one row a live data file of a version."""
         suffix = ".files" if self.is_named else "#files"
         with readable(self.name, version.schema):
             loaded = (
@@ -249,10 +261,8 @@ class IcebergTable:
                 .option("versionAsOf", version.id)
                 .load(self._selector.table + suffix)
             )
-            rows = loaded.where("content = 0").selectExpr(
-                "file_path AS path", "file_size_in_bytes AS size", "record_count AS records"
-            )
-        return identified(self._listed(rows).cast(_FILES_SCHEMA))
+            rows = loaded.where("content = 0").selectExpr(*columns)
+        return self._listed(rows)
 
     def copy_to(self, name: str, version: TableVersion) -> None:
         """Register new metadata that lists one snapshot, under a location of its own.

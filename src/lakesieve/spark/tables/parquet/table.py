@@ -25,6 +25,7 @@ from lakesieve.spark.tables.reading import (
 from lakesieve.spark.versions.janino import JavaSources
 from lakesieve.tables import Column, TableVersion
 from lakesieve.tables.identity import check_identity
+from lakesieve.tables.parquet.statistics import parquet_statistics
 from lakesieve.tables.parquet.versions import version_of
 from lakesieve.tables.paths import identified
 from lakesieve.tables.struct_schema import parquet_columns
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
+
+    from lakesieve.tables.statistics import FileStatistics
 
 __all__ = ["ParquetTable"]
 
@@ -175,6 +178,10 @@ class ParquetTable:
             }
         )
         return identified(files)
+
+    def file_statistics(self, version: TableVersion) -> FileStatistics | None:
+        """The partition values in the names of folders, as :class:`HasFileStatistics` says."""
+        return parquet_statistics(version.schema, self.location, self.live_files(version))
 
     @property
     def merges_on_read(self) -> bool:

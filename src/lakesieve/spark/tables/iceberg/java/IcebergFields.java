@@ -1,14 +1,18 @@
 package lakesieve;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
+import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import org.apache.iceberg.PartitionField;
 import org.apache.iceberg.PartitionSpec;
+import org.apache.iceberg.PartitionSpecParser;
+import org.apache.iceberg.Partitioning;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.SchemaParser;
 import org.apache.iceberg.Table;
+import org.apache.iceberg.types.Types;
 
 /** The schema of an Iceberg table, with all that decides which values its fields have. */
 public final class IcebergFields {
@@ -30,6 +34,26 @@ public final class IcebergFields {
     Map<String, Object> document = (Map<String, Object>) JSON.readValue(json, Map.class);
     document.put("name-mapping", mapping);
     document.put("partitioning", identitySources(table));
+    return JSON.writeValueAsString(document);
+  }
+
+  /**
+   * The partition specs of a table as JSON: the fields of each by its id, as Iceberg writes them, and
+   * the names that the column {@code partition} of metadata tables has for them, by field id.
+   */
+  public static String partitioning(Table table) throws Exception {
+    Map<String, Object> specs = new LinkedHashMap<>();
+    for (Map.Entry<Integer, PartitionSpec> entry : table.specs().entrySet()) {
+      String json = PartitionSpecParser.toJson((PartitionSpec) entry.getValue());
+      specs.put(entry.getKey().toString(), ((Map) JSON.readValue(json, Map.class)).get("fields"));
+    }
+    Map<String, Object> names = new LinkedHashMap<>();
+    for (Types.NestedField field : Partitioning.partitionType(table).fields()) {
+      names.put(String.valueOf(field.fieldId()), field.name());
+    }
+    Map<String, Object> document = new LinkedHashMap<>();
+    document.put("specs", specs);
+    document.put("names", names);
     return JSON.writeValueAsString(document);
   }
 

@@ -1,0 +1,157 @@
+"""The statistics in the log of a Delta table: bounds, counts and partition values of data files."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakesieve.predicate.literals import float_code
+from lakesieve.tables.statistics import (
+    ColumnBounds,
+    FileBounds,
+    FileStatistics,
+    bounds_of,
+    partition_bounds,
+)
+from lakesieve.tables.struct_schema import stored_columns
+from lakesieve.tables.value_codes import decimal_code, text_code, value_code
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+    import pyarrow as pa
+
+    from lakesieve.predicate.ranges import Code
+    from lakesieve.tables.contract import Column
+
+__all__ = ["delta_statistics"]
+
+# of decimals with more digits some writers log the nearest double
+_EXACT_DIGITS = 15
+# bounds of moments are logged in milliseconds, rounded down
+_MILLISECOND = timedelta(milliseconds=1)
+
+Logged = tuple["pa.ChunkedArray", "pa.ChunkedArray", "pa.ChunkedArray"]
+"""Paths of data files in the one spelling, their ``stats`` and their ``partitionValues``."""
+
+
+def delta_statistics(schema: str, read: Callable[[], Logged]) -> FileStatistics:
+    """Make the statistics of a version of a Delta table.
+
+    Args:
+        schema: The schema of the version, as ``TableVersion`` has it.
+        read: Lists the data files with what the log says of them.
+    """
+    columns, stored = stored_columns(schema)
+    by_id = {column.field_id: column for column in columns.values()}
+    partitioning = set(json.loads(schema)["partitioning"])
+
+    def bounds(fields: Collection[int]) -> FileBounds:
+        paths, stats, partitions = read()
+        wanted = [by_id[field] for field in fields]
+        parts: list[ColumnBounds] = []
+        documents: Sequence[dict[str, Any]] | None = None
+        values: Sequence[Mapping[str, str | None]] | None = None
+        for column in wanted:
+            names = stored[column.field_id]
+            if column.path[0] in partitioning:
+                values = values or [dict(one or ()) for one in partitions.to_pylist()]
+                parts.append(_by_partition(column, names[0], values))
+            else:
+                documents = documents or [_parsed(text) for text in stats.to_pylist()]
+                parts.append(_by_stats(column, names, documents))
+        return FileBounds(paths=paths, parts=parts)
+
+    return FileStatistics(columns=columns, read=bounds)
+
+
+def _by_partition(
+    column: Column, name: str, partitions: Sequence[Mapping[str, str | None]]
+) -> ColumnBounds:
+    # the log has an empty text for null, too
+    is_null = [name in one and one[name] in {None, ""} for one in partitions]
+    codes = [text_code(text, column) if (text := one.get(name)) else None for one in partitions]
+    return partition_bounds(column, codes, is_null)
+
+
+def _parsed(text: str | None) -> dict[str, Any]:
+    """The statistics of a file; nothing where there are none or they cannot be read."""
+    try:
+        found = json.loads(text or "{}", parse_float=Decimal)
+    except (ValueError, RecursionError, ArithmeticError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _by_stats(
+    column: Column, names: Sequence[str], documents: Sequence[Mapping[str, Any]]
+) -> ColumnBounds:
+    low = [_code(_inside(d.get("minValues"), names), column) for d in documents]
+    high = [_code(_inside(d.get("maxValues"), names), column, upper=True) for d in documents]
+    nulls = [_count(_inside(d.get("nullCount"), names)) for d in documents]
+    rows = [_count(d.get("numRecords")) for d in documents]
+    has_value = [
+        none is None or all_ is None or all_ > none for none, all_ in zip(nulls, rows, strict=True)
+    ]
+    return bounds_of(
+        column,
+        low,
+        high,
+        has_null=np.array([count != 0 for count in nulls], bool),
+        has_value=np.array(has_value, bool),
+    )
+
+
+def _inside(values: Any, names: Sequence[str]) -> Any:
+    """The entry of a column, which is that of a struct for a field of one."""
+    for name in names:
+        values = values.get(name) if isinstance(values, dict) else None
+    return values
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _code(value: Any, column: Column, *, upper: bool = False) -> Code | None:
+    """The code of a bound, or ``None`` for one that is not surely of the column's type."""
+    if isinstance(value, bool) or value is None:
+        return value_code(value, column)
+    if isinstance(value, int | Decimal):
+        if column.kind == "float":
+            number = float(value)
+            return None if number != number else float_code(number)  # noqa: PLR0124 - NaN
+        if column.kind == "decimal":
+            exact = Decimal(value)
+            is_exact = len(exact.normalize().as_tuple().digits) <= _EXACT_DIGITS
+            return decimal_code(exact, column, upwards=upper) if is_exact else None
+        return value_code(value, column) if column.kind == "integer" else None
+    if not isinstance(value, str):
+        return None
+    if column.kind == "float":
+        # NaN bounds nothing; the infinities are written as text
+        return float_code(float(value)) if value in {"Infinity", "-Infinity"} else None
+    if column.kind == "string":
+        # half of a surrogate pair is left of a text that was cut off
+        return None if any("\ud800" <= c <= "\udfff" for c in value) else value.encode()
+    if column.kind in {"date", "timestamp", "timestamp_ntz"}:
+        return _moment_code(value, column, upper=upper)
+    return None
+
+
+def _moment_code(text: str, column: Column, *, upper: bool) -> Code | None:
+    if column.kind == "date":
+        return text_code(text, column)
+    try:
+        moment = datetime.fromisoformat(text)
+        if upper:
+            moment += _MILLISECOND
+    except (ValueError, OverflowError):
+        return None
+    if (moment.tzinfo is None) is not column.kind.endswith("ntz"):
+        return None
+    return value_code(moment, column)

@@ -1,0 +1,131 @@
+"""Values as table formats write them, in statistics and partitions, as key codes."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from lakesieve.predicate.literals import float_code
+from lakesieve.sieve import wide_code
+
+if TYPE_CHECKING:
+    from lakesieve.predicate.ranges import Code
+    from lakesieve.tables.contract import Column
+
+__all__ = ["decimal_code", "is_bytewise", "text_code", "value_code"]
+
+_LOWEST, _HIGHEST = -(2**63), 2**63 - 1
+_INTEGER = re.compile(r"[+-]?\d{1,19}", re.ASCII)
+_DECIMAL = re.compile(r"[+-]?\d{1,38}(\.\d{1,38})?", re.ASCII)
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_EPOCH, _EPOCH_DAY = datetime(1970, 1, 1, tzinfo=UTC), date(1970, 1, 1)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def is_bytewise(column: Column) -> bool:
+    """Return whether the codes of a column are byte strings."""
+    if column.kind == "decimal":
+        return column.precision > 18
+    return column.kind in {"string", "binary"}
+
+
+def text_code(text: str, column: Column) -> Code | None:
+    """Return the code of a value that a table format writes as text, such as a partition's.
+
+    Args:
+        text: The value; null has no text.
+        column: The column.
+
+    Returns:
+        ``None`` where the text is not surely one value of the column.
+    """
+    match column.kind:
+        case "string":
+            return text.encode()
+        case "boolean":
+            return {"true": 1, "false": 0}.get(text.lower())
+        case "integer":
+            number = int(text) if _INTEGER.fullmatch(text) else None
+            return number if number is not None and _LOWEST <= number <= _HIGHEST else None
+        case "float":
+            try:
+                return float_code(float(text))
+            except ValueError:
+                return None
+        case "decimal":
+            return decimal_code(Decimal(text), column) if _DECIMAL.fullmatch(text) else None
+        case "date":
+            return value_code(_date(text), column)
+        case "timestamp" | "timestamp_ntz":
+            return value_code(_moment(text, is_local=column.kind.endswith("ntz")), column)
+    return None
+
+
+def _date(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text) if _DATE.fullmatch(text) else None
+    except ValueError:
+        return None
+
+
+def _moment(text: str, *, is_local: bool) -> datetime | None:
+    """A moment; one without a zone is in the zone of a session that is not known here."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    if (moment.tzinfo is None) is not is_local:
+        return None
+    return moment.replace(tzinfo=UTC) if is_local else moment
+
+
+def decimal_code(number: Decimal, column: Column, *, upwards: bool = False) -> Code | None:
+    """Return the code of a decimal, rounded to the scale of the column.
+
+    Args:
+        number: The number.
+        column: The column.
+        upwards: Round up, as the upper bound of values must be.
+    """
+    if not number.is_finite():
+        return None
+    unscaled, rest = divmod(number * 10**column.scale, 1)
+    code = int(unscaled) + (upwards and rest > 0) - (not upwards and rest < 0)
+    if abs(code) >= 10**38:
+        return None
+    return wide_code(code) if is_bytewise(column) else code
+
+
+def value_code(value: object, column: Column) -> Code | None:
+    """Return the code of a value as Python has it.
+
+    Args:
+        value: The value.
+        column: The column.
+
+    Returns:
+        ``None`` for a value of another type than the column's.
+    """
+    match column.kind, value:
+        case "boolean", bool():
+            return int(value)
+        case _, bool():
+            return None
+        case "integer" | "date", int():
+            return value if _LOWEST <= value <= _HIGHEST else None
+        case "float", float():
+            return float_code(value)
+        case "decimal", Decimal():
+            return decimal_code(value, column)
+        case "string", str():
+            return value.encode()
+        case "binary", bytes():
+            return value
+        case "timestamp" | "timestamp_ntz", datetime():
+            moment = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+            return (moment - _EPOCH) // _MICROSECOND
+        case "date", date() if not isinstance(value, datetime):
+            return (value - _EPOCH_DAY).days
+    return None
