@@ -94,6 +94,7 @@ class ManifestSource:
                 f"{path} cannot be read: {type(error).__name__}.",
                 kind=ErrorKind.STORAGE_FAILED,
                 hint="If its snapshot has expired, load the table again; else check the storage.",
+                public_message=f"{path} cannot be read.",
             ) from error
 
     def check_data(self, paths: pa.Array) -> None:
