@@ -20,6 +20,7 @@ from lakesieve.engines import arrow
 from lakesieve.engines import duckdb as duckdb_engine
 from lakesieve.engines import polars as polars_engine
 from lakesieve.errors import ErrorKind, UnsupportedError
+from lakesieve.index.reasons import ReasonCode
 from lakesieve.tables.opening import open_table
 from lakesieve.tables.parquet.schema import printed_variants
 
@@ -266,3 +267,19 @@ def test_shredded_variants_are_refused(tmp_path: Path) -> None:
     assert arrow.dataset(f"parquet:{tmp_path}").to_table(columns=["v"]).num_rows == 1
     printed = "  optional group field_id=-1 v (Variant(1)) {"
     assert printed_variants([printed, "    required binary field_id=-1 metadata;"]) == {"v"}
+
+
+def test_a_first_file_of_another_type_is_the_reason(tmp_path: Path) -> None:
+    """A directory takes its types from the first file: an index on the former type says so."""
+    _write(tmp_path, "5.parquet", pa.table({"k": pa.array([1, 2], pa.int32())}))
+    index_of(open_table(f"parquet:{tmp_path}"), "k", covers=lambda _: True)
+    _write(tmp_path, "0.parquet", pa.table({"k": pa.array([3, 4], pa.int64())}))
+
+    found = ls.find_files(f"parquet:{tmp_path}", "k = 1")
+    with pytest.raises(UnsupportedError, match="indexed as integer, is of type long now"):
+        ls.open_index(f"parquet:{tmp_path}", "k").contains([1])
+
+    assert len(found.paths) == 2
+    assert {r.code: r.detail for r in found.reasons}[ReasonCode.TYPE_CHANGED] == (
+        "k was built on k of type integer, read now as long"
+    )

@@ -174,6 +174,20 @@ def define(
     )
 
 
+def _change(
+    key: KeyColumn, column: Column | None, columns: Mapping[tuple[str, ...], Column]
+) -> str:
+    """What became of an indexed column, in words."""
+    if column is None:
+        # a format without field ids knows a column by its name and type
+        column = next((c for path, c in columns.items() if ".".join(path) == key.name), None)
+    if column is None:
+        return "is gone"
+    if column.type == key.type:
+        return "was replaced by another column of the same name"
+    return f"is of type {column.type} now"
+
+
 def indexed_columns(
     definition: IndexDefinition, table: TableReader, version: TableVersion, *, strict: bool
 ) -> tuple[Column, ...] | None:
@@ -191,16 +205,17 @@ def indexed_columns(
     Raises:
         UnsupportedError: One is, and ``strict`` is set.
     """
-    by_id: dict[int, Column] = {c.field_id: c for c in table.columns(version).values()}
+    columns = table.columns(version)
+    by_id: dict[int, Column] = {c.field_id: c for c in columns.values()}
     found = []
     for key in definition.columns:
         column = by_id.get(key.field_id)
         if column is None or (column.kind, column.scale) != (key.key_kind, key.scale):
             if not strict:
                 return None
-            change = "is gone" if column is None else f"is of type {column.type} now"
             raise UnsupportedError(
-                f"{table.name}: the column {key.name}, indexed as {key.type}, {change}.",
+                f"{table.name}: the column {key.name}, indexed as {key.type}, "
+                f"{_change(key, column, columns)}.",
                 kind=ErrorKind.UNSUPPORTED_TYPE,
                 hint="Drop the index, and create another one on a column that is there.",
             )

@@ -75,7 +75,8 @@ def plan(
     )
     row_filter, *of_keys = (rows_where(condition) for condition in (bound, *bound_keys))
     kinds = {c.field_id: (c.kind, c.scale) for c in columns.values()}
-    usable, unfit = usable_indexes(indexes, kinds, table_uuid)
+    names = {".".join(path): column.type for path, column in columns.items()}
+    usable, unfit = usable_indexes(indexes, kinds, table_uuid, types_by_name=names)
     truth = all_of([row_filter, *of_keys])
     found = plan_files(truth, usable, visit=visit)
     if not found.skips and _is_without_value(truth) and _has_unknown(bound):
@@ -117,7 +118,11 @@ def _has_unknown(condition: BoundExpr) -> bool:
 
 
 def usable_indexes(
-    indexes: Sequence[OpenedIndex], columns: Mapping[int, tuple[str, int]], table_uuid: str
+    indexes: Sequence[OpenedIndex],
+    columns: Mapping[int, tuple[str, int]],
+    table_uuid: str,
+    *,
+    types_by_name: Mapping[str, str] | None = None,
 ) -> tuple[list[UsableIndex], list[Reason]]:
     """Leave out the indexes that do not fit the table as it is read.
 
@@ -127,7 +132,10 @@ def usable_indexes(
         indexes: The indexes found beside the table.
         columns: By field id: key kind and scale under which the column is read now.
         table_uuid: Identity of the table that is read.
+        types_by_name: The type of each column by its name, for the reason why an index does not
+            fit a column that has kept its name alone.
     """
+    types_by_name = types_by_name or {}
     usable: list[UsableIndex] = []
     reasons: list[Reason] = []
     for index in indexes:
@@ -144,8 +152,9 @@ def usable_indexes(
         for column in definition.columns:
             current = columns.get(column.field_id)
             if current != (column.key_kind, column.scale):
-                if current is not None:
-                    reasons.append(_type_changed(definition.name, column, current[0]))
+                now = types_by_name.get(column.name) if current is None else current[0]
+                if now is not None:
+                    reasons.append(_type_changed(definition.name, column, now))
                 break
             fitting.append(column)
         if fitting:
@@ -154,7 +163,7 @@ def usable_indexes(
 
 
 def _type_changed(name: str, column: KeyColumn, current: str) -> Reason:
-    return Reason(
-        code=ReasonCode.TYPE_CHANGED,
-        detail=f"{name} was built on {column.name} of type {column.type}, read now as {current}",
-    )
+    detail = f"{name} was built on {column.name} of type {column.type}, read now as {current}"
+    if current == column.type:
+        detail = f"{name} was built on another column that had the name {column.name}"
+    return Reason(code=ReasonCode.TYPE_CHANGED, detail=detail)
