@@ -1,6 +1,8 @@
 package lakesieve;
 
+import java.util.List;
 import java.util.Map;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
 /** An adapter whose library lacks a member that it needs. */
@@ -26,7 +28,11 @@ public final class BrokenScans extends ScanAdapter {
   }
 
   @Override
-  public int prune(LogicalPlan leaf, KeepSet keep, Map<LogicalPlan, LogicalPlan> replaced) {
+  public int prune(
+      LogicalPlan leaf,
+      List<Expression> conditions,
+      KeepSet keep,
+      Map<LogicalPlan, LogicalPlan> replaced) {
     return 0;
   }
 

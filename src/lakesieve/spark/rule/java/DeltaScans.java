@@ -12,6 +12,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.WeakHashMap;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.delta.DeltaLog;
 import org.apache.spark.sql.delta.Snapshot;
@@ -77,7 +78,11 @@ public final class DeltaScans extends ScanAdapter {
   }
 
   @Override
-  public int prune(LogicalPlan leaf, KeepSet keep, Map<LogicalPlan, LogicalPlan> replaced)
+  public int prune(
+      LogicalPlan leaf,
+      List<Expression> conditions,
+      KeepSet keep,
+      Map<LogicalPlan, LogicalPlan> replaced)
       throws Exception {
     TahoeFileIndex index = (TahoeFileIndex) index(leaf);
     String root = index.path().toString();

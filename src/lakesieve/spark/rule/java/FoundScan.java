@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
 /**
@@ -22,6 +23,8 @@ public final class FoundScan {
   public ScanAdapter adapter;
   /** The conditions above each occurrence. */
   public List<Map<String, Object>> conditions = new ArrayList<>();
+  /** The conditions right above its first occurrence, as Spark has them. */
+  public List<Expression> above;
   /** The condition on the rows that are of use. */
   public Map<String, Object> filter;
   /** Whether a command replaces the files that it reads. */

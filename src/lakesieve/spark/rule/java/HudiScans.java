@@ -9,6 +9,7 @@ import java.util.Map;
 import org.apache.hudi.BaseHoodieTableFileIndex;
 import org.apache.hudi.HoodieFileIndex;
 import org.apache.hudi.common.model.FileSlice;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import scala.Tuple2;
@@ -99,7 +100,11 @@ public final class HudiScans extends ScanAdapter {
   }
 
   @Override
-  public int prune(LogicalPlan leaf, KeepSet keep, Map<LogicalPlan, LogicalPlan> replaced)
+  public int prune(
+      LogicalPlan leaf,
+      List<Expression> conditions,
+      KeepSet keep,
+      Map<LogicalPlan, LogicalPlan> replaced)
       throws Exception {
     HoodieFileIndex index = HudiFiles.index(leaf);
     Map<Object, List<FileSlice>> all = HudiFiles.slices(index);

@@ -21,6 +21,7 @@ import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expressions;
 import org.apache.iceberg.expressions.ResidualEvaluator;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.ReplaceData;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
@@ -142,7 +143,7 @@ public final class IcebergScans extends ScanAdapter {
   }
 
   @Override
-  public int totalFiles(LogicalPlan leaf) throws Exception {
+  public int totalFiles(LogicalPlan leaf, List<Expression> conditions) throws Exception {
     Object scan = scan(leaf);
     return this.planned.contains(scan) ? ManifestScans.files(scan) : fileCount(leaf);
   }
@@ -153,7 +154,11 @@ public final class IcebergScans extends ScanAdapter {
   }
 
   @Override
-  public int prune(LogicalPlan leaf, KeepSet keep, Map<LogicalPlan, LogicalPlan> replaced)
+  public int prune(
+      LogicalPlan leaf,
+      List<Expression> conditions,
+      KeepSet keep,
+      Map<LogicalPlan, LogicalPlan> replaced)
       throws Exception {
     Object scan = scan(leaf);
     boolean open = isOpen(scan);
@@ -169,7 +174,7 @@ public final class IcebergScans extends ScanAdapter {
     }
     if (kept.size() == tasks.size() && !open) return uncovered;
     if (!isCopyOnWrite(scan)) {
-      String files = kept.size() + " of " + totalFiles(leaf) + " files";
+      String files = kept.size() + " of " + totalFiles(leaf, conditions) + " files";
       mark(scan, keep.mark() == null ? files : files + ", " + keep.mark());
     }
     reset(scan, kept);

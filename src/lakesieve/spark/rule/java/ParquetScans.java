@@ -1,8 +1,10 @@
 package lakesieve;
 
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import org.apache.hadoop.fs.FileStatus;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
@@ -65,14 +67,25 @@ public final class ParquetScans extends ScanAdapter {
   }
 
   @Override
-  public int prune(LogicalPlan leaf, KeepSet keep, Map<LogicalPlan, LogicalPlan> replaced) {
+  public int fileCount(LogicalPlan leaf, List<Expression> conditions) {
+    if (isOfConnector(leaf) || FileScans.relation(leaf).partitionSchema().isEmpty()) {
+      return fileCount(leaf);
+    }
+    return PartitionFiles.of(index(leaf), leaf, conditions).size();
+  }
+
+  @Override
+  public int prune(
+      LogicalPlan leaf,
+      List<Expression> conditions,
+      KeepSet keep,
+      Map<LogicalPlan, LogicalPlan> replaced) {
     PathSet skipped = new PathSet();
     PathSet current = null;
     int kept = 0;
     int uncovered = 0;
-    scala.collection.Iterator it = FileScans.files(index(leaf));
-    while (it.hasNext()) {
-      String identity = FileScans.identity((FileStatus) it.next());
+    for (FileStatus file : PartitionFiles.of(index(leaf), leaf, conditions)) {
+      String identity = FileScans.identity(file);
       String path = FilePaths.normal(identity);
       if (!keep.keeps(path)) {
         // a list made some time ago may name a file that was rewritten since

@@ -327,8 +327,8 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
       Map<String, Object> scan = f.adapter.describe(f.leaf);
       Map<String, Object> row = new LinkedHashMap<>();
       row.put("table", scan.get("table"));
-      row.put("files_total", f.adapter.totalFiles(f.leaf));
-      row.put("files_read", f.adapter.fileCount(f.leaf));
+      row.put("files_total", f.adapter.totalFiles(f.leaf, f.above));
+      row.put("files_read", f.adapter.fileCount(f.leaf, f.above));
       row.put("uncovered", 0);
       f.row = row;
       Map<String, Object> changed = f.adapter.changedRows(plan, f.leaf);
@@ -386,10 +386,10 @@ public final class PruningRule extends Rule implements JoinKeys.Scans {
       boolean marked = early || !f.keys.isEmpty() || a.get("given") != null;
       KeepSet keep = this.python.keepSet(answer, a, marked, known, used);
       Map<LogicalPlan, LogicalPlan> leaves = new IdentityHashMap<>();
-      int uncovered = f.adapter.prune(f.leaf, keep, leaves);
+      int uncovered = f.adapter.prune(f.leaf, f.above, keep, leaves);
       LogicalPlan leaf = replace(f, leaves, replaced);
       row.put("uncovered", uncovered);
-      row.put("files_read", f.adapter.fileCount(leaf));
+      row.put("files_read", f.adapter.fileCount(leaf, f.above));
     }
     this.python.remember(used);
   }

@@ -2,6 +2,7 @@ package lakesieve;
 
 import java.util.List;
 import java.util.Map;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
 /**
@@ -42,16 +43,25 @@ public abstract class ScanAdapter {
   /** Number of data files that the scan would open now. */
   public abstract int fileCount(LogicalPlan leaf) throws Exception;
 
-  /** Number of data files that the scan would open without the pruning so far. */
-  public int totalFiles(LogicalPlan leaf) throws Exception {
+  /** The same after the format has left out partitions by the conditions right above the leaf. */
+  public int fileCount(LogicalPlan leaf, List<Expression> conditions) throws Exception {
     return fileCount(leaf);
+  }
+
+  /** Number of data files that the scan would open without the pruning so far. */
+  public int totalFiles(LogicalPlan leaf, List<Expression> conditions) throws Exception {
+    return fileCount(leaf, conditions);
   }
 
   /**
    * Keep only the files of the set; returns how many files are not covered by it. A leaf that replaces
    * this one goes into the map.
    */
-  public abstract int prune(LogicalPlan leaf, KeepSet keep, Map<LogicalPlan, LogicalPlan> replaced)
+  public abstract int prune(
+      LogicalPlan leaf,
+      List<Expression> conditions,
+      KeepSet keep,
+      Map<LogicalPlan, LogicalPlan> replaced)
       throws Exception;
 
   /** True for a scan that its format has not planned yet. */

@@ -66,6 +66,7 @@ public final class ScanSearch {
         f.leaf = n;
         f.top = chain;
         f.adapter = adapter;
+        f.above = conditions;
         seen.put(key, f);
         out.add(f);
       }

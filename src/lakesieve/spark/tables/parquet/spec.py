@@ -16,7 +16,7 @@ PARQUET = FormatSpec(
     runtime="org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat",
     packages=None,
     scans="ParquetScans",
-    scan_sources=("spark/rule/ParquetScans",),
+    scan_sources=("spark/rule/PartitionFiles", "spark/rule/ParquetScans"),
     copying="Copy the files, and create indexes of its own for the copy.",
     changing="Convert it to a table first, such as with CONVERT TO DELTA or Iceberg's snapshot "
     "procedure.",
