@@ -9,8 +9,8 @@ import logging
 import pytest
 from rich.console import Console
 
+from lakesieve.printable import printable, printable_line
 from lakesieve.report import Output, to_json
-from lakesieve.report.printable import printable, printable_line
 from lakesieve.report.result import Dropped
 from lakesieve.serve.log_lines import JsonLines, TextLines
 

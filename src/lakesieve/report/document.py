@@ -6,7 +6,7 @@ import dataclasses
 import json
 from typing import Any
 
-from lakesieve.report.printable import printable_json
+from lakesieve.printable import printable_json
 
 __all__ = ["to_document", "to_json"]
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.measure import Measurement
 
+from lakesieve.printable import printable
 from lakesieve.report.document import to_json
-from lakesieve.report.printable import printable, printing_safely
 from lakesieve.report.progress import BuildBar
+from lakesieve.report.safe_console import printing_safely
 from lakesieve.report.text import to_text
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Self
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
+from lakesieve.printable import printable
 from lakesieve.report import units
-from lakesieve.report.printable import printable
 
 if TYPE_CHECKING:
     from types import TracebackType

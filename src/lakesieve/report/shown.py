@@ -11,8 +11,8 @@ from rich.text import Text
 from lakesieve.advisor.result import ColumnAdvice, TableAdvice
 from lakesieve.index.maintenance import TableMaintenance
 from lakesieve.index.result import CommitInfo, Found, Refreshed, TablePruning, TradeOffInfo
-from lakesieve.report.printable import printing_safely
 from lakesieve.report.result import Explained
+from lakesieve.report.safe_console import printing_safely
 from lakesieve.report.text import to_text
 
 __all__ = ["html", "plain"]

@@ -13,7 +13,7 @@ from typing import Any
 
 from uvicorn.logging import DefaultFormatter
 
-from lakesieve.report.printable import printable_line
+from lakesieve.printable import printable_line
 from lakesieve.serve.logs import concealed
 
 __all__ = ["JsonLines", "TextLines"]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError, NotFoundError
 from lakesieve.index import Refreshed
+from lakesieve.printable import printable_line
 from lakesieve.spark.build.refresh import refresh_each
 from lakesieve.spark.session.access import access_by
 from lakesieve.spark.tables import open_table
@@ -195,7 +196,8 @@ class _AfterWrites:
             return
         for index, outcome in refresh_each(self._spark, table, stores).items():
             if isinstance(outcome, Refreshed):
-                _LOG.info("%s: %s covers %d more files", name, index, outcome.files)
+                names = map(printable_line, (name, index))
+                _LOG.info("%s: %s covers %d more files", *names, outcome.files)
             else:
                 _warn(name, index, outcome)
 
@@ -205,5 +207,5 @@ def _warn(table: str, what: str, error: Exception) -> None:
     text = str(error) if known else f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
     _LOG.warning(
         "After a write to %s %s could not be refreshed, and new files are read: %s",
-        *(table, what, text),
+        *map(printable_line, (table, what, text)),
     )

@@ -37,6 +37,9 @@ public final class CompanionProcess {
   private static final int MARK = 0x4c4b5356;
   private static final int ANSWER = 0;
   private static final int LARGEST = 1 << 30;
+  // what a terminal would obey, as in printable.py
+  private static final String UNSAFE =
+      "[\\p{Cntrl}\\x80-\\x9f\\x{61c}\\x{200e}\\x{200f}\\x{2028}-\\x{202e}\\x{2066}-\\x{2069}]";
   // nothing was heard for as long, while something was to be said
   private static final long SILENCE_NANOS = 10_000_000_000L;
 
@@ -222,6 +225,7 @@ public final class CompanionProcess {
                 new InputStreamReader(process.getErrorStream(), StandardCharsets.UTF_8));
         String line = lines.readLine();
         while (line != null) {
+          line = line.replaceAll(UNSAFE, "?");
           complaint = line.trim();
           LoggerFactory.getLogger("lakesieve").warn("companion: " + line);
           line = lines.readLine();

@@ -3,17 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
-from rich.console import RenderHook
-from rich.segment import Segment
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderResult
-
-__all__ = ["printable", "printable_json", "printable_line", "printing_safely"]
+__all__ = ["printable", "printable_json", "printable_line"]
 
 # C0 and C1 control characters but tab and line feed, marks that reverse the direction of text,
 # separators that some programs take for line ends, and halves of surrogate pairs
@@ -57,43 +48,3 @@ def printable_json(text: str) -> str:
         text: A JSON text.
     """
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-
-
-def printing_safely(console: Console) -> Console:
-    """Make a console replace unsafe characters in all that it prints from now on.
-
-    Args:
-        console: The console.
-
-    Returns:
-        The same console.
-    """
-    console.push_render_hook(_Safely())
-    return console
-
-
-class _Safely(RenderHook):
-    """Wraps whatever a console prints."""
-
-    def process_renderables(
-        self, renderables: Sequence[ConsoleRenderable]
-    ) -> list[ConsoleRenderable]:
-        """Wrap each."""
-        return [_Safe(renderable) for renderable in renderables]
-
-
-class _Safe:
-    """Something that rich renders, with unsafe characters replaced.
-
-    Rich writes colours by itself, apart from the text, so they stay.
-    """
-
-    def __init__(self, shown: ConsoleRenderable) -> None:
-        self._shown = shown
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        for segment in console.render(self._shown, options):
-            if segment.control:
-                yield segment
-            else:
-                yield Segment(printable(segment.text), segment.style)
