@@ -201,7 +201,6 @@ def test_wrong_calls_are_refused_before_anything_is_read(
         (InvalidInputError, [["k"], ["k"]], None, "Two indexes would have the name k"),
         (InvalidInputError, [["k"], ["s"]], ["s", None], "Two indexes would have the name s"),
         (InvalidInputError, [["k"], ["s"]], ["one"], "1 names were given for 2 indexes"),
-        (InvalidInputError, ["k", "s"], None, "no list"),
         (InvalidInputError, [["k"], []], None, "no list"),
     ]
     for kind, columns, names, text in cases:

@@ -262,7 +262,7 @@ def test_an_empty_table(spark: SparkSession, table: str) -> None:
     assert index.files("k = 1").paths == []
     spark.sql(f"INSERT INTO {table} VALUES (1)")
 
-    found = index.files("k = 5")
+    found = index.files("k = 1")
 
     assert (len(found.paths), found.uncovered, found.total) == (1, 1, 1)
 

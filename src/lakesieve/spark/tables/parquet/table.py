@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 import uuid
 from types import MappingProxyType
@@ -28,6 +29,7 @@ from lakesieve.tables.identity import check_identity
 from lakesieve.tables.parquet.statistics import parquet_statistics
 from lakesieve.tables.parquet.versions import version_of
 from lakesieve.tables.paths import identified
+from lakesieve.tables.statistics import unread_statistics
 from lakesieve.tables.struct_schema import parquet_columns
 
 if TYPE_CHECKING:
@@ -180,7 +182,12 @@ class ParquetTable:
         return identified(files)
 
     def file_statistics(self, version: TableVersion) -> FileStatistics | None:
-        """The partition values in the names of folders, as :class:`HasFileStatistics` says."""
+        """The partition values in the names of folders, as :class:`HasFileStatistics` says.
+
+        A catalog may keep a partition in any folder: the folder's name says nothing of it.
+        """
+        if not self._is_path and json.loads(version.schema)["partitioning"]:
+            return unread_statistics("the catalog's partitions are not read")
         return parquet_statistics(version.schema, self.location, self.live_files(version))
 
     @property
