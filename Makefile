@@ -14,11 +14,11 @@ ARGS ?=
 TESTS_3_5 := commands/test_scans advisor/test_logs deletes/test_read deletes/test_differential \
   $(addprefix test_,java contract differential many_files failures paths readers restarts \
   spark_versions)
-TESTS_4_0 := $(addprefix test_,java contract restarts spark_versions)
+TESTS_4_0 := $(addprefix test_,java restarts spark_versions)
 # what the newest and the oldest version have in common, 4.0 has too
 ifeq ($(LAKESIEVE_DEPTH),soak)
-TESTS_3_5 += test_build
-TESTS_4_0 += advisor/test_logs deletes/test_read deletes/test_differential test_many_files
+TESTS_3_5 += test_branches test_build
+TESTS_4_0 += test_contract advisor/test_logs deletes/test_read deletes/test_differential test_many_files
 endif
 
 .PHONY: help setup java demo test soak test-4.0 test-3.5 test-hudi lint docs bench bench-core bench-formats bench-engines bench-serve bench-advise bench-commands clean
@@ -51,7 +51,7 @@ test: lint ## lint, then every test (ARGS="-m 'not spark'" for the fast ones)
 soak: lint ## the same tests in depth: thousands of drawn cases, kills at random (90 minutes)
 	@LAKESIEVE_DEPTH=soak PYTEST_TIMEOUT=3600 tools/test.sh
 
-test-4.0: setup ## the contract of the formats, on Spark 4.0
+test-4.0: setup ## what a session of Spark 4.0 needs; in a soak the contract of the formats, too
 	$(BIN_4_0)/pytest $(TESTS_4_0:%=tests/spark/%.py) -k "not TestColumnIds"
 
 test-3.5: setup ## what differs between the versions of Spark, on Spark 3.5

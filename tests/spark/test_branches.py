@@ -25,7 +25,11 @@ WAP_BRANCH, WAP_ID = "spark.wap.branch", "spark.wap.id"
 # how a branch is named: the session's settings, and what is put behind the table's name
 BY_SESSION = pytest.param({WAP_BRANCH: "audit"}, "", id="by-session")
 BY_NAME = pytest.param({}, ".branch_audit", id="by-name")
-MAIN_BY_NAME = pytest.param({WAP_BRANCH: "audit"}, ".branch_main", id="main-by-name")
+# the other tests meet the same resolver
+BY_NAME_IN_DEPTH = pytest.param({}, ".branch_audit", id="by-name", marks=pytest.mark.soak)
+MAIN_BY_NAME = pytest.param(
+    {WAP_BRANCH: "audit"}, ".branch_main", id="main-by-name", marks=pytest.mark.soak
+)
 NO_BRANCH = pytest.param({}, "", id="main", marks=pytest.mark.soak)
 
 
@@ -111,7 +115,7 @@ def test_changes(spark: SparkSession, branched: str, conf: dict[str, str], suffi
     assert answer(spark, f"SELECT count(*) FROM {branched}.branch_main") == main
 
 
-@pytest.mark.parametrize(("conf", "suffix"), [BY_SESSION, BY_NAME])
+@pytest.mark.parametrize(("conf", "suffix"), [BY_SESSION, BY_NAME_IN_DEPTH])
 def test_equality_deletes(
     spark: SparkSession, branched: str, conf: dict[str, str], suffix: str
 ) -> None:
@@ -130,7 +134,7 @@ def test_equality_deletes(
     assert answer(spark, f"SELECT count(*) FROM {branched}.branch_main") == 100
 
 
-@pytest.mark.parametrize(("conf", "suffix"), [BY_SESSION, BY_NAME])
+@pytest.mark.parametrize(("conf", "suffix"), [BY_SESSION, BY_NAME_IN_DEPTH])
 def test_a_column_added_since_the_last_commit(
     spark: SparkSession, branched: str, conf: dict[str, str], suffix: str
 ) -> None:
@@ -148,7 +152,7 @@ def test_a_column_added_since_the_last_commit(
         assert ls.insert_new(new, name, on=["id"], spark=spark).inserted == 0
 
 
-@pytest.mark.parametrize(("conf", "suffix"), [BY_SESSION, BY_NAME])
+@pytest.mark.parametrize(("conf", "suffix"), [BY_SESSION, BY_NAME_IN_DEPTH])
 def test_a_column_renamed_since_the_last_commit(
     spark: SparkSession, branched: str, conf: dict[str, str], suffix: str
 ) -> None:
