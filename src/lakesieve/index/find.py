@@ -18,23 +18,20 @@ from lakesieve.index.read_plan import Planned, column_types, plan
 from lakesieve.index.reasons import Reason, ReasonCode, uncovered_detail
 from lakesieve.index.result import Found
 from lakesieve.predicate import (
-    AllOf,
     AlwaysTrue,
-    AnyOf,
-    ColumnRanges,
     bind,
     rows_where,
 )
 from lakesieve.predicate.given import expression_of
 from lakesieve.tables.arrow_schema import arrow_schema
 from lakesieve.tables.contract import HasFileStatistics
-from lakesieve.tables.statistics import MOST_FILES
+from lakesieve.tables.statistics import MOST_FILES, restricted_fields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from lakesieve.index.opened import OpenedIndex
-    from lakesieve.predicate import Expr, RowFilter
+    from lakesieve.predicate import Expr
     from lakesieve.tables import Column, TableReader, TableVersion
 
 __all__ = ["MatchingFiles", "find", "matching_files"]
@@ -144,7 +141,7 @@ def _with_next_step(
     if planned.plan.used:
         return list(planned.reasons)
     leading = {usable.columns[0].field_id for usable in planned.usable}
-    wanted = _fields(planned.row_filter) - leading
+    wanted = restricted_fields(planned.row_filter) - leading
     names = [".".join(path) for path, c in columns.items() if c.field_id in wanted]
     detail = "the table has no index" if not planned.usable else ""
     if names:
@@ -154,17 +151,6 @@ def _with_next_step(
         detail = f"no index on {', '.join(names)}; {steps} makes one"
     others = [reason for reason in planned.reasons if reason.code is not ReasonCode.NO_INDEX]
     return [*others, *([Reason(code=ReasonCode.NO_INDEX, detail=detail)] if detail else [])]
-
-
-def _fields(rows: RowFilter) -> frozenset[int]:
-    """The fields that a row filter restricts."""
-    match rows:
-        case ColumnRanges():
-            return frozenset((rows.field_id,))
-        case AllOf() | AnyOf():
-            return frozenset().union(*map(_fields, rows.args))
-        case _:
-            return frozenset()
 
 
 def find(

@@ -35,6 +35,7 @@ __all__ = [
     "FileStatistics",
     "bounds_of",
     "partition_bounds",
+    "restricted_fields",
     "unread_statistics",
 ]
 
@@ -193,7 +194,7 @@ class FileStatistics:
         Raises:
             LakesieveError: Statistics cannot be read.
         """
-        fields = _fields(rows)
+        fields = restricted_fields(rows)
         if not fields:
             return np.full(len(live), not isinstance(rows, AlwaysFalse))
         known = self.read(fields)
@@ -216,12 +217,17 @@ def unread_statistics(lacking: str) -> FileStatistics:
     return FileStatistics(columns={}, read=lambda _: nothing, lacking=lacking)
 
 
-def _fields(rows: RowFilter) -> frozenset[int]:
+def restricted_fields(rows: RowFilter) -> frozenset[int]:
+    """Return the fields that a row filter restricts.
+
+    Args:
+        rows: The filter.
+    """
     match rows:
         case ColumnRanges():
             return frozenset((rows.field_id,))
         case AllOf() | AnyOf():
-            return frozenset().union(*map(_fields, rows.args))
+            return frozenset().union(*map(restricted_fields, rows.args))
         case _:
             return frozenset()
 
