@@ -12,12 +12,11 @@ BIN_3_5 := .venv-3.5/bin
 STAMPS := .venv/.complete .venv-4.0/.complete .venv-3.5/.complete
 ARGS ?=
 TESTS_3_5 := commands/test_scans advisor/test_logs deletes/test_read deletes/test_differential \
-  $(addprefix test_,java contract differential many_files failures paths readers restarts \
-  spark_versions)
+  $(addprefix test_,java contract many_files failures paths readers restarts spark_versions)
 TESTS_4_0 := $(addprefix test_,java restarts spark_versions)
 # what the newest and the oldest version have in common, 4.0 has too
 ifeq ($(LAKESIEVE_DEPTH),soak)
-TESTS_3_5 += test_branches test_build
+TESTS_3_5 += test_branches test_build test_differential
 TESTS_4_0 += test_contract advisor/test_logs deletes/test_read deletes/test_differential test_many_files
 endif
 

@@ -40,8 +40,13 @@ def _tables(
         table.drop()
 
 
-# for which test_commands has a model
-@pytest.mark.soak("test_commands_change_the_same_rows")
+# for commands test_commands has a model; the others run on the tables below in every build
+@pytest.mark.soak(
+    "test_commands_change_the_same_rows",
+    "test_same_rows_in_every_version",
+    "test_the_formats_own_skipping_is_told",
+    "test_a_string_is_one_column",
+)
 class TestCopyOnWrite(TableContract):
     """Copy-on-write tables pass."""
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from tests.spark.restarts import SESSIONS, restarted
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.soak
 def test_each_session_skips_files_of_hudi(tmp_path: Path) -> None:
     """Every session of the process reads one data file of four."""
     assert restarted(tmp_path, "hudi") == [{"hudi": "1/4"}] * (SESSIONS + 1)
