@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyspark
 import pytest
 from tests.spark.deletes.kit import EqualityDeletes
 from tests.spark.settings import NEWEST
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+KEEPS_TRANSACTIONS = not pyspark.__version__.startswith("3.")
 WAP_BRANCH, WAP_ID = "spark.wap.branch", "spark.wap.id"
 # how a branch is named: the session's settings, and what is put behind the table's name
 BY_SESSION = pytest.param({WAP_BRANCH: "audit"}, "", id="by-session")
@@ -97,21 +99,26 @@ def test_changes(spark: SparkSession, branched: str, conf: dict[str, str], suffi
     new = spark.range(499, 501).selectExpr("id", "'new' AS v")
     with settings(spark, conf):
         inserted = ls.insert_new(new, name, on=["id"], spark=spark)
-        changed = ls.upsert(new, name, on=["id"], spark=spark, txn=("job", 1))
-        repeated = ls.upsert(new, name, on=["id"], spark=spark, txn=("job", 1))
+        # Iceberg for Spark 3.5 keeps no properties of a commit, by which its snapshot is found
+        txn = ("job", 1) if KEEPS_TRANSACTIONS else None
+        changed = ls.upsert(new, name, on=["id"], spark=spark, txn=txn)
+        if KEEPS_TRANSACTIONS:
+            assert ls.upsert(new, name, on=["id"], spark=spark, txn=txn).known
+        else:
+            with pytest.raises(UnsupportedError, match="keeps no transaction"):
+                ls.upsert(new, name, on=["id"], spark=spark, txn=("job", 1))
         deleted = ls.delete(spark.range(499, 500), name, on=["id"], spark=spark)
         rows = spark.sql(f"SELECT id FROM {name} WHERE v = 'new'").collect()
 
     assert inserted.inserted == 1
     assert [row["id"] for row in rows] == [500]
-    assert changed.version is not None
+    assert (changed.version is not None) is KEEPS_TRANSACTIONS
     if NEWEST:
         # older versions of Spark count no rows
         assert (changed.updated, deleted.deleted) == (2, 1)
-    assert changed.files_added is not None
-    assert repeated.known
+    assert (changed.files_added is not None) is KEEPS_TRANSACTIONS
     head = f"SELECT snapshot_id FROM {branched}.refs WHERE name = 'audit'"
-    assert deleted.version == str(answer(spark, head))
+    assert deleted.version == (str(answer(spark, head)) if KEEPS_TRANSACTIONS else None)
     assert answer(spark, f"SELECT count(*) FROM {branched}.branch_main") == main
 
 

@@ -207,7 +207,9 @@ class DrawnLog:
         if draw < 0.6:
             return path.removeprefix("file://")
         if draw < 0.7:
-            return f"file://{path}" if path.startswith("/") else f"./{path}"
+            if path.startswith("/"):
+                return f"file://{path}"
+            return path if "://" in path else f"./{path}"
         if draw < 0.8:
             return path.replace("/part", "//part")
         if draw < 0.9:
