@@ -31,7 +31,7 @@ NOBODY = "http://127.0.0.1:9"
     ],
 )
 def test_addresses(host: str, alone: bool) -> None:
-    """Only addresses of this machine itself are reached by nobody else."""
+    """Other machines reach every address except the loopback addresses."""
     assert is_loopback(host) is alone
 
 

@@ -136,7 +136,7 @@ def judged(
 
 
 def existing_name(columns: tuple[str, ...], existing: Mapping[tuple[str, ...], str]) -> str | None:
-    """Return the name of the index that has these columns, alone or as its first ones.
+    """Return the name of the index whose first columns are these columns.
 
     Args:
         columns: The columns.

@@ -218,7 +218,7 @@ class UpstreamAnswer:
 
 
 class _PassedOn(StreamingResponse):
-    """An answer of the catalog behind, whose body is forgotten however sending it ends."""
+    """An answer of the catalog behind. Its body is deleted after sending, even if sending fails."""
 
     def __init__(self, answer: UpstreamAnswer) -> None:
         super().__init__(answer.parts(), status_code=answer.status_code)

@@ -19,7 +19,7 @@ _SECONDS = 10.0
 
 
 def end_with_parent() -> None:
-    """End this process when the one that started it has ended, however that ended.
+    """End this process when its parent process has ended for any reason.
 
     A parent that is killed cannot end its workers. They would go on answering, with old settings,
     and hold the port.

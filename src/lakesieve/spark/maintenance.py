@@ -176,7 +176,7 @@ class _Round:
             yield from self._vacuumed(name, index, dry_run=dry_run)
 
     def _unusable(self, table: IndexableTable, one: DeclaredIndex) -> MaintenanceStep | None:
-        """The failed step of an index that cannot be made as it is declared, in a dry run, too."""
+        """Return a failed step if the declared index cannot be made, in a dry run as well."""
         try:
             key_columns(table, table.version(), one.columns)
             access_by(self._spark).new_storage(table, one.name, self._declared.location)

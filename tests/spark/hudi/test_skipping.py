@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-# Hudi makes times with a zone of those without
+# Hudi stores timestamps without a zone as timestamps with one
 _KEYS = tuple(n for n in NAMES if n != "plain") if SOAK else ("large", "text", "wide", "real")
 
 

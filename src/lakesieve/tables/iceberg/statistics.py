@@ -96,7 +96,7 @@ def iceberg_statistics(
         specs: The fields of each partition spec, as the specification writes them to JSON.
         read: Lists the data files with the metrics of some fields.
     """
-    # by the ids of the schema: files are listed with those, also where a name mapping is in force
+    # manifests name columns by the ids of the schema, even where a name mapping is in force
     columns = columns_of_fields(json.loads(schema)["fields"])
     by_id = {column.field_id: column for column in columns.values()}
 

@@ -4,7 +4,7 @@ import java.util.Map;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 
-/** What the snapshots of an Iceberg table say of those who made them. */
+/** Reads the summaries of an Iceberg table's snapshots for the transactions that made them. */
 public final class IcebergHistory {
   private IcebergHistory() {}
 
