@@ -250,6 +250,18 @@ def test_a_type_that_changed_ends_what_is_answered() -> None:
     assert usable_indexes([index], {2: ("string", 0)}, "t") == ([], [])
 
 
+def test_another_column_of_the_same_name_is_no_change_of_type() -> None:
+    """Iceberg's columns have ids of their own: a name that another column took says nothing."""
+    index = stored(GRID, ["a", "s"], range(FILES))
+
+    usable, reasons = usable_indexes(
+        [index], {1: ("integer", 0)}, "t", types_by_name={"a": "int", "s": "date"}
+    )
+
+    assert [column.name for column in usable[0].columns] == ["a"]
+    assert reasons == []
+
+
 def test_many_keys_are_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """What commands ask twice is read once; the answer cannot be changed by who got it."""
     index = stored(GRID, ["c"], range(FILES))

@@ -18,7 +18,14 @@ if TYPE_CHECKING:
 
     from lakesieve.tables import Column, TableReader, TableVersion
 
-__all__ = ["column_names", "default_name", "define", "indexed_columns", "key_columns"]
+__all__ = [
+    "column_names",
+    "default_name",
+    "define",
+    "indexed_columns",
+    "key_columns",
+    "type_by_name",
+]
 
 _LONGEST_NAME = 128
 
@@ -174,18 +181,28 @@ def define(
     )
 
 
-def _change(
-    key: KeyColumn, column: Column | None, columns: Mapping[tuple[str, ...], Column]
-) -> str:
+def type_by_name(
+    definition: IndexDefinition, key: KeyColumn, types: Mapping[str, str]
+) -> str | None:
+    """The type of the column that has an indexed column's name now, if it may be the same column.
+
+    Iceberg's columns have ids of their own: there, another column took the name.
+
+    Args:
+        definition: Of the index.
+        key: The indexed column, whose field id no column has now.
+        types: The type of each column by its name.
+    """
+    return None if definition.table_format == "iceberg" else types.get(key.name)
+
+
+def _change(key: KeyColumn, now: str | None) -> str:
     """What became of an indexed column, in words."""
-    if column is None:
-        # a format without field ids knows a column by its name and type
-        column = next((c for path, c in columns.items() if ".".join(path) == key.name), None)
-    if column is None:
+    if now is None:
         return "is gone"
-    if column.type == key.type:
+    if now == key.type:
         return "was replaced by another column of the same name"
-    return f"is of type {column.type} now"
+    return f"is of type {now} now"
 
 
 def indexed_columns(
@@ -207,15 +224,16 @@ def indexed_columns(
     """
     columns = table.columns(version)
     by_id: dict[int, Column] = {c.field_id: c for c in columns.values()}
+    types = {".".join(path): column.type for path, column in columns.items()}
     found = []
     for key in definition.columns:
         column = by_id.get(key.field_id)
         if column is None or (column.kind, column.scale) != (key.key_kind, key.scale):
             if not strict:
                 return None
+            now = column.type if column else type_by_name(definition, key, types)
             raise UnsupportedError(
-                f"{table.name}: the column {key.name}, indexed as {key.type}, "
-                f"{_change(key, column, columns)}.",
+                f"{table.name}: the column {key.name}, indexed as {key.type}, {_change(key, now)}.",
                 kind=ErrorKind.UNSUPPORTED_TYPE,
                 hint="Drop the index, and create another one on a column that is there.",
             )

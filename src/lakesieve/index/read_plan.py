@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lakesieve.index.definition import type_by_name
 from lakesieve.index.key_filters import UsableIndex
 from lakesieve.index.planner import plan_files, unanswered
 from lakesieve.index.reasons import Reason, ReasonCode
@@ -152,7 +153,7 @@ def usable_indexes(
         for column in definition.columns:
             current = columns.get(column.field_id)
             if current != (column.key_kind, column.scale):
-                now = types_by_name.get(column.name) if current is None else current[0]
+                now = current[0] if current else type_by_name(definition, column, types_by_name)
                 if now is not None:
                     reasons.append(_type_changed(definition.name, column, now))
                 break
