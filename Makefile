@@ -12,12 +12,12 @@ BIN_3_5 := .venv-3.5/bin
 STAMPS := .venv/.complete .venv-4.0/.complete .venv-3.5/.complete
 ARGS ?=
 TESTS_3_5 := commands/test_scans advisor/test_logs deletes/test_read deletes/test_differential \
-  $(addprefix test_,java contract many_files failures paths readers restarts spark_versions)
-TESTS_4_0 := $(addprefix test_,java restarts spark_versions)
+  $(addprefix test_,java contract many_files failures paths readers spark_versions)
+TESTS_4_0 := $(addprefix test_,java spark_versions)
 # what the newest and the oldest version have in common, 4.0 has too
 ifeq ($(LAKESIEVE_DEPTH),soak)
-TESTS_3_5 += test_branches test_build test_differential
-TESTS_4_0 += test_contract advisor/test_logs deletes/test_read deletes/test_differential test_many_files
+TESTS_3_5 += test_branches test_build test_differential test_restarts
+TESTS_4_0 += test_contract test_restarts test_branches advisor/test_logs deletes/test_read deletes/test_differential test_many_files
 endif
 
 .PHONY: help setup java demo test soak test-4.0 test-3.5 test-hudi lint docs bench bench-core bench-formats bench-engines bench-serve bench-advise bench-commands clean

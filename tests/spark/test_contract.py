@@ -55,6 +55,10 @@ class TestTables(TableContract):
             "test_a_string_is_one_column",
             "test_indexes_live_with_their_table",
             "test_commands_change_the_same_rows",
+            "test_a_recreated_table_is_not_fooled",
+            "test_columns_are_not_mistaken",
+            "test_new_files_are_read",
+            "test_a_point_query_opens_one_file",
         )
     ] * (not NEWEST)
 

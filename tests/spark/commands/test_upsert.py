@@ -29,6 +29,7 @@ ROUNDS = 2
 # what they do as the others of their format do
 _IN_SOAK = pytest.mark.soak(
     "test_the_same_again_changes_no_row",
+    "test_random_changes_equal_a_model",
     "test_a_dry_run_tells_and_does_nothing",
     "test_skipping_is_as_it_was_before",
     "test_a_failed_refresh_does_not_hide_the_commit",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 FIRST = depth("FIRST_SEED", test=0, soak=0)
-SEEDS = range(FIRST, FIRST + depth("SEEDS", test=2, soak=20))
+SEEDS = range(FIRST, FIRST + depth("SEEDS", test=1, soak=20))
 STEPS = 10
 
 

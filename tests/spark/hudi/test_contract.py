@@ -46,6 +46,7 @@ def _tables(
     "test_same_rows_in_every_version",
     "test_the_formats_own_skipping_is_told",
     "test_a_string_is_one_column",
+    "test_indexes_live_with_their_table",
 )
 class TestCopyOnWrite(TableContract):
     """Copy-on-write tables pass."""

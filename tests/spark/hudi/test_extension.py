@@ -68,7 +68,8 @@ def test_programs(
     check_program(program, settings_of(spark, jar), list(DRIVERS), tmp_path, before=views)
 
 
-@pytest.mark.parametrize("client", [pytest.param("thrift", marks=pytest.mark.soak), "connect"])
+@pytest.mark.soak
+@pytest.mark.parametrize("client", ["thrift", "connect"])
 def test_clients(
     spark: SparkSession, jar: Path, views: list[str], tmp_path: Path, client: str
 ) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 FIRST = depth("FIRST_CASE", test=0, soak=0)
-SEEDS = range(FIRST, FIRST + depth("CASES", test=2, soak=40))
+SEEDS = range(FIRST, FIRST + depth("CASES", test=1, soak=40))
 
 
 @pytest.fixture(scope="module")

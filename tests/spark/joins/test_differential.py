@@ -74,7 +74,7 @@ MEMBERS = (
     "SELECT bb.id AS x, 1 AS y FROM {b} bb WHERE {c} NOT IN (SELECT {c} FROM {d} WHERE id > 10000)",
     "SELECT bb.id AS x, 1 AS y FROM {b} bb WHERE ({c}, i) IN (SELECT {c}, i FROM {d})",
 )
-QUERIES, JOINS = depth("QUERIES", test=3, soak=50), 6
+QUERIES, JOINS = depth("QUERIES", test=2, soak=50), 6
 
 
 def _query(random_: random.Random, big: str) -> str:
