@@ -35,7 +35,7 @@ _VALUES = {
 
 
 class _Story:
-    """A table whose schema changes while branches and tags are made and written to."""
+    """A random history of one table: commits, schema changes, branches and tags."""
 
     def __init__(self, spark: SparkSession, name: str, seed: int) -> None:
         self.spark, self.name, self.drawn = spark, name, random.Random(f"branches {seed}")

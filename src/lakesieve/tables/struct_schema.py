@@ -169,7 +169,7 @@ class _Field:
 def stored_columns(
     document: str,
 ) -> tuple[dict[tuple[str, ...], Column], dict[int, tuple[str, ...]]]:
-    """List the columns that statistics of data files may be of, those of partitions among them.
+    """List the columns that file statistics may describe, partition columns included.
 
     Args:
         document: A schema as ``DeltaFiles.java`` or ``FileScans.java`` writes it.

@@ -98,7 +98,7 @@ def _own_schema(table: IcebergTable, version: TableVersion) -> str:
 
 
 def _branch_of(table: IcebergTable, version: TableVersion) -> str | None:
-    """Return a branch whose head Spark reads as this version; the current one before others."""
+    """Return a branch whose head is this version, the main branch first, or None."""
     if table.schema_json(table.java.schema()) != version.schema:
         return None
     references = table.java.refs()
