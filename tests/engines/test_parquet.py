@@ -283,3 +283,25 @@ def test_a_first_file_of_another_type_is_the_reason(tmp_path: Path) -> None:
     assert {r.code: r.detail for r in found.reasons}[ReasonCode.TYPE_CHANGED] == (
         "k was built on k of type integer, read now as long"
     )
+
+
+def test_names_like_those_of_partitions_are_data(tmp_path: Path) -> None:
+    """Spark hides names that begin with an underscore unless they have an equals sign."""
+    for at, name in enumerate(("a=1/_x=1.parquet", "a=1/n.parquet", "a=2/_y=2.parquet")):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        _write(tmp_path, name, pa.table({"k": [at]}))
+
+    rows = polars_engine.scan(f"parquet:{tmp_path}").collect()
+
+    assert sorted(rows.select("k", "a").rows()) == [(0, 1), (1, 1), (2, 2)]
+
+
+def test_dates_after_those_of_python(tmp_path: Path) -> None:
+    """A partition of a year with five digits stays, and others are still skipped."""
+    for day in ("+10000-01-01", "2020-01-01", "2021-01-01"):
+        (tmp_path / f"p={day}").mkdir()
+        _write(tmp_path, f"p={day}/f.parquet", pa.table({"k": [1]}))
+
+    found = ls.find_files(f"parquet:{tmp_path}", "p = DATE'2020-01-01'")
+
+    assert (len(found.paths), found.total) == (2, 3)

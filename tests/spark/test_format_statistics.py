@@ -15,6 +15,7 @@ import lakesieve as ls
 from lakesieve.testing.generated import KEYS, predicate, rows_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -36,14 +37,45 @@ def test_no_file_with_a_match_is_left_out(spark: SparkSession, tmp_path: Path, f
         for text in texts
     ]
 
+    _check_kept(spark, table.relation(), texts, left)
+    assert sum(found.left_by_format for found in left) < sum(found.total for found in left)
+
+
+def _check_kept(
+    spark: SparkSession, relation: str, texts: Sequence[str], left: Sequence[ls.Found]
+) -> None:
+    """Each file with a row of which a predicate is true is among those that are left."""
     # as columns, predicates leave out no file
     wanted = ", ".join(f"max({text}) AS c{at}" for at, text in enumerate(texts))
-    query = f"SELECT input_file_name() AS file, {wanted} FROM {table.relation()} GROUP BY 1"
+    query = f"SELECT input_file_name() AS file, {wanted} FROM {relation} GROUP BY 1"
     kept = [{unquote(path).rpartition("/")[2] for path in found.paths} for found in left]
     for row in spark.sql(query).collect():
         name = unquote(row.file).rpartition("/")[2]
         lost = [text for at, text in enumerate(texts) if row[f"c{at}"] and name not in kept[at]]
         assert lost == []
+
+
+@pytest.mark.parametrize("form", DRIVERS)
+def test_numbers_of_single_precision(spark: SparkSession, tmp_path: Path, form: str) -> None:
+    """Logs and folders have the shortest text of a FLOAT, which is another number as a DOUBLE."""
+    table = DRIVERS[form](spark, tmp_path / "t", f"single_{form}")
+    rows = spark.range(0, 10, 1, 10).selectExpr(
+        "id", "CAST(id / 10 AS FLOAT) AS f", "CAST(id / 10 AS FLOAT) AS p"
+    )
+    table.create(rows, "p")
+    table.append(rows)
+    texts = [
+        f"{column} {sign} {number}"
+        for column in ("f", "p")
+        for sign in ("<", "<=", "=", ">=", ">")
+        for tenth in (1, 3, 7)
+        for number in (f"0.{tenth}D", f"CAST(0.{tenth} AS FLOAT)", f"0.{tenth}")
+    ]
+    warehouse = str(spark.conf.get("spark.sql.catalog.lake.warehouse", "warehouse"))
+
+    left = [ls.find_files(table.plain_name(), text, warehouse=warehouse) for text in texts]
+
+    _check_kept(spark, table.relation(), texts, left)
     assert sum(found.left_by_format for found in left) < sum(found.total for found in left)
 
 
@@ -109,13 +141,7 @@ def test_partitions_of_several_specs(spark: SparkSession) -> None:
 
     left = [ls.find_files(name, text, warehouse=warehouse) for text in texts]
 
-    wanted = ", ".join(f"max({text}) AS c{at}" for at, text in enumerate(texts))
-    query = f"SELECT input_file_name() AS file, {wanted} FROM {name} GROUP BY 1"
-    kept = [{unquote(path).rpartition("/")[2] for path in found.paths} for found in left]
-    for row in spark.sql(query).collect():
-        file = unquote(row.file).rpartition("/")[2]
-        lost = [text for at, text in enumerate(texts) if row[f"c{at}"] and file not in kept[at]]
-        assert lost == []
+    _check_kept(spark, name, texts, left)
     ls.enable(spark)
     try:
         for text in ("id = 7", "id IN (3, 9)", "region = 'a' AND id = 30"):

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.tables.test_delta_reader import METADATA, PROTOCOL, Log, added, removed
 
-from lakesieve.errors import ErrorKind, NotFoundError, StorageError, UnsupportedError
+from lakesieve.errors import (
+    ErrorKind,
+    LakesieveError,
+    NotFoundError,
+    StorageError,
+    UnsupportedError,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -203,3 +210,21 @@ def test_a_log_that_lacks_something(log: Log, metadata: dict[str, Any]) -> None:
 
     with pytest.raises(StorageError, match="The log of delta:"):
         log.open().version("2026-01-01")
+
+
+def test_damaged_checkpoints(log: Log) -> None:
+    """Whatever bytes are wrong, the files are listed or the error names the log."""
+    log.checkpoint(f"{4:020d}.checkpoint.parquet", [PROTOCOL, METADATA, added("a.parquet")])
+    path = log.folder / f"{4:020d}.checkpoint.parquet"
+    whole, drawn = path.read_bytes(), random.Random(7)
+    refused = 0
+    for _ in range(100):
+        damaged = bytearray(whole)
+        for _ in range(3):
+            damaged[drawn.randrange(4, len(whole))] = drawn.randrange(256)
+        path.write_bytes(damaged)
+        try:
+            log.paths()
+        except LakesieveError:
+            refused += 1
+    assert refused > 50

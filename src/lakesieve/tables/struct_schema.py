@@ -155,6 +155,7 @@ class _Field:
         type: The name of its type.
         defaults: Of the columns that lead to it, where older files lack them.
         refusal: Why it cannot be a key; see ``_REFUSALS``.
+        text_refusal: The same, for a partition column, of its type alone.
         inner: Its own fields.
     """
 
@@ -163,6 +164,7 @@ class _Field:
     type: str = "struct"
     defaults: tuple[tuple[int, str], ...] = ()
     refusal: str = ""
+    text_refusal: str = ""
     inner: tuple[dict[str, Any], ...] = ()
 
 
@@ -183,7 +185,8 @@ def stored_columns(
     fields = _fields(parsed, key)
     columns = {
         field.path: _column(
-            parsed, replace(field, refusal="") if field.refusal == "folder" else field
+            parsed,
+            replace(field, refusal=field.text_refusal) if field.refusal == "folder" else field,
         )
         for field in fields
     }
@@ -227,19 +230,19 @@ def _field(
     if not _NULL.fullmatch(default.strip()):
         defaults = (*defaults, (len(path), default))
     refusal = parent.refusal
-    if len(path) == 1 and written["name"] in field["partitioning"]:
-        refusal = "folder"
-    elif _COLLATIONS in metadata:
+    if _COLLATIONS in metadata:
         refusal = "collation"
     elif _CHAR.search(str(metadata.get(_SQL_TYPE, ""))):
         # of a struct, which of its fields it is does not matter: all of its strings
         refusal = "char"
+    in_folder = len(path) == 1 and written["name"] in field["partitioning"]
     return _Field(
         path=path,
         stored=(*parent.stored, str(metadata.get(physical_key, written["name"]))),
         type=name,
         defaults=defaults,
-        refusal=refusal,
+        refusal="folder" if in_folder else refusal,
+        text_refusal=refusal,
         inner=tuple(kind["fields"]) if name == "struct" else (),
     )
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from lakesieve.predicate.literals import float_code
 from lakesieve.sieve import wide_code
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from lakesieve.predicate.ranges import Code
     from lakesieve.tables.contract import Column
 
-__all__ = ["decimal_code", "is_bytewise", "text_code", "value_code"]
+__all__ = ["decimal_code", "is_bytewise", "text_code", "to_single", "value_code"]
 
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 _INTEGER = re.compile(r"[+-]?\d{1,19}", re.ASCII)
@@ -22,6 +24,7 @@ _DECIMAL = re.compile(r"[+-]?\d{1,38}(\.\d{1,38})?", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _EPOCH, _EPOCH_DAY = datetime(1970, 1, 1, tzinfo=UTC), date(1970, 1, 1)
 _MICROSECOND = timedelta(microseconds=1)
+_LARGEST_SINGLE = float(np.finfo(np.float32).max)
 
 
 def is_bytewise(column: Column) -> bool:
@@ -51,9 +54,10 @@ def text_code(text: str, column: Column) -> Code | None:
             return number if number is not None and _LOWEST <= number <= _HIGHEST else None
         case "float":
             try:
-                return float_code(float(text))
+                number = float(text)
             except ValueError:
                 return None
+            return float_code(to_single(number) if column.type == "float" else number)
         case "decimal":
             return decimal_code(Decimal(text), column) if _DECIMAL.fullmatch(text) else None
         case "date":
@@ -61,6 +65,11 @@ def text_code(text: str, column: Column) -> Code | None:
         case "timestamp" | "timestamp_ntz":
             return value_code(_moment(text, is_local=column.kind.endswith("ntz")), column)
     return None
+
+
+def to_single(number: float) -> float:
+    """Return the nearest number of single precision; a larger one than all of those unchanged."""
+    return number if abs(number) > _LARGEST_SINGLE else float(np.float32(number))
 
 
 def _date(text: str) -> date | None:
@@ -91,7 +100,12 @@ def decimal_code(number: Decimal, column: Column, *, upwards: bool = False) -> C
     """
     if not number.is_finite():
         return None
-    unscaled, rest = divmod(number * 10**column.scale, 1)
+    try:
+        # of 38 digits at most, and as many behind the point
+        with localcontext(prec=100):
+            unscaled, rest = divmod(number * 10**column.scale, 1)
+    except ArithmeticError:
+        return None
     code = int(unscaled) + (upwards and rest > 0) - (not upwards and rest < 0)
     if abs(code) >= 10**38:
         return None

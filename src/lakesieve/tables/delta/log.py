@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lakesieve.errors import ErrorKind, NotFoundError, StorageError
+from lakesieve.errors import ErrorKind, LakesieveError, NotFoundError, StorageError
 from lakesieve.tables.delta.actions import FILE_SCHEMA, actions_of, file_actions, reconciled
 from lakesieve.tables.delta.checkpoints import checkpoint_actions, checkpoint_files
 from lakesieve.tables.delta.listing import LogFiles
@@ -286,7 +286,9 @@ class DeltaLog:
             batches = list(checkpoint_files(file))
             if batches:
                 found.older.append(pa.Table.from_batches(batches))
-        except (KeyError, pa.ArrowException) as error:
+        except LakesieveError:
+            raise
+        except (ValueError, TypeError, KeyError, OSError, pa.ArrowException) as error:
             raise self.unreadable(f"{path}: {error}") from error
         return sidecars
 

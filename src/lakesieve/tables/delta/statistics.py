@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import datetime, timedelta
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from lakesieve.tables.statistics import (
     partition_bounds,
 )
 from lakesieve.tables.struct_schema import stored_columns
-from lakesieve.tables.value_codes import decimal_code, text_code, value_code
+from lakesieve.tables.value_codes import decimal_code, is_bytewise, text_code, to_single, value_code
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = ["delta_statistics"]
 
-# of decimals with more digits some writers log the nearest double
-_EXACT_DIGITS = 15
+# Some writers log decimals as doubles, which are exact up to 15 digits and this close beyond.
+_EXACT_BELOW, _NEAREST = 10**15, Decimal(2) ** -51
 # bounds of moments are logged in milliseconds, rounded down
 _MILLISECOND = timedelta(milliseconds=1)
 
@@ -72,8 +72,10 @@ def delta_statistics(schema: str, read: Callable[[], Logged]) -> FileStatistics:
 def _by_partition(
     column: Column, name: str, partitions: Sequence[Mapping[str, str | None]]
 ) -> ColumnBounds:
-    # the log has an empty text for null, too
-    is_null = [name in one and one[name] in {None, ""} for one in partitions]
+    # The protocol reads an empty text as null; Spark reads it as an empty string. A column of text
+    # therefore has an unknown value there.
+    nulls = {None} if is_bytewise(column) else {None, ""}
+    is_null = [name in one and one[name] in nulls for one in partitions]
     codes = [text_code(text, column) if (text := one.get(name)) else None for one in partitions]
     return partition_bounds(column, codes, is_null)
 
@@ -123,12 +125,9 @@ def _code(value: Any, column: Column, *, upper: bool = False) -> Code | None:
         return value_code(value, column)
     if isinstance(value, int | Decimal):
         if column.kind == "float":
-            number = float(value)
-            return None if number != number else float_code(number)  # noqa: PLR0124 - NaN
+            return _float_code(float(value), upper=upper)
         if column.kind == "decimal":
-            exact = Decimal(value)
-            is_exact = len(exact.normalize().as_tuple().digits) <= _EXACT_DIGITS
-            return decimal_code(exact, column, upwards=upper) if is_exact else None
+            return _decimal_code(Decimal(value), column, upper=upper)
         return value_code(value, column) if column.kind == "integer" else None
     if not isinstance(value, str):
         return None
@@ -141,6 +140,24 @@ def _code(value: Any, column: Column, *, upper: bool = False) -> Code | None:
     if column.kind in {"date", "timestamp", "timestamp_ntz"}:
         return _moment_code(value, column, upper=upper)
     return None
+
+
+def _float_code(number: float, *, upper: bool) -> Code | None:
+    """The code of a bound that may be the shortest text of a FLOAT, which is another double.
+
+    Files from before a column became DOUBLE have such bounds, too.
+    """
+    if number != number:  # noqa: PLR0124 - NaN
+        return None
+    single = to_single(number)
+    return float_code(max(number, single) if upper else min(number, single))
+
+
+def _decimal_code(number: Decimal, column: Column, *, upper: bool) -> Code | None:
+    with localcontext(prec=100):
+        if abs(number) * 10**column.scale >= _EXACT_BELOW:
+            number += abs(number) * (_NEAREST if upper else -_NEAREST)
+    return decimal_code(number, column, upwards=upper)
 
 
 def _moment_code(text: str, column: Column, *, upper: bool) -> Code | None:

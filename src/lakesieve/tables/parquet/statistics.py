@@ -75,7 +75,8 @@ def _code(text: str | None, column: Column) -> Code | None:
         return None
     try:
         value = partition_value(text, column.type, column.path[0])
-    except (UnsupportedError, ValueError):
+        # the moment of a timestamp depends on the time zone of the session
+        return None if isinstance(value, str) else value_code(value.as_py(), column)
+    except (UnsupportedError, ValueError, ArithmeticError):
+        # Python knows no date after the year 9999
         return None
-    # the moment of a timestamp depends on the time zone of the session
-    return None if isinstance(value, str) else value_code(value.as_py(), column)

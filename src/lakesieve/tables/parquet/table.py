@@ -236,8 +236,9 @@ def _name(path: str) -> str:
 
 
 def _is_data(path: str) -> bool:
-    """True for a file with rows, false for a summary of other files."""
-    return not _name(path).startswith(("_", "."))
+    """True for a file with rows, false for a summary of other files: Spark's ``isDataPath``."""
+    name = _name(path)
+    return not (name.startswith(".") or (name.startswith("_") and "=" not in name))
 
 
 def _is_seen(path: str) -> bool:
