@@ -233,6 +233,20 @@ def test_a_partition_of_bytes(tmp_path: Path) -> None:
     assert found == [(0, "ü".encode()), (1, "\U0001f608".encode()), (2, b"x")]
 
 
+def test_empty_texts_of_partitions(tmp_path: Path) -> None:
+    """Spark reads an empty text, which delta-rs writes, as it is, and as null for other types."""
+    made = Files(
+        tmp_path / "t",
+        schema_of(("k", "long", {}), ("p", "string", {}), ("n", "integer", {})),
+        partitionColumns=["p", "n"],
+    )
+    made.add("a.parquet", pa.table({"k": [1]}), partitionValues={"p": "", "n": ""})
+    made.add("b.parquet", pa.table({"k": [2]}), partitionValues={"p": None, "n": None})
+
+    found = sorted((row["k"], row["p"], row["n"]) for row in made.rows())
+    assert found == [(1, "", None), (2, None, None)]
+
+
 def test_a_table_of_shredded_variants(tmp_path: Path) -> None:
     """Its other columns are read."""
     made = Files(tmp_path / "t", schema_of(("k", "long", {})))
