@@ -4,15 +4,19 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 # a session waits for a quarter of its time: three keep two cores busy, the longest first
-sessions=(4.1-folders 4.1-files hudi 3.5 4.0)
+sessions=(4.1-files 4.1-folders 4.1-commands hudi 3.5 4.0)
 shopt -s extglob
-# keys are with the files, so that both take about as long
-folders=(tests/spark/!(hudi|java|keys|__pycache__)/)
+# so that all three take about as long
+commands=(tests/spark/{advisor,commands,keys}/)
+folders=(tests/spark/!(hudi|java|advisor|commands|keys|__pycache__)/)
 
 run() {
   case $1 in
     4.1-folders) .venv/bin/pytest "${folders[@]}" ;;
-    4.1-files) .venv/bin/pytest -m spark "${folders[@]/#/--ignore=}" ;;
+    4.1-commands) .venv/bin/pytest "${commands[@]}" ;;
+    4.1-files)
+      .venv/bin/pytest -m spark "${folders[@]/#/--ignore=}" "${commands[@]/#/--ignore=}"
+      ;;
     *) make --no-print-directory "test-$1" ;;
   esac
 }

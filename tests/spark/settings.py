@@ -27,6 +27,8 @@ VARIANT = pytest.mark.soak(
     "test_a_handle_is_of_one_table",
     "test_indexes_live_with_their_table",
     "test_commands_change_the_same_rows",
+    "test_a_string_is_one_column",
+    "test_the_formats_own_skipping_is_told",
 )
 
 _LOCAL_FILES = JavaSources("spark/QuickLocalFiles", root=Path(__file__).parents[1])

@@ -75,7 +75,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     [
         (False, {}),
         pytest.param(True, {}, marks=pytest.mark.soak),
-        (True, {"budget": "6 bits"}),
+        pytest.param(True, {"budget": "6 bits"}, marks=pytest.mark.soak),
         pytest.param(False, {"budget": "1.5 files"}, marks=pytest.mark.soak),
     ],
 )

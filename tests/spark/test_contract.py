@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.spark.drivers import DRIVERS, DeltaIdDriver
-from tests.spark.settings import NEWEST, VARIANT
+from tests.spark.settings import NEWEST
 from tests.spark.without_engine import check_alike
 
 from lakesieve.testing.contract import TableContract
@@ -45,6 +45,15 @@ def _tables(
             spark.sql(f"DROP TABLE IF EXISTS {table.name}")
 
 
+# the other formats run them in every build, and commands have a model of their own
+_DELTA = pytest.mark.soak(
+    "test_partitions_of_any_name",
+    "test_commands_change_the_same_rows",
+    "test_indexes_live_with_their_table",
+    "test_a_string_is_one_column",
+)
+
+
 class TestTables(TableContract):
     """Every format passes; on older versions of Spark what differs between them."""
 
@@ -62,14 +71,16 @@ class TestTables(TableContract):
         )
     ] * (not NEWEST)
 
-    @pytest.fixture(params=DRIVERS, ids=str)
+    @pytest.fixture(
+        params=[pytest.param(name, marks=[_DELTA] * (name == "delta"), id=name) for name in DRIVERS]
+    )
     def make_table(
         self, spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest
     ) -> Iterator[Callable[[], Driver]]:
         yield from _tables(spark, tmp_path, DRIVERS[request.param])
 
 
-@VARIANT
+@pytest.mark.soak
 class TestColumnIds(TableContract):
     """So does Delta with columns bound by ids."""
 

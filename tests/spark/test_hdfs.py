@@ -37,14 +37,8 @@ def make_table(spark: SparkSession) -> Callable[[str], tuple[str, str]]:
     return make
 
 
-@pytest.mark.parametrize(
-    "table_format",
-    [
-        pytest.param("iceberg", marks=pytest.mark.soak),
-        pytest.param("delta", marks=pytest.mark.soak),
-        "parquet",
-    ],
-)
+@pytest.mark.soak
+@pytest.mark.parametrize("table_format", ["iceberg", "delta", "parquet"])
 def test_a_table_and_its_index_in_hdfs(
     spark: SparkSession, make_table: Callable[[str], tuple[str, str]], table_format: str
 ) -> None:

@@ -127,6 +127,7 @@ def test_predictions_are_what_indexes_do(spark: SparkSession, table: str, logs: 
             index.drop()
 
 
+@pytest.mark.soak
 def test_a_part_of_the_files(
     spark: SparkSession, table: str, logs: Path, whole: list[TableAdvice]
 ) -> None:
@@ -162,6 +163,7 @@ def test_statements(spark: SparkSession, table: str, statements: list[str], tmp_
     assert spark.table(table).count() == ROWS
 
 
+@pytest.mark.soak
 def test_delta(spark: SparkSession, logs: Path, tmp_path: Path) -> None:
     """Another format, and a table that no query of the log reads."""
     path = tmp_path / "delta"

@@ -120,6 +120,7 @@ def conf(cluster: Cluster, tmp_path: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.soak
 def test_executors_die_and_lack_the_package(
     cluster: Cluster, conf: dict[str, str], python: Path
 ) -> None:

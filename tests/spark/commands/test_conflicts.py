@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Rows = set[tuple[int, int]]
 
 # the other version of the format commits in the same way
-IN_SOAK = ("iceberg_2_on_read", "iceberg_3_on_write")
+IN_SOAK = ("iceberg_2_on_read", "iceberg_3_on_write", "delta_rewrites")
 # an isolation level of Iceberg's, by kind of table
 CASES = [
     *((kind, "serializable") for kind in KINDS if kind not in IN_SOAK),

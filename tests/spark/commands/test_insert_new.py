@@ -75,6 +75,7 @@ def test_only_files_that_can_hold_the_keys_are_read(spark: SparkSession, people:
     assert contents(spark, people) == before | {1000: (1, "ü1000", 9)}
 
 
+@pytest.mark.in_time("iceberg_merge_on_read-first-1", "iceberg_merge_on_read-last-3")
 @pytest.mark.parametrize(("rule", "kept"), [("first", 1), ("last", 3)])
 def test_keys_that_are_given_twice(spark: SparkSession, people: str, rule: str, kept: int) -> None:
     """One of their rows is inserted, by the rule; without one it is an error."""
@@ -186,6 +187,7 @@ def test_others_insert_right_after_the_look_up(
     assert (after[300][2], after[301][2], after[303][2]) == (1, 1, 2)
 
 
+@pytest.mark.in_time("iceberg_merge_on_read")
 def test_plain_appends_meanwhile(
     spark: SparkSession, people: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -249,6 +251,7 @@ def test_commits_without_end(
     assert set(contents(spark, people)) == {*range(200), 600, 601}
 
 
+@pytest.mark.in_time("iceberg_merge_on_read")
 def test_a_stream_is_inserted_once(
     spark: SparkSession, people: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

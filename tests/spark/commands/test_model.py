@@ -27,7 +27,12 @@ OTHERS = ("compact", "refresh", "refresh", "back")
 KEPT_VERSIONS = 4
 
 
-@pytest.fixture(params=KINDS)
+# the other kind of Delta is drawn in every build
+@pytest.fixture(
+    params=[
+        pytest.param(kind, marks=[pytest.mark.soak] * (kind == "delta_rewrites")) for kind in KINDS
+    ]
+)
 def table(
     spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest
 ) -> Iterator[SqlTable]:

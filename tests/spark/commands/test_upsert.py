@@ -143,6 +143,7 @@ def test_a_dry_run_tells_and_does_nothing(spark: SparkSession, people: str) -> N
     assert contents(spark, people) == before
 
 
+@pytest.mark.in_time("iceberg_merge_on_read")
 def test_skipping_is_as_it_was_before(spark: SparkSession, people: str) -> None:
     """The call switches skipping on for itself alone."""
     rows = frame(spark, [(7, 1, "x", 9)])
@@ -159,6 +160,7 @@ def test_skipping_is_as_it_was_before(spark: SparkSession, people: str) -> None:
     ls.disable(spark)
 
 
+@pytest.mark.in_time("iceberg_merge_on_read")
 def test_a_failed_refresh_does_not_hide_the_commit(
     spark: SparkSession, people: str, index_folder: Callable[[ls.Index], Path]
 ) -> None:

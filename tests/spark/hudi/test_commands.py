@@ -28,7 +28,12 @@ OWN_SKIPPING = HudiStory.own_skipping
 CHANGES = ("insert", "delete", "delete", "update", "update", "refresh", "compact")
 
 
-@pytest.fixture(params=DRIVERS, ids=str)
+# merge-on-read tables have base files, too
+@pytest.fixture(
+    params=[
+        pytest.param(kind, marks=[pytest.mark.soak] * (kind == "copy_on_write")) for kind in DRIVERS
+    ]
+)
 def table(
     spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest
 ) -> Iterator[HudiDriver]:

@@ -47,6 +47,7 @@ def _tables(
     "test_the_formats_own_skipping_is_told",
     "test_a_string_is_one_column",
     "test_indexes_live_with_their_table",
+    "test_partitions_of_any_name",
 )
 class TestCopyOnWrite(TableContract):
     """Copy-on-write tables pass."""

@@ -39,7 +39,13 @@ def both(spark: SparkSession) -> Iterator[Both]:
     ls.disable(spark)
 
 
-@pytest.fixture(params=DRIVERS, ids=str)
+# merge-on-read tables have base files, too
+_IN_SOAK = pytest.mark.soak("test_time_travel_keeps_skipping", "test_commits_that_are_rolled_back")
+
+
+@pytest.fixture(
+    params=[pytest.param(kind, marks=[_IN_SOAK] * (kind == "copy_on_write")) for kind in DRIVERS]
+)
 def table(
     spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest
 ) -> Iterator[HudiDriver]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tests.spark.hudi.driver import HudiDriver
 
 
+@pytest.mark.in_time("merge_on_read")
 @pytest.mark.parametrize("kind", list(DRIVERS))
 def test_changes_equal_a_model(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     """Rows are those of a dictionary treated alike, by path and by name, once or again."""

@@ -13,7 +13,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.fixture(params=["iceberg", "delta"])
+# answers do not depend on the format; that files are left out is tested of Delta alone
+_IN_SOAK = pytest.mark.soak("test_a_table_may_refer_to_itself")
+
+
+@pytest.fixture(params=["iceberg", pytest.param("delta", marks=_IN_SOAK)])
 def parent(spark: SparkSession, request: pytest.FixtureRequest) -> str:
     """100 people in 10 files with an index on two columns, every seventh deleted, some new."""
     database = "lake.checks" if request.param == "iceberg" else "checks"
