@@ -212,3 +212,49 @@ def test_the_documented_list() -> None:
     page = (Path(__file__).parents[2] / "docs" / "serve.md").read_text()
     listed = page.partition("## Commits")[2]
     assert [name for name in HARMLESS_PROPERTIES if f"`{name}`" not in listed] == []
+
+
+def _listed(catalog: SqlCatalog, **changes: Any) -> dict[str, Any]:
+    current = catalog.load_table("db.t").metadata.snapshots[-1]
+    given = json.loads(current.model_dump_json())
+    given |= {"snapshot-id": 77, "sequence-number": (current.sequence_number or 0) + 1, **changes}
+    return {"action": "add-snapshot", "snapshot": given}
+
+
+def test_a_snapshot_that_is_its_own_ancestor(client: Caller, catalog: SqlCatalog) -> None:
+    """A scan between two snapshots ends, whatever their history is said to be."""
+    update = _listed(catalog, **{"parent-snapshot-id": 77})
+    if _commit(client, update).status_code == 200:
+        body = {"start-snapshot-id": 5, "end-snapshot-id": 77}
+        answer = client.post(f"{TABLE}/plan", json=body)
+        assert answer.status_code == 400
+        assert "no ancestor" in answer.text
+
+
+def test_manifests_of_other_tables(client: Caller, catalog: SqlCatalog, tmp_path: Path) -> None:
+    """A manifest list in the table's folder may name manifests elsewhere: they are not read."""
+    secret = SqlCatalog("secret", uri=f"sqlite:///{tmp_path}/s.db", warehouse=str(tmp_path / "s"))
+    secret.create_namespace("db")
+    other = secret.create_table("db.s", schema=pa.schema([("id", pa.int64())]))
+    other.append(pa.table({"id": [1]}))
+    current = other.current_snapshot()
+    assert current is not None
+    listed = Path(current.manifest_list.removeprefix("file://"))
+    place = Path(catalog.load_table("db.t").location().removeprefix("file://"))
+    mine = place / "metadata" / "snap-mine.avro"
+    mine.write_bytes(listed.read_bytes())
+    update = _listed(catalog, **{"manifest-list": f"file://{mine}"})
+    assert _commit(client, update).status_code == 200
+
+    answer = client.post(f"{TABLE}/plan", json={"snapshot-id": 77})
+    secret.engine.dispose()
+
+    assert answer.status_code == 406
+    assert ".parquet" not in answer.text
+
+
+def test_a_number_that_is_too_large(client: Caller) -> None:
+    """JSON's 1e999 is an error of the caller, not of the server."""
+    body = b'{"filter":{"type":"lt","term":"id","value":1e999}}'
+    answer = client.request("POST", f"{TABLE}/plan", content=body)
+    assert answer.status_code == 400

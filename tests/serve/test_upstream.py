@@ -15,6 +15,7 @@ from starlette.routing import Mount
 from tests.serve.filters import sent_filter
 from tests.serve.running import running
 from tests.serve.tables import catalog_of, indexed
+from tests.serve.upstreams import answering
 
 from lakesieve.serve.app import build_app
 from lakesieve.serve.catalogs import PyIcebergCatalog
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyiceberg.catalog.sql import SqlCatalog
+    from starlette.requests import Request
 
 FILES = 8
 TABLE = "v1/namespaces/db/tables/t"
@@ -169,3 +171,35 @@ def test_a_catalog_that_is_gone() -> None:
             assert answer.status_code == 503
             assert answer.json()["error"]["type"] == "ServiceUnavailableException"
         assert httpx.get(f"{address}/healthz").status_code == 200
+
+
+def test_a_commit_whose_answer_is_lost() -> None:
+    """It is not asked to be sent again: the catalog behind may have made it."""
+
+    async def lost(request: Request) -> Response:
+        await request.body()
+        if request.method == "GET":
+            return JSONResponse({}, headers={"X-Name": "\u00e9"})
+        raise RuntimeError
+
+    class _Broken:
+        """Closes the connection in place of an answer."""
+
+        async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+            if scope["type"] == "http" and scope["method"] == "POST":
+                await receive()
+                await send({"type": "http.response.start", "status": 200, "headers": []})
+                raise RuntimeError
+            await answering(lost)(scope, receive, send)
+
+    with (
+        running(_Broken()) as upstream,
+        running(build_proxy(upstream, PlanningService())) as address,
+    ):
+        answer = httpx.post(f"{address}/{TABLE}", json={})
+        assert answer.status_code == 500
+        assert answer.json()["error"]["type"] == "CommitStateUnknownException"
+        # names that are not ASCII pass through in both directions
+        found = httpx.get(f"{address}/v1/namespaces", headers=[(b"X-User", b"\xe9")])
+        assert (found.status_code, found.headers.raw[-1][1]) != (500, b"")
+        assert found.status_code == 200

@@ -83,7 +83,7 @@ def test_ways_to_name_it(table: Table, given: str) -> None:
     assert opened.live_files(opened.version()).num_rows == 2
 
 
-def test_properties_that_are_settings(table: Table) -> None:
+def test_properties_that_are_settings(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     """A table's own properties are no settings: neither a class to load nor a host for keys."""
     place = Path(table.metadata_location.removeprefix("file://"))
     document = json.loads(place.read_text())
@@ -92,6 +92,8 @@ def test_properties_that_are_settings(table: Table) -> None:
     loaded = from_catalog("shop", ("db", "t"), "shop.db.t")
     assert "s3.endpoint" not in loaded.file_io
     assert "py-io-impl" not in loaded.file_io
+    monkeypatch.setenv("PYICEBERG_CATALOG__SHOP__S3__ENDPOINT", "http://honest")
+    assert from_catalog("shop", ("db", "t"), "shop.db.t").file_io["s3.endpoint"] == "http://honest"
     assert open_table("shop.db.t").live_files(open_table("shop.db.t").version()).num_rows == 2
 
 

@@ -373,12 +373,7 @@ def _is_read_as_time(stored: pa.DataType, kind: pa.DataType) -> bool:
     return bool(stored.unit != "ns" and (kind.tz is not None or stored.tz is None))
 
 
-_TEXTS = (
-    pa.types.is_string,
-    pa.types.is_large_string,
-    pa.types.is_binary,
-    pa.types.is_large_binary,
-)
+_TEXTS = {pa.string(), pa.large_string(), pa.binary(), pa.large_binary()}
 
 
 def _constant(field: Field, value: str | pa.Scalar | None, count: int) -> pa.Array:
@@ -386,9 +381,8 @@ def _constant(field: Field, value: str | pa.Scalar | None, count: int) -> pa.Arr
     if isinstance(value, pa.Scalar):
         return pa.repeat(value.cast(field.kind), count)
     text = value
-    is_text = any(is_it(field.kind) for is_it in _TEXTS)
     # Delta's protocol reads an empty text as null, and Spark does for all types but these
-    if text is None or (text == "" and not is_text):
+    if text is None or (text == "" and field.kind not in _TEXTS):
         return pa.nulls(count, field.kind)
     zoned = pa.types.is_timestamp(field.kind) and field.kind.tz is not None
     if zoned and not text.endswith("Z"):

@@ -10,6 +10,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from lakesieve.serve.answers import EXCEPTION_HANDLERS, OPERATIONS, answered
+from lakesieve.serve.bounds import TableBounds
 from lakesieve.serve.guard import RequestGuard
 from lakesieve.serve.limits import RequestLimits
 from lakesieve.serve.metadata import planned_by
@@ -18,7 +19,7 @@ from lakesieve.serve.plans import OpenedTable, Plans, levels_of, namespace_of
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from lakesieve.serve.catalogs import Catalog
+    from lakesieve.serve.catalogs import Catalog, ServedTable
     from lakesieve.serve.service import PlanningService
 
 __all__ = ["build_app"]
@@ -78,8 +79,15 @@ class _Api(Plans):
 
     def opened(self, request: Request) -> OpenedTable:
         """The table that a request names."""
-        namespace, table = namespace_of(request), request.path_params["table"]
-        return OpenedTable(table=self._catalog.load(namespace, table))
+        table = self._loaded(request)
+        bounds = None
+        if self._catalog.takes_commits:
+            # a caller may have written the manifest list, which may name any file as a manifest
+            bounds = TableBounds(str(table.document["location"]), of_data=False)
+        return OpenedTable(table=table, bounds=bounds)
+
+    def _loaded(self, request: Request) -> ServedTable:
+        return self._catalog.load(namespace_of(request), request.path_params["table"])
 
     def config(self, _: Request, __: Any) -> Response:
         """What clients must know first."""
@@ -109,7 +117,7 @@ class _Api(Plans):
 
     def table(self, request: Request, _: Any) -> Response:
         """One table."""
-        loaded = self.opened(request).table
+        loaded = self._loaded(request)
         document = {
             "metadata-location": loaded.path,
             "metadata": loaded.document,

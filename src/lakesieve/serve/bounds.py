@@ -38,13 +38,15 @@ class TableBounds:
 
     Args:
         location: The table's location, as its metadata has it.
+        of_data: Whether data files must be there, too, and not only the files that are read here.
 
     Raises:
         UnsupportedError: The location is relative, a whole disk, or no plain path.
     """
 
-    def __init__(self, location: str) -> None:
+    def __init__(self, location: str, *, of_data: bool = True) -> None:
         self._location = location
+        self._of_data = of_data
         self._root = table_root(location)
         self._is_local = self._root.startswith(_LOCAL)
         folder = self._root.removeprefix(_LOCAL)
@@ -74,7 +76,8 @@ class TableBounds:
         Raises:
             UnsupportedError: One of them lies outside.
         """
-        self._check(paths, "data file")
+        if self._of_data:
+            self._check(paths, "data file")
 
     def _check(self, paths: pa.Array, what: str, steps: str = "") -> None:
         if not len(paths):

@@ -240,7 +240,16 @@ class PyIcebergCatalog:
         current = self.load(namespace, table)
         with _asking(namespace, table):
             commit.make(request, current)
-        return self.load(namespace, table)
+        try:
+            return self.load(namespace, table)
+        except Exception as error:
+            # clients that are asked to try again would commit twice
+            raise StorageError(
+                f"The commit was made, but {'.'.join(namespace)}.{table} cannot be read: {error}",
+                kind=ErrorKind.COMMIT_UNKNOWN,
+                hint="Load the table, and see.",
+                public_message="The commit was made, but the table cannot be read now.",
+            ) from error
 
 
 class WarehouseCatalog:

@@ -282,20 +282,24 @@ class Upstream:
         headers = end_to_end(request.headers.items())
         headers = [(k, v) for k, v in headers if k.lower() not in leave_out]
         headers = _readable(headers) if to_read else headers
+        is_safe = request.method in {"GET", "HEAD"}
         try:
             async with asyncio.timeout(self._limits.upstream_seconds):
                 sent = self._client.build_request(
-                    request.method, url, headers=headers, content=body
+                    request.method, url, headers=encoded(headers), content=body
                 )
                 answer = await self._client.send(sent, stream=True)
                 try:
                     return await self._received(answer)
                 finally:
                     await answer.aclose()
-        except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
+        except _NOT_SENT as error:
             return _unreachable(error)
+        except (httpx.HTTPError, TimeoutError) as error:
+            return _unreachable(error) if is_safe else _unknown(request)
         except StorageError as error:
-            return error_answer(502, "BadGatewayException", str(error))
+            answer_502 = error_answer(502, "BadGatewayException", str(error))
+            return answer_502 if is_safe else _unknown(request)
 
     async def _received(self, answer: httpx.Response) -> UpstreamAnswer:
         made = self._empty(answer)
@@ -324,7 +328,7 @@ class Upstream:
         until = time.monotonic() + self._limits.upstream_seconds
         try:
             url = f"{self._address}{path}"
-            with self._blocking.stream("GET", url, headers=_readable(headers)) as answer:
+            with self._blocking.stream("GET", url, headers=encoded(_readable(headers))) as answer:
                 made = self._empty(answer)
                 with made.kept():
                     for part in answer.iter_raw():
@@ -338,12 +342,17 @@ class Upstream:
         return made
 
     def _empty(self, answer: httpx.Response) -> UpstreamAnswer:
+        raw = answer.headers.raw
         return UpstreamAnswer(
             status_code=answer.status_code,
-            headers=end_to_end(answer.headers.multi_items()),
+            headers=end_to_end((k.decode("latin-1"), v.decode("latin-1")) for k, v in raw),
             body=cast("IO[bytes]", tempfile.SpooledTemporaryFile(_IN_MEMORY)),
             limit=self._limits.upstream_answer,
         )
+
+
+# the catalog behind has received nothing
+_NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.InvalidURL)
 
 
 def _checked(address: str) -> str:
@@ -375,6 +384,12 @@ def _readable(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
 def _check_size(size: int, most: int) -> None:
     if size > most:
         raise failed_upstream(f"answered with more than {most} bytes")
+
+
+def _unknown(request: Request) -> Response:
+    """Clients send a commit again after 502, 503 and 504, which may do it twice."""
+    message = f"It is not known whether the catalog behind has done the {request.method}."
+    return error_answer(500, "CommitStateUnknownException", message)
 
 
 def _unreachable(error: Exception) -> Response:

@@ -9,12 +9,14 @@ import zlib
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Self
 
+import fastavro
 from pyiceberg.avro.codecs import AVRO_CODEC_KEY
 from pyiceberg.avro.decoder import new_decoder
 from pyiceberg.avro.file import AvroFile, Block
 
 from lakesieve.errors import ErrorKind, LakesieveError, StorageError, UnsupportedError
 from lakesieve.serve.limits import PlanLimits, RequestWork
+from lakesieve.tables.avro import check_lengths
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -141,6 +143,10 @@ class _Budget:
             raise _too_large(self._path, f"more than {self._size} bytes when it is decompressed")
 
 
+class _EndOfFileError(EOFError):
+    """The file ends behind a whole block."""
+
+
 class _Input:
     """A file that has been read already, as PyIceberg opens it."""
 
@@ -156,7 +162,7 @@ class _Input:
 class _BoundedAvro(AvroFile[Any]):
     """An Avro file whose blocks are decompressed as far as a budget goes."""
 
-    __slots__ = ("_budget",)
+    __slots__ = ("_budget", "_size", "_written")
 
     def __init__(
         self,
@@ -166,27 +172,62 @@ class _BoundedAvro(AvroFile[Any]):
         enums: Mapping[int, type[Enum]],
         budget: _Budget,
     ) -> None:
+        # PyIceberg's decoder does not look where its memory ends
+        check_lengths(data)
         given: Any = (_Input(data), schema, dict(types), dict(enums))
         super().__init__(*given)
         self._budget = budget
+        self._size = len(data)
 
     def __enter__(self) -> Self:
         super().__enter__()
         # an array of items without bytes would be skipped for ever
         if not _is_finite(json.loads(self.header.meta["avro.schema"])):
             raise ValueError("an Avro schema has items of no bytes")
+        written = json.loads(self.header.meta["avro.schema"], object_hook=_without_logical_type)
+        self._written = fastavro.parse_schema(written)
         return self
 
     def _read_block(self) -> int:
+        try:
+            records = 0
+            while records == 0:
+                records = self._read_next()
+        except _EndOfFileError:
+            raise
+        except EOFError as error:
+            # PyIceberg would take it for the end of the file
+            raise ValueError("a block is not whole") from error
+        if records < 0:
+            raise ValueError("a block has less than no records")
+        return records
+
+    def _read_next(self) -> int:
         if self.block and self.decoder.read(len(self.header.sync)) != self.header.sync:
             raise ValueError("a block does not end with the file's mark")
+        if self.decoder.tell() == self._size:
+            raise _EndOfFileError
         records = self.decoder.read_int()
         codec = self.header.meta.get(AVRO_CODEC_KEY, "null")
         data = _decompressed(codec, self.decoder.read_bytes(), self._budget, self.header)
+        self._check_lengths(records, data)
         self.block = Block(
             reader=self.reader, block_records=records, block_decoder=new_decoder(data)
         )
         return records
+
+    def _check_lengths(self, records: int, data: bytes) -> None:
+        """Check that the records of a block are where it has bytes, with a decoder that looks."""
+        stream = BytesIO(data)
+        if records > len(data):
+            raise ValueError("a block has more records than bytes")
+        for _ in range(records):
+            fastavro.schemaless_reader(stream, self._written)
+
+
+def _without_logical_type(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema whose values are read as they are stored, whatever dates and decimals they are."""
+    return {name: value for name, value in schema.items() if name != "logicalType"}
 
 
 def _decompressed(codec: str, data: bytes, budget: _Budget, header: Any) -> bytes:
@@ -198,7 +239,7 @@ def _decompressed(codec: str, data: bytes, budget: _Budget, header: Any) -> byte
         reader: Any = zlib.decompressobj(-zlib.MAX_WBITS) if raw else bz2.BZ2Decompressor()
         whole = reader.decompress(data, budget.left + 1)
         if not reader.eof and len(whole) <= budget.left:
-            raise EOFError("a compressed block is not whole")
+            raise ValueError("a compressed block is not whole")
     elif codec == "zstandard":
         whole = _of_zstandard(data, budget.left + 1)
     else:

@@ -295,19 +295,20 @@ class TablePlanner:
 
     def _schema_of(self, snapshot: Snapshot) -> Schema:
         by_id = {schema.schema_id: schema for schema in self._metadata.schemas}
-        schema_id = snapshot.schema_id
-        return self._metadata.schema() if schema_id is None else by_id[schema_id]
+        return self._metadata.schema() if (at := snapshot.schema_id) is None else by_id[at]
 
     def _appended(self, start: int, last: Snapshot) -> list[Snapshot]:
         """The appends after one snapshot until another."""
         found = []
+        by_id: dict[int | None, Snapshot] = {s.snapshot_id: s for s in self._metadata.snapshots}
         at: Snapshot | None = last
-        while at is not None and at.snapshot_id != start:
+        for _ in by_id:  # a caller may have written a snapshot that is its own ancestor
+            if at is None or at.snapshot_id == start:
+                break
             if at.summary is not None and at.summary.operation == Operation.APPEND:
                 found.append(at)
-            parent = at.parent_snapshot_id
-            at = None if parent is None else self._metadata.snapshot_by_id(parent)
-        if at is None:
+            at = by_id.get(at.parent_snapshot_id)
+        if at is None or at.snapshot_id != start:
             raise InvalidInputError(
                 f"The snapshot {start} of {self._name} is no ancestor of {last.snapshot_id}.",
                 kind=ErrorKind.INVALID_ARGUMENT,

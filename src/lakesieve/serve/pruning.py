@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING, Any
 
 from pyiceberg.conversions import from_bytes
@@ -70,8 +71,8 @@ class MetadataPruner:
             try:
                 project = inclusive_projection(self._schema, self._specs[spec_id])
                 self._projected[spec_id] = project(self._expression)
-            except (ValueError, TypeError, KeyError):
-                # a spec over columns that this schema does not have
+            except (ValueError, TypeError, KeyError, ArithmeticError, struct.error):
+                # a spec over columns that this schema does not have, or a literal in no partition
                 self._projected[spec_id] = AlwaysTrue()
         return self._projected[spec_id]
 
@@ -120,7 +121,13 @@ class MetadataPruner:
             return True
         if file.record_count == 0:
             return False
-        return not self._has_time() or bool(visit(self._bound, _StatisticsVisitor(file)))
+        if not self._has_time():
+            return True
+        try:
+            return bool(visit(self._bound, _StatisticsVisitor(file)))
+        except (ValueError, ArithmeticError, struct.error):
+            # a bound that is none of the column's type
+            return True
 
     def _has_time(self) -> bool:
         """Whether the filter may be compared with one more file; counts it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -26,10 +27,17 @@ def parse_json(data: bytes) -> Any:
         RecursionError: It is too deep.
     """
     text = data.decode("utf-8")
-    found = json.loads(text, parse_constant=_no_constant)
+    found = json.loads(text, parse_constant=_no_constant, parse_float=_finite)
     if _HALF.search(text):
         json.dumps(found, ensure_ascii=False).encode("utf-8")
     return found
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is too large a number")
+    return number
 
 
 def _no_constant(text: str) -> None:

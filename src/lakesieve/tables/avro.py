@@ -5,11 +5,14 @@ from __future__ import annotations
 import bz2
 import lzma
 import zlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-__all__ = ["check_decoded"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["check_decoded", "check_lengths"]
 
 # Iceberg ends a manifest at 8 MiB, with a hundred thousand files or two
 _MAX_DECODED, _MAX_RECORDS = 512 << 20, 4_000_000
@@ -34,21 +37,40 @@ def check_decoded(data: bytes, most: int = _MAX_DECODED) -> None:
     Raises:
         ValueError: They have more, or the bytes are no Avro file.
     """
-    codec, at = _header(data)
+    codec, begin = _header(data)
     records = decoded = 0
-    while at < len(data):
-        count, at = _long(data, at)
-        size, at = _long(data, at)
-        if size < 0 or count < 0 or at + size > len(data):
-            raise ValueError("a block of the Avro file is cut off")
+    for count, block in _blocks(data, begin):
         try:
-            decoded += _decoded_size(codec, data[at : at + size], most - decoded)
+            decoded += _decoded_size(codec, data[block], most - decoded)
         except (OSError, zlib.error, lzma.LZMAError, pa.ArrowException) as error:
             raise ValueError(f"a block of the Avro file is damaged ({error})") from error
         records += count
         # the smallest record of a manifest takes some bytes
         if decoded > most or records > min(decoded, _MAX_RECORDS):
             raise ValueError(f"an Avro file of {len(data)} bytes has far more when it is decoded")
+
+
+def check_lengths(data: bytes) -> None:
+    """Check that the header and the blocks of an Avro file end where the file has bytes.
+
+    Args:
+        data: The file.
+
+    Raises:
+        ValueError: A length leads behind the end, or the bytes are no Avro file.
+    """
+    for _ in _blocks(data, _header(data)[1]):
+        pass
+
+
+def _blocks(data: bytes, at: int) -> Iterator[tuple[int, slice]]:
+    """How many records each block has, and where it is."""
+    while at < len(data):
+        count, at = _long(data, at)
+        size, at = _long(data, at)
+        if size < 0 or count < 0 or at + size > len(data):
+            raise ValueError("a block of the Avro file is cut off")
+        yield count, slice(at, at + size)
         at += size + _SYNC
 
 

@@ -54,10 +54,10 @@ def text_code(text: str, column: Column) -> Code | None:
             return number if number is not None and _LOWEST <= number <= _HIGHEST else None
         case "float":
             try:
-                number = float(text)
+                parsed = float(text)
             except ValueError:
                 return None
-            return float_code(to_single(number) if column.type == "float" else number)
+            return float_code(to_single(parsed) if column.type == "float" else parsed)
         case "decimal":
             return decimal_code(Decimal(text), column) if _DECIMAL.fullmatch(text) else None
         case "date":

@@ -85,8 +85,11 @@ def own_settings(table: Table) -> dict[str, str]:
         table: A table that PyIceberg has loaded.
     """
     given = {**table.catalog.properties, **table.config}
-    return {
-        name: str(value)
-        for name, value in table.io.properties.items()
-        if name in given or table.metadata.properties.get(name) != value
-    }
+    settings = {}
+    for name, value in table.io.properties.items():
+        if table.metadata.properties.get(name) != value:
+            settings[name] = str(value)
+        elif name in given:
+            # PyIceberg puts the table's properties over the catalog's
+            settings[name] = str(given[name])
+    return settings
