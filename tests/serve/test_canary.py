@@ -15,6 +15,7 @@ from tests.serve.running import Caller
 
 from lakesieve.errors import LakesieveError
 from lakesieve.serve.log_lines import JsonLines, TextLines
+from lakesieve.serve.logs import secrets_in
 from lakesieve.serve.run import ServerSettings, guarded_app
 
 if TYPE_CHECKING:
@@ -173,3 +174,16 @@ def test_a_catalog_that_cannot_be_opened(
             guarded_app(settings)
         assert not _has(str(raised.value)), uri
     assert not _has(log.text)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://u:pa%2Fss-word@h/db",
+        "postgresql://u:pa/ss-word@h/db",
+        "postgresql://h/db?user=u&password=pa/ss-word",
+    ],
+)
+def test_passwords_in_addresses(address: str) -> None:
+    """A password is known wherever SQLAlchemy takes it in an address."""
+    assert "pa/ss-word" in secrets_in({"uri": address})

@@ -18,8 +18,9 @@ _SECRET = re.compile(
     r"secret|token|passw|credential|connection.string|(^|[._-])(key|auth|sas|signature)([._-]|$)",
     re.IGNORECASE,
 )
-# user and password in an address
-_USER = re.compile(r"(?<=://)[^/@\s]+@")
+# user and password in an address; SQLAlchemy takes a password with a slash, too
+_USER = re.compile(r"(?<=://)[^@\s]+@")
+_QUERY = re.compile(r"[?&;]([^=&;\s]+)=([^&;\s]+)")
 _SHORTEST = 6
 
 _concealed: set[str] = set()
@@ -39,6 +40,9 @@ def secrets_in(settings: Mapping[str, object]) -> list[str]:
         for user in _USER.findall(value):
             password = user[:-1].partition(":")[2]
             found += [password, unquote(password)]
+        for key, text in _QUERY.findall(value):
+            if _SECRET.search(key):
+                found += [text, unquote(text)]
     return found
 
 
