@@ -11,12 +11,12 @@ BIN_3_5 := .venv-3.5/bin
 # written last by tools/setup.sh: a half-made environment is made again
 STAMPS := .venv/.complete .venv-4.0/.complete .venv-3.5/.complete
 ARGS ?=
-TESTS_3_5 := commands/test_scans advisor/test_logs deletes/test_read deletes/test_differential \
+TESTS_3_5 := advisor/test_logs deletes/test_read \
   $(addprefix test_,java contract many_files failures paths readers spark_versions)
 TESTS_4_0 := $(addprefix test_,java spark_versions)
 # what the newest and the oldest version have in common, 4.0 has too
 ifeq ($(LAKESIEVE_DEPTH),soak)
-TESTS_3_5 += test_branches test_build test_differential test_restarts
+TESTS_3_5 += commands/test_scans deletes/test_differential test_branches test_build test_differential test_restarts
 TESTS_4_0 += test_contract test_restarts test_branches advisor/test_logs deletes/test_read deletes/test_differential test_many_files
 endif
 

@@ -111,6 +111,7 @@ def name_columns(name: str) -> list[str]:
     return name.split("_")
 
 
+@pytest.mark.in_time("iceberg_merge_on_read")
 def test_the_same_again_changes_no_row(spark: SparkSession, people: str) -> None:
     """A retry leaves the same rows, and none is made with the number of a transaction."""
     rows = frame(spark, [(7, 1, "neu", 9), (1000, 2, "auch", 9)])

@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.mark.parametrize(
-    "program", ["spark-sql", pytest.param("spark-shell", marks=pytest.mark.soak)]
-)
+@pytest.mark.soak
+@pytest.mark.parametrize("program", ["spark-sql", "spark-shell"])
 def test_same_answers(
     spark: SparkSession, jar: Path, relations: dict[str, str], tmp_path: Path, program: str
 ) -> None:

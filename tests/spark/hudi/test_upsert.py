@@ -73,7 +73,7 @@ def test_only_new_rows_are_inserted(spark: SparkSession, tmp_path: Path, kind: s
     driver.drop()
 
 
-@pytest.mark.in_time("merge_on_read")
+@pytest.mark.soak
 @pytest.mark.parametrize("kind", list(DRIVERS))
 def test_keys_in_several_rows(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     """Values that several rows have, and those that no row has, through log files and deletes."""
@@ -99,7 +99,7 @@ def test_keys_in_several_rows(spark: SparkSession, tmp_path: Path, kind: str) ->
     driver.drop()
 
 
-@pytest.mark.in_time("merge_on_read")
+@pytest.mark.soak
 @pytest.mark.parametrize("kind", list(DRIVERS))
 def test_indexes_are_refreshed_after_writes(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     """Each commit of the session is indexed in the background, by path and by name."""

@@ -92,7 +92,7 @@ def plain(row: object) -> str:
     return repr(row).replace("x=-0.0", "x=0.0")
 
 
-@pytest.mark.in_time("iceberg--i", "iceberg--i-s", "delta--s-w", "parquet--x")
+@pytest.mark.in_time("iceberg--i-s", "delta--s-w", "parquet--x")
 @pytest.mark.parametrize(
     ("name", "columns"),
     [("i", ["i"]), ("s_w", ["s", "w"]), ("x", ["x"]), ("i_s_x", ["i", "s"])],

@@ -48,7 +48,7 @@ def found(answer: ls.Duplicates) -> set[str]:
     return set(rows)
 
 
-@pytest.mark.in_time("iceberg-w-s-", "delta-i-", "delta-i-s-", "parquet-x-")
+@pytest.mark.in_time("iceberg-w-s-", "delta-i-s-", "parquet-x-")
 @pytest.mark.parametrize(
     ("columns", "index"),
     [(["i"], "i"), (["w", "s"], "s_w"), (["x"], "x"), (["i", "s"], None)],
