@@ -4,10 +4,10 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 # a session waits for a quarter of its time: three keep two cores busy, the longest first
-sessions=(4.1-files 4.1-folders 4.1-commands hudi 3.5 4.0)
+sessions=(4.1-files 4.1-commands 4.1-folders hudi 3.5 4.0)
 shopt -s extglob
 # so that all three take about as long
-commands=(tests/spark/{advisor,commands,keys}/)
+commands=(tests/spark/{advisor,commands,keys}/ tests/spark/test_contract.py)
 folders=(tests/spark/!(hudi|java|advisor|commands|keys|__pycache__)/)
 
 run() {
