@@ -234,7 +234,7 @@ def test_a_partition_of_bytes(tmp_path: Path) -> None:
 
 
 def test_empty_texts_of_partitions(tmp_path: Path) -> None:
-    """Spark reads an empty text, which delta-rs writes, as it is, and as null for other types."""
+    """An empty partition value is an empty string in a string column and null in other columns."""
     made = Files(
         tmp_path / "t",
         schema_of(("k", "long", {}), ("p", "string", {}), ("n", "integer", {})),

@@ -185,5 +185,5 @@ def test_a_catalog_that_cannot_be_opened(
     ],
 )
 def test_passwords_in_addresses(address: str) -> None:
-    """A password is known wherever SQLAlchemy takes it in an address."""
+    """The log conceals a password in every place where SQLAlchemy accepts one."""
     assert "pa/ss-word" in secrets_in({"uri": address})

@@ -74,7 +74,7 @@ def test_a_block_that_is_cut_short() -> None:
 
 
 def test_a_file_that_is_cut_short() -> None:
-    """It is an error wherever the file ends, unless it ends behind a whole block."""
+    """A file that ends inside a block is an error; one that ends after a block is not."""
     whole = _header() + _block(10, TEN) * 3
     ends = {len(_header()) + len(_block(10, TEN)) * blocks: blocks * 10 for blocks in range(4)}
     # the first mark is part of the header, the others are read with the next block

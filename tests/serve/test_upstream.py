@@ -201,5 +201,5 @@ def test_a_commit_whose_answer_is_lost() -> None:
         assert answer.json()["error"]["type"] == "CommitStateUnknownException"
         # names that are not ASCII pass through in both directions
         found = httpx.get(f"{address}/v1/namespaces", headers=[(b"X-User", b"\xe9")])
-        assert (found.status_code, found.headers.raw[-1][1]) != (500, b"")
+        assert (b"x-name", b"\xe9") in found.headers.raw
         assert found.status_code == 200

@@ -44,7 +44,7 @@ def test_no_file_with_a_match_is_left_out(spark: SparkSession, tmp_path: Path, f
 def _check_kept(
     spark: SparkSession, relation: str, texts: Sequence[str], left: Sequence[ls.Found]
 ) -> None:
-    """Each file with a row of which a predicate is true is among those that are left."""
+    """Check that every file with a matching row is among the files that are kept."""
     # as columns, predicates leave out no file
     wanted = ", ".join(f"max({text}) AS c{at}" for at, text in enumerate(texts))
     query = f"SELECT input_file_name() AS file, {wanted} FROM {relation} GROUP BY 1"

@@ -26,7 +26,7 @@ def _kept(
     partition: str | None = None,
     metadata: dict[str, Any] | None = None,
 ) -> int:
-    """Files that stay of one, whose column ``c`` has both bounds, or a partition's value."""
+    """Count the files kept, of a table with one file whose bounds or partition value are given."""
     log = Log(folder)
     field = {"name": "c", "type": kind, "nullable": True, "metadata": metadata or {}}
     described = METADATA["metaData"] | {
@@ -72,7 +72,7 @@ def test_bounds_of_floats(
         ("float", "c < 0.6", "0.7", 0),
         ("double", "c = 0.1", "0.1", 1),
         ("double", "c > 0.1", "0.1", 0),
-        # Spark reads an empty text as it is, other readers as null
+        # Spark reads an empty partition value as an empty string, other readers as null
         ("string", "c = ''", "", 1),
         ("string", "c IS NULL", "", 1),
         ("integer", "c = 1", "", 0),

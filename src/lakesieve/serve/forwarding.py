@@ -298,8 +298,8 @@ class Upstream:
         except (httpx.HTTPError, TimeoutError) as error:
             return _unreachable(error) if is_safe else _unknown(request)
         except StorageError as error:
-            answer_502 = error_answer(502, "BadGatewayException", str(error))
-            return answer_502 if is_safe else _unknown(request)
+            too_large = error_answer(502, "BadGatewayException", str(error))
+            return too_large if is_safe else _unknown(request)
 
     async def _received(self, answer: httpx.Response) -> UpstreamAnswer:
         made = self._empty(answer)

@@ -226,7 +226,7 @@ class _BoundedAvro(AvroFile[Any]):
 
 
 def _without_logical_type(schema: dict[str, Any]) -> dict[str, Any]:
-    """A schema whose values are read as they are stored, whatever dates and decimals they are."""
+    """Return the schema without logical types, so that dates and decimals are read as stored."""
     return {name: value for name, value in schema.items() if name != "logicalType"}
 
 

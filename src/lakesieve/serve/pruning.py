@@ -126,7 +126,7 @@ class MetadataPruner:
         try:
             return bool(visit(self._bound, _StatisticsVisitor(file)))
         except (ValueError, ArithmeticError, struct.error):
-            # a bound that is none of the column's type
+            # the bytes of the bound are not a value of the column's type
             return True
 
     def _has_time(self) -> bool:

@@ -68,7 +68,7 @@ def text_code(text: str, column: Column) -> Code | None:
 
 
 def to_single(number: float) -> float:
-    """Return the nearest number of single precision; a larger one than all of those unchanged."""
+    """Return the nearest float32; a number beyond the range of float32 is returned unchanged."""
     return number if abs(number) > _LARGEST_SINGLE else float(np.float32(number))
 
 

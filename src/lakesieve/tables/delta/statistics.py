@@ -18,7 +18,7 @@ from lakesieve.tables.statistics import (
     partition_bounds,
 )
 from lakesieve.tables.struct_schema import stored_columns
-from lakesieve.tables.value_codes import decimal_code, is_bytewise, text_code, to_single, value_code
+from lakesieve.tables.value_codes import decimal_code, text_code, to_single, value_code
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -72,9 +72,9 @@ def delta_statistics(schema: str, read: Callable[[], Logged]) -> FileStatistics:
 def _by_partition(
     column: Column, name: str, partitions: Sequence[Mapping[str, str | None]]
 ) -> ColumnBounds:
-    # The protocol reads an empty text as null; Spark reads it as an empty string. A column of text
-    # therefore has an unknown value there.
-    nulls = {None} if is_bytewise(column) else {None, ""}
+    # Delta's protocol reads an empty text as null. Spark reads it as an empty string or empty bytes
+    # in columns of these types, so the value is treated as unknown.
+    nulls = {None} if column.kind in {"string", "binary"} else {None, ""}
     is_null = [name in one and one[name] in nulls for one in partitions]
     codes = [text_code(text, column) if (text := one.get(name)) else None for one in partitions]
     return partition_bounds(column, codes, is_null)

@@ -237,8 +237,7 @@ def _name(path: str) -> str:
 
 def _is_data(path: str) -> bool:
     """True for a file with rows, false for a summary of other files: Spark's ``isDataPath``."""
-    name = _name(path)
-    return not (name.startswith(".") or (name.startswith("_") and "=" not in name))
+    return not _is_marked(_name(path))
 
 
 def _is_seen(path: str) -> bool:
@@ -249,8 +248,12 @@ def _is_seen(path: str) -> bool:
 def _is_hidden(name: str) -> bool:
     if name.startswith(("_common_metadata", "_metadata")):
         return False
-    hidden = name.startswith(".") or (name.startswith("_") and "=" not in name)
-    return hidden or name.endswith("._COPYING_")
+    return _is_marked(name) or name.endswith("._COPYING_")
+
+
+def _is_marked(name: str) -> bool:
+    """True for a name that begins with a dot, or with an underscore and is no partition."""
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 
 def _millis(info: ObjectInfo) -> int:
