@@ -12,23 +12,29 @@ BIN_3_5 := .venv-3.5/bin
 STAMPS := .venv/.complete .venv-4.0/.complete .venv-3.5/.complete
 ARGS ?=
 TESTS_3_5 := advisor/test_logs deletes/test_read \
-  $(addprefix test_,java contract many_files failures paths readers spark_versions)
-TESTS_4_0 := $(addprefix test_,java spark_versions)
+  $(addprefix test_,contract many_files failures paths readers spark_versions)
+TESTS_4_0 := test_spark_versions
+# newer ones than that of .venv, which not every format has a runtime for: make soak runs them
+TESTS_NEWER := $(addprefix test_,contract spark_versions)
 # what the newest and the oldest version have in common, 4.0 has too
 ifeq ($(LAKESIEVE_DEPTH),soak)
 TESTS_3_5 += commands/test_scans deletes/test_differential test_branches test_build test_differential test_restarts
 TESTS_4_0 += test_contract test_restarts test_branches advisor/test_logs deletes/test_read deletes/test_differential test_many_files
 endif
 
-.PHONY: help setup java demo test soak test-4.0 test-3.5 test-hudi lint docs bench bench-core bench-formats bench-engines bench-serve bench-advise bench-commands clean
+.PHONY: help setup java jars demo test soak test-4.3 test-4.2 test-4.0 test-3.5 test-hudi lint docs bench bench-core bench-formats bench-engines bench-serve bench-advise bench-commands clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z0-9.-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' Makefile
 
-setup: java $(STAMPS) ## create or update the environments (needs Python 3.11+ and Java 17+)
+setup: java $(STAMPS) jars ## create or update environments and jars (needs Python 3.11+ and a JDK 17+)
 
 java:
 	@tools/check_java.sh
+
+# the jars of jvm/, where its sources changed
+jars: java .venv/.complete
+	@$(BIN)/python tools/build_jars.py
 
 .venv/.complete: pyproject.toml requirements.lock tools/setup.sh
 	@tools/setup.sh .venv requirements.lock
@@ -39,16 +45,23 @@ java:
 .venv-3.5/.complete: pyproject.toml requirements-3.5.lock tools/setup.sh
 	@tools/setup.sh .venv-3.5 requirements-3.5.lock
 
+.venv-4.2/.complete .venv-4.3/.complete: .venv-%/.complete: pyproject.toml requirements-%.lock tools/setup.sh
+	@tools/setup.sh .venv-$* requirements-$*.lock
+
 demo: java .venv/.complete ## TPC-H on Iceberg, skipping off and on (ARGS="--scale 1 --dir demo-data")
+	@$(BIN)/python tools/build_jars.py --only-jar 4.1
 	@$(BIN)/lakesieve demo $(ARGS)
 
 # the linters first: they take seconds
 test: lint ## lint, then every test (ARGS="-m 'not spark'" for the fast ones)
-	@$(if $(ARGS),$(BIN)/pytest $(ARGS) && echo "ARGS leave out older versions of Spark: make test-4.0 test-3.5 test-hudi.",tools/test.sh)
+	@$(if $(ARGS),$(BIN)/pytest $(ARGS) && echo "ARGS leave out other versions of Spark: make test-4.0 test-3.5 test-hudi.",tools/test.sh)
 
 # a thousand examples take longer than the five minutes that a test has otherwise
 soak: lint ## the same tests in depth: thousands of drawn cases, kills at random (90 minutes)
 	@LAKESIEVE_DEPTH=soak PYTEST_TIMEOUT=3600 tools/test.sh
+
+test-4.3 test-4.2: test-%: setup .venv-%/.complete ## the contract of the formats on Spark 4.3 and 4.2
+	.venv-$*/bin/pytest $(TESTS_NEWER:%=tests/spark/%.py) -k "not TestColumnIds"
 
 test-4.0: setup ## what a session of Spark 4.0 needs; in a soak the contract of the formats, too
 	$(BIN_4_0)/pytest $(TESTS_4_0:%=tests/spark/%.py) -k "not TestColumnIds"
@@ -59,11 +72,13 @@ test-3.5: setup ## what differs between the versions of Spark, on Spark 3.5
 test-hudi: setup ## Hudi, whose session is one of Spark 3.5
 	$(BIN_3_5)/pytest tests/spark/hudi
 
-lint: setup ## ruff, mypy, import layers
+# javac's own warnings fail the build of the jars, which is part of setup
+lint: setup ## ruff, mypy, import layers, formatting of the Java sources
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	cd jvm && ./mvnw -B -q spotless:check
 
 bench: setup ## the measurements of docs/benchmarks.md
 	$(BIN)/python -m bench $(ARGS)
@@ -94,6 +109,7 @@ docs: .venv-docs/.complete ## the site of the documentation, into build/site
 	@tools/setup.sh .venv-docs requirements-docs.lock
 
 clean: ## remove everything that was generated, .venv too
-	rm -rf .venv .venv-4.0 .venv-3.5 .venv-docs build dist demo-data bench-data warehouse spark-warehouse metastore_db derby.log
+	rm -rf .venv .venv-4.3 .venv-4.2 .venv-4.0 .venv-3.5 .venv-docs build dist demo-data bench-data warehouse spark-warehouse metastore_db derby.log
+	rm -rf jvm/target src/lakesieve/spark/jars
 	rm -rf .cache .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +

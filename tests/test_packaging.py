@@ -14,6 +14,8 @@ import pytest
 from tests.depth import SOAK
 from tests.doc_blocks import ROOT, blocks_of
 
+from lakesieve.spark.versions.spark_versions import SPARK_VERSIONS
+
 UV = str(Path(sys.executable).with_name("uv"))
 
 
@@ -29,9 +31,10 @@ def run(*command: str, cwd: Path) -> str:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with both."""
+    """A folder with both, the wheel with the jars that this tree has."""
     folder = tmp_path_factory.mktemp("dist")
-    run(UV, "build", "--quiet", "--out-dir", str(folder), cwd=ROOT)
+    for kind in ("--wheel", "--sdist"):
+        run(UV, "build", "--quiet", kind, "--out-dir", str(folder), cwd=ROOT)
     return folder
 
 
@@ -44,26 +47,47 @@ def installed(folder: Path, what: str) -> Path:
 
 
 def test_what_they_hold(built: Path) -> None:
-    """All that runs, Java sources and templates too; no tests, no data."""
+    """All that runs, templates and the jars too, no Java sources; and what it is made from."""
     (wheel,) = built.glob("*.whl")
     sources = {
         str(path.relative_to(ROOT / "src"))
         for path in (ROOT / "src" / "lakesieve").rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
+        if path.is_file() and not {"__pycache__", "jars"} & set(path.parts)
     }
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
-    assert names == sources
+    jars = {f"lakesieve/spark/jars/lakesieve-spark-{version.jar}.jar" for version in SPARK_VERSIONS}
+    assert names == sources | jars
+    assert [name for name in names if name.endswith(".java")] == []
     (source,) = built.glob("*.tar.gz")
     with tarfile.open(source) as archive:
         members = {name.partition("/")[2] for name in archive.getnames()}
     assert {"pyproject.toml", "README.md", "LICENSE"} <= members
+    assert {"tools/build_jars.py", "tools/hatch_jars.py", "jvm/pom.xml", "jvm/mvnw"} <= members
     assert {f"src/{name}" for name in sources} <= members
+    assert [name for name in members if name.endswith(".jar") or "/target/" in name] == []
 
 
-@pytest.mark.parametrize("kind", ["*.whl", "*.tar.gz"])
+def test_source_without_compiler(built: Path, tmp_path: Path) -> None:
+    """Where there is no JDK, building from the source distribution says what to install."""
+    (source,) = built.glob("*.tar.gz")
+    done = subprocess.run(
+        [UV, "build", "--wheel", "--out-dir", str(tmp_path), str(source)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"JAVA_HOME": str(tmp_path / "jre")},
+    )
+    assert done.returncode != 0
+    assert "there is no Java compiler" in done.stderr
+    assert "Install a JDK 17" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+# to install from source compiles the jars
+@pytest.mark.parametrize("kind", ["*.whl", pytest.param("*.tar.gz", marks=pytest.mark.soak)])
 def test_installed(built: Path, tmp_path: Path, kind: str) -> None:
-    """The command line works without any extra, and says which one is missing."""
+    """The command line works without any extra, says which one is missing, and has the jars."""
     (file,) = built.glob(kind)
     scripts = installed(tmp_path, str(file))
     assert "advise" in run(str(scripts / "lakesieve"), "--help", cwd=tmp_path)
@@ -77,6 +101,10 @@ def test_installed(built: Path, tmp_path: Path, kind: str) -> None:
     assert done.returncode == 1
     assert "pip install" in done.stderr
     assert "Traceback" not in done.stderr
+    copying = (str(scripts / "lakesieve"), "spark-jar", "--spark", "3.5", "--output", "copy.jar")
+    run(*copying, cwd=tmp_path)
+    with zipfile.ZipFile(tmp_path / "copy.jar") as archive:
+        assert "lakesieve/LakesieveExtensions.class" in archive.namelist()
 
 
 @pytest.mark.skipif(not SOAK, reason="in depth: installs Spark once more")

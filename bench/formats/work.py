@@ -75,11 +75,11 @@ class Variant:
         rule = installed_rule(self._spark)
         if not self.skips:
             rule.disable()
-        elif rule.pruner.options is None:
+        elif rule.planner.options is None:
             ls.enable(self._spark)
         else:
             # with other options, which those of ls.enable always are, caches start empty
-            rule.enable((), rule.pruner.options)
+            rule.enable((), rule.planner.options)
 
     def ask(self, condition: str, version: str | None = None) -> tuple[list[str], int]:
         """Rows, and how many files were read for them."""

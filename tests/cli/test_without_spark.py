@@ -7,6 +7,7 @@ import os
 import random
 import subprocess
 import sys
+import zipfile
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,8 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from tests.engines.tables import index_of, rows
 
+from lakesieve import __version__
+from lakesieve.spark.versions.spark_versions import SPARK_VERSIONS
 from lakesieve.tables.opening import open_table
 
 if TYPE_CHECKING:
@@ -141,4 +144,19 @@ def test_completions_start_none(place: Place) -> None:
             check=True,
         )
         assert done.stdout.split() == expected
+    assert not place.marker.exists()
+
+
+@pytest.mark.parametrize("version", [version.name for version in SPARK_VERSIONS])
+def test_the_jar_of_a_version(place: Place, version: str) -> None:
+    """``spark-jar --spark`` copies the jar for that version, without Java."""
+    path = place.folder / f"{version}.jar"
+    done = place.run("spark-jar", "--spark", version, "--output", str(path), "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["spark"] == version
+    with zipfile.ZipFile(path) as jar:
+        manifest = jar.read("META-INF/MANIFEST.MF").decode()
+        names = jar.namelist()
+    assert f"Implementation-Version: {__version__}" in manifest
+    assert "lakesieve/LakesieveExtensions.class" in names
     assert not place.marker.exists()

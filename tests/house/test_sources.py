@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
-JAVA = sorted((ROOT / "src").rglob("*.java"))
+JAVA = sorted((ROOT / "jvm" / "src").rglob("*.java"))
 TESTS = sorted((ROOT / "tests").rglob("test_*.py"))
 LINES_OF_A_MODULE = 400
 LINES_OF_A_FUNCTION = 60

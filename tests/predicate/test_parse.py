@@ -1,10 +1,9 @@
-"""SQL text and Spark's conditions, read into predicates."""
+"""SQL text, read into predicates."""
 
 from __future__ import annotations
 
 import math
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -20,10 +19,8 @@ from lakesieve.predicate import (
     Ranges,
     RowFilter,
     bind,
-    from_catalyst,
     rows_where,
 )
-from lakesieve.predicate.expression import Not, Unknown
 from lakesieve.predicate.literals import float_code
 from lakesieve.predicate.parse import parse_sql
 
@@ -49,13 +46,6 @@ TOP = 2**63
 
 def _row_filter(text: str, timezone: str = "UTC") -> RowFilter:
     return rows_where(bind(parse_sql(text), COLUMNS, timezone=timezone, strict=True))
-
-
-def _ranges(document: dict[str, Any]) -> Ranges:
-    """The ranges of the only column of one of Spark's conditions."""
-    row_filter = rows_where(bind(from_catalyst(document), COLUMNS, strict=False))
-    assert isinstance(row_filter, ColumnRanges)
-    return row_filter.ranges
 
 
 def _ints(*intervals: tuple[int | None, int | None], nulls: bool = False) -> Ranges:
@@ -284,71 +274,6 @@ def test_times_across_a_clock_change_are_not_compared() -> None:
     assert _row_filter(moved, "America/New_York") == AlwaysTrue()
     assert isinstance(_row_filter(moved, "UTC"), ColumnRanges)
     assert isinstance(_row_filter(moved.replace("-03-", "-06-"), "America/New_York"), ColumnRanges)
-
-
-@pytest.mark.parametrize(
-    ("column", "kind", "value", "code"),
-    [
-        ("f", "double", "0", 0),
-        ("f", "float", str(-(2**63)), 0),
-        ("f", "double", str(0x7FF8 << 48), 0x7FF8 << 48),
-        ("f", "double", "-1", 0x7FF8 << 48),
-        ("flag", "boolean", True, 1),
-        ("y", "binary", "AP8=", b"\x00\xff"),
-        ("w", "decimal(38,10)", str(10**38 - 1), 10**38 - 1),
-        ("w", "decimal(38,10)", str(1 - 10**38), 1 - 10**38),
-    ],
-)
-def test_catalyst_values_of_each_type(
-    column: str, kind: str, value: object, code: int | bytes
-) -> None:
-    """Doubles come as their bits, binary in base64, long decimals to the last digit."""
-    node = {"op": "=", "col": [column], "type": kind, "value": value}
-
-    assert _ranges(node) == Ranges.points([code])
-
-
-def test_strings_of_another_collation_are_unknown() -> None:
-    """Strings that do not compare by their bytes are never looked up."""
-    node = {"op": "=", "col": ["s"], "type": "string collate UNICODE_CI", "value": "YQ=="}
-
-    assert rows_where(bind(from_catalyst(node), COLUMNS, strict=False)) == AlwaysTrue()
-
-
-def test_catalyst_values_are_codes() -> None:
-    """The rule's typed values become key codes without any calendar or time zone."""
-    node = {"op": "=", "col": ["m"], "type": "decimal(10,2)", "value": "150"}
-    wider = {"op": "<", "col": ["m"], "type": "decimal(12,3)", "value": "1505"}
-    prefix = {"op": "startswith", "col": ["s"], "value": "/w=="}
-
-    assert _ranges(node) == _ints((150, 151))
-    assert _ranges(wider) == _ints((None, 151))
-    assert _ranges(prefix) == Ranges(intervals=((b"\xff", None),))
-
-
-json = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(["op", "col", "type", "value", "values", "null", "arg", "args"]), inner
-        )
-    ),
-    max_leaves=10,
-)
-operators = st.sampled_from(["and", "or", "not", "=", "in", "isnull", "startswith", "const", "<=>"])
-
-
-@given(json, operators)
-def test_malformed_conditions_are_unknown(document: Any, op: str) -> None:
-    """No document makes the reader raise, and what it cannot read matches every row."""
-    if isinstance(document, dict):
-        document["op"] = op
-    expr = from_catalyst(document)
-    bound = bind(expr, COLUMNS, strict=False)
-
-    if isinstance(expr, Unknown):
-        assert rows_where(bound) == rows_where(Not(arg=bound)) == AlwaysTrue()
 
 
 _OPERATORS = {

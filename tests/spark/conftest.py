@@ -12,7 +12,7 @@ from py4j.java_gateway import JavaClass, JVMView
 from tests.spark.settings import BY_DEFAULT, SETTINGS, with_quick_files
 
 import lakesieve as ls
-from lakesieve.spark.tables.hudi.spec import HUDI
+from lakesieve.spark.tables import FORMATS
 from lakesieve.spark.tables.parquet.table import ParquetTable
 from lakesieve.spark.versions.spark_versions import spark_version_of
 
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+_VERSION = spark_version_of(pyspark.__version__).name
 # they have a session of their own: make test-hudi runs them
-collect_ignore = [] if HUDI.runs_on(spark_version_of(pyspark.__version__).name) else ["hudi"]
+collect_ignore = [] if FORMATS["hudi"].runs_on(_VERSION) else ["hudi"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -40,7 +41,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     warehouse = tmp_path_factory.mktemp("spark") / "wäre house 100%25"
     session = ls.local_session(
         warehouse,
-        formats=["iceberg", "delta", "parquet"],
+        formats=[n for n in ("iceberg", "delta", "parquet") if FORMATS[n].runs_on(_VERSION)],
         conf=SETTINGS
         | {
             # by default Delta's VACUUM has as many tasks as this

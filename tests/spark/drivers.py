@@ -6,7 +6,10 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from lakesieve.spark.tables import open_table
+import pyspark
+
+from lakesieve.spark.tables import FORMATS, open_table
+from lakesieve.spark.versions.spark_versions import spark_version_of
 from lakesieve.testing.driver import Driver
 
 if TYPE_CHECKING:
@@ -279,8 +282,14 @@ class ParquetDriver:
         assert self.entry
 
 
-DRIVERS: dict[str, Callable[[SparkSession, Path, str], OpenDriver]] = {
+_DRIVERS: dict[str, Callable[[SparkSession, Path, str], OpenDriver]] = {
     "iceberg": IcebergDriver,
     "delta": DeltaDriver,
     "parquet": ParquetDriver,
 }
+DRIVERS = {
+    name: driver
+    for name, driver in _DRIVERS.items()
+    if FORMATS[name].runs_on(spark_version_of(pyspark.__version__).name)
+}
+"""The drivers of the formats that have a runtime for this version of Spark."""

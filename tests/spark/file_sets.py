@@ -1,16 +1,13 @@
-"""Catalogues, groups of files and choices among them, made in Java."""
+"""Catalogues of files and choices among them, made in Java."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import struct
 from typing import Any
 
-from lakesieve.spark.rule.sources import RULE
-from lakesieve.spark.versions.janino import JavaSources
+from lakesieve.spark.versions.jar import own_class
 
-KEEP_SET = JavaSources(*RULE[: RULE.index("spark/rule/KeepSet") + 1])
 SECRET = bytes(range(32))
 
 
@@ -20,19 +17,10 @@ def digest(path: str) -> bytes:
 
 def catalogue(jvm: Any, paths: list[str]) -> Any:
     """A ``CatalogueFiles`` of these paths, sent in two parts."""
-    made = KEEP_SET.new(jvm, "lakesieve.CatalogueFiles", len(paths))
+    made = own_class(jvm, "files.CatalogueFiles")(len(paths))
     for some in (paths[:3], paths[3:]):
         made.add(b"".join(map(digest, some)))
     return made
-
-
-def file_group(jvm: Any, paths: list[str]) -> Any:
-    """A ``FileGroup`` of these paths."""
-    words = [word for path in paths for word in struct.unpack("<qq", digest(path))]
-    digests = jvm._jvm.java.lang.reflect.Array.newInstance(jvm._jvm.java.lang.Long.TYPE, len(words))
-    for at, word in enumerate(words):
-        digests[at] = word
-    return KEEP_SET.new(jvm, "lakesieve.FileGroup", digests)
 
 
 def array(jvm: Any, items: list[Any]) -> Any:
@@ -48,4 +36,4 @@ def keep_set(jvm: Any, catalogues: list[list[list[str]]], tree: dict[str, Any]) 
     indexes = [array(jvm, [catalogue(jvm, one) for one in names]) for names in catalogues]
     reader = jvm._jvm.com.fasterxml.jackson.databind.ObjectMapper()
     as_map = reader.readValue(json.dumps(tree), jvm._jvm.java.util.HashMap().getClass())
-    return KEEP_SET.new(jvm, "lakesieve.KeepSet", array(jvm, indexes), as_map, SECRET, None)
+    return own_class(jvm, "files.KeepSet")(array(jvm, indexes), as_map, SECRET, None)

@@ -1,8 +1,8 @@
 """A process that starts a Spark session, stops it, and starts the next one, as notebooks do.
 
 Run as ``python -m tests.spark.restarts FOLDER FORMAT...``. Prints a JSON list with one entry for
-each session, the last of which has a second one beside it: how many data files of how many a query
-read, by format.
+each session, the last of which has a second session beside it. An entry tells how many data files
+of how many a query read, by format, and what the classes of the JVM take by then.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
+from tests.depth import depth
+from tests.spark.own_jars import helper_class
 from tests.spark.settings import SETTINGS
 
 import lakesieve as ls
@@ -21,18 +23,33 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-__all__ = ["SESSIONS", "restarted"]
+__all__ = ["SESSIONS", "Session", "restarted"]
 
-SESSIONS = 4
+SESSIONS = depth("SESSIONS", test=6, soak=11)
+"""How many sessions: ten restarts in a soak."""
 
 
-def restarted(folder: Path, *formats: str) -> list[dict[str, str]]:
-    """Run this script in a process of its own, and return what each of its sessions read."""
+class Session(TypedDict):
+    """What one session read, and what the JVM has loaded by then.
+
+    Args:
+        read: ``read/total`` data files, by format.
+        classes: Number of lakesieve's Java classes.
+        metaspace: KiB that the metadata of all classes take.
+    """
+
+    read: dict[str, str]
+    classes: int
+    metaspace: int
+
+
+def restarted(folder: Path, *formats: str) -> list[Session]:
+    """Run this script in a process of its own, and return what each of its sessions tells."""
     command = [sys.executable, "-m", "tests.spark.restarts", str(folder), *formats]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     if ran.returncode:
         raise AssertionError(ran.stderr)
-    sessions: list[dict[str, str]] = json.loads(ran.stdout.splitlines()[-1])
+    sessions: list[Session] = json.loads(ran.stdout.splitlines()[-1])
     return sessions
 
 
@@ -74,7 +91,7 @@ def files_of_a_point(spark: SparkSession, format_name: str, folder: str) -> str:
 
 def main(folder: str, *formats: str) -> None:
     """Query in each session; the last has other settings, and a second session beside it."""
-    sessions = []
+    sessions: list[Session] = []
     for number in range(SESSIONS):
         last = number == SESSIONS - 1
         partitions = "3" if last else "2"
@@ -87,7 +104,10 @@ def main(folder: str, *formats: str) -> None:
         for each in (spark, spark.newSession()) if last else (spark,):
             # its listener calls back into Python, too
             ls.enable(each, refresh="after-write")
-            sessions.append({name: files_of_a_point(each, name, folder) for name in formats})
+            read = {name: files_of_a_point(each, name, folder) for name in formats}
+            loaded = helper_class(each, "LoadedClasses")
+            classes, metaspace = int(loaded.own()), int(loaded.metaspace())
+            sessions.append({"read": read, "classes": classes, "metaspace": metaspace})
         spark.stop()
     sys.stdout.write(f"{json.dumps(sessions)}\n")
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyspark
 import pytest
+from tests.spark.own_jars import helper_class
 
-from lakesieve.spark.versions.janino import JavaSources
-from lakesieve.spark.versions.spark_versions import SPARK_VERSIONS, spark_version_of
+from lakesieve.spark.versions.spark_versions import spark_version_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = ["BY_DEFAULT", "MANY_FILES", "NEWEST", "SETTINGS", "VARIANT", "with_quick_files"]
 
-NEWEST = spark_version_of(pyspark.__version__) == SPARK_VERSIONS[0]
+# 4.1 or newer
+NEWEST = spark_version_of(pyspark.__version__).name not in {"3.5", "4.0"}
 
 # of the contract suite, what another way to keep the rows of a format does not change
 VARIANT = pytest.mark.soak(
@@ -30,8 +30,6 @@ VARIANT = pytest.mark.soak(
     "test_a_string_is_one_column",
     "test_the_formats_own_skipping_is_told",
 )
-
-_LOCAL_FILES = JavaSources("spark/QuickLocalFiles", root=Path(__file__).parents[1])
 
 _STREAMING = "org.apache.spark.sql.execution.streaming"
 _CHECKPOINTS = _STREAMING + (
@@ -66,5 +64,6 @@ SETTINGS = {
 
 def with_quick_files(session: SparkSession) -> SparkSession:
     """The session, in whose JVM local files are made without a process for each."""
-    _LOCAL_FILES.call(session, "install", session.sparkContext._jsc.hadoopConfiguration())
+    hadoop = session.sparkContext._jsc.hadoopConfiguration()
+    helper_class(session, "QuickLocalFiles").install(hadoop)
     return session

@@ -92,6 +92,7 @@ def test_same_answers_with_and_without_skipping(
     assert read < 0.95 * total
 
 
+@pytest.mark.in_time(f"identity_partitioned-{str(NEWEST).lower()}")
 @pytest.mark.parametrize("ansi", ANSI)
 def test_text_finds_the_files_of_all_rows_that_spark_finds(
     spark: SparkSession, versions: list[str], ansi: str

@@ -168,7 +168,7 @@ def test_an_exception_in_python_leaves_the_scan_open(
     def explode(*_: object, **__: object) -> None:
         raise RuntimeError("boom")
 
-    monkeypatch.setattr("lakesieve.spark.rule.planning.plan", explode)
+    monkeypatch.setattr("lakesieve.planner.planner.plan", explode)
     count = spark.sql(f"SELECT * FROM {table} WHERE k = 5").count()
 
     assert count == 1

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.spark.own_jars import helper_class
 from tests.spark.settings import MANY_FILES, NEWEST
 
 import lakesieve as ls
@@ -161,3 +162,9 @@ def test_partitions_that_change_and_row_ids(spark: SparkSession, table: str) -> 
         ls.enable(spark)
         assert sorted(map(repr, spark.sql(query).collect())) == expected
         assert expected
+
+
+@pytest.mark.parametrize("setting", ["fs.s3a.endpoint", "dfs.namenode.rpc-address.ns.nn1"])
+def test_stores_of_hadoop_share_no_manifest(spark: SparkSession, setting: str) -> None:
+    """A manifest is another one where Hadoop's configuration finds its path in another store."""
+    assert list(helper_class(spark, "HadoopManifests").filesInTwoStores(setting)) == [1, 2]

@@ -8,8 +8,7 @@ from tests.depth import depth
 
 from bench import memory
 from lakesieve.spark.rule import installed
-from lakesieve.spark.rule.sources import RULE
-from lakesieve.spark.versions.janino import JavaSources
+from lakesieve.spark.versions.jar import own_class
 from lakesieve.store import shared_cache
 
 if TYPE_CHECKING:
@@ -17,14 +16,13 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-PATHS = depth("PATHS", test=50_000, soak=1_000_000)
+PATHS = depth("PATHS", test=20_000, soak=1_000_000)
 REFRESHES = depth("REFRESHES", test=3, soak=50)
-_HELD = JavaSources(*RULE[: RULE.index("spark/rule/FileOrdinals") + 1])
 
 
 def _held(spark: SparkSession) -> int:
     """Bytes of indexes in Python and in the JVM."""
-    return shared_cache().held + int(_HELD.call(spark, "bytes"))
+    return shared_cache().held + int(own_class(spark, "files.FileOrdinals").bytes())
 
 
 def test_little_is_held_of_each_file(spark: SparkSession, tmp_path: Path) -> None:

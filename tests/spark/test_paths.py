@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from tests.tables.spellings import SPELLINGS
 
 import lakesieve as ls
-from lakesieve.spark.versions.janino import JavaSources
+from lakesieve.spark.versions.jar import own_class
 from lakesieve.tables.paths import normal_paths, table_root
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-_PATHS = JavaSources("spark/tables/FilePaths")
 _LETTERS = "aAsS3:/. %#é"
 
 
@@ -30,9 +29,10 @@ def test_java_spells_paths_as_python_does(spark: SparkSession) -> None:
     starts = ("", "file:", "s3a://", "hdfs://N", "/", "FILE://localhost")
     names = [*SPELLINGS, *(drawn.choice(starts) + text for text in texts)]
 
-    spelled = [str(_PATHS.call(spark, "normal", name)) for name in names]
+    paths = own_class(spark, "files.FilePaths")
+    spelled = [str(paths.normal(name)) for name in names]
     assert spelled == normal_paths(pa.chunked_array([names])).to_pylist()
-    roots = [str(_PATHS.call(spark, "root", name)) for name in names]
+    roots = [str(paths.root(name)) for name in names]
     assert roots == [table_root(name) for name in names]
 
 

@@ -2,85 +2,22 @@
 
 from __future__ import annotations
 
-import json
-import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from tests.index.test_waiting import local_index
+from tests.planner.gate import Gate
 
 import lakesieve as ls
-from lakesieve.index import OpenedIndex
-from lakesieve.spark.rule.planning import Pruner
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    import numpy as np
     from pyspark.sql import SparkSession
-
-    from lakesieve.predicate import Ranges
-
-SCHEMA = {"type": "struct", "fields": [{"id": 1, "name": "k", "type": "long", "required": False}]}
-
-
-class Gate:
-    """Holds all look-ups up until it is opened."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.event = threading.Event()
-        self.calls = 0
-        may_match = OpenedIndex.may_match
-
-        def slow(index: OpenedIndex, ranges: Ranges) -> np.ndarray | None:
-            self.calls += 1
-            self.event.wait(30)
-            return may_match(index, ranges)
-
-        monkeypatch.setattr(OpenedIndex, "may_match", slow)
 
 
 @pytest.fixture
 def gate(monkeypatch: pytest.MonkeyPatch) -> Gate:
     """A storage that hangs in every look-up."""
     return Gate(monkeypatch)
-
-
-def request(location: str, scans: int, seconds: float) -> str:
-    """A request for equal scans of one table."""
-    scan = {
-        "location": location,
-        "uuid": "t",
-        "format": "iceberg",
-        "schema": json.dumps(SCHEMA),
-        "filter": {"op": "=", "col": ["k"], "type": "bigint", "value": "7"},
-    }
-    result = [scan | {"id": number} for number in range(scans)]
-    return json.dumps({"seconds": seconds, "memory": 1 << 28, "catalogues": [], "scans": result})
-
-
-def codes(answer: dict[str, Any]) -> list[list[str]]:
-    """The codes said of each scan."""
-    return [[reason["code"] for reason in scan["reasons"]] for scan in answer["scans"]]
-
-
-def test_one_deadline_for_all_scans(tmp_path: Path, gate: Gate) -> None:
-    """Three scans that hang cost the time of one; few threads are left; then all is as ever."""
-    pruner, table = Pruner(), local_index(tmp_path)
-
-    for _ in range(3):
-        started = time.monotonic()
-        late = json.loads(pruner.answer(request(table, 3, 1.0)))
-        assert time.monotonic() - started < 2.5
-        assert codes(late) == [["planning-timeout"]] * 3
-    assert gate.calls <= 6
-    gate.event.set()
-    deadline = time.monotonic() + 20
-    # those that nobody waits for end first
-    while codes(json.loads(pruner.answer(request(table, 3, 10)))) != [["index-used"]] * 3:
-        assert time.monotonic() < deadline
-    assert codes(json.loads(pruner.answer(request(table, 1, 0)))) == [["planning-timeout"]]
 
 
 def test_a_query_runs_without_the_index(spark: SparkSession, table: str, gate: Gate) -> None:

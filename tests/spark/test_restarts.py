@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from tests.spark.restarts import SESSIONS, restarted
-
-if TYPE_CHECKING:
-    from pathlib import Path
+import pytest
+from tests.spark.restarts import SESSIONS, Session, restarted
 
 FORMATS = ("iceberg", "parquet")
+MIB = 1024
 
 
-def test_each_session_skips_files(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def sessions(tmp_path_factory: pytest.TempPathFactory) -> list[Session]:
+    """What the sessions of one process tell, one after another."""
+    return restarted(tmp_path_factory.mktemp("restarts"), *FORMATS)
+
+
+def test_each_session_skips_files(sessions: list[Session]) -> None:
     """Every session of the process reads one data file of four."""
-    sessions = restarted(tmp_path, *FORMATS)
+    read = [session["read"] for session in sessions]
 
-    assert sessions == [dict.fromkeys(FORMATS, "1/4")] * (SESSIONS + 1)
+    assert read == [dict.fromkeys(FORMATS, "1/4")] * (SESSIONS + 1)
+
+
+def test_restarts_leak_no_classes(sessions: list[Session]) -> None:
+    """The JVM has as many classes of lakesieve after ten restarts as after two."""
+    # the first sessions load what is needed for the first time, the last ones have other settings
+    after_two, *_, after_ten = sessions[2:-2]
+
+    assert after_ten["classes"] == after_two["classes"] > 0
+    assert after_ten["metaspace"] < after_two["metaspace"] + MIB

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
+from lakesieve.planner import Planner
 from lakesieve.spark.rule import installed as rules
 from lakesieve.spark.rule.installed import InstalledRule, installed_rule
-from lakesieve.spark.rule.planning import Pruner
 from lakesieve.storage import StorageOptions
 
 if TYPE_CHECKING:
@@ -25,14 +25,22 @@ ROUNDS = 12
 
 
 class _Session:
-    """A session's optimizer and the rule in it, as slow as another process is."""
+    """Java's InstalledRule and its PruningRule in one, as slow as another process is."""
 
     def __init__(self) -> None:
         self.present = self.active = False
         self.selected: set[str] = set()
+        # how many times the optimizer refuses the rule before it takes it
+        self.refusals = 0
 
-    def install(self, present: bool, _others: bool) -> None:
+    def rule(self) -> _Session:
+        return self
+
+    def place(self, present: bool, _others: bool) -> None:
         time.sleep(0.0002)
+        if self.refusals:
+            self.refusals -= 1
+            raise ConnectionError("refused")
         self.present = present
 
     def setActive(self, active: bool) -> None:  # noqa: N802 - Java's
@@ -60,7 +68,7 @@ def session() -> Iterator[_Session]:
 
 def test_threads_leave_the_rule_as_it_was_last_wanted(session: _Session) -> None:
     """Enabled, disabled and read raw by many threads at once, no use is lost or kept."""
-    rule = InstalledRule(session, session.install, Pruner())
+    rule = InstalledRule(session, Planner(), ())
     paths = pa.chunked_array([pa.array(["file:/a"])])
 
     def hammer(number: int) -> None:
@@ -84,12 +92,12 @@ def test_threads_leave_the_rule_as_it_was_last_wanted(session: _Session) -> None
             assert (session.present, session.active) == (True, wanted)
         assert (session.present, session.active) == (wanted, wanted)
 
-    assert (rule.pruner.locations, session.selected) == ((), set())
+    assert (rule.planner.locations, session.selected) == ((), set())
 
 
 def test_commands_do_not_switch_each_other(session: _Session) -> None:
     """A command that ends takes skipping from no other, nor leaves it on when all have ended."""
-    rule = InstalledRule(session, session.install, Pruner())
+    rule = InstalledRule(session, Planner(), ())
     first = rule.skipping("memory://a", _no_settings)
     second = rule.skipping("memory://a", _no_settings)
 
@@ -97,21 +105,15 @@ def test_commands_do_not_switch_each_other(session: _Session) -> None:
     second.__enter__()
     first.__exit__(None, None, None)
     rule.disable()
-    assert (session.active, rule.pruner.locations) == (True, ("memory://a",))
+    assert (session.active, rule.planner.locations) == (True, ("memory://a",))
     second.__exit__(None, None, None)
-    assert (session.active, session.present, rule.pruner.locations) == (False, False, ())
+    assert (session.active, session.present, rule.planner.locations) == (False, False, ())
 
 
 def test_what_fails_leaves_no_use_behind(session: _Session) -> None:
     """A session that refuses the rule once takes it the next time, and gives it back."""
-    failing = [True, False, False, False, False]
-
-    def install(present: bool, others: bool) -> None:
-        if failing.pop(0):
-            raise ConnectionError("refused")
-        session.install(present, others)
-
-    rule = InstalledRule(session, install, Pruner())
+    session.refusals = 1
+    rule = InstalledRule(session, Planner(), ())
     with pytest.raises(ConnectionError, match="refused"), rule.raw_reads():
         raise AssertionError("unreachable")
     with rule.raw_reads():

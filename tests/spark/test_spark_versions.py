@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
 
 import pyspark
 import pytest
 from tests.spark.deletes.kit import EqualityDeletes
+from tests.spark.own_jars import check_adapters
+from tests.spark.settings import NEWEST
+from tests.spark.untested import OtherVersion
 
 import lakesieve as ls
 from lakesieve.errors import UnsupportedError
@@ -14,6 +20,7 @@ from lakesieve.spark.tables import FORMATS
 from lakesieve.spark.versions import spark_versions
 from lakesieve.spark.versions.spark_versions import (
     SPARK_VERSIONS,
+    SparkVersion,
     by_number,
     frame_of,
     spark_version_of,
@@ -25,11 +32,56 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.mark.parametrize("version", ["3.4.4", "4.2.1", "4.10.0", "5.0.0"], ids=str)
-def test_other_versions_are_refused(version: str) -> None:
-    """A version of no supported line is refused, with those that are."""
-    with pytest.raises(UnsupportedError, match=r"Use Spark 4\.1 or 4\.0 or 3\.5"):
+@pytest.mark.parametrize("version", ["2.4.8", "3.4.4", "3.10.0", "unknown"], ids=str)
+def test_older_versions_are_refused(version: str) -> None:
+    """A version that is not tested, and not newer than those, is refused, with those that are."""
+    with pytest.raises(UnsupportedError, match=r"Use Spark 4\.3 or 4\.2 or 4\.1 or 4\.0 or 3\.5"):
         spark_version_of(version)
+
+
+@pytest.mark.parametrize("version", ["4.4.0", "4.10.0", "5.0.0", "5.1.0-SNAPSHOT"], ids=str)
+def test_newer_versions_are_tried(version: str) -> None:
+    """A newer version gets the newest jar, and is known as not tested."""
+    line = ".".join(version.split(".")[:2])
+
+    assert spark_version_of(version) == SparkVersion(name=line, jar="4.1", is_tested=False)
+
+
+@pytest.mark.skipif(not NEWEST, reason="the newest jar is for newer versions")
+def test_a_version_that_nobody_tested(spark: SparkSession, tmp_path: Path) -> None:
+    """A session of an unknown version is checked, finds nothing missing, and skips files."""
+    folder = f"{tmp_path}/t"
+    spark.range(0, 400, 1, 4).selectExpr("id * 319 % 400 AS k").write.parquet(folder)
+    ls.create_index(f"parquet:{folder}", ["k"], spark=spark)
+    unknown: Any = OtherVersion(spark, "9.9.0")
+
+    ls.enable(unknown)
+    rows = spark.read.parquet(folder).where("k = 250").collect()
+    (scan,) = ls.last_pruning(unknown)
+    ls.disable(unknown)
+
+    assert [row.k for row in rows] == [250]
+    assert (scan.files_read, scan.files_total) == (1, 4)
+
+
+@pytest.mark.skipif(spark_version_of(pyspark.__version__).name != "3.5", reason="the jar fits")
+def test_a_version_without_some_classes(tmp_path: Path) -> None:
+    """Where Spark lacks what the newest jar links to, all files are read, and it is said why."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "tests.spark.untested", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    found = json.loads(ran.stdout.splitlines()[-1])
+
+    assert found["rows"] == [250]
+    missing = "Spark 9.9.0 was not tested with lakesieve, and this version of Spark lacks "
+    assert found["reasons"][0].startswith(f"spark-unsuited: {missing}")
+    assert "org.apache.spark.sql.ExperimentalMethods.extraOptimizations()" in found["reasons"][0]
+    assert found["logged"][0].startswith(f"Queries read all files: {missing}")
+    assert found["error"].startswith(missing)
 
 
 def test_formats_without_a_runtime_are_refused(spark: SparkSession, tmp_path: Path) -> None:
@@ -44,6 +96,19 @@ def test_formats_without_a_runtime_are_refused(spark: SparkSession, tmp_path: Pa
             ls.list_indexes(f"{name}:{tmp_path}", spark=spark)
 
 
+def test_adapters_find_their_private_members(spark: SparkSession) -> None:
+    """The libraries of this version have all private members that the adapters use."""
+    version = spark_version_of(pyspark.__version__).name
+    readable = {name for name, spec in FORMATS.items() if spec.runs_on(version)}
+
+    # Hudi has a session of its own
+    assert check_adapters(spark) == readable - {"hudi"}
+
+
+@pytest.mark.skipif(
+    not FORMATS["iceberg"].runs_on(spark_version_of(pyspark.__version__).name),
+    reason="Iceberg has no runtime for this version",
+)
 def test_equality_deletes_are_left_to_iceberg(spark: SparkSession, table: str) -> None:
     """A version of Spark on which they are not joined in queries reads them as ever."""
     spark.sql(f"CREATE TABLE {table} (k BIGINT) USING iceberg TBLPROPERTIES ('format-version'='2')")

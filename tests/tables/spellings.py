@@ -3,43 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from hypothesis import strategies as st
 
-__all__ = ["SPELLINGS", "File", "files", "spellings"]
+__all__ = ["ROOTS", "SPELLINGS", "File", "files", "spellings"]
 
-SPELLINGS = {
-    "/a/b c.parquet": "file:/a/b c.parquet",
-    "//a///b": "file:/a/b",
-    "file:/a/b": "file:/a/b",
-    "file:/a//b/": "file:/a/b/",
-    "file:///a/b": "file:/a/b",
-    "file://localhost/a/b": "file:/a/b",
-    "FILE:/A": "file:/A",
-    "file://Host/a//b": "file://Host/a/b",
-    "file:": "file:",
-    "s3://bucket/a//b": "s3://bucket/a//b",
-    "s3a://Bucket/a//b": "s3://Bucket/a//b",
-    "s3n://bucket/a%20b": "s3://bucket/a%20b",
-    "S3A://bucket": "s3://bucket",
-    "gs://bucket/a//b": "gs://bucket/a//b",
-    "hdfs://Name:8020//a": "hdfs://name:8020/a",
-    "hdfs:///a//b": "hdfs:///a/b",
-    "hdfs:/a//b": "hdfs:/a/b",
-    "abfss://c@Account.dfs.core.windows.net/a//b": "abfs://c@account.dfs.core.windows.net/a//b",
-    "wasbs://c@Account/a": "wasb://c@account/a",
-    "dbfs:/a//b": "dbfs:/a//b",
-    "viewfs://Name/a": "viewfs://Name/a",
-    "C:\\a\\b": "C:\\a\\b",
-    "c:/a//b": "c:/a//b",
-    "relative/s3a://b": "relative/s3a://b",
-    "s3a": "s3a",
-    "a b://c//d": "a b://c//d",
-    "s3a://b/x#12@-5": "s3://b/x#12@-5",
-    "/größe/\U0001f600": "file:/größe/\U0001f600",
-    "": "",
-}
+# the JUnit tests read the same files
+_EXAMPLES = Path(__file__).parents[2] / "jvm" / "src" / "test" / "resources" / "lakesieve" / "files"
+
+
+def _examples(name: str) -> dict[str, str]:
+    """The lines of a file of examples, two texts each."""
+    lines = (_EXAMPLES / name).read_text(encoding="utf-8").split("\n")[:-1]
+    return dict(line.split("\t") for line in lines)
+
+
+SPELLINGS = _examples("spellings.tsv")
 """Paths, and the one spelling of each."""
+
+ROOTS = _examples("roots.tsv")
+"""Locations of tables, and the one spelling of each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

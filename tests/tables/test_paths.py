@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.tables.spellings import SPELLINGS, File, files, spellings
+from tests.tables.spellings import ROOTS, SPELLINGS, File, files, spellings
 
 from lakesieve.tables.paths import identified, normal_paths, table_root
 from lakesieve.testing import normal_path
@@ -52,16 +52,7 @@ def test_paths_that_are_spelled_so_are_left_alone() -> None:
     assert normal_paths(empty).to_pylist() == []
 
 
-@pytest.mark.parametrize(
-    ("location", "root"),
-    [
-        ("s3a://b/t/", "s3://b/t"),
-        ("s3://b/t//", "s3://b/t//"),
-        ("/a/b//", "file:/a/b"),
-        ("file:/", "file:/"),
-        ("s3://b/", "s3://b"),
-    ],
-)
+@pytest.mark.parametrize(("location", "root"), ROOTS.items())
 def test_a_table_is_where_it_is_however_that_is_written(location: str, root: str) -> None:
     """One slash at the end of a table's place means nothing; two do in an object store."""
     assert table_root(location) == root

@@ -17,17 +17,22 @@ __all__ = ["SPARK_JAR"]
 
 @command("spark-jar", WITHOUT_SESSION)
 def spark_jar(
-    run: Run,
+    _run: Run,
     output: Annotated[
         Path, typer.Option(dir_okay=False, metavar="FILE", help="The file to write.")
     ] = Path("lakesieve-spark.jar"),
+    spark: Annotated[
+        str | None,
+        typer.Option(
+            metavar="VERSION",
+            help="The session's Spark, such as 4.1; by default the installed one.",
+        ),
+    ] = None,
 ) -> JarInfo:
     """Write the jar with which any Spark session skips files: Connect, Thrift, Scala, spark-sql."""
-    from lakesieve.cli.session import quietly
     from lakesieve.spark.extension.jar import write_jar
 
-    run.output.say("Compiling for the installed Spark (the first time downloads the formats) ...")
-    return quietly(lambda: write_jar(output), debug=run.debug)
+    return write_jar(output, spark=spark)
 
 
 SPARK_JAR = (spark_jar,)

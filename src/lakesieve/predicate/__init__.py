@@ -1,10 +1,10 @@
-"""SQL text and Spark's conditions to ranges of key codes per column."""
+"""SQL text and the conditions of query engines to ranges of key codes per column."""
 
 from __future__ import annotations
 
 from lakesieve.predicate.bind import ColumnType, Condition, bind
-from lakesieve.predicate.catalyst import from_catalyst
 from lakesieve.predicate.expression import Expr
+from lakesieve.predicate.protocol import condition_of
 from lakesieve.predicate.ranges import Ranges
 from lakesieve.predicate.row_filter import (
     AllOf,
@@ -33,7 +33,7 @@ __all__ = [
     "all_of",
     "any_of",
     "bind",
-    "from_catalyst",
+    "condition_of",
     "rows_where",
     "to_text",
 ]

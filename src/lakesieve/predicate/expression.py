@@ -1,4 +1,4 @@
-"""Predicates as values: what SQL text and Spark's conditions have in common."""
+"""Predicates as values: what SQL text and the conditions of query engines have in common."""
 
 from __future__ import annotations
 

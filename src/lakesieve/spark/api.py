@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,8 @@ from lakesieve.spark.build.source import Source
 from lakesieve.spark.extension import remote
 from lakesieve.spark.index import SparkIndex
 from lakesieve.spark.rule.installed import installed_rule
-from lakesieve.spark.rule.planning import pruning_rows
+from lakesieve.spark.rule.report import pruning_rows
+from lakesieve.spark.rule.suitability import problem_of, report_of
 from lakesieve.spark.session.access import access_by
 from lakesieve.spark.tables import FORMATS, open_table
 from lakesieve.spark.tables.contract import CopyableTable
@@ -42,11 +44,16 @@ __all__ = [
     "trade_offs",
 ]
 
+_LOGGER = logging.getLogger(__name__)
+
 
 def enable(
     spark: SparkSession, *, locations: Iterable[str] = (), refresh: str | None = "never"
 ) -> None:
     """Make every query and command of this session skip files from now on.
+
+    A session of a version of Spark that is newer than those tested is checked first. If something
+    is missing, a warning says what, and queries read all files.
 
     Args:
         spark: The session. One of Spark Connect needs a server with the jar that ``lakesieve
@@ -74,6 +81,10 @@ def enable(
             )
         remote.enable(spark, roots)
         return
+    problem = problem_of(spark)
+    if problem is not None:
+        _LOGGER.warning("Queries read all files: %s.", problem)
+        return
     installed_rule(spark).enable(roots, storage_options(spark))
     refresh_after_writes(spark, wanted=refreshes, locations=roots)
 
@@ -87,13 +98,20 @@ def disable(spark: SparkSession) -> None:
     if is_remote(spark):
         remote.disable(spark)
         return
+    if problem_of(spark) is not None:
+        return
     refresh_after_writes(spark, wanted=False)
     installed_rule(spark).disable()
 
 
 def last_pruning(spark: SparkSession) -> list[TablePruning]:
     """What the latest query or command of this session did; see :func:`lakesieve.last_pruning`."""
-    report = remote.report(spark) if is_remote(spark) else installed_rule(spark).report()
+    if is_remote(spark):
+        return pruning_rows(remote.report(spark))
+    problem = problem_of(spark)
+    if problem is not None:
+        return ShownList([report_of(problem)])
+    report = installed_rule(spark).report()
     return pruning_rows(report)
 
 

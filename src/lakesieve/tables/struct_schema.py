@@ -140,7 +140,7 @@ def parquet_columns(document: str) -> dict[tuple[str, ...], Column]:
     """List the columns of a Parquet directory and the fields of its structs, known by their names.
 
     Args:
-        document: A schema as ``FileScans.java`` writes it.
+        document: A schema as ``SchemaDocument.java`` writes it.
     """
     return _columns(json.loads(document), "")
 
@@ -174,7 +174,7 @@ def stored_columns(
     """List the columns that file statistics may describe, partition columns included.
 
     Args:
-        document: A schema as ``DeltaFiles.java`` or ``FileScans.java`` writes it.
+        document: A schema as ``SchemaDocument.java`` writes it.
 
     Returns:
         The columns, with the kinds by which conditions on them are compared, and for each field id

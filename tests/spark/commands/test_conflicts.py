@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 from tests.spark.commands.kit import KINDS, SqlTable
 
 import lakesieve as ls
-from lakesieve.spark.rule import planning
+from lakesieve.planner import planner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -61,7 +61,7 @@ def content(spark: SparkSession, table: SqlTable) -> Rows:
 def run(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, command: str, other: str) -> bool:
     """Run a command, and another when the first one's scan is planned; true if it was rejected."""
     waiting = [other]
-    plan: Callable[..., object] = vars(planning)["plan"]
+    plan: Callable[..., object] = vars(planner)["plan"]
 
     def hear(*arguments: object, **named: object) -> object:
         if waiting:
@@ -74,7 +74,7 @@ def run(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, command: str, othe
     # the other command takes its time, for which planning would not wait
     spark.conf.set("spark.lakesieve.planning.seconds", "120")
     with monkeypatch.context() as patched:
-        patched.setattr(planning, "plan", hear)
+        patched.setattr(planner, "plan", hear)
         try:
             spark.sql(command)
         except (PySparkException, Py4JJavaError) as error:

@@ -13,9 +13,9 @@ from tests.spark.commands.test_upsert import contents, frame, people
 
 import lakesieve as ls
 from lakesieve.errors import CommitConflictError, InvalidInputError
+from lakesieve.planner import Planner
 from lakesieve.spark.commands import insert_new as module
 from lakesieve.spark.commands.held_keys import HeldKeys
-from lakesieve.spark.rule.planning import Pruner
 from lakesieve.spark.tables.delta.changes import DeltaChanges
 from lakesieve.spark.tables.iceberg.changes import IcebergChanges
 
@@ -36,6 +36,7 @@ def given(spark: SparkSession, keys: list[int], mark: int) -> DataFrame:
     return frame(spark, [(key, key % 3, f"ü{key}", mark) for key in keys])
 
 
+@pytest.mark.in_time("iceberg_merge_on_read")
 def test_insertions_equal_a_model(spark: SparkSession, people: str) -> None:
     """New keys are appended, rows of others stay as they are; deleted keys are new again."""
     drawn = random.Random(f"insert {people}")
@@ -58,6 +59,7 @@ def test_insertions_equal_a_model(spark: SparkSession, people: str) -> None:
     assert [one.index for one in done.refreshed] == ["id", "region_s"]
 
 
+@pytest.mark.in_time("iceberg_merge_on_read")
 def test_only_files_that_can_hold_the_keys_are_read(spark: SparkSession, people: str) -> None:
     """Of eight files the one with the keys; a dry run tells and does nothing."""
     before = contents(spark, people)
@@ -131,16 +133,17 @@ def in_between(monkeypatch: pytest.MonkeyPatch, commits: list[Callable[[], objec
     for kind in (IcebergChanges, DeltaChanges):
         wrapped = partialmethod(insert, kind=kind, original=kind.insert)
         monkeypatch.setattr(kind, "insert", wrapped)
-    start = Pruner._start
+    start = Planner._start
 
-    def plan(self: Pruner, *arguments: Any) -> Any:
+    def plan(self: Planner, *arguments: Any) -> Any:
         # Delta reads the table in the transaction of its MERGE
         wait()
         return start(self, *arguments)
 
-    monkeypatch.setattr(Pruner, "_start", plan)
+    monkeypatch.setattr(Planner, "_start", plan)
 
 
+@pytest.mark.in_time("iceberg_merge_on_read")
 def test_others_insert_the_same_key_meanwhile(
     spark: SparkSession, people: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,6 +167,7 @@ def test_others_insert_the_same_key_meanwhile(
     assert {key: row for key, row in after.items() if key in before} == before
 
 
+@pytest.mark.in_time("iceberg_merge_on_read")
 def test_others_insert_right_after_the_look_up(
     spark: SparkSession, people: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

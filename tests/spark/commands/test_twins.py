@@ -51,6 +51,7 @@ def twins(
         table.drop()
 
 
+@pytest.mark.in_time("iceberg_2_on_read")
 def test_twins_stay_equal(spark: SparkSession, twins: tuple[SqlTable, SqlTable]) -> None:
     """Each command, on twin tables, gives the same rows with skipping as without."""
     drawn = random.Random(twins[0].name)

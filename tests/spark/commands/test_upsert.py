@@ -77,6 +77,7 @@ def contents(spark: SparkSession, table: str) -> dict[int, tuple[int, str, int]]
     return {row["id"]: (row["region"], row["s"], row["v"]) for row in found}
 
 
+@pytest.mark.in_time("iceberg_merge_on_read")
 @pytest.mark.usefixtures("by_default")
 def test_random_changes_equal_a_model(spark: SparkSession, people: str) -> None:
     """Upserts and deletes by one or two columns leave the rows of a dictionary treated alike."""

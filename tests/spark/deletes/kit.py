@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import uuid
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lakesieve.spark.versions.janino import JavaSources
+from tests.spark.own_jars import helper_class
+
 from lakesieve.spark.versions.java_classes import java_class, java_list
 
 if TYPE_CHECKING:
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["EqualityDeletes", "load", "rows_of", "stock_rows"]
-
-_SOURCES = JavaSources("deletes/DeleteWriter", root=Path(__file__).parents[1])
 
 
 def load(spark: SparkSession, name: str) -> Any:
@@ -52,7 +50,7 @@ class EqualityDeletes:
     def __init__(self, spark: SparkSession, name: str) -> None:
         self._spark = spark
         self._name = name
-        self._writer = _SOURCES.new(spark, "lakesieve.tests.DeleteWriter")
+        self._writer = helper_class(spark, "DeleteWriter")()
 
     def partitions(self, *, branch: str | None = None) -> list[Any]:
         """The partitions that have data files."""

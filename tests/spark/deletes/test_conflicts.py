@@ -115,6 +115,7 @@ def test_commits_in_between_with_an_index(
     assert convert_while(spark, table, change) == conflicts
 
 
+@pytest.mark.in_time("v3")
 @pytest.mark.parametrize("version", [2, 3], ids=["v2", "v3"])
 def test_more_commits_in_between(spark: SparkSession, table: str, version: int) -> None:
     """Compactions that began before the deletes, other deletes and conversions cost no row."""

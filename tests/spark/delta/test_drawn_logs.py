@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-_CASES = depth("LOGS", test=3, soak=170)
+_CASES = depth("LOGS", test=2, soak=170)
 _LEAST_EQUAL = 0.6
 
 

@@ -98,6 +98,7 @@ def test_other_queries_keep_the_skipping_of_delta(spark: SparkSession, table: st
     assert spark.sql(f"SELECT max(v) FROM {table}").head(1)[0][0] == 3999
 
 
+@pytest.mark.soak
 def test_answers_stay_the_same(spark: SparkSession, table: str) -> None:
     """With rows deleted and added since, queries tell what they do without an index."""
     spark.sql(f"DELETE FROM {table} WHERE k IN (13, 14)")

@@ -13,8 +13,7 @@ import pytest
 from tests.depth import depth
 from tests.spark.file_sets import SECRET
 
-from lakesieve.spark.rule.sources import scans_of
-from lakesieve.spark.tables.delta.spec import DELTA
+from lakesieve.spark.versions.jar import own_class
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 FILES = 300
-STEPS = depth("COMMITS", test=9, soak=80)
+STEPS = depth("COMMITS", test=6, soak=80)
 _NUMBERS = itertools.count()
 COMMANDS = (
     "DELETE FROM {t} WHERE k % 97 = {n}",
@@ -66,7 +65,7 @@ def _snapshot(spark: SparkSession, folder: Path) -> Any:
 
 def _listed(spark: SparkSession, snapshot: Any) -> Any:
     """Its files, listed by Delta."""
-    return scans_of(DELTA).new(spark, "lakesieve.SnapshotFiles", snapshot, SECRET)
+    return own_class(spark, "delta.SnapshotFiles")(snapshot, SECRET)
 
 
 def _write(commit: Path, text: str) -> None:

@@ -161,6 +161,7 @@ def test_vacuum_leaves_the_index_alone(
     assert both(f"SELECT * FROM {name} WHERE k = 397")[1] == 1
 
 
+@pytest.mark.soak
 def test_column_mapping_put_on_an_old_table(
     spark: SparkSession, tmp_path: Path, both: Callable[[str], tuple[int, int]]
 ) -> None:

@@ -50,7 +50,7 @@ class Driver:
         )
         rows = [line.split(None, 2) for line in listed.stdout.splitlines()]
         of_driver = (row for row in rows if int(row[1]) == self.process.pid)
-        return [int(row[0]) for row in of_driver if "lakesieve.spark.companion" in row[2]]
+        return [int(row[0]) for row in of_driver if "lakesieve.planner.companion" in row[2]]
 
     def end(self) -> None:
         """End it, as its user would."""

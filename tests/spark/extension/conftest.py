@@ -21,10 +21,10 @@ ROWS = 600
 
 
 @pytest.fixture(scope="session")
-def jar(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def jar(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The jar."""
     folder = tmp_path_factory.mktemp("jar")
-    written = [write_jar(folder / name, spark=spark) for name in ("a.jar", "b.jar")]
+    written = [write_jar(folder / name) for name in ("a.jar", "b.jar")]
     assert Path(written[0].path).read_bytes() == Path(written[1].path).read_bytes()
     assert written[0].formats == ("delta", "iceberg", "parquet")
     return Path(written[0].path)

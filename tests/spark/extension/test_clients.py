@@ -20,12 +20,7 @@ import lakesieve as ls
 from lakesieve.errors import UnsupportedError
 from lakesieve.index import ReasonCode
 from lakesieve.spark.rule.installed import installed_rule
-from lakesieve.spark.versions.java_classes import (
-    context_loader,
-    java_array,
-    java_class,
-    java_list,
-)
+from lakesieve.spark.versions.jar import own_class
 from lakesieve.testing.alike import check_queries, views_of
 from lakesieve.testing.generated import predicate
 
@@ -115,32 +110,29 @@ class _Lacking:
         self.version = spark.version
 
 
-def test_beside_a_python_driver(spark: SparkSession, jar: Path) -> None:
+def test_beside_a_python_driver(spark: SparkSession) -> None:
     """What Python says of a session holds; reading for a build takes the extension's place."""
-    url = java_class(spark, "java.io.File")(str(jar)).toURI().toURL()
-    urls = java_array(spark, "java.net.URL", (url,))
-    loader = java_class(spark, "java.net.URLClassLoader")(urls, context_loader(spark))
-    of_session = loader.loadClass("lakesieve.SessionRule").getConstructors()[0]
     fresh = spark.newSession()
     session: Any = fresh._jsparkSession
-    extension = of_session.newInstance(java_list(spark, (session, "0")).toArray())
+    extension = own_class(spark, "extension.SessionRule")(session, "0")
     extension.apply(session.range(1).queryExecution().analyzed())
+    of_extension = own_class(spark, "extension.SessionRule").of(session)
 
-    def loaders() -> list[bool]:
+    def rules() -> list[bool]:
         """Of each pruning rule, whether it is the extension's."""
-        rules = session.experimental().extraOptimizations()
-        kinds = [rules.apply(at).getClass() for at in range(rules.size())]
-        pruning = [kind for kind in kinds if kind.getName() == "lakesieve.PruningRule"]
-        return [bool(kind.getClassLoader().equals(loader)) for kind in pruning]
+        found = session.experimental().extraOptimizations()
+        every = [found.apply(at) for at in range(found.size())]
+        pruning = [one for one in every if one.getClass().getName() == "lakesieve.rule.PruningRule"]
+        return [bool(one.equals(of_extension)) for one in pruning]
 
-    assert loaders() == [True]
+    assert rules() == [True]
     with installed_rule(fresh).raw_reads():
-        assert loaders() == [False]
-    assert loaders() == [True]
+        assert rules() == [False]
+    assert rules() == [True]
     ls.enable(fresh)
-    assert loaders() == [False]
+    assert rules() == [False]
     ls.disable(fresh)
-    assert loaders() == []
+    assert rules() == []
 
 
 def test_a_killed_companion(spark: SparkSession, driver: Driver, relations: dict[str, str]) -> None:

@@ -88,6 +88,7 @@ def _insert(table: HudiDriver, model: Model) -> None:
     append(table, rows)
 
 
+@pytest.mark.soak
 def test_the_scan_of_a_command(spark: SparkSession, table: HudiDriver) -> None:
     """A command on one key opens the file that holds it and those with log files."""
     model = Model(table="", seed="scan")

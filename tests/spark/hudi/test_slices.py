@@ -6,9 +6,9 @@ import base64
 from typing import TYPE_CHECKING, Any
 
 from tests.spark.file_sets import SECRET, keep_set
+from tests.spark.own_jars import check_adapters
 
-from lakesieve.spark.rule.sources import scans_of
-from lakesieve.spark.tables.hudi.spec import HUDI
+from lakesieve.spark.versions.jar import own_class
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,10 +35,15 @@ def listed(jvm: Any) -> Any:
     return slices
 
 
+def test_the_adapter_finds_its_private_members(spark: SparkSession) -> None:
+    """Hudi has all private members that its adapter uses, and so has Spark."""
+    assert check_adapters(spark) == {"hudi", "parquet"}
+
+
 def test_groups_belong_to_a_list(spark: SparkSession) -> None:
     """They are made once for a list itself; one that has grown, or only equals it, has others."""
     jvm: Any = spark._jvm
-    groups = scans_of(HUDI).new(spark, "lakesieve.SliceGroups")
+    groups = own_class(spark, "hudi.SliceGroups")()
     slices = listed(jvm)
 
     def found(slices: Any, secret: bytes = SECRET) -> list[Any]:
@@ -60,7 +65,7 @@ def test_groups_belong_to_a_list(spark: SparkSession) -> None:
 def test_a_group_with_a_kept_or_unknown_slice_is_looked_at(spark: SparkSession) -> None:
     """Of an index that covers all base files, and keeps one of the last group."""
     jvm: Any = spark._jvm
-    groups = scans_of(HUDI).new(spark, "lakesieve.SliceGroups")
+    groups = own_class(spark, "hudi.SliceGroups")()
     names = [path(number) for number in range(SLICES) if number != WITHOUT_FILE]
     bits = sum(1 << at for at, name in enumerate(names) if name == path(SLICES - 1))
     packed = base64.b64encode(bits.to_bytes(SLICES // 8, "little")).decode()

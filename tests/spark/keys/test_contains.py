@@ -179,6 +179,7 @@ def test_absent_keys_open_no_file_in_sql(
         assert both(listed + f"(SELECT 1 FROM {table} t WHERE t.id = s.v)")[1] == files
 
 
+@pytest.mark.soak
 def test_branches(spark: SparkSession, table: str) -> None:
     """Keys are those of the given branch, whose files no index has seen."""
     spark.sql(f"CREATE TABLE {table} USING iceberg AS SELECT id FROM range(0, 100, 1, 10)")

@@ -15,7 +15,7 @@ from lakesieve.spark.build.refresh import refresh_each
 from lakesieve.spark.session.access import access_by
 from lakesieve.spark.tables import open_table
 from lakesieve.spark.versions.callbacks import Callback, hear_callbacks, key_of_session
-from lakesieve.spark.versions.janino import JavaSources
+from lakesieve.spark.versions.jar import own_class
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AFTER_WRITE",
-    "WRITTEN_TABLES",
     "check_refresh",
     "refresh_after_writes",
     "refreshing_itself",
@@ -36,12 +35,6 @@ AFTER_WRITE = "after-write"
 """The value of ``refresh`` that has the indexes of a table refreshed after each commit to it."""
 
 _REFRESHES = (AFTER_WRITE, "never", None)
-
-WRITTEN_TABLES = JavaSources(
-    "spark/versions/PrivateMembers",
-    *(f"spark/tables/{name}" for name in ("FilePaths", "PathSet", "FileScans")),
-    "spark/build/WrittenTables",
-)
 
 _LOG = logging.getLogger("lakesieve.refresh")
 # what is waited for of Spark's events, when no more are wanted
@@ -132,7 +125,7 @@ class _AfterWrites:
         self._thread: threading.Thread | None = None
         hear_callbacks(spark)
         self._callback = Callback(self._hear)
-        self._listener = WRITTEN_TABLES.new(spark, "lakesieve.WrittenTables", self._callback)
+        self._listener = own_class(spark, "build.WrittenTables")(self._callback)
         self._listener.begin()
         self._session: Any = spark._jsparkSession
         self._session.listenerManager().register(self._listener)

@@ -18,7 +18,7 @@ from lakesieve.spark.session.access import access_by
 from lakesieve.spark.tables import FORMATS, open_table
 from lakesieve.spark.tables.contract import ChangeableTable
 from lakesieve.spark.tables.reading import quoted
-from lakesieve.spark.versions.spark_versions import cached_of
+from lakesieve.spark.versions.kept import cached_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -179,7 +179,7 @@ class _Run:
             rows = self._write(plan, unit, storage, location)
             self.tell("commit", 0, 1)
             keep = {row.file.rpartition("/")[2] for row in rows}
-            outcome, _, why = self._commit(plan, unit, rows, dangling=dangling).partition("\0")
+            outcome, why = self._commit(plan, unit, rows, dangling=dangling)
             if outcome == "rejected":
                 keep = set()
                 return why
@@ -203,10 +203,15 @@ class _Run:
         positions = deleted_positions(plan, unit, with_old=vectors)
         return in_workers(positions, write_deletes(stage), WRITTEN_SCHEMA).collect()
 
-    def _commit(self, plan: DeletePlan, unit: int, rows: list[Row], *, dangling: bool) -> str:
-        written = json.dumps([[str(row[name]) for name in _COMMITTED] for row in rows])
+    def _commit(
+        self, plan: DeletePlan, unit: int, rows: list[Row], *, dangling: bool
+    ) -> tuple[str, str]:
+        """Return the status and, unless it was committed, the reason."""
+        written = json.dumps([{name: row[name] for name in _COMMITTED} for row in rows])
         mark = f"{self.id}-{uuid.uuid4().hex[:8]}"
-        return str(plan.commit().commit(plan.table, self.target, unit, dangling, written, mark))
+        commit = plan.commit().commit
+        outcome = commit(plan.table, self.target, unit, dangling, written, mark)
+        return str(outcome.status()), str(outcome.reason())
 
     def _count(self, plan: DeletePlan, unit: int, rows: list[Row], *, dangling: bool) -> None:
         removed, records, files, scanned = (int(n) for n in plan.java.extent(unit, dangling))

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from lakesieve.errors import ErrorKind, SetupError, UnsupportedError
 from lakesieve.spark.tables import open_table
 from lakesieve.spark.tables.iceberg.table import IcebergTable
-from lakesieve.spark.versions.janino import JavaSources, as_python
-from lakesieve.spark.versions.java_classes import has_class, java_class
+from lakesieve.spark.versions.jar import own_class
+from lakesieve.spark.versions.java_classes import as_python, has_class, java_class
 from lakesieve.spark.versions.spark_versions import check_session
 
 if TYPE_CHECKING:
@@ -44,17 +44,7 @@ GROUP = "__lakesieve_group"
 SEQUENCE = "__lakesieve_sequence"
 DELETE_SEQUENCE = "__lakesieve_delete_sequence"
 
-_SOURCES = JavaSources(
-    "spark/versions/PrivateMembers",
-    *(
-        f"spark/deletes/{name}"
-        for name in (
-            *("DeleteMemory", "FileUnits", "EqualityFiles", "KeySchemas", "AffectedFile"),
-            *("KindFiles", "FileConstants", "ScanView", "TableView", "DeletePlan", "DeleteCommit"),
-        )
-    ),
-)
-_PLAN = "lakesieve.deletes.DeletePlan"
+_PLAN = "deletes.DeletePlan"
 _FILES_TYPE = f"{NUMBER} int, file string"
 # about 30 MB in each process
 _BROADCAST_RECORDS = 250_000
@@ -111,6 +101,7 @@ class DeletePlan:
         self._table_name = name
         self.table = table
         self.java = java
+        self._relations = java.relations(spark._jsparkSession)
         self.summary: dict[str, Any] = as_python(spark, java.summary())
         self.kinds = tuple(_kind(n, document) for n, document in enumerate(self.summary["kinds"]))
 
@@ -141,25 +132,25 @@ class DeletePlan:
 
     def untouched(self) -> DataFrame:
         """Rows of the data files that no equality delete reaches."""
-        return self._frame(self.java.untouched(self._java_session, self._name("untouched")))
+        return self._frame(self._relations.untouched(self._name("untouched")))
 
     def touched(self) -> DataFrame:
         """Rows of the reached data files as if there were no equality deletes.
 
         Beside the table's columns each row has its file's number, group and sequence number.
         """
-        return self._frame(self.java.touched(self._java_session, self._name("touched")))
+        return self._frame(self._relations.touched(self._name("touched")))
 
     def touched_unit(self, unit: int) -> DataFrame:
         """Those of one unit, for a query without filters."""
-        return self._frame(self.java.touchedUnit(self._java_session, self._name("unit"), unit))
+        return self._frame(self._relations.touchedUnit(self._name("unit"), unit))
 
     def touched_files(self, unit: int = ALL) -> DataFrame:
         """The reached data files of a unit: number and ``file``, the path."""
         type_ = java_class(self._spark, "org.apache.spark.sql.types.StructType").fromDDL(
             _FILES_TYPE
         )
-        return self._frame(self.java.touchedFiles(self._java_session, type_, unit))
+        return self._frame(self._relations.touchedFiles(type_, unit))
 
     def deletes(self, kind: Kind, unit: int = ALL) -> DataFrame:
         """Rows of a kind's delete files that reach a data file of a unit.
@@ -171,7 +162,7 @@ class DeletePlan:
             unit: Number of a unit, or a constant of this module for several.
         """
         name = self._name(f"deletes {kind.number}")
-        return self._frame(self.java.deletes(self._java_session, name, kind.number, unit))
+        return self._frame(self._relations.deletes(name, kind.number, unit))
 
     def kinds_of(self, unit: int = ALL) -> tuple[Kind, ...]:
         """The kinds of delete files that reach a data file of a unit."""
@@ -186,11 +177,7 @@ class DeletePlan:
 
     def commit(self) -> Any:
         """The Java object that commits the work on this plan."""
-        return _SOURCES.new(self._spark, "lakesieve.deletes.DeleteCommit", self.java)
-
-    @property
-    def _java_session(self) -> Any:
-        return self._spark._jsparkSession
+        return own_class(self._spark, "deletes.DeleteCommit")(self.java)
 
     def _name(self, what: str) -> str:
         return f"{self._table_name} ({what}, {uuid.uuid4().hex})"
@@ -241,7 +228,7 @@ def plan_deletes(spark: SparkSession, table: str, version: str | int | None = No
     spec = opened.read_branch if version is None else str(version)
     snapshot = None if spec is None else opened.version(version).id
     try:
-        java = _SOURCES.new(spark, _PLAN, opened.java, spec, snapshot)
+        java = own_class(spark, _PLAN)(opened.java, spec, snapshot)
     except Exception as error:
         if "UnsupportedOperationException: field" in str(error):
             raise _unsupported(
@@ -257,11 +244,10 @@ def plan_scan(spark: SparkSession, scan: Any) -> DeletePlan:
 
     Args:
         spark: The session.
-        scan: A ``java.util.Map``: the table, its name and schema, the columns wanted, the snapshot
-            and the tasks.
+        scan: A Java ``QueryScan``.
     """
-    java = _SOURCES.new(spark, _PLAN, scan)
-    return DeletePlan(spark, str(scan["name"]), scan["table"], java)
+    java = own_class(spark, _PLAN)(scan)
+    return DeletePlan(spark, str(scan.name()), scan.table(), java)
 
 
 def _check_session(spark: SparkSession) -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from lakesieve.spark.deletes.plan import plan_scan
 from lakesieve.spark.deletes.read import live_rows
 from lakesieve.spark.tables.iceberg.spec import ICEBERG
-from lakesieve.spark.versions.java_classes import has_class
-from lakesieve.spark.versions.spark_versions import SPARK_VERSIONS, spark_version_of
+from lakesieve.spark.versions.java_classes import as_python, has_class
+from lakesieve.spark.versions.spark_versions import spark_version_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,20 +23,20 @@ def join_scan(spark: SparkSession, scan: Any) -> Any:
 
     Args:
         spark: The session of the query.
-        scan: A ``java.util.Map``: the table, its name and schema, the columns wanted, the snapshot,
-            the tasks, and the names of the scan's output and of the metadata columns in it.
+        scan: A Java ``QueryScan``.
 
     Returns:
         The Java dataset, with the columns of the scan's output in their order.
     """
-    frame = live_rows(plan_scan(spark, scan), list(scan["output"]), list(scan["metadata"]))
-    return frame._jdf
+    output, metadata = as_python(spark, scan.output()), as_python(spark, scan.metadata())
+    return live_rows(plan_scan(spark, scan), output, metadata)._jdf
 
 
 def joins_deletes(spark: SparkSession) -> bool:
     """Whether scans of this session can have their equality deletes joined.
 
-    Only scans of the newest Iceberg say which snapshot they read.
+    Only scans of Iceberg 1.12 and newer say which snapshot they read, and Spark 3.5 and 4.0 have
+    older ones.
     """
-    newest = spark_version_of(spark.version) == SPARK_VERSIONS[0]
-    return newest and has_class(spark, ICEBERG.runtime)
+    is_told = spark_version_of(spark.version).jar not in {"3.5", "4.0"}
+    return is_told and has_class(spark, ICEBERG.runtime)

@@ -1,4 +1,4 @@
-"""The optimizer rule in a session: compiled by Janino, installed, its report read."""
+"""The optimizer rule in a session: installed, its report read."""
 
 from __future__ import annotations
 
@@ -9,18 +9,17 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from lakesieve.errors import ErrorKind, UnsupportedError
+from lakesieve.planner import Planner
 from lakesieve.spark.deletes.memory import ROOM, executor
 from lakesieve.spark.deletes.scan import join_scan, joins_deletes
-from lakesieve.spark.rule.planning import Pruner
-from lakesieve.spark.rule.sources import DELETE_JOINS, RULE, extension_of, scans_of
-from lakesieve.spark.tables.registry import formats_in
+from lakesieve.spark.rule.suitability import problem_of
 from lakesieve.spark.versions.callbacks import Callback, hear_callbacks, key_of_session
-from lakesieve.spark.versions.janino import JavaSources
-from lakesieve.spark.versions.java_classes import java_class, java_list, scala_seq
-from lakesieve.spark.versions.spark_versions import check_session
+from lakesieve.spark.versions.jar import own_class, send_to_executors
+from lakesieve.spark.versions.spark_versions import SPARK_VERSIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     import pyarrow as pa
     from pyspark.sql import SparkSession
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["InstalledRule", "installed_rule"]
 
-_RULE = "lakesieve.PruningRule"
 _GIVEN = "lakesieve.given"
 # paths that are sent to the rule at once
 _SELECTED = 10_000
@@ -47,17 +45,16 @@ class InstalledRule:
     Threads may share it: what is wanted and what is installed change together, under one lock.
 
     Args:
-        rule: The ``PruningRule``.
-        install: Puts the rule into the session's optimizer in the place of an extension's, or
-            takes it out, where the second argument says whether the extension's comes back; called
-            for each change, also where nothing is to be done.
-        pruner: What answers the rule.
+        java: The ``InstalledRule`` of Java, which has the rule.
+        planner: What answers the rule.
+        callbacks: What Java calls, kept here because py4j keeps only a weak hold on it.
     """
 
-    def __init__(self, rule: Any, install: Callable[[bool, bool], None], pruner: Pruner) -> None:
-        self.pruner = pruner
-        self._rule = rule
-        self._install = install
+    def __init__(self, java: Any, planner: Planner, callbacks: tuple[Callback, ...]) -> None:
+        self.planner = planner
+        self._java = java
+        self._rule = java.rule()
+        self._callbacks = callbacks
         self._lock = threading.Lock()
         self._enabled = False
         self._locations: tuple[str, ...] = ()
@@ -134,13 +131,13 @@ class InstalledRule:
             return
         name = uuid4().hex
         before = spark.sparkContext.getLocalProperty(_GIVEN)
-        self.pruner.give(name, uuid, plan)
+        self.planner.give(name, uuid, plan)
         spark.sparkContext.setLocalProperty(_GIVEN, name)
         try:
             yield
         finally:
             spark.sparkContext.setLocalProperty(_GIVEN, before)  # type: ignore[arg-type]
-            self.pruner.take_back(name)
+            self.planner.take_back(name)
 
     @contextmanager
     def raw_reads(self, paths: pa.ChunkedArray | None = None) -> Iterator[str]:
@@ -184,58 +181,24 @@ class InstalledRule:
         """Have the session do what is wanted now; the lock is held."""
         further = (root for command in self._commands for root in command)
         locations = tuple(dict.fromkeys((*self._locations, *further)))
-        self.pruner.relocate(locations, options or self.pruner.options)
-        self._install(self.active or self._raw_reads > 0, not self._decided)
+        self.planner.relocate(locations, options or self.planner.options)
+        self._java.place(self.active or self._raw_reads > 0, not self._decided)
         self._rule.setActive(self.active)
 
 
-class _Optimizer:
-    """The rules that a session adds to Spark's own, with one of lakesieve's."""
-
-    def __init__(self, spark: SparkSession, *callbacks: Callback) -> None:
-        self._spark = spark
-        # py4j keeps only a weak hold on them
-        self._callbacks = callbacks
-        self.rule = _instantiate(spark, *callbacks)
-        # rules of the extension, which this one stands for
-        self._replaced: list[Any] = []
-
-    def install(self, present: bool, others: bool) -> None:
-        """Have the rule among them once, or not, and then an extension's again or not."""
-        experimental = self._spark._jsparkSession.experimental()
-        rules = java_list(self._spark)
-        current = experimental.extraOptimizations().iterator()
-        while current.hasNext():
-            rule = current.next()
-            if rule.equals(self.rule):
-                continue
-            if str(rule.getClass().getName()) == _RULE:
-                self._replaced.append(rule)
-            else:
-                rules.add(rule)
-        if present:
-            rules.add(self.rule)
-        for rule in self._replaced:
-            self._switch(rule, on=not present and others)
-            if not present and others:
-                rules.add(rule)
-        if not present and others:
-            self._replaced.clear()
-        getattr(experimental, "extraOptimizations_$eq")(scala_seq(self._spark, rules))
-
-    def _switch(self, rule: Any, *, on: bool) -> None:
-        # py4j knows classes by name alone, and this one is of another loader
-        (method,) = (m for m in rule.getClass().getMethods() if m.getName() == "setActive")
-        method.invoke(rule, java_list(self._spark, (on,)).toArray())
-
-
 def installed_rule(spark: SparkSession) -> InstalledRule:
-    """Get the session's rule, compiling it at the first call (about a second).
+    """Get the session's rule, made at the first call.
 
     Raises:
         UnsupportedError: A session in which the rule cannot work.
     """
-    check_session(spark)
+    problem = problem_of(spark)
+    if problem is not None:
+        raise UnsupportedError(
+            f"{problem}.",
+            kind=ErrorKind.UNSUPPORTED_SESSION,
+            hint=f"Use Spark {' or '.join(tested.name for tested in SPARK_VERSIONS)}.",
+        )
     key = key_of_session(spark)
     with _LOCK:
         # a process has one application at a time: those before it were stopped
@@ -251,9 +214,12 @@ def installed_rule(spark: SparkSession) -> InstalledRule:
 
 def _made(spark: SparkSession) -> InstalledRule:
     hear_callbacks(spark)
-    pruner = Pruner()
-    optimizer = _Optimizer(spark, Callback(pruner.answer), Callback(partial(_joined, spark)))
-    return InstalledRule(optimizer.rule, optimizer.install, pruner)
+    send_to_executors(spark)
+    planner = Planner()
+    answer, join = Callback(planner.answer), Callback(partial(_joined, spark))
+    joins = _delete_joins(spark, join)
+    java = own_class(spark, "rule.InstalledRule")(spark._jsparkSession, answer, joins)
+    return InstalledRule(java, planner, (answer, join))
 
 
 def _joined(spark: SparkSession, scan: Any) -> Any:
@@ -264,24 +230,10 @@ def _joined(spark: SparkSession, scan: Any) -> Any:
         return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
 
 
-def _instantiate(spark: SparkSession, answer: Callback, join: Callback) -> Any:
-    formats = formats_in(spark)
-    adapters = [scans_of(spec).new(spark, f"lakesieve.{spec.scans}") for spec in formats]
-    joins = None
-    if joins_deletes(spark):
-        tasks, heap = executor(spark)
-        limit = int(ROOM * heap)
-        given = (spark._jsparkSession, join, tasks, limit)
-        joins = JavaSources(*DELETE_JOINS).new(spark, "lakesieve.DeleteJoins", *given)
-    rule = JavaSources(*RULE)
-    interface = rule.type(spark, "lakesieve.ScanAdapter")
-    arrays = java_class(spark, "java.lang.reflect.Array")
-    listed = arrays.newInstance(interface, len(adapters))
-    for number, adapter in enumerate(adapters):
-        listed[number] = adapter
-    installed = rule.new(spark, _RULE, answer, listed, joins)
-    for spec, adapter in zip(formats, adapters, strict=True):
-        extension = extension_of(spec)
-        if extension is not None:
-            extension.call(spark, "install", spark._jsparkSession, installed, adapter)
-    return installed
+def _delete_joins(spark: SparkSession, join: Callback) -> Any:
+    """What joins equality deletes that need too much memory; ``None`` where nothing can."""
+    if not joins_deletes(spark):
+        return None
+    tasks, heap = executor(spark)
+    limit = int(ROOM * heap)
+    return own_class(spark, "deletes.DeleteJoins")(spark._jsparkSession, join, tasks, limit)

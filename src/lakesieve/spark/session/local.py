@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
-from importlib import resources
+from importlib import metadata, resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["check_java", "local_session", "packages_conf"]
 
 MINIMUM_JAVA = 17
+# Spark before 4.2 brings a Hadoop that calls Subject.getSubject, which fails since Java 24
+MAXIMUM_JAVA_BEFORE_4_2 = 23
 _WAREHOUSE = "spark.lakesieve.warehouse"
 _SET_UP = "spark.lakesieve.formats"
 _EXTENSIONS = "spark.sql.extensions"
@@ -157,15 +159,15 @@ def packages_conf(version: SparkVersion, specs: Iterable[FormatSpec]) -> dict[st
 
 
 def check_java() -> None:
-    """Check that a new enough Java can be started.
+    """Check that there is a Java on which the installed PySpark starts.
 
     Raises:
-        SetupError: It is missing or older than Java 17.
+        SetupError: Java is missing, older than 17, or too new for this version of Spark.
     """
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     hint = (
-        f"Install a JDK {MINIMUM_JAVA} or newer (for example the package openjdk-17-jre-headless, "
+        f"Install Java {MINIMUM_JAVA} or newer (for example the package openjdk-17-jre-headless, "
         "or Temurin 21) and point JAVA_HOME at it."
     )
     if java is None or shutil.which(java) is None:
@@ -180,3 +182,19 @@ def check_java() -> None:
         raise SetupError(
             f"Java {major} at {java} is too old.", kind=ErrorKind.JAVA_MISSING, hint=hint
         )
+    if major > MAXIMUM_JAVA_BEFORE_4_2 and _pyspark() < (4, 2):
+        raise SetupError(
+            f"Java {major} at {java} is too new for Spark before 4.2.",
+            kind=ErrorKind.JAVA_MISSING,
+            hint="Point JAVA_HOME at Java 17 or 21, or install pyspark 4.2 or newer.",
+        )
+
+
+def _pyspark() -> tuple[int, int]:
+    """Return the version of the installed PySpark, as (major, minor)."""
+    try:
+        found = re.match(r"(\d+)\.(\d+)", metadata.version("pyspark"))
+    except metadata.PackageNotFoundError:
+        found = None
+    # without PySpark another error follows
+    return (int(found[1]), int(found[2])) if found else (99, 0)

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakesieve.spark.tables.contract import IndexableTable
-    from lakesieve.tables import Column
 
 __all__ = ["FormatSpec"]
 
@@ -25,7 +24,6 @@ class FormatSpec:
         at: Opens the table in a folder.
         named: Opens what the catalog has under an identifier: the session, the identifier, and the
             catalog's own object.
-        columns: From the schema of a version, as its adapter writes it, to the columns by path.
         runtime: A Java class that is there when the session can read such tables.
         packages: Maven coordinates of the runtime, by version of Spark; no entry where there is
             none, ``None`` for all where Spark reads the format by itself.
@@ -33,10 +31,6 @@ class FormatSpec:
         catalog_settings: What ``ls.local_session`` sets besides for a warehouse.
         catalog_class: Java class of what a catalog gives for such a table; where there is none, the
             table's ``provider`` names the format.
-        scans: Java class of the scan adapter, in the package ``lakesieve``.
-        scan_sources: Java sources of the adapter, behind those of the rule.
-        rule_extension: A Java source behind those, whose last class has a static method
-            ``install(session, rule, adapter)`` to be called when the rule is made; mostly none.
         copying: How to copy a table, where the adapter is no ``CopyableTable``: a text with
             ``{table}``, ``{copy}`` and ``{version}``.
         changing: The same where it is no ``ChangeableTable``.
@@ -45,15 +39,11 @@ class FormatSpec:
     name: str
     at: Callable[[SparkSession, str], IndexableTable]
     named: Callable[[SparkSession, str, Any], IndexableTable]
-    columns: Callable[[str], Mapping[tuple[str, ...], Column]]
     runtime: str
     packages: Mapping[str, str] | None
-    scans: str
-    scan_sources: tuple[str, ...]
     settings: Mapping[str, str] = field(default_factory=dict)
     catalog_settings: Callable[[str], Mapping[str, str]] = lambda _warehouse: {}
     catalog_class: str = ""
-    rule_extension: str = ""
     copying: str = ""
     changing: str = ""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from lakesieve.spark.versions.janino import as_python
+from lakesieve.spark.versions.java_classes import as_python
 from lakesieve.storage import HADOOP_PREFIXES, TRUSTED_ROOTS, StorageOptions, trusted_folders
 
 if TYPE_CHECKING:

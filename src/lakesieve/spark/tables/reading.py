@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from lakesieve.tables.contract import Column as KeyColumn
 
 __all__ = [
-    "FILE_SCANS",
     "hadoop_path",
     "in_larger_tasks",
     "keys_of",
@@ -24,12 +23,6 @@ __all__ = [
     "quoted",
     "raw_read",
 ]
-
-FILE_SCANS = (
-    "spark/versions/PrivateMembers",
-    *(f"spark/tables/{name}" for name in ("FilePaths", "PathSet", "FileScans")),
-)
-"""The Java sources for relations over files."""
 
 
 def parts_of(call: Callable[..., Any], method: str, *arguments: Any) -> Iterator[str]:

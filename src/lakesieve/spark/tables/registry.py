@@ -66,8 +66,8 @@ def open_table(spark: SparkSession, name: str) -> IndexableTable:
 
 
 def _open_path(spark: SparkSession, spec: FormatSpec, path: str) -> IndexableTable:
-    check_formats(spark_version_of(spark.version), [spec.name])
     if not has_class(spark, spec.runtime):
+        check_formats(spark_version_of(spark.version), [spec.name])
         raise SetupError(
             f"The runtime of {spec.name} tables is not on the class path of this session.",
             kind=ErrorKind.DEPENDENCY_MISSING,

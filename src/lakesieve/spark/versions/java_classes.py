@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["context_loader", "has_class", "java_array", "java_class", "java_list", "scala_seq"]
+__all__ = [
+    "as_python",
+    "context_loader",
+    "has_class",
+    "java_array",
+    "java_class",
+    "java_list",
+    "scala_seq",
+]
 
 
 def java_class(spark: SparkSession, name: str) -> Any:
@@ -83,3 +92,14 @@ def has_class(spark: SparkSession, name: str) -> bool:
     except Py4JJavaError:
         return False
     return True
+
+
+def as_python(spark: SparkSession, java: Any) -> Any:
+    """A Java map or list as Python's, in one text: to go through it would take calls an entry.
+
+    Args:
+        spark: The session.
+        java: The Java object.
+    """
+    writer = java_class(spark, "com.fasterxml.jackson.databind.ObjectMapper")()
+    return json.loads(writer.writeValueAsString(java))

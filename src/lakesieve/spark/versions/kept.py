@@ -6,12 +6,12 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakesieve.spark.versions.spark_versions import cached_of
+from lakesieve.spark.versions.jar import own_class
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Kept", "kept"]
+__all__ = ["Kept", "cached_of", "kept"]
 
 _MARK = "lakesieve mark"
 
@@ -55,3 +55,19 @@ def kept(frame: DataFrame, *, shuffled: bool = False) -> Kept:
     marked = frame.withColumn(_MARK, F.lit(uuid.uuid4().int >> 65)).persist()
     count = marked.count()
     return Kept(rows=cached_of(marked).drop(_MARK), count=count, frame=marked)
+
+
+def cached_of(frame: DataFrame, spark: SparkSession | None = None) -> DataFrame:
+    """What is kept of a persisted frame, as a leaf: however it was made, it is deterministic.
+
+    Args:
+        frame: The frame.
+        spark: The session that it is to be of; by default its own, which of a stream's batch is
+            another one than that of the stream.
+    """
+    from pyspark.sql import DataFrame
+
+    spark = spark or frame.sparkSession
+    plan = frame._jdf.queryExecution().withCachedData()
+    rows = own_class(spark, "spark.ClassicSessions").rows(spark._jsparkSession, plan)
+    return DataFrame(rows, spark)

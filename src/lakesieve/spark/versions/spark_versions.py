@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +12,6 @@ from lakesieve.errors import ErrorKind, UnsupportedError
 from lakesieve.spark.versions.java_classes import java_class
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pyspark.errors import PySparkException
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
@@ -22,7 +21,6 @@ __all__ = [
     "SparkVersion",
     "arrow_of",
     "by_number",
-    "cached_of",
     "check_session",
     "delta_commit_at",
     "delta_snapshot_at",
@@ -43,67 +41,46 @@ class SparkVersion:
 
     Args:
         name: Major and minor version.
-        java: The placeholders of the Java sources, ``${name}`` there, and what stands for each in
-            this version; every version has all of them. Besides there is ``${line}``, the name.
+        jar: The version of Spark that the jar for this one is built against.
+        is_tested: Whether the tests of lakesieve run on it.
     """
 
     name: str
-    java: Mapping[str, str]
+    jar: str
+    is_tested: bool = True
 
 
+# tools/build_jars.py reads these lines, too
 SPARK_VERSIONS = (
-    SparkVersion(
-        name="4.1",
-        java={
-            # the package of the sessions that run on Spark itself
-            "sql": "org.apache.spark.sql.classic",
-            # in Scala 2.12, Seq is the one that may change
-            "Seq": "scala.collection.immutable.Seq",
-            # the method of Iceberg's SparkScan that returns the columns it reads
-            "projection": "projection",
-            # the argument of Iceberg's SparkTable that keeps it from refreshing the table
-            "lazily": "",
-            # whether an expression e raises errors on purpose
-            "throwable": "e.throwable()",
-        },
-    ),
-    SparkVersion(
-        name="4.0",
-        java={
-            "sql": "org.apache.spark.sql.classic",
-            "Seq": "scala.collection.immutable.Seq",
-            "projection": "expectedSchema",
-            "lazily": ", false",
-            "throwable": "e.throwable()",
-        },
-    ),
-    SparkVersion(
-        name="3.5",
-        java={
-            "sql": "org.apache.spark.sql",
-            "Seq": "scala.collection.Seq",
-            "projection": "expectedSchema",
-            "lazily": ", false",
-            "throwable": "raises(e)",
-        },
-    ),
+    SparkVersion(name="4.3", jar="4.1"),
+    SparkVersion(name="4.2", jar="4.1"),
+    SparkVersion(name="4.1", jar="4.1"),
+    SparkVersion(name="4.0", jar="4.0"),
+    SparkVersion(name="3.5", jar="3.5"),
 )
-"""Newest first."""
+"""The tested versions, newest first."""
 
 
 def spark_version_of(version: str) -> SparkVersion:
-    """The supported version that a full version number belongs to.
+    """Return the version of Spark that a full version number belongs to.
+
+    A number that is newer than all tested versions gets the jar of the newest one, which sessions
+    check before they use it.
 
     Raises:
-        UnsupportedError: It is none of those supported.
+        UnsupportedError: The version is older than the newest tested one, and not tested.
     """
-    for supported in SPARK_VERSIONS:
-        if version.startswith(f"{supported.name}."):
-            return supported
+    for tested in SPARK_VERSIONS:
+        if version.startswith(f"{tested.name}."):
+            return tested
+    number = re.match(r"(\d+)\.(\d+)\.", version)
+    newest = SPARK_VERSIONS[0]
+    if number and (int(number[1]), int(number[2])) > tuple(map(int, newest.name.split("."))):
+        return SparkVersion(name=f"{number[1]}.{number[2]}", jar=newest.jar, is_tested=False)
     raise UnsupportedError(
         f"Spark {version} is not supported.",
         kind=ErrorKind.UNSUPPORTED_SESSION,
-        hint=f"Use Spark {' or '.join(supported.name for supported in SPARK_VERSIONS)}.",
+        hint=f"Use Spark {' or '.join(tested.name for tested in SPARK_VERSIONS)}.",
     )
 
 
@@ -153,22 +130,6 @@ def local_frame(spark: SparkSession, rows: pa.Table, schema: StructType) -> Data
     make: Any = spark.createDataFrame
     frame: DataFrame = make(rows, schema=schema)
     return frame
-
-
-def cached_of(frame: DataFrame, spark: SparkSession | None = None) -> DataFrame:
-    """What is kept of a persisted frame, as a leaf: however it was made, it is deterministic.
-
-    Args:
-        frame: The frame.
-        spark: The session that it is to be of; by default its own, which of a stream's batch is
-            another one than that of the stream.
-    """
-    from pyspark.sql import DataFrame
-
-    spark = spark or frame.sparkSession
-    plan = frame._jdf.queryExecution().withCachedData()
-    datasets = java_class(spark, f"{spark_version_of(spark.version).java['sql']}.Dataset")
-    return DataFrame(datasets.ofRows(spark._jsparkSession, plan), spark)
 
 
 def frame_of(spark: SparkSession, texts: pa.Table) -> DataFrame:

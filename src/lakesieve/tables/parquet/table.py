@@ -110,7 +110,7 @@ class ParquetReader(FolderReader):
         return [f"{self.location}/{i.path}#{i.size}@{_millis(i)}" for i in self._files]
 
     def _document(self) -> str:
-        """A schema as ``FileScans.java`` writes it."""
+        """A schema as ``SchemaDocument.java`` writes it."""
         summaries = ("_common_metadata", "_metadata")
         ordered = sorted(self._files, key=lambda info: f"{self.location}/{info.path}")
         named = [info for name in summaries for info in ordered if _name(info.path) == name]

@@ -13,7 +13,6 @@ from lakesieve.spark.tables.contract import RAW_READ
 from lakesieve.spark.tables.delta.changes import DeltaChanges
 from lakesieve.spark.tables.jobs import own_jobs
 from lakesieve.spark.tables.reading import (
-    FILE_SCANS,
     hadoop_path,
     in_larger_tasks,
     keys_of,
@@ -21,7 +20,7 @@ from lakesieve.spark.tables.reading import (
     raw_read,
 )
 from lakesieve.spark.tables.row_deletes import RowDeletes
-from lakesieve.spark.versions.janino import JavaSources
+from lakesieve.spark.versions.jar import own_class
 from lakesieve.spark.versions.java_classes import java_class, scala_seq
 from lakesieve.spark.versions.spark_versions import arrow_of, delta_commit_at, delta_snapshot_at
 from lakesieve.tables import Column, TableVersion
@@ -45,7 +44,6 @@ CATALOG_CLASS = "org.apache.spark.sql.delta.catalog.DeltaTableV2"
 """What a catalog gives for a Delta table."""
 
 _FILES_SCHEMA = pa.schema([("path", pa.string()), ("size", pa.int64()), ("records", pa.int64())])
-_SOURCES = JavaSources(*FILE_SCANS, "spark/tables/delta/DeltaFiles")
 
 
 class DeltaTable:
@@ -140,7 +138,9 @@ class DeltaTable:
         """
         self.reload()
         snapshot = self._snapshot if spec is None else self._snapshot_at(str(spec))
-        document = _SOURCES.call(self._spark, "schema", self._spark._jsparkSession, snapshot)
+        document = own_class(self._spark, "delta.DeltaFiles").schema(
+            self._spark._jsparkSession, snapshot
+        )
         return TableVersion(
             id=str(snapshot.version()), schema=str(document), timestamp_ms=snapshot.timestamp()
         )

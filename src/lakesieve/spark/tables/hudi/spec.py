@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from lakesieve.spark.tables.formats import FormatSpec
 from lakesieve.spark.tables.hudi.table import HudiTable
-from lakesieve.tables.struct_schema import hudi_columns
 
 __all__ = ["HUDI"]
 
@@ -12,7 +11,6 @@ HUDI = FormatSpec(
     name="hudi",
     at=lambda spark, path: HudiTable(spark, path, is_path=True),
     named=lambda spark, name, _: HudiTable(spark, name, is_path=False),
-    columns=hudi_columns,
     runtime="org.apache.hudi.HoodieFileIndex",
     packages={"3.5": "org.apache.hudi:hudi-spark3.5-bundle_2.12:1.2.0"},
     settings={
@@ -22,7 +20,5 @@ HUDI = FormatSpec(
         "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
     },
     catalog_class="org.apache.spark.sql.hudi.catalog.HoodieInternalV2Table",
-    scans="HudiScans",
-    scan_sources=("spark/tables/hudi/HudiFiles", "spark/rule/SliceGroups", "spark/rule/HudiScans"),
     copying="Copy the files, and create indexes of its own for the copy.",
 )

@@ -13,7 +13,6 @@ from lakesieve.spark.tables.catalogs import named_errors
 from lakesieve.spark.tables.contract import RAW_READ
 from lakesieve.spark.tables.hudi.changes import HudiChanges
 from lakesieve.spark.tables.reading import (
-    FILE_SCANS,
     hadoop_path,
     in_larger_tasks,
     keys_of,
@@ -22,7 +21,7 @@ from lakesieve.spark.tables.reading import (
     raw_read,
 )
 from lakesieve.spark.tables.row_deletes import RowDeletes
-from lakesieve.spark.versions.janino import JavaSources
+from lakesieve.spark.versions.jar import own_class
 from lakesieve.tables import Column, TableVersion
 from lakesieve.tables.hudi.schema import UNREAD
 from lakesieve.tables.identity import check_identity
@@ -40,8 +39,6 @@ if TYPE_CHECKING:
 
 __all__ = ["HudiTable"]
 
-_SCANS = JavaSources(*FILE_SCANS)
-_SOURCES = JavaSources(*FILE_SCANS, "spark/tables/hudi/HudiFiles")
 _LINE = r"^(?P<location>[^\t]*)\t(?P<size>\d+)\t(?P<indexable>1?)$"
 
 
@@ -77,7 +74,7 @@ class HudiTable:
                 "once something was written to it.",
             )
         self.location = str(self._call("location", leaf))
-        self.uuid = str(_SCANS.call(spark, "uuid", self.location))
+        self.uuid = str(own_class(spark, "folders.FileScans").uuid(self.location))
 
     def _named_leaf(self) -> Any:
         """A leaf of what its name leads to."""
@@ -123,7 +120,7 @@ class HudiTable:
         return {}
 
     def _call(self, method: str, *arguments: Any) -> Any:
-        return _SOURCES.call(self._spark, method, *arguments)
+        return getattr(own_class(self._spark, "hudi.HudiFiles"), method)(*arguments)
 
     def _read(self, instant: str | None = None, **options: str) -> DataFrame:
         reader = self._spark.read.format("hudi").options(**options)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from lakesieve.spark.tables.formats import FormatSpec
 from lakesieve.spark.tables.iceberg.table import IcebergTable
-from lakesieve.tables.iceberg.schema import columns_of_schema
 from lakesieve.tables.names import EMBEDDED_CATALOG
 
 if TYPE_CHECKING:
@@ -35,7 +34,6 @@ ICEBERG = FormatSpec(
     name="iceberg",
     at=lambda spark, path: IcebergTable(spark, path, path=True),
     named=_named,
-    columns=columns_of_schema,
     runtime="org.apache.iceberg.spark.SparkCatalog",
     packages={
         "4.1": "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
@@ -47,13 +45,4 @@ ICEBERG = FormatSpec(
     },
     catalog_settings=_catalog,
     catalog_class="org.apache.iceberg.spark.source.SparkTable",
-    scans="IcebergScans",
-    scan_sources=(
-        "spark/tables/iceberg/IcebergFields",
-        "spark/tables/iceberg/IcebergAccess",
-        "spark/rule/KnownManifests",
-        "spark/rule/ManifestScans",
-        "spark/rule/IcebergScans",
-    ),
-    rule_extension="spark/rule/IcebergListing",
 )

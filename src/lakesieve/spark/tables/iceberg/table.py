@@ -26,7 +26,8 @@ from lakesieve.spark.tables.iceberg.unreadable import listable, readable
 from lakesieve.spark.tables.jobs import own_jobs
 from lakesieve.spark.tables.reading import keys_of, raw_read
 from lakesieve.spark.tables.row_deletes import RowDeletes
-from lakesieve.spark.versions.janino import JavaSources, as_python
+from lakesieve.spark.versions.jar import own_class
+from lakesieve.spark.versions.java_classes import as_python
 from lakesieve.spark.versions.spark_versions import arrow_of
 from lakesieve.tables import Column, TableVersion
 from lakesieve.tables.iceberg.schema import columns_of_schema
@@ -45,10 +46,6 @@ __all__ = ["IcebergTable", "file_io_of"]
 
 _OPEN_COST = 4 << 10
 _FILES_SCHEMA = pa.schema([("path", pa.string()), ("size", pa.int64()), ("records", pa.int64())])
-_FIELDS = JavaSources("spark/tables/iceberg/IcebergFields")
-_ACCESS = JavaSources("spark/tables/iceberg/IcebergAccess")
-_DELETES = JavaSources("spark/tables/iceberg/IcebergDeletes")
-_HISTORY = JavaSources("spark/tables/iceberg/IcebergHistory")
 
 
 def file_io_of(spark: SparkSession, table: Any) -> dict[str, str]:
@@ -58,8 +55,8 @@ def file_io_of(spark: SparkSession, table: Any) -> dict[str, str]:
         spark: The session.
         table: Iceberg's ``Table``.
     """
-    settings: dict[str, str] = as_python(spark, _ACCESS.call(spark, "fileIo", table))
-    return settings
+    settings = own_class(spark, "iceberg.IcebergAccess").fileIo(table)
+    return dict(as_python(spark, settings))
 
 
 class IcebergTable:
@@ -142,7 +139,8 @@ class IcebergTable:
         """
         self.reload()
         head = self.head(self.write_branch)
-        return bool(_HISTORY.call(self._spark, "known", self._java, head, *names, app, number))
+        history = own_class(self._spark, "iceberg.IcebergHistory")
+        return bool(history.known(self._java, head, *names, app, number))
 
     def _loaded(self) -> Any:
         if self.is_named:
@@ -207,7 +205,7 @@ class IcebergTable:
         Args:
             schema: Iceberg's own object.
         """
-        return str(_FIELDS.call(self._spark, "document", self._java, schema))
+        return str(own_class(self._spark, "iceberg.IcebergFields").document(self._java, schema))
 
     def _named_snapshot(self, spec: str) -> Any:
         reference = self._java.refs().get(spec)
@@ -248,7 +246,7 @@ class IcebergTable:
         """The bounds and partitions that manifests have, as :class:`HasFileStatistics` says."""
         if version.id is None:
             return None
-        partitioning = str(_FIELDS.call(self._spark, "partitioning", self._java))
+        partitioning = str(own_class(self._spark, "iceberg.IcebergFields").partitioning(self._java))
         list_files = partial(self._data_files, version)
         return statistics_of_files(version.schema, partitioning, list_files)
 
@@ -300,7 +298,7 @@ class IcebergTable:
         Args:
             version: The version.
         """
-        counted = _DELETES.call(self._spark, "counts", self._java, version.id)
+        counted = own_class(self._spark, "iceberg.IcebergDeletes").counts(self._java, version.id)
         counts = {"files": 0, **as_python(self._spark, counted)}
         if self.read_branch not in {None, MAIN}:
             # Iceberg's procedures would rewrite main

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from lakesieve.spark.tables.formats import FormatSpec
 from lakesieve.spark.tables.parquet.table import ParquetTable
-from lakesieve.tables.struct_schema import parquet_columns
 
 __all__ = ["PARQUET"]
 
@@ -12,11 +11,8 @@ PARQUET = FormatSpec(
     name="parquet",
     at=ParquetTable.at,
     named=lambda spark, name, _: ParquetTable.named(spark, name),
-    columns=parquet_columns,
     runtime="org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat",
     packages=None,
-    scans="ParquetScans",
-    scan_sources=("spark/rule/PartitionFiles", "spark/rule/ParquetScans"),
     copying="Copy the files, and create indexes of its own for the copy.",
     changing="Convert it to a table first, such as with CONVERT TO DELTA or Iceberg's snapshot "
     "procedure.",

@@ -15,7 +15,6 @@ from lakesieve.errors import ErrorKind, NotFoundError, UnsupportedError
 from lakesieve.spark.tables.catalogs import named_errors
 from lakesieve.spark.tables.contract import RAW_READ
 from lakesieve.spark.tables.reading import (
-    FILE_SCANS,
     hadoop_path,
     in_larger_tasks,
     keys_of,
@@ -23,7 +22,7 @@ from lakesieve.spark.tables.reading import (
     parts_of,
     raw_read,
 )
-from lakesieve.spark.versions.janino import JavaSources
+from lakesieve.spark.versions.jar import own_class
 from lakesieve.tables import Column, TableVersion
 from lakesieve.tables.identity import check_identity
 from lakesieve.tables.parquet.statistics import parquet_statistics
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ParquetTable"]
 
-_SOURCES = JavaSources(*FILE_SCANS)
 _IDENTITY = r"^(?P<location>(?s:.*))#(?P<size>\d+)@(?P<modified>-?\d+)$"
 _CLOCK_SECONDS = 2.0
 """Object stores tell modification times in whole seconds."""
@@ -83,7 +81,7 @@ class ParquetTable:
         self._is_path = is_path
         self.name = name
         self._leaf = self._listed()
-        location = None if self._leaf is None else self._call("location", self._leaf)
+        location = None if self._leaf is None else self._call("FileScans.location", self._leaf)
         if location is None:
             raise UnsupportedError(
                 f"{name} is not one directory of Parquet files.",
@@ -91,7 +89,7 @@ class ParquetTable:
                 hint="Give the folder, or a catalog table made with USING parquet.",
             )
         self.location = str(location)
-        self.uuid = str(self._call("uuid", location))
+        self.uuid = str(self._call("FileScans.uuid", location))
 
     @classmethod
     def at(cls, spark: SparkSession, path: str) -> ParquetTable:
@@ -113,8 +111,10 @@ class ParquetTable:
         """
         return cls(spark, name, is_path=False)
 
-    def _call(self, method: str, *arguments: Any) -> Any:
-        return _SOURCES.call(self._spark, method, *arguments)
+    def _call(self, name: str, *arguments: Any) -> Any:
+        """Call a static method of a Java class, both named as in ``FileScans.location``."""
+        java_class, method = name.split(".")
+        return getattr(own_class(self._spark, f"folders.{java_class}"), method)(*arguments)
 
     def _listed(self) -> Any:
         """A leaf that reads the files that are there now."""
@@ -122,7 +122,7 @@ class ParquetTable:
             with named_errors(self.name):
                 # the session keeps the list of a catalog table's files
                 self._spark.catalog.refreshTable(self.name)
-        return self._call("parquetLeaf", self._read()._jdf.queryExecution().analyzed())
+        return self._call("FileScans.parquetLeaf", self._read()._jdf.queryExecution().analyzed())
 
     def _read(self, **options: str) -> DataFrame:
         reader = self._spark.read.options(**options)
@@ -136,7 +136,7 @@ class ParquetTable:
             NotFoundError: The table is gone, or its name leads to another folder.
         """
         leaf = self._listed()
-        location = None if leaf is None else self._call("location", leaf)
+        location = None if leaf is None else self._call("FileScans.location", leaf)
         check_identity(self.name, self.location, str(location))
         self._leaf = leaf
 
@@ -155,12 +155,13 @@ class ParquetTable:
         self.reload()
         return TableVersion(
             id=version_of(part.split("\n") for part in self._identities()),
-            schema=str(self._call("schema", self._leaf)),
+            schema=str(self._call("SchemaDocument.of", self._leaf)),
         )
 
     def _identities(self) -> Iterator[str]:
         """Identities of the files, one a line, some thousands at a time."""
-        return parts_of(self._call, "identities", self._call("listed", self._leaf))
+        listed = self._call("FolderFiles.listed", self._leaf)
+        return parts_of(self._call, "FolderFiles.identities", listed)
 
     def columns(self, version: TableVersion) -> Mapping[tuple[str, ...], Column]:
         """The columns, and the fields of structs outside lists and maps."""
@@ -235,8 +236,10 @@ class ParquetTable:
             F.unix_millis(metadata["file_modification_time"]).cast("string"),
         )
         whole = self._read(**{RAW_READ: raw_read(stride, selection)})
-        leaf = self._call("parquetLeaf", whole._jdf.queryExecution().analyzed())
-        java = self._call("rows", self._spark._jsparkSession, leaf)
+        leaf = self._call("FileScans.parquetLeaf", whole._jdf.queryExecution().analyzed())
+        # without what a catalog table may have above its leaf, such as padding of CHAR
+        session = self._spark._jsparkSession
+        java = own_class(self._spark, "spark.ClassicSessions").rows(session, leaf)
         rows = DataFrame(java, self._spark).select(*keys_of(columns), identity.alias("file"))
         total = pc.sum(files.column("size")).as_py() or 0
         return in_larger_tasks(rows, total_bytes=total / stride, split_bytes=split_bytes)

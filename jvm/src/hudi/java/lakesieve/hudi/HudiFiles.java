@@ -1,0 +1,223 @@
+package lakesieve.hudi;
+
+import java.util.ArrayList;
+import java.util.Date;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+import lakesieve.folders.FileScans;
+import lakesieve.folders.PathLines;
+import lakesieve.folders.SchemaDocument;
+import lakesieve.spark.PrivateMembers;
+import lakesieve.spark.Scala;
+import org.apache.hudi.BaseHoodieTableFileIndex;
+import org.apache.hudi.BaseHoodieTableFileIndex.PartitionPath;
+import org.apache.hudi.HoodieFileIndex;
+import org.apache.hudi.HoodieTableSchema;
+import org.apache.hudi.common.config.HoodieMetadataConfig;
+import org.apache.hudi.common.engine.HoodieLocalEngineContext;
+import org.apache.hudi.common.fs.FSUtils;
+import org.apache.hudi.common.model.FileSlice;
+import org.apache.hudi.common.model.HoodieBaseFile;
+import org.apache.hudi.common.model.HoodieFileGroup;
+import org.apache.hudi.common.model.HoodieLogFile;
+import org.apache.hudi.common.table.HoodieTableConfig;
+import org.apache.hudi.common.table.HoodieTableMetaClient;
+import org.apache.hudi.common.table.timeline.HoodieInstant;
+import org.apache.hudi.common.table.timeline.HoodieInstantTimeGenerator;
+import org.apache.hudi.common.table.timeline.HoodieTimeline;
+import org.apache.hudi.common.table.view.FileSystemViewManager;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.execution.datasources.FileFormat;
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.hudi.HoodieSqlCommonUtils;
+
+/**
+ * The schema and the file slices of a read of a Hudi table.
+ *
+ * <p>The rows of a slice without log files, up to the instant that is read, are those of its base
+ * file, which never changes. All other slices are always read.
+ */
+public final class HudiFiles {
+  /** The class of the format that reads file groups. */
+  static final String FILE_FORMAT =
+      "org.apache.spark.sql.execution.datasources.parquet.HoodieFileGroupReaderBasedFileFormat";
+
+  /** Private method of BaseHoodieTableFileIndex. */
+  static final String ALL_SLICES = "getAllInputFileSlices";
+
+  /** Private field of the format. */
+  static final String TABLE_SCHEMA = "tableSchema";
+
+  // the table version since which a log file has the time of its own commit
+  private static final int LOGS_NAMED_BY_COMMIT = 8;
+
+  private HudiFiles() {}
+
+  /** The file index of a leaf that reads a version of a Hudi table, or null. */
+  public static HoodieFileIndex index(LogicalPlan leaf) {
+    HadoopFsRelation relation = FileScans.relation(leaf);
+    if (relation == null || !relation.fileFormat().getClass().getName().equals(FILE_FORMAT)) {
+      return null;
+    }
+    FileIndex index = relation.location();
+    // subclasses are for incremental and change data queries
+    return index.getClass() == HoodieFileIndex.class ? (HoodieFileIndex) index : null;
+  }
+
+  /** The only leaf of a plan if it reads a version of a Hudi table, or null. */
+  public static LogicalPlan leaf(LogicalPlan plan) {
+    List<LogicalPlan> leaves = Scala.list(plan.collectLeaves());
+    return leaves.size() == 1 && index(leaves.get(0)) != null ? leaves.get(0) : null;
+  }
+
+  /** The base path of the table. */
+  public static String location(LogicalPlan leaf) {
+    return index(leaf).metaClient().getBasePath().toString();
+  }
+
+  /** True when row-level commands write log files. */
+  public static boolean mergesOnRead(LogicalPlan leaf) {
+    return "MERGE_ON_READ".equals(config(leaf).getTableType().name());
+  }
+
+  /** Time of the newest completed commit, not later than a given time if there is one, or null. */
+  public static String instant(LogicalPlan leaf, String latest) {
+    HoodieTimeline commits =
+        index(leaf).metaClient().getCommitsTimeline().filterCompletedInstants();
+    if (latest != null) commits = commits.findInstantsBeforeOrEquals(latest);
+    return commits.lastInstant().map(HoodieInstant::requestedTime).orElse(null);
+  }
+
+  /** A point in time as Hudi writes it in commit times, in the time zone of the table. */
+  public static String moment(long millis) {
+    return HoodieInstantTimeGenerator.formatDateBasedOnTimeZone(new Date(millis));
+  }
+
+  /** How a leaf is read: its schema, and the features that a reader of the table must support. */
+  public static String schema(LogicalPlan leaf) throws Exception {
+    HadoopFsRelation relation = FileScans.relation(leaf);
+    HoodieTableConfig config = config(leaf);
+    String baseFormat = config.getBaseFileFormat().name();
+    List<String> features = new ArrayList<>();
+    if (config.isMultipleBaseFileFormatsEnabled()) features.add("several base file formats");
+    if (!baseFormat.equals("PARQUET")) features.add("base files of the format " + baseFormat);
+    if (evolves(relation.fileFormat())) features.add("schema evolution on read");
+    Map<String, Object> more = new LinkedHashMap<>();
+    more.put("version", version(index(leaf)));
+    more.put("features", features);
+    return SchemaDocument.of(
+        relation.sparkSession(),
+        relation.schema().json(),
+        relation.partitionSchema().fieldNames(),
+        more);
+  }
+
+  /** File slices by partition, of the version that the index is for. */
+  @SuppressWarnings("unchecked") // the type that the private method declares
+  public static Map<PartitionPath, List<FileSlice>> slices(HoodieFileIndex index) throws Exception {
+    return (Map<PartitionPath, List<FileSlice>>)
+        PrivateMembers.call(index, BaseHoodieTableFileIndex.class, ALL_SLICES, new Class<?>[0]);
+  }
+
+  /** Path of the base file that has exactly the rows of the slice, or null if there is none. */
+  public static String identity(HoodieFileIndex index, FileSlice slice) {
+    if (!slice.getBaseFile().isPresent() || merges(index, slice)) return null;
+    HoodieBaseFile base = slice.getBaseFile().get();
+    return base.getBootstrapBaseFile().isPresent() ? null : base.getPath();
+  }
+
+  /** True if a read of the slice may merge rows of its log files. */
+  private static boolean merges(HoodieFileIndex index, FileSlice slice) {
+    if (!slice.hasLogFiles() || !index.includeLogFiles()) return false;
+    var asOf = index.options().get("as.of.instant");
+    // before that version, a log file has the time of its slice and blocks of several commits
+    if (asOf.isEmpty() || version(index) < LOGS_NAMED_BY_COMMIT) return true;
+    String instant = HoodieSqlCommonUtils.formatQueryInstant(asOf.get());
+    return slice
+        .getLogFiles()
+        .map(HoodieLogFile::getDeltaCommitTime)
+        // times of another length cannot be compared
+        .anyMatch(time -> time.length() != instant.length() || time.compareTo(instant) <= 0);
+  }
+
+  private static int version(HoodieFileIndex index) {
+    return index.metaClient().getTableConfig().getTableVersion().versionCode();
+  }
+
+  /** All file slices of a leaf, for {@link #files}. */
+  public static Iterator<FileSlice> listed(LogicalPlan leaf) throws Exception {
+    return slices(index(leaf)).values().stream()
+        .flatMap(List::stream)
+        .filter(slice -> !slice.isEmpty())
+        .toList()
+        .iterator();
+  }
+
+  /**
+   * The next slices, one a line: path, size, and "1" if that file has exactly the rows of the
+   * slice. The empty string after the last.
+   */
+  public static String files(LogicalPlan leaf, Iterator<FileSlice> slices) {
+    StringBuilder lines = new StringBuilder();
+    HoodieFileIndex index = index(leaf);
+    for (int i = 0; i < PathLines.LIMIT && slices.hasNext(); i++) {
+      FileSlice slice = slices.next();
+      String path = path(slice);
+      if (path.indexOf('\t') >= 0) throw new IllegalArgumentException("tab in " + path);
+      PathLines.append(lines, path);
+      lines.append('\t').append(slice.getTotalFileSize());
+      lines.append('\t').append(identity(index, slice) == null ? "" : "1");
+    }
+    return lines.toString();
+  }
+
+  /** Paths of the next base files, one a line; the empty string after the last. */
+  public static String paths(Iterator<HoodieBaseFile> bases) {
+    StringBuilder lines = new StringBuilder();
+    for (int i = 0; i < PathLines.LIMIT && bases.hasNext(); i++) {
+      PathLines.append(lines, bases.next().getPath());
+    }
+    return lines.toString();
+  }
+
+  /** All base files that the table still keeps, for {@link #paths}. */
+  public static Iterator<HoodieBaseFile> retained(LogicalPlan leaf) throws Exception {
+    HoodieTableMetaClient client = HoodieTableMetaClient.reload(index(leaf).metaClient());
+    HoodieLocalEngineContext engine = new HoodieLocalEngineContext(client.getStorageConf());
+    HoodieMetadataConfig config =
+        HoodieMetadataConfig.newBuilder()
+            .enable(client.getTableConfig().isMetadataTableAvailable())
+            .build();
+    List<HoodieBaseFile> bases = new ArrayList<>();
+    try (var view = FileSystemViewManager.createInMemoryFileSystemView(engine, client, config)) {
+      for (String partition : FSUtils.getAllPartitionPaths(engine, client, config)) {
+        // older versions still use the files that clustering replaced
+        Stream.concat(view.getAllFileGroups(partition), view.getAllReplacedFileGroups(partition))
+            .flatMap(HoodieFileGroup::getAllBaseFiles)
+            .forEach(bases::add);
+      }
+    }
+    return bases.iterator();
+  }
+
+  private static HoodieTableConfig config(LogicalPlan leaf) {
+    return index(leaf).metaClient().getTableConfig();
+  }
+
+  /** The path of a slice's base file, or of its latest log file where it has none. */
+  private static String path(FileSlice slice) {
+    return slice
+        .getBaseFile()
+        .map(HoodieBaseFile::getPath)
+        .orElseGet(() -> slice.getLatestLogFile().get().getPath().toString());
+  }
+
+  private static boolean evolves(FileFormat format) {
+    Object schema = PrivateMembers.field(format, format.getClass(), TABLE_SCHEMA);
+    return ((HoodieTableSchema) schema).internalSchema().isDefined();
+  }
+}

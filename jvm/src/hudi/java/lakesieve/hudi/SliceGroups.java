@@ -1,0 +1,63 @@
+package lakesieve.hudi;
+
+import java.lang.ref.ReferenceQueue;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import lakesieve.files.FileGroup;
+import lakesieve.files.IdentitySet;
+import lakesieve.files.PathSet;
+import org.apache.hudi.HoodieFileIndex;
+import org.apache.hudi.common.model.FileSlice;
+
+/**
+ * The lists of file slices that Hudi's file indexes keep, in groups: whether any slice of a group
+ * is kept is known without looking at each.
+ *
+ * <p>A file index makes the list of a partition once, never changes it, and makes another when it
+ * is refreshed. So groups belong to the list itself, and go with it.
+ */
+public final class SliceGroups {
+  /** Slices of a group; the last one of a list may have fewer. */
+  public static final int SIZE = 256;
+
+  private final Map<IdentitySet.Ref, List<FileGroup>> known = new HashMap<>();
+  private final ReferenceQueue<Object> collected = new ReferenceQueue<>();
+  private byte[] secret;
+
+  /**
+   * The groups of a list, in its order.
+   *
+   * @param index that made the list
+   * @param slices of a partition
+   * @param secret of the digests, see {@link PathSet}
+   */
+  public synchronized List<FileGroup> of(
+      HoodieFileIndex index, List<FileSlice> slices, byte[] secret) {
+    for (var gone = collected.poll(); gone != null; gone = collected.poll()) known.remove(gone);
+    if (!Arrays.equals(secret, this.secret)) known.clear();
+    this.secret = secret;
+    List<FileGroup> groups = known.get(new IdentitySet.Ref(slices, null));
+    if (groups == null || files(groups) != slices.size()) {
+      groups = new ArrayList<>();
+      for (int start = 0; start < slices.size(); start += SIZE) {
+        int end = Math.min(slices.size(), start + SIZE);
+        groups.add(group(index, slices.subList(start, end), secret));
+      }
+      known.put(new IdentitySet.Ref(slices, collected), groups);
+    }
+    return groups;
+  }
+
+  private static int files(List<FileGroup> groups) {
+    int last = groups.size() - 1;
+    return last < 0 ? 0 : last * SIZE + groups.get(last).files();
+  }
+
+  private static FileGroup group(HoodieFileIndex index, List<FileSlice> slices, byte[] secret) {
+    var identities = slices.stream().map(slice -> HudiFiles.identity(index, slice)).iterator();
+    return FileGroup.of(identities, secret);
+  }
+}

@@ -1,0 +1,75 @@
+package lakesieve.delta;
+
+import java.util.List;
+import lakesieve.spark.LateDeltaFiles;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.delta.SnapshotDescriptor;
+import org.apache.spark.sql.delta.actions.AddFile;
+import org.apache.spark.sql.delta.files.TahoeFileIndex;
+
+/**
+ * A file index with files of a Delta snapshot, listed without the query that Delta runs over its
+ * log: either all files, before Delta skips any of them, or those that were chosen.
+ */
+public final class KeptDeltaFiles extends LateDeltaFiles {
+  private static final String CHOSEN = "lakesieve-pruned";
+  private static final String ALL = "lakesieve-listed";
+
+  /**
+   * All files of a snapshot.
+   *
+   * @param original the leaf that has this index in place of its own
+   * @param files packed
+   */
+  record Whole(LogicalPlan original, SnapshotFiles files) {}
+
+  private final Whole whole; // null for chosen files
+
+  private KeptDeltaFiles(
+      SparkSession spark,
+      String action,
+      List<AddFile> files,
+      TahoeFileIndex old,
+      SnapshotDescriptor snapshot,
+      Whole whole) {
+    super(spark, action, files, old.deltaLog(), old.path(), snapshot);
+    this.whole = whole;
+  }
+
+  /**
+   * Make an index of chosen files.
+   *
+   * @param old the index that listed them
+   */
+  static KeptDeltaFiles chosen(
+      SparkSession spark, List<AddFile> files, TahoeFileIndex old, SnapshotDescriptor snapshot) {
+    return new KeptDeltaFiles(spark, CHOSEN, files, old, snapshot, null);
+  }
+
+  /**
+   * Make an index of all files of a snapshot.
+   *
+   * @param old the index of the original leaf
+   */
+  static KeptDeltaFiles all(
+      SparkSession spark, Whole whole, TahoeFileIndex old, SnapshotDescriptor snapshot) {
+    return new KeptDeltaFiles(spark, ALL, List.of(), old, snapshot, whole);
+  }
+
+  /** All files of the snapshot; null for an index of chosen files. */
+  Whole whole() {
+    return whole;
+  }
+
+  @Override
+  protected List<AddFile> late() {
+    return whole == null ? null : whole.files().all();
+  }
+
+  /** Bytes of the files. */
+  @Override
+  public long sizeInBytes() {
+    return whole == null ? super.sizeInBytes() : whole.files().size();
+  }
+}

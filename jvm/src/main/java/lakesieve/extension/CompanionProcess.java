@@ -1,0 +1,245 @@
+package lakesieve.extension;
+
+import java.io.BufferedInputStream;
+import java.io.DataInputStream;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.Map;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicLong;
+import lakesieve.rule.NoAnswerException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * One child process in Python, which answers the requests of all sessions and threads over its
+ * pipes.
+ *
+ * <p>The frames on the pipes are specified in {@code
+ * docs/design/0030-the-protocol-between-jvm-and-python.md}.
+ *
+ * <p>Three threads serve the pipes: one writes requests, one reads answers, one copies what the
+ * child complains of into the driver's log.
+ */
+public final class CompanionProcess {
+  /** The code of what goes wrong with the child. */
+  public static final String FAILED = "companion-failed";
+
+  /** Opens a session: its name, a newline, and its settings as JSON. Has no answer. */
+  public static final int OPEN = 1;
+
+  /** A request of the rule: the session's name, a newline, and the request. */
+  public static final int PLAN = 2;
+
+  private static final Logger LOG = LoggerFactory.getLogger("lakesieve");
+  private static final int MARK = 0x4c4b5356;
+  private static final int HEAD = 17; // bytes of a frame before its text
+  private static final int ANSWER = 0;
+  private static final int LARGEST = 1 << 30;
+  // what a terminal would obey, as in printable.py
+  private static final String UNSAFE =
+      "[\\p{Cntrl}\\x80-\\x9f\\x{61c}\\x{200e}\\x{200f}\\x{2028}-\\x{202e}\\x{2066}-\\x{2069}]";
+  private static final Duration SILENCE = Duration.ofSeconds(10);
+
+  private final Process process;
+  // the child is ended when it says nothing for this long while requests are open
+  private final long silenceNanos;
+  private final BlockingQueue<byte[]> frames = new LinkedBlockingQueue<>();
+  private final Map<Long, CompletableFuture<String>> waiting = new ConcurrentHashMap<>();
+  private final AtomicLong numbers = new AtomicLong();
+  private final long started = System.nanoTime();
+  // requests that have no answer yet, also those for which nobody waits any more
+  private int open = 0;
+  private long silentSince = 0;
+  private volatile boolean answered = false;
+  private volatile String complaint = "";
+  private volatile String ended;
+
+  /**
+   * Start the child.
+   *
+   * @param python the interpreter
+   * @param version of lakesieve, which the child must have, too
+   */
+  public CompanionProcess(String python, String version) throws IOException {
+    this(python, version, SILENCE);
+  }
+
+  CompanionProcess(String python, String version, Duration silence) throws IOException {
+    silenceNanos = silence.toNanos();
+    // -P: not the modules of the folder that the driver happens to be in
+    process =
+        new ProcessBuilder(python, "-P", "-m", "lakesieve.planner.companion", version).start();
+    start("writer", this::writeRequests);
+    start("reader", this::readAnswers);
+    start("log", this::copyComplaints);
+  }
+
+  /** Why the child ended, or null while it runs. */
+  public String ended() {
+    return ended;
+  }
+
+  /** Whether the child worked for a while. */
+  public boolean isProven() {
+    return answered && System.nanoTime() - started > silenceNanos;
+  }
+
+  /** Send something that has no answer. */
+  public void send(int kind, String text) {
+    frames.add(frame(0, kind, text));
+  }
+
+  /**
+   * Send a request of the rule, and wait for its answer.
+   *
+   * @param millis the longest wait
+   */
+  public String ask(String text, long millis) {
+    Long number = numbers.incrementAndGet();
+    var answer = new CompletableFuture<String>();
+    waiting.put(number, answer);
+    // an end before this line may have missed the new request, a later one fails it
+    if (ended != null) answer.completeExceptionally(failure(ended));
+    synchronized (this) {
+      if (open++ == 0) silentSince = System.nanoTime();
+    }
+    frames.add(frame(number, PLAN, text));
+    try {
+      return answer.get(millis, TimeUnit.MILLISECONDS);
+    } catch (TimeoutException e) {
+      endIfSilent();
+      throw new NoAnswerException("planning-timeout", "no answer in " + millis / 1000.0 + " s");
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw failure("interrupted");
+    } catch (ExecutionException e) {
+      throw (NoAnswerException) e.getCause();
+    } finally {
+      waiting.remove(number);
+    }
+  }
+
+  /** End the child, for a reason; all who wait for an answer are told the first reason. */
+  public void end(String reason) {
+    synchronized (this) {
+      if (ended == null) ended = reason;
+    }
+    process.destroyForcibly();
+    // wakes the writer, which looks whether the child has ended
+    frames.add(new byte[0]);
+    for (var answer : waiting.values()) answer.completeExceptionally(failure(ended));
+  }
+
+  private synchronized void hear() {
+    open--;
+    silentSince = System.nanoTime();
+    answered = true;
+  }
+
+  private void endIfSilent() {
+    long silence;
+    synchronized (this) {
+      silence = open == 0 ? 0 : System.nanoTime() - silentSince;
+    }
+    if (silence > silenceNanos) {
+      end("it was silent for " + TimeUnit.NANOSECONDS.toSeconds(silence) + " s");
+    }
+  }
+
+  private static NoAnswerException failure(String reason) {
+    return new NoAnswerException(FAILED, "the companion process: " + reason);
+  }
+
+  private static void start(String name, Runnable work) {
+    Thread thread = new Thread(work, "lakesieve-companion-" + name);
+    thread.setDaemon(true);
+    thread.start();
+  }
+
+  private static byte[] frame(long number, int kind, String text) {
+    byte[] content = text.getBytes(StandardCharsets.UTF_8);
+    return ByteBuffer.allocate(HEAD + content.length)
+        .putInt(MARK)
+        .putInt(content.length)
+        .putLong(number)
+        .put((byte) kind)
+        .put(content)
+        .array();
+  }
+
+  /** Write frames in a thread of its own: a child that does not read holds nobody else up. */
+  private void writeRequests() {
+    try (OutputStream out = process.getOutputStream()) {
+      while (ended == null) {
+        out.write(frames.take());
+        out.flush();
+      }
+    } catch (IOException | InterruptedException e) {
+      // the thread that reads answers hears of the end
+    }
+  }
+
+  /** Hand answers to those who wait for them, until the child ends. */
+  private void readAnswers() {
+    try (var in = new DataInputStream(new BufferedInputStream(process.getInputStream()))) {
+      while (true) {
+        int mark = in.readInt();
+        int length = in.readInt();
+        if (mark != MARK || length < 0 || length > LARGEST) {
+          end("what it wrote is no answer");
+          return;
+        }
+        long number = in.readLong();
+        int kind = in.readByte();
+        byte[] content = new byte[length];
+        in.readFully(content);
+        hear();
+        var answer = waiting.get(number);
+        if (answer == null) continue; // nobody waits any more
+        String text = new String(content, StandardCharsets.UTF_8);
+        if (kind == ANSWER) {
+          answer.complete(text);
+        } else {
+          answer.completeExceptionally(failure(text));
+        }
+      }
+    } catch (IOException e) {
+      end(reasonOfEnd());
+    }
+  }
+
+  private String reasonOfEnd() {
+    try {
+      process.waitFor(1, TimeUnit.SECONDS);
+      // its last line may still be on its way
+      Thread.sleep(100);
+    } catch (InterruptedException e) {
+      return "it ended";
+    }
+    String status = process.isAlive() ? "it closed its pipe" : "it ended: " + process.exitValue();
+    return complaint.isEmpty() ? status : status + ", " + complaint;
+  }
+
+  /** Copy what the child complains of into the driver's log. */
+  private void copyComplaints() {
+    try (var lines = process.errorReader(StandardCharsets.UTF_8)) {
+      for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+        String safe = line.replaceAll(UNSAFE, "?");
+        complaint = safe.trim();
+        LOG.warn("companion: {}", safe);
+      }
+    } catch (IOException e) {
+      // the child is gone
+    }
+  }
+}

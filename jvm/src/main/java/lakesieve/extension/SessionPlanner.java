@@ -1,0 +1,109 @@
+package lakesieve.extension;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.lang.ref.WeakReference;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.UUID;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
+import lakesieve.rule.NoAnswerException;
+import lakesieve.rule.PythonPlanner;
+import lakesieve.spark.ClassicSessions;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.spark.SparkEnv$;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.internal.SQLConf$;
+
+/** The rule's way to the companion process, for one session. */
+public final class SessionPlanner implements Function<String, String> {
+  private static final String PYTHON = "spark.lakesieve.python";
+  private static final String LOCATIONS = "spark.lakesieve.locations";
+  private static final String TRUSTED = "spark.lakesieve.trusted.roots";
+  private static final List<String> HADOOP =
+      List.of("fs.s3a.", "fs.azure.", "fs.gs.", "google.cloud.auth.");
+  private static final ObjectMapper JSON = new ObjectMapper();
+  // beyond the time that the answer itself takes care of
+  private static final long MORE_MILLIS = 1000;
+  private static final long DIGESTS_MILLIS = 10_000;
+  // Hadoop's settings are many, and seldom change
+  private static final long KNOWN_NANOS = TimeUnit.SECONDS.toNanos(30);
+
+  /** The settings of lakesieve that a user may change in the session. */
+  private record Chosen(String locations, String trusted) {
+    static Chosen of(SQLConf conf) {
+      return new Chosen(conf.getConfString(LOCATIONS, ""), conf.getConfString(TRUSTED, ""));
+    }
+  }
+
+  private final String name = UUID.randomUUID().toString();
+  private final String version;
+  // what is kept by session must not keep it
+  private final WeakReference<SparkSession> session;
+  // what the process was told, and when Hadoop's settings were read for it
+  private CompanionProcess process;
+  private Chosen chosen;
+  private String document = "";
+  private long read = 0;
+
+  /** Make it for a session; the version is that of lakesieve. */
+  public SessionPlanner(SparkSession session, String version) {
+    this.session = new WeakReference<>(session);
+    this.version = version;
+  }
+
+  /** Answer a request. */
+  @Override
+  public String apply(String request) {
+    // a setting of the application: who may send queries may not start programs
+    String python = SparkEnv$.MODULE$.get().conf().get(PYTHON, "python3").trim();
+    CompanionProcess companion = Companion.process(python, version);
+    open(companion, Chosen.of(SQLConf$.MODULE$.get()));
+    return companion.ask(name + "\n" + request, millis(request));
+  }
+
+  /** Tell a process the settings of the session, if it does not know them. */
+  private synchronized void open(CompanionProcess companion, Chosen now) {
+    boolean isOld = System.nanoTime() - read > KNOWN_NANOS;
+    String next = isOld || !now.equals(chosen) ? document(now) : document;
+    boolean isKnown = next.equals(document) && companion == process;
+    chosen = now;
+    document = next;
+    process = companion;
+    if (!isKnown) companion.send(CompanionProcess.OPEN, name + "\n" + next);
+  }
+
+  private String document(Chosen now) {
+    Map<String, Object> settings = new LinkedHashMap<>();
+    settings.put("locations", now.locations());
+    settings.put("trusted", now.trusted());
+    SparkSession spark = session.get();
+    if (spark != null) settings.put("hadoop", hadoop(spark));
+    read = System.nanoTime();
+    try {
+      return JSON.writeValueAsString(settings);
+    } catch (JsonProcessingException e) {
+      throw new NoAnswerException("internal-error", "settings: " + e);
+    }
+  }
+
+  /** Hadoop's settings of object stores, in order of their names. */
+  private static Map<String, String> hadoop(SparkSession spark) {
+    Map<String, String> settings = new TreeMap<>();
+    for (String prefix : HADOOP) {
+      Configuration conf = ClassicSessions.state(spark).newHadoopConf();
+      conf.getPropsWithPrefix(prefix).forEach((key, value) -> settings.put(prefix + key, value));
+    }
+    return settings;
+  }
+
+  private static long millis(String request) {
+    Double seconds = PythonPlanner.seconds(request);
+    if (seconds == null) return DIGESTS_MILLIS;
+    return (long) (seconds * 1000) + MORE_MILLIS;
+  }
+}

@@ -1,0 +1,175 @@
+package lakesieve.files;
+
+import java.util.Arrays;
+import java.util.Iterator;
+import java.util.Map;
+import java.util.WeakHashMap;
+
+/**
+ * Data files that a format lists together and that never change, such as those of a manifest:
+ * whether any of them is kept is known without listing them again.
+ *
+ * <p>Four bytes a file for each catalogue that has some of them, and 16 for their digests, which a
+ * catalogue that has all of them holds for the group too.
+ */
+public final class FileGroup {
+  private final int files;
+  private long[] digests; // two words a file; null where the holder has them
+  private CatalogueFiles holder; // the latest that has every file, if any
+  private final Map<CatalogueFiles, Ordinals> ordinals = new WeakHashMap<>();
+
+  /** Create a group of the files whose paths have these digests, see {@link PathSet}. */
+  public FileGroup(long[] digests) {
+    files = digests.length / 2;
+    this.digests = digests;
+  }
+
+  /**
+   * Create a group of files by their paths, see {@link FilePaths}.
+   *
+   * @param paths null for a file without a path of its own, which no catalogue has
+   * @param secret that the digests begin with
+   */
+  public static FileGroup of(Iterator<String> paths, byte[] secret) {
+    long[] digests = new long[512];
+    int size = 0;
+    while (paths.hasNext()) {
+      if (size == digests.length) digests = Arrays.copyOf(digests, 2 * size);
+      String path = paths.next();
+      // zeros stand for no path
+      byte[] digest = path == null ? new byte[16] : PathSet.digest(secret, FilePaths.normal(path));
+      digests[size++] = PathSet.word(digest, 0);
+      digests[size++] = PathSet.word(digest, 8);
+    }
+    return new FileGroup(Arrays.copyOf(digests, size));
+  }
+
+  /** Return the number of files. */
+  public int files() {
+    return files;
+  }
+
+  /**
+   * Return the bytes of memory that the group takes. The digests count even where a catalogue holds
+   * them, as the catalogue may be forgotten elsewhere.
+   */
+  public synchronized long bytes() {
+    long held = 16L * files + 300L;
+    for (Ordinals known : ordinals.values()) held += 4L * known.of.length + 150L;
+    return held;
+  }
+
+  /** Return true when some file is in a catalogue, without remembering what was found. */
+  public synchronized boolean hasAny(CatalogueFiles catalogue) {
+    for (int ordinal : found(catalogue)) {
+      if (ordinal >= 0) return true;
+    }
+    return false;
+  }
+
+  /** Return true when every file is in one of the catalogues. */
+  public synchronized boolean isCovered(CatalogueFiles[] catalogues) {
+    int found = 0;
+    for (CatalogueFiles catalogue : catalogues) {
+      Ordinals in = in(catalogue);
+      if (in.found == files) return true;
+      found += in.found;
+    }
+    if (found < files) return false;
+    boolean[] covered = new boolean[files];
+    int left = covered.length;
+    for (CatalogueFiles catalogue : catalogues) {
+      int[] of = in(catalogue).of;
+      for (int at = 0; at < of.length; at++) {
+        if (of[at] < 0 || covered[at]) continue;
+        covered[at] = true;
+        left--;
+      }
+    }
+    return left == 0;
+  }
+
+  /** Return true when some file has its bit in a bitmap over the catalogues, one after another. */
+  public synchronized boolean holds(CatalogueFiles[] catalogues, byte[] bits) {
+    int start = 0;
+    for (CatalogueFiles catalogue : catalogues) {
+      if (in(catalogue).holds(bits, start)) return true;
+      start += catalogue.files();
+    }
+    return false;
+  }
+
+  private Ordinals in(CatalogueFiles catalogue) {
+    Ordinals known = ordinals.get(catalogue);
+    if (known == null) {
+      known = Ordinals.of(found(catalogue));
+      ordinals.put(catalogue, known);
+      if (known.found == files) {
+        holder = catalogue;
+        digests = null;
+      }
+    }
+    return known;
+  }
+
+  /** Return the ordinal of each file in a catalogue, or -1. */
+  private int[] found(CatalogueFiles catalogue) {
+    int[] found = new int[files];
+    int[] held = digests == null ? ordinals.get(holder).of : null;
+    for (int at = 0; at < files; at++) {
+      found[at] =
+          held == null
+              ? catalogue.ordinal(digests[2 * at], digests[2 * at + 1])
+              : catalogue.ordinal(holder, held[at]);
+    }
+    return found;
+  }
+
+  /** The ordinals that the files of a group have in a catalogue. */
+  private static final class Ordinals {
+    private static final Ordinals NONE = new Ordinals(new int[0]);
+
+    private final int[] of; // by file, -1 for a file that is not there; empty where none is there
+    private final int found;
+    private int least = Integer.MAX_VALUE;
+    private int most = -1;
+
+    private Ordinals(int[] ordinals) {
+      int count = 0;
+      for (int ordinal : ordinals) {
+        if (ordinal < 0) continue;
+        count++;
+        least = Math.min(least, ordinal);
+        most = Math.max(most, ordinal);
+      }
+      of = ordinals;
+      found = count;
+    }
+
+    /** Return the ordinals: one object for all groups where a catalogue has none of the files. */
+    static Ordinals of(int[] ordinals) {
+      Ordinals made = new Ordinals(ordinals);
+      return made.found == 0 ? NONE : made;
+    }
+
+    boolean holds(byte[] bits, int start) {
+      if (found == 0) return false;
+      // where files are mostly listed in the catalogue's order, a byte tells of eight of them
+      boolean inOrder = most - least < 8L * found;
+      if (inOrder && !any(bits, start + least, start + most)) return false;
+      for (int ordinal : of) {
+        int at = start + ordinal;
+        if (ordinal >= 0 && (bits[at >> 3] >> (at & 7) & 1) == 1) return true;
+      }
+      return false;
+    }
+
+    /** Return false when no bit from the first to the last one is set. */
+    private static boolean any(byte[] bits, int first, int last) {
+      for (int at = first >> 3; at <= last >> 3; at++) {
+        if (bits[at] != 0) return true;
+      }
+      return false;
+    }
+  }
+}

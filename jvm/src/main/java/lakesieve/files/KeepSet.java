@@ -1,0 +1,86 @@
+package lakesieve.files;
+
+import java.util.Map;
+
+/**
+ * Which files to keep: those that no index covers, and those that the indexes' answers keep, see
+ * {@link Answers}.
+ */
+public final class KeepSet {
+  private static final int FEW = 20;
+
+  private final CatalogueFiles[][] indexes;
+  private final Answers answers;
+  private final byte[] secret;
+  private final String mark;
+  // the latest path looked up, and its digest
+  private String path;
+  private long first;
+  private long second;
+
+  /**
+   * Create the choice of files that an answer makes.
+   *
+   * @param indexes the catalogues of each index
+   * @param tree the answers of the indexes as read from JSON
+   * @param secret that the digests begin with
+   * @param mark names the choice among others for the same table and conditions, null when it
+   *     follows from those alone
+   */
+  public KeepSet(CatalogueFiles[][] indexes, Map<String, Object> tree, byte[] secret, String mark) {
+    this.indexes = indexes;
+    this.answers = Answers.read(tree, indexes);
+    this.secret = secret;
+    this.mark = mark;
+  }
+
+  /**
+   * Return what distinguishes the scan from scans that keep other files, or null: Spark runs equal
+   * scans once.
+   */
+  public String mark() {
+    return mark;
+  }
+
+  /** Return true for few of a scan's files: the format's own statistics would hardly skip more. */
+  public static boolean isFew(int kept, int total) {
+    return kept <= 1 || kept * FEW <= total;
+  }
+
+  /** Return what the digests of paths begin with. */
+  public byte[] secret() {
+    return secret;
+  }
+
+  /** Return false when none of a group of files is to be read. */
+  public boolean mayKeep(FileGroup group) {
+    for (CatalogueFiles[] catalogues : indexes) {
+      if (group.isCovered(catalogues)) return answers.mayKeep(group);
+    }
+    return true;
+  }
+
+  /** Return true when some index covers a file. */
+  public synchronized boolean covers(String path) {
+    find(path);
+    for (CatalogueFiles[] catalogues : indexes) {
+      for (CatalogueFiles catalogue : catalogues) {
+        if (catalogue.ordinal(first, second) >= 0) return true;
+      }
+    }
+    return false;
+  }
+
+  /** Return true for a file that is to be read. */
+  public synchronized boolean keeps(String path) {
+    return !covers(path) || answers.keep(first, second);
+  }
+
+  private void find(String path) {
+    if (path.equals(this.path)) return;
+    byte[] digest = PathSet.digest(secret, path);
+    this.path = path;
+    first = PathSet.word(digest, 0);
+    second = PathSet.word(digest, 8);
+  }
+}

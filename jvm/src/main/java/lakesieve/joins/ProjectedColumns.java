@@ -1,0 +1,32 @@
+package lakesieve.joins;
+
+import java.util.HashMap;
+import java.util.Map;
+import lakesieve.spark.Scala;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.ExprId;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+
+/** The columns of a projection, by what it computes them from. */
+final class ProjectedColumns {
+  private final Map<ExprId, Expression> aliases = new HashMap<>();
+  private final Substitution others = new Substitution(aliases);
+
+  ProjectedColumns(Project project) {
+    for (NamedExpression column : Scala.list(project.projectList())) {
+      if (column instanceof Alias alias) aliases.put(alias.exprId(), alias.child());
+    }
+  }
+
+  /**
+   * Return an expression above the projection in the columns below it, or null where its value
+   * there may be another.
+   */
+  Expression below(Expression above) {
+    if (aliases.isEmpty()) return above;
+    Expression below = above.transform(others);
+    return below.deterministic() ? below : null;
+  }
+}

@@ -1,0 +1,214 @@
+package lakesieve.predicate;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.Deque;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import lakesieve.spark.Scala;
+import org.apache.spark.sql.catalyst.expressions.And;
+import org.apache.spark.sql.catalyst.expressions.BinaryComparison;
+import org.apache.spark.sql.catalyst.expressions.EqualNullSafe;
+import org.apache.spark.sql.catalyst.expressions.EqualTo;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GreaterThan;
+import org.apache.spark.sql.catalyst.expressions.GreaterThanOrEqual;
+import org.apache.spark.sql.catalyst.expressions.In;
+import org.apache.spark.sql.catalyst.expressions.InSet;
+import org.apache.spark.sql.catalyst.expressions.IsNotNull;
+import org.apache.spark.sql.catalyst.expressions.IsNull;
+import org.apache.spark.sql.catalyst.expressions.LessThan;
+import org.apache.spark.sql.catalyst.expressions.LessThanOrEqual;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.Not;
+import org.apache.spark.sql.catalyst.expressions.Or;
+import org.apache.spark.sql.catalyst.expressions.StartsWith;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+
+/**
+ * Catalyst's conditions in the protocol with Python, as maps for JSON.
+ *
+ * <p>What the protocol has no condition for becomes "unknown", which matches every row. Keys of
+ * joins are written by {@code joins.KeyValues}.
+ */
+public final class Conditions {
+  private final LeafColumns columns;
+
+  private Conditions(LeafColumns columns) {
+    this.columns = columns;
+  }
+
+  /** Translate a condition on the columns of a leaf. */
+  public static Map<String, Object> of(Expression condition, LeafColumns columns) {
+    return new Conditions(columns).translated(condition);
+  }
+
+  /** Return the condition that matches every row. */
+  public static Map<String, Object> unknown(String text) {
+    Map<String, Object> condition = condition("unknown");
+    condition.put("text", text);
+    return condition;
+  }
+
+  private Map<String, Object> translated(Expression e) {
+    if (e instanceof And) return chain("and", And.class, e);
+    if (e instanceof Or) return chain("or", Or.class, e);
+    if (e instanceof Not not) {
+      Map<String, Object> negation = condition("not");
+      negation.put("arg", translated(not.child()));
+      return negation;
+    }
+    Map<String, Object> known = leaf(e);
+    return known == null ? unknown(e.getClass().getSimpleName()) : known;
+  }
+
+  /** Return a condition without conditions in it, or null when the protocol has none. */
+  private Map<String, Object> leaf(Expression e) {
+    if (e instanceof BinaryComparison comparison) return comparison(comparison);
+    if (e instanceof In in) return in(in);
+    if (e instanceof InSet in) return isIn(in.child(), Scala.list(in.hset().toSeq()));
+    if (e instanceof IsNull isNull) return ofColumn("isnull", columns.path(isNull.child()));
+    if (e instanceof IsNotNull notNull) return ofColumn("isnotnull", columns.path(notNull.child()));
+    if (e instanceof StartsWith startsWith) return startsWith(startsWith);
+    if (!DataTypes.BooleanType.equals(e.dataType())) return null;
+    if (e instanceof Literal literal) return constant(literal.value());
+    // a boolean column standing alone is "column = true"
+    return compared("=", e, true);
+  }
+
+  /** Flatten a chain of AND or OR, so that the depth follows nesting, not length. */
+  private Map<String, Object> chain(
+      String op, Class<? extends Expression> kind, Expression topmost) {
+    List<Map<String, Object>> args = new ArrayList<>();
+    Deque<Expression> pending = new ArrayDeque<>(List.of(topmost));
+    while (!pending.isEmpty()) {
+      Expression e = pending.pop();
+      if (!kind.isInstance(e)) {
+        args.add(translated(e));
+        continue;
+      }
+      List<Expression> children = new ArrayList<>(Scala.list(e.children()));
+      Collections.reverse(children);
+      children.forEach(pending::push);
+    }
+    Map<String, Object> condition = condition(op);
+    condition.put("args", args);
+    return condition;
+  }
+
+  private Map<String, Object> comparison(BinaryComparison e) {
+    String op = operator(e);
+    if (op == null || !isSameType(e.left(), e.right())) return null;
+    if (e.right() instanceof Literal literal) return compared(op, e.left(), literal.value());
+    if (e.left() instanceof Literal literal) {
+      return compared(mirrored(op), e.right(), literal.value());
+    }
+    return null;
+  }
+
+  private static String operator(BinaryComparison e) {
+    if (e instanceof EqualTo) return "=";
+    if (e instanceof EqualNullSafe) return "<=>";
+    if (e instanceof LessThan) return "<";
+    if (e instanceof LessThanOrEqual) return "<=";
+    if (e instanceof GreaterThan) return ">";
+    if (e instanceof GreaterThanOrEqual) return ">=";
+    return null;
+  }
+
+  private static String mirrored(String op) {
+    return switch (op) {
+      case "<" -> ">";
+      case "<=" -> ">=";
+      case ">" -> "<";
+      case ">=" -> "<=";
+      default -> op;
+    };
+  }
+
+  private Map<String, Object> compared(String op, Expression column, Object value) {
+    List<String> path = columns.path(column);
+    if (path == null) return null;
+    if (value == null) return op.equals("<=>") ? ofColumn("isnull", path) : constant(null);
+    Map<String, Object> condition = typed(op, path, column.dataType());
+    Object encoded = condition == null ? null : KeyType.of(column.dataType()).encoded(value);
+    if (encoded == null) return null;
+    condition.put("value", encoded);
+    return condition;
+  }
+
+  private Map<String, Object> in(In e) {
+    List<Object> values = new ArrayList<>();
+    for (Expression item : Scala.list(e.list())) {
+      if (!(item instanceof Literal literal) || !isSameType(e.value(), item)) return null;
+      values.add(literal.value());
+    }
+    return isIn(e.value(), values);
+  }
+
+  private Map<String, Object> isIn(Expression column, Iterable<?> values) {
+    List<String> path = columns.path(column);
+    Map<String, Object> condition = path == null ? null : typed("in", path, column.dataType());
+    if (condition == null) return null;
+    KeyType type = KeyType.of(column.dataType());
+    List<Object> others = new ArrayList<>();
+    boolean hasNull = false;
+    for (Object value : values) {
+      if (value == null) {
+        hasNull = true;
+        continue;
+      }
+      Object encoded = type.encoded(value);
+      if (encoded == null) return null;
+      others.add(encoded);
+    }
+    condition.put("values", others);
+    condition.put("null", hasNull);
+    return condition;
+  }
+
+  private Map<String, Object> startsWith(StartsWith e) {
+    List<String> path = columns.path(e.left());
+    KeyType type = KeyType.of(e.left().dataType());
+    boolean isText = type != null && type.name().equals("string");
+    if (path == null || !isText || !isSameType(e.left(), e.right())) return null;
+    if (!(e.right() instanceof Literal prefix) || prefix.value() == null) return null;
+    Map<String, Object> condition = ofColumn("startswith", path);
+    condition.put("value", type.encoded(prefix.value()));
+    return condition;
+  }
+
+  private static boolean isSameType(Expression a, Expression b) {
+    return a.dataType().simpleString().equals(b.dataType().simpleString());
+  }
+
+  private static Map<String, Object> constant(Object value) {
+    Map<String, Object> condition = condition("const");
+    condition.put("value", value);
+    return condition;
+  }
+
+  private static Map<String, Object> typed(String op, List<String> path, DataType type) {
+    KeyType known = KeyType.of(type);
+    if (known == null) return null;
+    Map<String, Object> condition = ofColumn(op, path);
+    known.describe(condition);
+    return condition;
+  }
+
+  private static Map<String, Object> ofColumn(String op, List<String> path) {
+    if (path == null) return null;
+    Map<String, Object> condition = condition(op);
+    condition.put("col", path);
+    return condition;
+  }
+
+  private static Map<String, Object> condition(String op) {
+    Map<String, Object> condition = new LinkedHashMap<>();
+    condition.put("op", op);
+    return condition;
+  }
+}

@@ -1,0 +1,76 @@
+package lakesieve.predicate;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import lakesieve.spark.Scala;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.Cast;
+import org.apache.spark.sql.catalyst.expressions.ExprId;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GetStructField;
+import org.apache.spark.sql.catalyst.expressions.KnownFloatingPointNormalized;
+import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * The columns of a leaf of a plan, known by their expression ids.
+ *
+ * <p>A reference counts only if it is one of the leaf's attributes, under its name there: a
+ * projection above the leaf may swap names.
+ */
+public final class LeafColumns {
+  private final Map<ExprId, String> names = new HashMap<>();
+
+  /** Create it of the attributes that a leaf puts out. */
+  public LeafColumns(Iterable<? extends Attribute> output) {
+    for (Attribute attribute : output) names.put(attribute.exprId(), attribute.name());
+  }
+
+  /** Return the columns of a leaf. */
+  public static LeafColumns of(LogicalPlan leaf) {
+    return new LeafColumns(Scala.list(leaf.output()));
+  }
+
+  /** Return the names from a column down to a field, or null when it is not a plain column. */
+  public List<String> path(Expression e) {
+    if (e instanceof AttributeReference attribute) {
+      boolean isOfLeaf = attribute.name().equals(names.get(attribute.exprId()));
+      return isOfLeaf ? List.of(attribute.name()) : null;
+    }
+    if (e instanceof GetStructField field) {
+      List<String> parent = path(field.child());
+      if (parent == null || !(field.child().dataType() instanceof StructType struct)) return null;
+      List<String> path = new ArrayList<>(parent);
+      path.add(struct.fields()[field.ordinal()].name());
+      return path;
+    }
+    if (e instanceof Cast cast) {
+      return widens(cast.child().dataType(), cast.dataType()) ? path(cast.child()) : null;
+    }
+    // Spark puts both around keys of joins; -0.0 and NaN have one key code each anyway
+    if (e instanceof KnownFloatingPointNormalized normalized) return path(normalized.child());
+    if (e instanceof NormalizeNaNAndZero normalized) return path(normalized.child());
+    return null;
+  }
+
+  /** True for casts that leave the key code of a value as it is. */
+  private static boolean widens(DataType from, DataType to) {
+    if (from.simpleString().equals("float")) return to.simpleString().equals("double");
+    return integerBits(from) > 0 && integerBits(from) < integerBits(to);
+  }
+
+  private static int integerBits(DataType type) {
+    return switch (type.simpleString()) {
+      case "tinyint" -> 8;
+      case "smallint" -> 16;
+      case "int" -> 32;
+      case "bigint" -> 64;
+      default -> 0;
+    };
+  }
+}

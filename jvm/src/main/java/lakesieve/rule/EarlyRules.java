@@ -1,0 +1,72 @@
+package lakesieve.rule;
+
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Set;
+import java.util.WeakHashMap;
+import lakesieve.spark.ClassicSessions;
+import lakesieve.spark.PrivateMembers;
+import lakesieve.spark.Scala;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.SparkSessionExtensions;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import scala.Function1;
+import scala.collection.mutable.Buffer;
+
+/**
+ * Rules that run right before formats plan their scans, where the optimizer's extensions can be
+ * reached; without them all is as slow as before.
+ */
+public final class EarlyRules {
+  // private field of SparkSessionExtensions
+  private static final String RULES = "preCBORules";
+  private static final Rule<LogicalPlan> NOTHING = new Nothing();
+  // rules by name; both maps are guarded by the first
+  private static final Map<SparkSession, Map<String, Rule<LogicalPlan>>> SESSIONS =
+      new WeakHashMap<>();
+  private static final Map<SparkSessionExtensions, Set<String>> EXTENDED = new WeakHashMap<>();
+
+  private EarlyRules() {}
+
+  /** Put a rule before all others of that kind of a session; returns whether it could be. */
+  public static boolean install(SparkSession spark, String name, Rule<LogicalPlan> rule) {
+    synchronized (SESSIONS) {
+      try {
+        SparkSessionExtensions extensions = ClassicSessions.extensions(spark);
+        Set<String> names = EXTENDED.computeIfAbsent(extensions, unknown -> new HashSet<>());
+        if (!names.contains(name)) {
+          Function1<SparkSession, Rule<LogicalPlan>> ofSession = each -> ofSession(each, name);
+          Scala.putFirst(builders(extensions), ofSession);
+          names.add(name);
+        }
+        SESSIONS.computeIfAbsent(spark, unknown -> new HashMap<>()).put(name, rule);
+        return true;
+      } catch (Exception e) {
+        return false;
+      }
+    }
+  }
+
+  // the type of the private field
+  @SuppressWarnings("unchecked")
+  private static Buffer<Object> builders(SparkSessionExtensions extensions) {
+    return (Buffer<Object>) PrivateMembers.field(extensions, SparkSessionExtensions.class, RULES);
+  }
+
+  /** Return the rule of a session, which does nothing where none was installed. */
+  private static Rule<LogicalPlan> ofSession(SparkSession session, String name) {
+    synchronized (SESSIONS) {
+      return SESSIONS.getOrDefault(session, Map.of()).getOrDefault(name, NOTHING);
+    }
+  }
+
+  /** Leaves plans as they are. */
+  private static final class Nothing extends Rule<LogicalPlan> {
+    @Override
+    public LogicalPlan apply(LogicalPlan plan) {
+      return plan;
+    }
+  }
+}

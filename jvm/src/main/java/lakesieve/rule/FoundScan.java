@@ -1,0 +1,117 @@
+package lakesieve.rule;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+
+/**
+ * One scan of a plan with the conditions above it. A scan that is changed in place may occur
+ * several times in the plan; a leaf that occurs several times is one scan in each occurrence,
+ * distinguished by the topmost of the filters and projections right above it.
+ */
+public final class FoundScan {
+  /** The scan as its adapter knows it. */
+  public final Object scan;
+
+  /** The leaf of the plan that reads the scan. */
+  public final LogicalPlan leaf;
+
+  /** The topmost of the filters and projections right above the leaf, or the leaf itself. */
+  public final LogicalPlan top;
+
+  /** The adapter of the scan's table format. */
+  public final ScanAdapter adapter;
+
+  /** The conditions right above the first occurrence, as Spark has them. */
+  public final List<Expression> above;
+
+  /** The condition on the rows that a command changes; null when no command replaces files. */
+  Map<String, Object> changedRows;
+
+  /** Paths of the columns that indexes begin with; null while they are unknown. */
+  List<List<String>> leading;
+
+  /** The row of the report; null before the planner is asked about the scan. */
+  ScanOutcome outcome;
+
+  // the conditions above each occurrence
+  private final List<Map<String, Object>> conditions = new ArrayList<>();
+  private final List<Map<String, Object>> keys = new ArrayList<>();
+  private int times = 0;
+
+  FoundScan(
+      Object scan, LogicalPlan leaf, LogicalPlan top, ScanAdapter adapter, List<Expression> above) {
+    this.scan = scan;
+    this.leaf = leaf;
+    this.top = top;
+    this.adapter = adapter;
+    this.above = above;
+  }
+
+  /**
+   * Count an occurrence.
+   *
+   * @param condition the conditions above it; null when they are those of another occurrence
+   */
+  void addOccurrence(Map<String, Object> condition) {
+    if (condition != null) conditions.add(condition);
+    times++;
+  }
+
+  /** True when the scan occurs once in the plan. */
+  public boolean occursOnce() {
+    return times == 1;
+  }
+
+  /** The condition on the rows that are of use. */
+  Map<String, Object> filter() {
+    return changedRows != null ? changedRows : ScanSearch.node("or", conditions);
+  }
+
+  /** True when a command replaces the files that the scan reads. */
+  public boolean isRewritten() {
+    return changedRows != null;
+  }
+
+  /** The keys of joins above the only occurrence, as conditions. */
+  public List<Map<String, Object>> keys() {
+    return keys;
+  }
+
+  /** Paths of the columns that indexes begin with; null while they are unknown. */
+  public List<List<String>> leading() {
+    return leading;
+  }
+
+  /** Number of data files that the scan reads, as pruned so far. */
+  public int files() {
+    return outcome.read;
+  }
+
+  /** True when the table format does not allow the scan to be pruned. */
+  public boolean isRefused() {
+    return outcome.refusal != null;
+  }
+
+  /** Add to the report why the scan was not pruned, or not by the keys of a join. */
+  public void skipped(String code, String detail) {
+    outcome.skipped(code, detail);
+  }
+
+  /**
+   * Replace the leaf below the filters and projections.
+   *
+   * @param leaves what replaces the leaf, if it has an entry
+   * @param replaced gets what replaces the topmost node
+   * @return the leaf from now on
+   */
+  LogicalPlan replaceLeaf(
+      Map<LogicalPlan, LogicalPlan> leaves, Map<LogicalPlan, LogicalPlan> replaced) {
+    LogicalPlan other = leaves.get(leaf);
+    if (other == null) return leaf;
+    replaced.put(top, top == leaf ? other : top.transformDown(new Replacement(leaves)));
+    return other;
+  }
+}

@@ -1,0 +1,80 @@
+package lakesieve.rule;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Function;
+import lakesieve.deletes.ScanJoins;
+import lakesieve.spark.ClassicSessions;
+import lakesieve.spark.Scala;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.rules.Rule;
+
+/** The pruning rule of a session, which may be in the session's optimizer or not. */
+public final class InstalledRule {
+  private final SparkSession session;
+  private final PruningRule rule;
+  // rules that were in the optimizer before, such as the one of lakesieve's session extension
+  private final List<PruningRule> replaced = new ArrayList<>();
+
+  /**
+   * Make the rule of a session, for the table formats that the session can read.
+   *
+   * @param planner answers requests, both as JSON
+   * @param joins what replaces scans that need too much memory, or null
+   */
+  public InstalledRule(SparkSession session, Function<String, String> planner, ScanJoins joins) {
+    this.session = session;
+    List<ScanAdapter> adapters = Adapters.available();
+    this.rule = new PruningRule(planner, adapters, joins);
+    for (ScanAdapter adapter : adapters) adapter.install(session, rule);
+  }
+
+  /** The rule. */
+  public PruningRule rule() {
+    return rule;
+  }
+
+  /**
+   * Put the rule into the optimizer in the place of other pruning rules, or take it out.
+   *
+   * @param present whether it is to be there
+   * @param others whether the other pruning rules come back when it is taken out
+   */
+  public synchronized void place(boolean present, boolean others) {
+    List<Rule<LogicalPlan>> rules = new ArrayList<>();
+    for (Rule<LogicalPlan> known : rulesOfSession()) {
+      if (known == rule) continue;
+      if (known instanceof PruningRule other) {
+        replaced.add(other);
+      } else {
+        rules.add(known);
+      }
+    }
+    boolean back = !present && others;
+    for (PruningRule other : replaced) other.setActive(back);
+    if (present) rules.add(rule);
+    if (back) {
+      rules.addAll(replaced);
+      replaced.clear();
+    }
+    setRules(rules);
+  }
+
+  /** Put the rule into the optimizer of a session that got its rules from another session. */
+  public void placeInsteadOfInherited() {
+    List<Rule<LogicalPlan>> rules = new ArrayList<>(rulesOfSession());
+    // the rule of the other session goes on there
+    rules.removeIf(PruningRule.class::isInstance);
+    rules.add(rule);
+    setRules(rules);
+  }
+
+  private List<Rule<LogicalPlan>> rulesOfSession() {
+    return Scala.list(ClassicSessions.experimental(session).extraOptimizations());
+  }
+
+  private void setRules(List<Rule<LogicalPlan>> rules) {
+    ClassicSessions.experimental(session).extraOptimizations_$eq(Scala.seq(rules));
+  }
+}

@@ -1,0 +1,250 @@
+package lakesieve.rule;
+
+import java.util.ArrayList;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.function.Function;
+import lakesieve.deletes.ScanJoins;
+import lakesieve.files.IdentitySet;
+import lakesieve.files.KeepSet;
+import lakesieve.joins.JoinKeys;
+import lakesieve.joins.JoinSide;
+import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Subquery;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.internal.SQLConf;
+
+/**
+ * The optimizer rule: finds scans in the finished plan, asks Python once which files can hold a
+ * match, and takes the others out of the scan. On any failure the scan stays as it was.
+ */
+public final class PruningRule extends Rule<LogicalPlan> {
+  /** The option of raw reads: a stride, and the name of a selection of files if there is one. */
+  public static final String RAW_READ = "lakesieve-raw-read";
+
+  /** The setting that switches skipping off for a session, or for some of its queries. */
+  public static final String ENABLED = "spark.lakesieve.enabled";
+
+  private final ScanPruner pruner;
+  private final ScanSearch search;
+  private final ScanJoins joins;
+  // set while plans that this rule makes are optimized: the scans of the plan that it prunes
+  private final ThreadLocal<List<FoundScan>> pruning = new ThreadLocal<>();
+  private final VisitedScans visited = new VisitedScans();
+  private final RawReads rawReads = new RawReads();
+  private final ScanReport report = new ScanReport();
+  private volatile boolean active = false;
+
+  /**
+   * Make the rule of a session.
+   *
+   * @param python answers requests, both as JSON
+   * @param joins what replaces scans that need too much memory, or null
+   */
+  PruningRule(Function<String, String> python, List<ScanAdapter> adapters, ScanJoins joins) {
+    this.pruner = new ScanPruner(python);
+    this.search = new ScanSearch(adapters);
+    this.joins = joins;
+  }
+
+  /** Have scans pruned from now on, or not. */
+  public void setActive(boolean active) {
+    this.active = active;
+  }
+
+  /** True while scans are pruned. */
+  public boolean isActive() {
+    return active;
+  }
+
+  /** What the latest query with a scan of a known format did, as JSON. */
+  public String report() {
+    return report.text();
+  }
+
+  /** The same for a query that is being analyzed, and reads it. */
+  public String readReport() {
+    return report.read();
+  }
+
+  /** Forget what the latest query did. */
+  public void forget() {
+    report.clear();
+  }
+
+  /** Add files to a selection, U+0000 between two, for raw reads of these files alone. */
+  public void select(String name, String joined) {
+    rawReads.select(name, joined.split("\0", -1));
+  }
+
+  /** Forget a selection. */
+  public void deselect(String name) {
+    rawReads.deselect(name);
+  }
+
+  /** True where scans of a plan are pruned, false in plans that this rule makes. */
+  public boolean prunes() {
+    return isOn() && pruning.get() == null;
+  }
+
+  private boolean isOn() {
+    return active && !SQLConf.get().getConfString(ENABLED, "true").equals("false");
+  }
+
+  /** Prune the scans of a plan. */
+  @Override
+  public LogicalPlan apply(LogicalPlan plan) {
+    // a subquery is optimized alone first; its scans are visited again, whole, in the outer plan
+    if (plan instanceof Subquery || pruning.get() != null) return plan;
+    boolean on = isOn();
+    if (on) report.begin(plan);
+    // a DELETE remains in the plan only when it deletes all rows; its relation is never read
+    if (plan instanceof DeleteFromTable) return plan;
+    List<FoundScan> scans = List.of();
+    Map<LogicalPlan, LogicalPlan> replaced = new IdentityHashMap<>();
+    LogicalPlan pruned = plan;
+    try {
+      pruned = resolveDeferred(plan, on);
+      scans = search.scans(pruned);
+      prune(pruned, scans, on, replaced);
+    } catch (JoinSide.CancelledException e) {
+      throw e;
+    } catch (Throwable t) {
+      reportFailure(t);
+    }
+    // scans that lack files for the rows of a join need these rows: no failure is caught here
+    if (!replaced.isEmpty()) {
+      pruned = pruned.transformDownWithSubqueries(new Replacement(replaced));
+    }
+    return on && joins != null ? joinDeletes(pruned, scans) : pruned;
+  }
+
+  /** Prune scans of one format before it plans them; they are visited again once it did. */
+  public void pruneEarly(LogicalPlan plan, ScanAdapter adapter) throws Exception {
+    List<FoundScan> open = new ArrayList<>();
+    for (FoundScan f : search.scans(plan)) {
+      if (f.adapter != adapter || !adapter.isOpen(f.leaf)) continue;
+      if (adapter.option(f.leaf, RAW_READ) == null) open.add(f);
+    }
+    // marked: Spark may still put one of two equal scans in the place of both
+    if (!open.isEmpty()) pruner.prune(plan, open, new IdentityHashMap<>(), true);
+  }
+
+  /** Return the plan without deferred scans, unless the indexes keep few files of each. */
+  private LogicalPlan resolveDeferred(LogicalPlan plan, boolean on) throws Exception {
+    List<FoundScan> deferred = new ArrayList<>();
+    for (FoundScan f : search.scans(plan)) {
+      if (!f.adapter.isDeferred(f.leaf) || visited.leavesOfRun().contains(f.leaf)) continue;
+      deferred.add(f);
+    }
+    if (deferred.isEmpty()) return plan;
+    if (on) pruner.prune(plan, deferred, new IdentityHashMap<>(), false);
+    for (FoundScan f : deferred) {
+      if (on && KeepSet.isFew(f.files(), f.adapter.fileCount(f.leaf))) continue;
+      return f.adapter.restored(plan, deferred.stream().map(each -> each.leaf).toList());
+    }
+    return plan;
+  }
+
+  /** Prune the scans that were not visited before, and give raw reads their rows. */
+  private void prune(
+      LogicalPlan plan, List<FoundScan> scans, boolean on, Map<LogicalPlan, LogicalPlan> replaced)
+      throws Exception {
+    if (scans.isEmpty()) return;
+    IdentitySet known = visited.leavesOfRun();
+    List<FoundScan> open = new ArrayList<>();
+    List<FoundScan> fresh = new ArrayList<>();
+    for (FoundScan f : scans) {
+      boolean isNew =
+          f.adapter.inPlace() ? visited.changedInPlace().add(f.scan) : !known.contains(f.leaf);
+      if (!isNew) continue;
+      fresh.add(f);
+      String raw = f.adapter.option(f.leaf, RAW_READ);
+      if (raw != null) rawReads.read(f, raw, replaced);
+      else if (on) open.add(f);
+    }
+    // all at once: a leaf may occur several times
+    for (FoundScan f : fresh) known.add(f.leaf);
+    if (open.isEmpty()) return;
+    pruner.prune(plan, open, replaced, false);
+    pruneByKeys(plan, scans, open, replaced);
+  }
+
+  /** Skip files by the keys of joins, and report all scans. */
+  private void pruneByKeys(
+      LogicalPlan plan,
+      List<FoundScan> scans,
+      List<FoundScan> open,
+      Map<LogicalPlan, LogicalPlan> replaced) {
+    pruning.set(scans);
+    try {
+      new JoinKeys(new ScansOfJoins(scans), open, replaced).apply(plan);
+    } catch (JoinSide.CancelledException e) {
+      throw e;
+    } catch (Throwable t) {
+      String detail = "keys of joins: " + NoAnswerException.detailOf(t);
+      for (FoundScan f : open) f.skipped(NoAnswerException.codeOf(t), detail);
+    } finally {
+      pruning.remove();
+    }
+    report.report(open.stream().map(each -> each.outcome).toList());
+  }
+
+  /** What the rule does for the joins of a plan with some scans. */
+  private final class ScansOfJoins implements JoinKeys.Scans {
+    private final List<FoundScan> scans;
+
+    ScansOfJoins(List<FoundScan> scans) {
+      this.scans = scans;
+    }
+
+    @Override
+    public LogicalPlan prune(FoundScan f) throws Exception {
+      return pruner.pruneByKeys(f);
+    }
+
+    @Override
+    public void markVisited(LogicalPlan leaf) {
+      visited.leavesOfRun().add(leaf);
+    }
+
+    @Override
+    public LogicalPlan runnable(LogicalPlan plan) {
+      if (joins == null) return plan;
+      return joins.apply(plan, scans, new IdentityHashMap<>(), visited.changedInPlace());
+    }
+  }
+
+  /** Replace scans whose deletes need too much memory. */
+  private LogicalPlan joinDeletes(LogicalPlan plan, List<FoundScan> scans) {
+    Map<Object, String> outcomes = new IdentityHashMap<>();
+    pruning.set(scans);
+    try {
+      return joins.apply(plan, scans, outcomes, visited.changedInPlace());
+    } catch (Throwable t) {
+      reportFailure(t);
+      return plan;
+    } finally {
+      pruning.remove();
+      reportDeletes(scans, outcomes);
+    }
+  }
+
+  private void reportDeletes(List<FoundScan> scans, Map<Object, String> outcomes) {
+    boolean changed = false;
+    for (FoundScan f : scans) {
+      if (f.outcome == null || !outcomes.containsKey(f.scan)) continue;
+      f.outcome.deletes = outcomes.get(f.scan);
+      changed = true;
+    }
+    if (!changed) return;
+    report.report(scans.stream().map(each -> each.outcome).filter(Objects::nonNull).toList());
+  }
+
+  private void reportFailure(Throwable t) {
+    report.report(List.of(ScanOutcome.without("internal-error", String.valueOf(t))));
+  }
+}

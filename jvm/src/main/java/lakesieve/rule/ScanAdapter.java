@@ -1,0 +1,105 @@
+package lakesieve.rule;
+
+import java.util.List;
+import java.util.Map;
+import lakesieve.files.KeepSet;
+import lakesieve.files.PathSet;
+import lakesieve.folders.FileScans;
+import lakesieve.spark.Scala;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+
+/**
+ * What the pruning rule needs of one table format's scans: one subclass for each format. A method
+ * with a body has the answer of formats that have nothing particular there.
+ */
+public abstract class ScanAdapter {
+  /** Look up every private member that this adapter needs; throws when one of them is missing. */
+  public void check() throws Exception {}
+
+  /** Add to a session what this adapter needs besides the pruning rule. */
+  public void install(SparkSession session, PruningRule rule) {}
+
+  /** The scan behind a leaf of the optimized plan, or null when the leaf is not this format's. */
+  public abstract Object scan(LogicalPlan leaf);
+
+  /**
+   * True when scans are changed where they stand, and so are visited only once; false when the leaf
+   * is replaced, which other plans may share.
+   */
+  public boolean inPlace() {
+    return false;
+  }
+
+  /** Null when the scan may be pruned, else why it must stay as it is. */
+  public String refusal(LogicalPlan leaf) {
+    return null;
+  }
+
+  /**
+   * The condition on the rows that a command changes, where the ones above the leaf pick others;
+   * null where they are the same.
+   */
+  public Map<String, Object> changedRows(LogicalPlan plan, LogicalPlan leaf) {
+    return null;
+  }
+
+  /** Table name, uuid, location, snapshot and schema, as plain maps, strings and numbers. */
+  public abstract Map<String, Object> describe(LogicalPlan leaf) throws Exception;
+
+  /** Number of data files that the scan would open now. */
+  public abstract int fileCount(LogicalPlan leaf) throws Exception;
+
+  /** The same after the format has left out partitions by the conditions right above the leaf. */
+  public int fileCount(LogicalPlan leaf, List<Expression> conditions) throws Exception {
+    return fileCount(leaf);
+  }
+
+  /** Number of data files that the scan would open without the pruning so far. */
+  public int totalFiles(LogicalPlan leaf, List<Expression> conditions) throws Exception {
+    return fileCount(leaf, conditions);
+  }
+
+  /**
+   * Keep only the files of the set; returns how many files are not covered by it. A leaf that
+   * replaces this one goes into the map.
+   */
+  public abstract int prune(
+      LogicalPlan leaf,
+      List<Expression> conditions,
+      KeepSet keep,
+      Map<LogicalPlan, LogicalPlan> replaced)
+      throws Exception;
+
+  /** True for a scan that its format has not planned yet. */
+  public boolean isOpen(LogicalPlan leaf) {
+    return false;
+  }
+
+  /** True for a leaf with all files of its table, of which the format has not skipped any yet. */
+  public boolean isDeferred(LogicalPlan leaf) {
+    return false;
+  }
+
+  /** The plan as the format makes it, without some deferred leaves. */
+  public LogicalPlan restored(LogicalPlan plan, List<LogicalPlan> leaves) {
+    return plan;
+  }
+
+  /** The value of an option that the caller gave to this read, or null. */
+  public String option(LogicalPlan leaf, String name) {
+    return Scala.orNull(FileScans.relation(leaf).options().get(name));
+  }
+
+  /**
+   * Make the scan return every row as written.
+   *
+   * @param stride only every so many files are read
+   * @param files the files of which those are taken, null for all
+   * @param replaced gets a leaf that replaces this one
+   */
+  public abstract void readRaw(
+      LogicalPlan leaf, int stride, PathSet files, Map<LogicalPlan, LogicalPlan> replaced)
+      throws Exception;
+}

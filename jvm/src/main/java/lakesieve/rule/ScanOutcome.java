@@ -1,0 +1,101 @@
+package lakesieve.rule;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/** What pruning did to one scan: a row of the report. */
+final class ScanOutcome {
+  /**
+   * Why data files are read that might be skipped.
+   *
+   * @param code one of the reasons' codes, which never change
+   * @param detail a sentence
+   */
+  public record Reason(String code, String detail) {}
+
+  /** The name of the table; null for a failure. */
+  final String table;
+
+  /** Number of data files without pruning. */
+  final int total;
+
+  /** Number of data files that the scan reads, as pruned so far. */
+  int read;
+
+  /** Number of those which no index has seen. */
+  int uncovered;
+
+  /** Why the table format does not allow the scan to be pruned, or null. */
+  String refusal;
+
+  /** What became of equality deletes, a code and a sentence with a tab between them; or null. */
+  String deletes;
+
+  /** The names of the indexes that the planner asked. */
+  List<?> indexes = List.of();
+
+  private final Set<Reason> ownReasons = new LinkedHashSet<>();
+  // reasons of the planner, and its text of the predicate, go into the report as they came
+  private List<?> reasons = List.of();
+  private String predicate = "";
+
+  /**
+   * Create the outcome of a scan that is to be pruned.
+   *
+   * @param total number of data files without pruning
+   * @param read number of data files that the scan reads now
+   */
+  ScanOutcome(String table, int total, int read) {
+    this.table = table;
+    this.total = total;
+    this.read = read;
+  }
+
+  /** Create the outcome of a query whose scans were not looked at, for a reason. */
+  static ScanOutcome without(String code, String detail) {
+    ScanOutcome outcome = new ScanOutcome(null, 0, 0);
+    outcome.skipped(code, detail);
+    return outcome;
+  }
+
+  /** Note which indexes the planner asked, the reasons that it gives, and the predicate's text. */
+  void answered(List<?> indexes, List<?> reasons, String predicate) {
+    this.indexes = indexes == null ? List.of() : indexes;
+    this.reasons = reasons == null ? List.of() : reasons;
+    this.predicate = predicate == null ? "" : predicate;
+  }
+
+  /** Note why the scan was not pruned, or not by the keys of a join. */
+  void skipped(String code, String detail) {
+    ownReasons.add(new Reason(code, detail));
+  }
+
+  /** Return the row as the report shows it. */
+  Map<String, Object> shown() {
+    List<Object> all = new ArrayList<>(reasons);
+    all.addAll(ownReasons);
+    if (refusal != null) all.add(new Reason("scan-unsupported", refusal));
+    if (deletes != null) {
+      String[] parts = deletes.split("\t", 2);
+      String code = parts[0].equals("error") ? "internal-error" : "deletes-" + parts[0];
+      all.add(new Reason(code, parts.length > 1 ? parts[1] : ""));
+    }
+    if (uncovered > 0) {
+      String files = uncovered == 1 ? "1 file" : uncovered + " files";
+      all.add(new Reason("uncovered-files", files + " that no index has seen"));
+    }
+    Map<String, Object> shown = new LinkedHashMap<>();
+    shown.put("table", table == null ? "" : table);
+    shown.put("files_total", total);
+    shown.put("files_read", read);
+    shown.put("uncovered", uncovered);
+    shown.put("indexes", indexes);
+    shown.put("reasons", all);
+    shown.put("predicate", predicate);
+    return shown;
+  }
+}

@@ -1,0 +1,127 @@
+package lakesieve.rule;
+
+import java.util.ArrayList;
+import java.util.IdentityHashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Function;
+import lakesieve.files.CatalogueFiles;
+import lakesieve.files.FileOrdinals;
+import lakesieve.files.KeepSet;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+
+/** Asks Python which data files scans keep, and takes the other files out of the scans. */
+final class ScanPruner {
+  // local property of a thread: the name of what is known already of the files of a table
+  private static final String GIVEN = "lakesieve.given";
+
+  private final PythonPlanner python;
+
+  /** Create the pruner from a function that answers requests, both as JSON. */
+  ScanPruner(Function<String, String> python) {
+    this.python = new PythonPlanner(python);
+  }
+
+  /**
+   * Skip files by the conditions above each scan.
+   *
+   * @param plan the plan with the scans
+   * @param replaced gets what replaces the topmost nodes of scans
+   * @param early whether the table format has not planned the scans yet
+   */
+  void prune(
+      LogicalPlan plan,
+      List<FoundScan> scans,
+      Map<LogicalPlan, LogicalPlan> replaced,
+      boolean early)
+      throws Exception {
+    List<Map<String, Object>> requests = new ArrayList<>();
+    String given = LocalProperties.get(GIVEN);
+    for (int i = 0; i < scans.size(); i++) {
+      FoundScan f = scans.get(i);
+      Map<String, Object> request = f.adapter.describe(f.leaf);
+      int total = f.adapter.totalFiles(f.leaf, f.above);
+      String table = (String) request.get("table");
+      f.outcome = new ScanOutcome(table, total, f.adapter.fileCount(f.leaf, f.above));
+      f.changedRows = f.adapter.changedRows(plan, f.leaf);
+      f.outcome.refusal = f.adapter.refusal(f.leaf);
+      if (f.isRefused()) continue;
+      request.put("id", i);
+      request.put("filter", f.filter());
+      if (given != null) request.put("given", given);
+      requests.add(request);
+    }
+    if (requests.isEmpty()) return;
+    try {
+      ask(scans, requests, false, replaced, early);
+    } catch (Throwable t) {
+      String code = NoAnswerException.codeOf(t);
+      for (FoundScan f : scans) f.skipped(code, NoAnswerException.detailOf(t));
+    }
+  }
+
+  /** Skip files by the keys of joins; returns what replaces the scan's topmost node, or null. */
+  LogicalPlan pruneByKeys(FoundScan f) throws Exception {
+    Map<String, Object> request = f.adapter.describe(f.leaf);
+    request.put("id", 0);
+    request.put("filter", f.filter());
+    request.put("keys", f.keys());
+    Map<LogicalPlan, LogicalPlan> replaced = new IdentityHashMap<>();
+    ask(List.of(f), List.of(request), true, replaced, false);
+    return replaced.get(f.top);
+  }
+
+  /** Skip the files that the answer to requests does not keep. */
+  private void ask(
+      List<FoundScan> scans,
+      List<Map<String, Object>> requests,
+      boolean ofKeys,
+      Map<LogicalPlan, LogicalPlan> replaced,
+      boolean early)
+      throws Exception {
+    // catalogues that are known stay so for this request, whatever other queries push out
+    Map<String, CatalogueFiles> known = FileOrdinals.known();
+    Map<String, CatalogueFiles> used = new LinkedHashMap<>();
+    Map<String, Object> answer = python.ask(requests, known, ofKeys);
+    for (Map<String, Object> part : maps(answer.get("scans"))) {
+      FoundScan f = scans.get(((Number) part.get("id")).intValue());
+      if (part.get("late") != null && !f.keys().isEmpty()) {
+        // files that its filters skip stay skipped
+        Map<String, Object> reason = maps(part.get("reasons")).get(0);
+        f.skipped((String) reason.get("code"), "keys of joins: " + reason.get("detail"));
+        continue;
+      }
+      f.leading = paths(part.get("leading"));
+      f.outcome.answered(
+          (List<?>) part.get("indexes"),
+          (List<?>) part.get("reasons"),
+          (String) part.get("predicate"));
+      if (part.get("keep") == null) continue;
+      boolean marked = early || !f.keys().isEmpty() || part.get("given") != null;
+      keep(f, python.keepSet(answer, part, marked, known, used), replaced);
+    }
+    python.remember(used);
+  }
+
+  private static void keep(FoundScan f, KeepSet files, Map<LogicalPlan, LogicalPlan> replaced)
+      throws Exception {
+    Map<LogicalPlan, LogicalPlan> leaves = new IdentityHashMap<>();
+    int uncovered = f.adapter.prune(f.leaf, f.above, files, leaves);
+    LogicalPlan leaf = f.replaceLeaf(leaves, replaced);
+    f.outcome.uncovered = uncovered;
+    f.outcome.read = f.adapter.fileCount(leaf, f.above);
+  }
+
+  // the protocol says that there is a list of objects, and Jackson makes maps of objects
+  @SuppressWarnings("unchecked")
+  private static List<Map<String, Object>> maps(Object json) {
+    return (List<Map<String, Object>>) json;
+  }
+
+  // the protocol says that there is a list of lists of names
+  @SuppressWarnings("unchecked")
+  private static List<List<String>> paths(Object json) {
+    return (List<List<String>>) json;
+  }
+}

@@ -1,0 +1,55 @@
+package lakesieve.spark;
+
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.ExperimentalMethods;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.SparkSessionExtensions;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.internal.SessionState;
+
+/** Parts of a session that a Spark Connect client does not have. */
+public final class ClassicSessions {
+  private ClassicSessions() {}
+
+  /** Return the session that is active in this thread. */
+  public static SparkSession active() {
+    return SparkSession.active();
+  }
+
+  /** Analyze a plan, and return its rows. */
+  public static Dataset<Row> rows(SparkSession spark, LogicalPlan plan) {
+    return Dataset.ofRows(classic(spark), plan);
+  }
+
+  /** Return the plan of a dataset after the optimizer. */
+  public static LogicalPlan optimized(Dataset<Row> rows) {
+    return rows.queryExecution().optimizedPlan();
+  }
+
+  /** Return the physical plan of an optimized plan, without adaptive execution. */
+  public static SparkPlan prepareExecutedPlan(SparkSession spark, LogicalPlan plan) {
+    return QueryExecution.prepareExecutedPlan(classic(spark), plan);
+  }
+
+  /** Return the state of a session. */
+  public static SessionState state(SparkSession spark) {
+    return classic(spark).sessionState();
+  }
+
+  /** Return the rules that a session adds to Spark's own. */
+  public static ExperimentalMethods experimental(SparkSession spark) {
+    return classic(spark).experimental();
+  }
+
+  /** Return the extensions of a session. */
+  public static SparkSessionExtensions extensions(SparkSession spark) {
+    return classic(spark).extensions();
+  }
+
+  private static SparkSession classic(SparkSession spark) {
+    return spark;
+  }
+}

@@ -1,0 +1,13 @@
+package lakesieve.spark;
+
+import org.apache.spark.sql.catalyst.expressions.Expression;
+
+/** Which expressions raise errors on purpose, as {@code raise_error} does. */
+public final class RaisedErrors {
+  private RaisedErrors() {}
+
+  /** Return true for an expression that raises errors. */
+  public static boolean isRaisedBy(Expression expression) {
+    return expression.throwable();
+  }
+}

@@ -1,0 +1,21 @@
+package lakesieve;
+
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.apache.spark.sql.SparkSessionExtensions;
+import org.junit.jupiter.api.Test;
+
+/** The class that {@code spark.sql.extensions} names. */
+class LakesieveExtensionsTest {
+  /** Classes that come from no jar do not know what they are for, and leave sessions alone. */
+  @Test
+  void classesWithoutAJarLeaveSessionsAlone() {
+    SparkSessionExtensions extensions = new SparkSessionExtensions();
+
+    new LakesieveExtensions().apply(extensions);
+
+    assertNull(LakesieveExtensions.version());
+    assertTrue(extensions.buildResolutionRules(null).isEmpty());
+  }
+}

@@ -1,0 +1,42 @@
+package lakesieve.files;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.ArrayList;
+import org.junit.jupiter.api.Test;
+
+/** Sets of objects by identity. */
+class IdentitySetTest {
+  /** Equal objects are two members. */
+  @Test
+  void knowsObjectsNotValues() {
+    IdentitySet set = new IdentitySet();
+    var first = new ArrayList<String>();
+    var second = new ArrayList<String>();
+    assertEquals(first, second);
+
+    assertTrue(set.add(first));
+    assertFalse(set.add(first));
+    assertFalse(set.contains(second));
+    assertTrue(set.add(second));
+    assertTrue(set.contains(first) && set.contains(second));
+  }
+
+  /** An object that is garbage is forgotten. */
+  @Test
+  void forgetsGarbage() throws InterruptedException {
+    IdentitySet set = new IdentitySet();
+    for (int i = 0; i < 100; i++) set.add(new byte[10]);
+
+    // the collector puts references into the queue some time after it ran
+    for (int tries = 0; tries < 50 && set.references() > 10; tries++) {
+      System.gc();
+      Thread.sleep(10);
+      set.add(set);
+    }
+    assertTrue(set.references() <= 10, set.references() + " references");
+    assertTrue(set.contains(set));
+  }
+}

@@ -1,0 +1,78 @@
+"""Answers of the protocol, as documents for JSON."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakesieve.index import Part, Parts, Reason
+from lakesieve.planner.requests import PROTOCOL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from lakesieve.index import Plan
+
+__all__ = ["answer", "kept_files", "refusal", "unpruned"]
+
+
+def answer(**fields: Any) -> str:
+    """Write an answer.
+
+    Args:
+        fields: What it has besides the version of the protocol.
+    """
+    return json.dumps({"version": PROTOCOL} | fields)
+
+
+def refusal(reason: Reason) -> str:
+    """Write the answer to a request that is not answered: all of its scans stay as they are.
+
+    Args:
+        reason: Why.
+    """
+    return answer(refusal=_coded(reason))
+
+
+def unpruned(scan: int, reasons: Iterable[Reason]) -> dict[str, Any]:
+    """Answer for one scan that it reads all of its files.
+
+    Args:
+        scan: The scan's number in the request.
+        reasons: Why.
+    """
+    return {
+        "id": scan,
+        "indexes": [],
+        "leading": [],
+        "reasons": [_coded(reason) for reason in reasons],
+        "predicate": "",
+    }
+
+
+def kept_files(plan: Plan) -> dict[str, Any]:
+    """The part of a scan's answer that says which files it keeps.
+
+    Args:
+        plan: The plan of the scan.
+    """
+    return {
+        "catalogues": [index.files() for index in plan.indexes],
+        "keep": _tree(plan.keep),
+    }
+
+
+def _tree(part: Part | Parts) -> dict[str, Any]:
+    if isinstance(part, Part):
+        bits = np.packbits(part.keep, bitorder="little").tobytes()
+        return {"index": part.index, "keep": base64.b64encode(bits).decode("ascii")}
+    if not part.args and not part.every:
+        return {"op": "none"}
+    return {"op": "and" if part.every else "or", "args": [_tree(arg) for arg in part.args]}
+
+
+def _coded(reason: Reason) -> dict[str, str]:
+    return {"code": str(reason.code), "detail": reason.detail}

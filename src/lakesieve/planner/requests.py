@@ -1,0 +1,195 @@
+"""Requests of the protocol, read strictly: what is not understood is refused."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from lakesieve.index import Reason, ReasonCode
+
+__all__ = [
+    "PROTOCOL",
+    "DigestsRequest",
+    "PruningRequest",
+    "RequestError",
+    "ScanRequest",
+    "read_request",
+]
+
+PROTOCOL = 1
+"""Version of the protocol that this planner speaks."""
+
+_DAY = 86_400.0
+_PRUNING = {"version", "seconds", "memory", "catalogues", "scans"}
+_DIGESTS = {"version", "ticket", "catalogue", "from"}
+# the first two are for people who read requests
+_SCAN = {"table", "snapshot", "id", "format", "uuid", "location", "schema", "filter"}
+_SCAN_MORE = {"keys", "given", "file_io"}
+
+_T = TypeVar("_T")
+
+
+class RequestError(Exception):
+    """A request that is not answered.
+
+    Args:
+        detail: What is wrong with it.
+    """
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = Reason(code=ReasonCode.PROTOCOL_MISMATCH, detail=detail)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScanRequest:
+    """One scan of a query.
+
+    Args:
+        id: Its number within the request.
+        format: The table format.
+        uuid: The table's identity.
+        location: The table's root.
+        schema: The schema that the scan reads, as a document of the table format.
+        filter: The condition on the rows that the query needs.
+        keys: Further conditions: the keys of joins.
+        given: Name of a plan that answers instead of indexes, or empty.
+        file_io: Properties of the table's own file IO.
+    """
+
+    id: int
+    format: str
+    uuid: str
+    location: str
+    schema: str
+    filter: Any
+    keys: tuple[dict[str, Any], ...] = ()
+    given: str = ""
+    file_io: dict[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PruningRequest:
+    """Asks which files the scans of one query keep.
+
+    Args:
+        seconds: How long the query waits for storage.
+        memory: Bytes that the engine and the planner may hold together of indexes.
+        catalogues: Names of the catalogues whose digests the engine has.
+        scans: The scans.
+    """
+
+    seconds: float
+    memory: int
+    catalogues: frozenset[str]
+    scans: tuple[ScanRequest, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DigestsRequest:
+    """Asks for digests of the next files of a catalogue.
+
+    Args:
+        ticket: Of the answer that named the catalogue.
+        catalogue: Its name.
+        start: Number of the files whose digests the engine has.
+    """
+
+    ticket: str
+    catalogue: str
+    start: int
+
+
+def read_request(text: str) -> PruningRequest | DigestsRequest:
+    """Read a request.
+
+    Args:
+        text: JSON.
+
+    Raises:
+        RequestError: It is of another version of the protocol, or not of the form of this one.
+    """
+    try:
+        request = json.loads(text)
+    except (ValueError, RecursionError):
+        raise RequestError("the request is no JSON") from None
+    if not isinstance(request, dict) or type(version := request.get("version")) is not int:
+        raise RequestError("the request names no version of the protocol")
+    if version != PROTOCOL:
+        raise RequestError(
+            f"the request is of version {version} of the protocol, the planner speaks {PROTOCOL}"
+        )
+    if "ticket" in request:
+        _check_fields(request, _DIGESTS, set())
+        return DigestsRequest(
+            ticket=_of(str, request, "ticket"),
+            catalogue=_of(str, request, "catalogue"),
+            start=_count(request, "from"),
+        )
+    _check_fields(request, _PRUNING, set())
+    return PruningRequest(
+        seconds=_seconds(request),
+        memory=_count(request, "memory"),
+        catalogues=frozenset(map(str, _of(list, request, "catalogues"))),
+        scans=tuple(map(_scan, _of(list, request, "scans"))),
+    )
+
+
+def _scan(scan: Any) -> ScanRequest:
+    if not isinstance(scan, dict):
+        raise RequestError("a scan is no object")
+    _check_fields(scan, _SCAN - {"table", "snapshot"}, _SCAN_MORE | {"table", "snapshot"})
+    keys = _of(list, {"keys": []} | scan, "keys")
+    if not all(isinstance(condition, dict) for condition in keys):
+        raise RequestError("keys of joins are no objects")
+    return ScanRequest(
+        id=_count(scan, "id"),
+        format=_of(str, scan, "format"),
+        uuid=_of(str, scan, "uuid"),
+        location=_of(str, scan, "location"),
+        schema=_of(str, scan, "schema"),
+        filter=scan["filter"],
+        keys=tuple(keys),
+        given=_of(str, {"given": ""} | scan, "given"),
+        file_io=_file_io(scan.get("file_io")),
+    )
+
+
+def _file_io(properties: Any) -> dict[str, str] | None:
+    if properties is None:
+        return None
+    if not isinstance(properties, dict) or not all(isinstance(v, str) for v in properties.values()):
+        raise RequestError("the properties of a file IO are no texts")
+    return properties
+
+
+def _check_fields(document: dict[str, Any], needed: set[str], others: set[str]) -> None:
+    missing = sorted(needed - document.keys())
+    unknown = sorted(document.keys() - needed - others)
+    if missing or unknown:
+        # names alone: values may be credentials
+        listed = ", ".join(name[:40] for name in (missing or unknown)[:5])
+        raise RequestError(f"{'missing' if missing else 'unknown'} fields in a request: {listed}")
+
+
+def _of(kind: type[_T], document: dict[str, Any], name: str) -> _T:
+    value = document[name]
+    if not isinstance(value, kind):
+        raise RequestError(f"the field {name} of a request is no {kind.__name__}")
+    return value
+
+
+def _count(document: dict[str, Any], name: str) -> int:
+    value = document[name]
+    if type(value) is not int or value < 0:
+        raise RequestError(f"the field {name} of a request is no count")
+    return value
+
+
+def _seconds(document: dict[str, Any]) -> float:
+    value = document["seconds"]
+    if type(value) not in {int, float} or not 0 <= value < math.inf:
+        raise RequestError("the field seconds of a request is no time to wait")
+    return float(min(value, _DAY))

@@ -1,0 +1,185 @@
+"""Conditions of the protocol between a query engine and the planner, as predicates.
+
+``docs/design/0030-the-protocol-between-jvm-and-python.md`` is the specification. A condition that
+is not understood becomes :class:`Unknown`, which keeps every row.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import struct
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from lakesieve.predicate.converting import DEEPEST, OddError
+from lakesieve.predicate.expression import (
+    And,
+    Compare,
+    Constant,
+    Expr,
+    In,
+    IsNull,
+    Keys,
+    Literal,
+    Not,
+    NullSafeEqual,
+    Or,
+    StartsWith,
+    Unknown,
+)
+from lakesieve.predicate.literals import float_code
+from lakesieve.predicate.ranges import Ranges
+from lakesieve.sieve import KINDS, KeyType, encode_keys
+
+__all__ = ["condition_of"]
+
+_COMPARED = {"op", "col", "type", "scale", "value"}
+# a field that is not listed may change the meaning of the others
+_FIELDS = {
+    "and": {"op", "args"},
+    "or": {"op", "args"},
+    "not": {"op", "arg"},
+    "const": {"op", "value"},
+    "unknown": {"op", "text"},
+    "isnull": {"op", "col"},
+    "isnotnull": {"op", "col"},
+    "startswith": {"op", "col", "value"},
+    "in": {"op", "col", "type", "scale", "values", "null"},
+    "keys": {"op", "col", "type", "scale", "count", "values", "lengths"},
+    **dict.fromkeys(("=", "<=>", "<", "<=", ">", ">="), _COMPARED),
+}
+_TEXTS = frozenset({"string", "binary"})
+_INTEGER = re.compile(r"-?\d{1,40}", re.ASCII)
+_WORDS = range(-(2**63), 2**63)
+_MOST_DIGITS = 38
+
+
+def condition_of(document: Any) -> Expr:
+    """Read a condition.
+
+    Args:
+        document: The condition, as parsed from JSON.
+
+    Returns:
+        The predicate, with :class:`Unknown` in place of anything that is not understood.
+    """
+    return _node(document, 0)
+
+
+def _node(document: Any, depth: int) -> Expr:
+    if depth > DEEPEST:
+        return Unknown(text="too deep")
+    try:
+        op = document["op"]
+        if not document.keys() <= _FIELDS[op]:
+            raise OddError
+        if op in {"and", "or"}:
+            args = tuple(_node(arg, depth + 1) for arg in _list(document["args"]))
+            return And(args=args) if op == "and" else Or(args=args)
+        if op == "not":
+            return Not(arg=_node(document["arg"], depth + 1))
+        return _leaf(op, document)
+    except (OddError, KeyError, TypeError, ValueError, AttributeError, struct.error):
+        return Unknown(text="unreadable condition")
+
+
+def _leaf(op: str, document: dict[str, Any]) -> Expr:
+    if op == "const":
+        value = document["value"]
+        if value is not None and not isinstance(value, bool):
+            raise OddError
+        return Constant(value=value)
+    if op == "unknown":
+        return Unknown(text=str(document["text"]))
+    column = tuple(_list(document["col"]))
+    if not column or not all(isinstance(part, str) for part in column):
+        raise OddError
+    match op:
+        case "isnull":
+            return IsNull(column=column)
+        case "isnotnull":
+            return Not(arg=IsNull(column=column))
+        case "startswith":
+            return StartsWith(column=column, prefix=_bytes(document["value"]))
+        case "in":
+            kind, scale = _type(document)
+            values = tuple(_literal(kind, scale, value) for value in _list(document["values"]))
+            if not isinstance(document["null"], bool):
+                raise OddError
+            return In(column=column, values=values, has_null=document["null"])
+        case "keys":
+            return _keys(column, document)
+    value = _literal(*_type(document), document["value"])
+    if op == "<=>":
+        return NullSafeEqual(column=column, value=value)
+    return Compare(column=column, op=op, value=value)
+
+
+def _type(document: dict[str, Any]) -> tuple[str, int]:
+    """The type of the values: a key kind, and the digits after the point of decimals."""
+    kind = document["type"]
+    if kind not in KINDS or (kind == "decimal") != ("scale" in document):
+        raise OddError
+    scale = document.get("scale", 0)
+    if type(scale) is not int or not 0 <= scale <= _MOST_DIGITS:
+        raise OddError
+    return kind, scale
+
+
+def _keys(column: tuple[str, ...], document: dict[str, Any]) -> Keys:
+    """Many values at once: 64-bit integers, the bits of doubles, or byte strings end to end."""
+    (kind, scale), data = _type(document), _bytes(document["values"])
+    if kind in _TEXTS:
+        lengths = np.frombuffer(_bytes(document["lengths"]), "<i4").astype(np.int64)
+        ends = np.cumsum(lengths)
+        if np.any(lengths < 0) or lengths.sum() != len(data):
+            raise OddError
+        starts = (ends - lengths).tolist()
+        texts = {data[start:end] for start, end in zip(starts, ends.tolist(), strict=True)}
+        return Keys(column=column, kind=kind, values=Ranges.points(texts))
+    if "lengths" in document:
+        raise OddError
+    codes = np.frombuffer(data, "<i8")
+    if kind == "float":
+        codes = encode_keys(KeyType(kind=kind), pa.array(codes.view("<f8"))).to_numpy()
+    return Keys(column=column, kind=kind, values=Ranges.of_codes(codes), scale=scale)
+
+
+def _literal(kind: str, scale: int, value: Any) -> Literal:
+    if kind in _TEXTS:
+        return Literal(kind=kind, value=_bytes(value))
+    if kind == "boolean":
+        if not isinstance(value, bool):
+            raise OddError
+        return Literal(kind=kind, value=value)
+    number = _integer(value)
+    if kind == "decimal":
+        return Literal(kind=kind, value=number, scale=scale)
+    if number not in _WORDS:
+        raise OddError
+    if kind == "float":
+        (double,) = struct.unpack("<d", struct.pack("<q", number))
+        number = float_code(double)
+    return Literal(kind=kind, value=number)
+
+
+def _integer(value: Any) -> int:
+    if not isinstance(value, str) or not _INTEGER.fullmatch(value):
+        raise OddError
+    return int(value)
+
+
+def _bytes(value: Any) -> bytes:
+    if not isinstance(value, str):
+        raise OddError
+    return base64.b64decode(value, validate=True)
+
+
+def _list(value: Any) -> list[Any]:
+    # a text or an object would be read as a list of something else
+    if not isinstance(value, list):
+        raise OddError
+    return value

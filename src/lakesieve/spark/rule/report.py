@@ -1,0 +1,34 @@
+"""The report of the rule as result models."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lakesieve.index import Reason, ReasonCode, ShownList, TablePruning
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["pruning_rows"]
+
+
+def pruning_rows(report: list[dict[str, Any]]) -> ShownList[TablePruning]:
+    """The rule's report as result models."""
+    return ShownList(
+        TablePruning(
+            **row
+            | {
+                "indexes": tuple(row["indexes"]),
+                "reasons": tuple(map(_reason, row["reasons"])),
+            }
+        )
+        for row in report
+    )
+
+
+def _reason(row: Mapping[str, str]) -> Reason:
+    code, detail = row["code"], row["detail"]
+    # a server may be of a later version
+    if code not in set(ReasonCode):
+        return Reason(code=ReasonCode.INTERNAL_ERROR, detail=f"{code}: {detail}")
+    return Reason(code=ReasonCode(code), detail=detail)

@@ -1,0 +1,63 @@
+"""Whether lakesieve works on the version of Spark of a session."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lakesieve.errors import LakesieveError
+from lakesieve.index import Reason, ReasonCode, TablePruning
+from lakesieve.spark.versions.jar import own_class
+from lakesieve.spark.versions.spark_versions import check_session, spark_version_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["problem_of", "report_of"]
+
+
+def problem_of(spark: SparkSession) -> str | None:
+    """Return why a session cannot skip files, or ``None`` where it can.
+
+    A version of Spark that the tests ran on is not checked. On a newer one, the JVM looks for every
+    class, method and field that the jar links to, and runs one pruned query over two files of its
+    own. It does so once; later calls return what was found.
+
+    Args:
+        spark: The session.
+
+    Raises:
+        UnsupportedError: Spark Connect, or a version of Spark that is older than those tested.
+    """
+    from py4j.protocol import Py4JError
+
+    check_session(spark)
+    version = spark_version_of(spark.version)
+    if version.is_tested:
+        return None
+    try:
+        found = own_class(spark, "check.SparkCheck").problem(spark._jsparkSession)
+    except LakesieveError as error:
+        found = error.message
+    except Py4JError as error:
+        found = f"the classes of lakesieve cannot be loaded: {str(error).strip()}"
+    if found is None:
+        return None
+    return f"Spark {spark.version} was not tested with lakesieve, and {found}"
+
+
+def report_of(problem: str) -> TablePruning:
+    """Return what ``last_pruning`` says of a session that cannot skip files.
+
+    Args:
+        problem: Why it cannot.
+    """
+    reason = Reason(code=ReasonCode.SPARK_UNSUITED, detail=problem)
+    return TablePruning(
+        table="",
+        files_total=0,
+        files_read=0,
+        uncovered=0,
+        indexes=(),
+        reasons=(reason,),
+        predicate="",
+    )

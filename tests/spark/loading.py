@@ -1,0 +1,58 @@
+"""A process that starts a Spark session with given settings, and skips files in it.
+
+Run as ``python -m tests.spark.loading FOLDER SETTINGS``, the settings as JSON. Prints as JSON the
+jar that the driver has lakesieve's classes of, the versions of lakesieve that tasks found in their
+own JVMs, and how many data files of how many a query read.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+from tests.spark.restarts import files_of_a_point, write
+from tests.spark.settings import SETTINGS
+
+import lakesieve as ls
+from lakesieve.spark.versions.jar import own_class
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["loaded_with", "run_with"]
+
+
+def run_with(folder: Path, settings: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run this script in a process of its own."""
+    command = [sys.executable, "-m", "tests.spark.loading", str(folder), json.dumps(settings)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def loaded_with(folder: Path, settings: dict[str, str]) -> dict[str, Any]:
+    """Run it, and return what it found."""
+    ran = run_with(folder, settings)
+    if ran.returncode:
+        raise AssertionError(ran.stderr)
+    found: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
+    return found
+
+
+def main(folder: str, settings: str) -> None:
+    """Skip files in a session, and ask its executors for a class."""
+    conf = SETTINGS | json.loads(settings)
+    spark = ls.local_session(f"{folder}/warehouse", formats=["iceberg"], conf=conf)
+    write(spark, "iceberg", folder)
+    ls.enable(spark)
+    read = files_of_a_point(spark, "iceberg", folder)
+    version = "reflect('lakesieve.LakesieveExtensions', 'version') AS version"
+    tasks = spark.range(0, 8, 1, 4).selectExpr(version, "id").collect()
+    jar = own_class(spark, "check.SparkCheck").jar()
+    versions = sorted({row["version"] for row in tasks})
+    sys.stdout.write(f"{json.dumps({'jar': jar, 'versions': versions, 'read': read})}\n")
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
