@@ -57,12 +57,11 @@ def test_executors_have_the_classes(tmp_path: Path) -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("master", ["local[2]", "local-cluster[1,1,1024]"])
-def test_a_jar_in_the_settings(tmp_path: Path, master: str) -> None:
+def test_a_jar_in_the_settings(tmp_path: Path) -> None:
     """A jar that ``spark.jars`` brought is the only one, also where the session is enabled."""
     jar = tmp_path / "lakesieve-spark.jar"
     write_jar(jar)
-    settings = {"spark.master": master, "spark.jars": str(jar), "spark.sql.extensions": EXTENSIONS}
+    settings = {"spark.jars": str(jar), "spark.sql.extensions": EXTENSIONS}
 
     found = loaded_with(tmp_path, settings)
 
