@@ -1,4 +1,4 @@
-"""Columns of a table from the schema that a query engine or a log has of it."""
+"""Readers of schema documents: for each table format, a function that returns the columns."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ public final class LakesieveExtensions
     return LakesieveExtensions.class.getPackage().getImplementationVersion();
   }
 
-  /** Add to the sessions what they need. */
+  /** Add the pruning rule and the function that reports it to each session. */
   @Override
   public BoxedUnit apply(SparkSessionExtensions extensions) {
     String refusal = refusal();

@@ -8,7 +8,7 @@ import org.junit.jupiter.api.Test;
 
 /** The class that {@code spark.sql.extensions} names. */
 class LakesieveExtensionsTest {
-  /** Classes that come from no jar do not know what they are for, and leave sessions alone. */
+  /** Classes outside of a jar do not know their version, so they change no session. */
   @Test
   void classesWithoutAJarLeaveSessionsAlone() {
     SparkSessionExtensions extensions = new SparkSessionExtensions();

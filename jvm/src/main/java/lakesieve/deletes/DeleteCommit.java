@@ -120,7 +120,10 @@ public final class DeleteCommit {
     return builder.build();
   }
 
-  /** Bounds, by which readers that ignore the referenced data file find the one they belong to. */
+  /**
+   * The bounds of the columns file_path and pos. A reader that ignores the name of the referenced
+   * data file finds the file by these bounds.
+   */
   private static Metrics metrics(WrittenFile output) {
     int path = MetadataColumns.DELETE_FILE_PATH.fieldId();
     int position = MetadataColumns.DELETE_FILE_POS.fieldId();

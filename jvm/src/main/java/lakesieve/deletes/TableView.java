@@ -26,7 +26,8 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
  *     columns
  * @param schema the columns that Spark sees
  * @param scan the only scan of the table
- * @param spec the only partition spec of the table; null for those that it has
+ * @param spec the partition spec that the view has in place of the table's own specs; null for
+ *     these
  */
 record TableView(
     FrozenVersion version, String name, Schema schema, BatchScan scan, PartitionSpec spec) {

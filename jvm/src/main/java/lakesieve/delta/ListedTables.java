@@ -16,8 +16,9 @@ import org.apache.spark.sql.delta.Snapshot;
  * there is room.
  *
  * <p>A table is one of them once indexes kept few of its files, unless it has too many for the
- * memory. Files are kept as long as Delta keeps their snapshot; those of the latest snapshot of a
- * table stay, since the files of the next one follow from them.
+ * memory. This class keeps the files of a snapshot as long as Delta keeps the snapshot. It keeps
+ * those of a table's latest snapshot longer, because the files of the next snapshot follow from
+ * them.
  */
 final class ListedTables {
   private enum State {

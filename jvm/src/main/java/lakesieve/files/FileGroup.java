@@ -18,7 +18,7 @@ public final class FileGroup {
   private CatalogueFiles holder; // the latest that has every file, if any
   private final Map<CatalogueFiles, Ordinals> ordinals = new WeakHashMap<>();
 
-  /** Create a group of the files whose paths have these digests, see {@link PathSet}. */
+  /** Create a group from the digests of its files' paths, which {@link PathSet} computes. */
   public FileGroup(long[] digests) {
     files = digests.length / 2;
     this.digests = digests;

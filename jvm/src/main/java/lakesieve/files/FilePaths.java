@@ -21,7 +21,7 @@ public final class FilePaths {
 
   private FilePaths() {}
 
-  /** Return the one spelling of a path that is not percent-encoded. */
+  /** Return the spelling by which a file is known. The path must not be percent-encoded. */
   public static String normal(String path) {
     if (path == null || path.startsWith("s3://")) return path;
     if (path.startsWith("file:/") && !path.contains("//")) return path;

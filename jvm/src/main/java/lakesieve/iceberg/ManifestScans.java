@@ -35,7 +35,7 @@ public final class ManifestScans {
 
   private ManifestScans() {}
 
-  /** Look up every private member that is needed; throws when one of them is missing. */
+  /** Look up every private member of Iceberg that this class uses; throws when one is missing. */
   static void check() throws Exception {
     PrivateMembers.requireField(BatchScanAdapter.class, "scan");
     for (String name : List.of("schema", "context")) PrivateMembers.requireField(type(BASE), name);

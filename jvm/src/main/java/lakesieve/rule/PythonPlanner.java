@@ -93,7 +93,7 @@ public final class PythonPlanner {
    * @param answer the whole answer
    * @param scan its part about the scan, which has "keep"
    * @param marked whether the choice does not follow from the table and the filters alone
-   * @param known catalogues that need not be fetched; gets those that are fetched
+   * @param known the catalogues that the JVM has already; this method adds those that it fetches
    * @param used gets the catalogues that the scan needs
    */
   public KeepSet keepSet(

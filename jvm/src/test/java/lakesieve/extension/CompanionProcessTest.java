@@ -159,7 +159,7 @@ class CompanionProcessTest {
     assertNull(process.ended());
   }
 
-  /** A child that says nothing for long is ended, also if nobody waits for its answers any more. */
+  /** The driver ends a child that has been silent for too long, even when no request waits. */
   @Test
   void silenceEndsTheChild() throws Exception {
     var process = start(STAYS, Duration.ofMillis(300));

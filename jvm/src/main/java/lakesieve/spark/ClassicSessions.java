@@ -16,40 +16,36 @@ public final class ClassicSessions {
 
   /** Return the session that is active in this thread. */
   public static SparkSession active() {
-    return SparkSession.active();
+    return Classic.active();
   }
 
   /** Analyze a plan, and return its rows. */
   public static Dataset<Row> rows(SparkSession spark, LogicalPlan plan) {
-    return Dataset.ofRows(classic(spark), plan);
+    return Classic.rows(spark, plan);
   }
 
   /** Return the plan of a dataset after the optimizer. */
   public static LogicalPlan optimized(Dataset<Row> rows) {
-    return rows.queryExecution().optimizedPlan();
+    return Classic.of(rows).queryExecution().optimizedPlan();
   }
 
   /** Return the physical plan of an optimized plan, without adaptive execution. */
   public static SparkPlan prepareExecutedPlan(SparkSession spark, LogicalPlan plan) {
-    return QueryExecution.prepareExecutedPlan(classic(spark), plan);
+    return QueryExecution.prepareExecutedPlan(Classic.of(spark), plan);
   }
 
   /** Return the state of a session. */
   public static SessionState state(SparkSession spark) {
-    return classic(spark).sessionState();
+    return Classic.of(spark).sessionState();
   }
 
   /** Return the rules that a session adds to Spark's own. */
   public static ExperimentalMethods experimental(SparkSession spark) {
-    return classic(spark).experimental();
+    return Classic.of(spark).experimental();
   }
 
   /** Return the extensions of a session. */
   public static SparkSessionExtensions extensions(SparkSession spark) {
-    return classic(spark).extensions();
-  }
-
-  private static SparkSession classic(SparkSession spark) {
-    return spark;
+    return Classic.of(spark).extensions();
   }
 }
