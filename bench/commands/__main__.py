@@ -13,6 +13,7 @@ import lakesieve as ls
 from bench.commands.suite import run
 from bench.commands.table import KINDS, Facts
 from bench.measure import finish, scratch_folder
+from lakesieve.spark.tables.registry import formats_of
 from lakesieve.spark.versions.spark_versions import spark_version_of
 
 if TYPE_CHECKING:
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
 
 def main() -> int:
     """Run the chosen formats; exit status 1 when a bound is missed."""
-    formats = spark_version_of(pyspark.__version__).formats
-    kinds = [name for name, kind in KINDS.items() if kind.format in formats]
+    formats = formats_of(spark_version_of(pyspark.__version__))
+    names = {spec.name for spec in formats}
+    kinds = [name for name, kind in KINDS.items() if kind.format in names]
     parser = argparse.ArgumentParser(prog="python -m bench.commands", description=__doc__)
     known = f"one of {', '.join(kinds)}"
     choices = [[], *kinds]  # argparse looks up the default, too
