@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
 from lakesieve.index import Index, by_name, overview
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from lakesieve.index.overview import TableOverview
     from lakesieve.spark.index import SparkIndex
     from lakesieve.store import Repaired
-    from lakesieve.tables import TableReader
 
 __all__ = [
     "find_files",
@@ -87,8 +85,9 @@ def open_index(
 
         return api.open_index(table, name, spark=spark, location=location)
     access = without_engine(catalog=catalog, warehouse=warehouse, timezone=timezone)
-    make = partial(Index, access=access, key_reader=_key_rows)
-    return by_name.open_index(access, table, name, location, make)
+    opened = access.open_table(table)
+    storage = access.index_storage(opened, name, location)
+    return Index(opened, storage, access=access, key_reader=_key_rows)
 
 
 def list_indexes(
@@ -265,7 +264,7 @@ def _key_rows(wanted: KeysToFind) -> Iterator[list[pa.Array]]:
 
 def _access(
     spark: SparkSession | None, catalog: str | None, warehouse: str, timezone: str
-) -> TableAccess[TableReader]:
+) -> TableAccess:
     if spark is not None:
         from lakesieve.spark.session.access import access_by
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["printable", "printable_json", "printable_line"]
-
 # C0 and C1 control characters but tab and line feed, marks that reverse the direction of text,
 # separators that some programs take for line ends, and halves of surrogate pairs
 _UNSAFE = re.compile(
@@ -19,19 +17,12 @@ def printable(text: str) -> str:
 
     Names of tables, columns and files, and messages of other programs come from storage and
     from callers. Line feeds and tabs stay.
-
-    Args:
-        text: Any text.
     """
     return _UNSAFE.sub(_escape, text)
 
 
 def printable_line(text: str) -> str:
-    r"""Replace line feeds and tabs, too, so that the text stays one line of a log.
-
-    Args:
-        text: Any text.
-    """
+    r"""Replace line feeds and tabs, too, so that the text stays one line of a log."""
     return _UNSAFE_IN_LINE.sub(_escape, text)
 
 
@@ -42,9 +33,5 @@ def _escape(found: re.Match[str]) -> str:
 
 
 def printable_json(text: str) -> str:
-    """Write the same characters of a JSON text as JSON's own escapes: its meaning stays.
-
-    Args:
-        text: A JSON text.
-    """
+    """Write the same characters of a JSON text as JSON's own escapes: its meaning stays."""
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -133,7 +133,7 @@ class IcebergDriver(_SqlDriver):
 
     def supplant(self, rows: DataFrame) -> None:
         # a Hadoop catalog's tables lie where their names say
-        location = Path(open_table(self.spark, self.name).location)
+        location = Path(open_table(self.spark, self.name).reader.location)
         aside = self.folder.with_name("aside")
         (location / "_lakesieve").rename(aside)
         self.recreate(rows)

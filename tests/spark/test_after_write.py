@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from lakesieve.spark.tables import IndexableTable
+    from lakesieve.spark.tables import SparkTable
 
     Command = Callable[[SparkSession, str, str], object]
 
@@ -108,8 +108,8 @@ def test_every_kind_of_commit(
     """After each command every live file is covered."""
     done: list[str] = []
 
-    def seen(spark: SparkSession, table: IndexableTable, *rest: Any) -> Any:
-        done.append(table.name)
+    def seen(spark: SparkSession, table: SparkTable, *rest: Any) -> Any:
+        done.append(table.reader.name)
         return refresh_each(spark, table, *rest)
 
     monkeypatch.setattr(REFRESH, seen)

@@ -117,8 +117,8 @@ def _check(story: _Story, warehouse: str, version: str | None) -> None:
     assert schema.names == frame.columns, told
     assert _texts(pa.Table.from_batches(batches, schema)) == _texts(frame.toArrow()), told
     with_spark, without = open_with_spark(spark, name), open_table(name, warehouse=warehouse)
-    theirs, ours = with_spark.version(version), without.version(version)
-    assert dict(without.columns(ours)) == dict(with_spark.columns(theirs)), told
+    theirs, ours = with_spark.reader.version(version), without.version(version)
+    assert dict(without.columns(ours)) == dict(with_spark.reader.columns(theirs)), told
     found = ls.find_files(name, "k > 5", version=version, warehouse=warehouse)
     expected = ls.find_files(name, "k > 5", spark=spark, version=version)
     bare = [sorted(p.removeprefix("file:") for p in one.paths) for one in (found, expected)]

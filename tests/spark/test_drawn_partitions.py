@@ -94,10 +94,11 @@ def _check(spark: SparkSession, folder: Path, story: str) -> str:
             return "refused by both"
         return "read"
     with_spark, without = open_with_spark(spark, name), open_table(name)
-    mine, own = with_spark.version(), without.version()
-    assert dict(without.columns(own)) == dict(with_spark.columns(mine)), story
+    mine, own = with_spark.reader.version(), without.version()
+    assert dict(without.columns(own)) == dict(with_spark.reader.columns(mine)), story
     listed = [
-        sorted(t.live_files(v)["path"].to_pylist()) for t, v in ((with_spark, mine), (without, own))
+        sorted(t.live_files(v)["path"].to_pylist())
+        for t, v in ((with_spark.reader, mine), (without, own))
     ]
     assert listed[0] == listed[1], story
     found = ls.find_files(name, "v = 'a'")

@@ -44,21 +44,21 @@ def check_alike(
     warehouse = spark.conf.get("spark.sql.catalog.lake.warehouse", "warehouse")
     with_spark = open_with_spark(spark, name)
     without = open_table(plain_name, warehouse=str(warehouse))
-    assert without.format == with_spark.format
-    assert without.uuid == with_spark.uuid
-    assert table_root(without.location) == table_root(with_spark.location)
-    assert list(without.references()) == list(with_spark.references())
+    assert without.format == with_spark.reader.format
+    assert without.uuid == with_spark.reader.uuid
+    assert table_root(without.location) == table_root(with_spark.reader.location)
+    assert list(without.references()) == list(with_spark.reader.references())
     for spec in (None, *versions):
-        theirs, ours = with_spark.version(spec), without.version(spec)
+        theirs, ours = with_spark.reader.version(spec), without.version(spec)
         assert (ours.id, ours.timestamp_ms) == (theirs.id, theirs.timestamp_ms), spec
-        assert dict(without.columns(ours)) == dict(with_spark.columns(theirs)), spec
-        assert _files(without, ours) == _files(with_spark, theirs), spec
+        assert dict(without.columns(ours)) == dict(with_spark.reader.columns(theirs)), spec
+        assert _files(without, ours) == _files(with_spark.reader, theirs), spec
     _check_rows(spark, name, plain_name, str(warehouse))
-    kept = set(with_spark.retained_files().to_pylist())
+    kept = set(with_spark.reader.retained_files().to_pylist())
     # what a session does not list any more may be named by the log for longer
     assert kept <= set(without.retained_files().to_pylist())
     drawn = random.Random(name)
-    known = with_spark.columns(with_spark.version())
+    known = with_spark.reader.columns(with_spark.reader.version())
     columns = [column for column in columns if (column,) in known]
     for _ in range(_PREDICATES):
         text = predicate(drawn, columns)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lakesieve.spark.tables.contract import ChangeableTable, CopyableTable, IndexableTable
+from lakesieve.spark.tables.contract import ChangeableTable, CopyableTable, SparkTable
 from lakesieve.spark.tables.registry import FORMATS
 from lakesieve.spark.versions.spark_versions import SPARK_VERSIONS
 
@@ -43,7 +43,7 @@ def test_what_a_table_cannot_do_has_an_advice(spec: FormatSpec) -> None:
     # what __init__ sets
     names = source | {"name", "uuid", "location"}
 
-    assert methods_of(IndexableTable) - names == set()
+    assert methods_of(SparkTable) - names == set()
     assert (methods_of(CopyableTable) <= names) != bool(spec.copying)
     assert (methods_of(ChangeableTable) <= names) != bool(spec.changing)
 

@@ -48,11 +48,9 @@ if TYPE_CHECKING:
     from lakesieve.advisor.trial import Trial
     from lakesieve.advisor.uses import UsesRead
     from lakesieve.index import BuildProgress
-    from lakesieve.spark.tables import IndexableTable
+    from lakesieve.spark.tables import SparkTable
     from lakesieve.store import IndexStore
     from lakesieve.tables import Column
-
-__all__ = ["SAMPLE_ROWS", "advise"]
 
 SAMPLE_ROWS = 5_000_000
 """Rows whose keys are read for trials, by default."""
@@ -105,7 +103,7 @@ def advise(
     worth = Worth(min_saved=min_saved, max_payback=max_payback)
     make = partial(_Advisor, sample=sample, location=location, check=check, worth=worth)
     opened = [open_table(spark, name) for name in names]
-    known = [known_table(table) for table in opened]
+    known = [known_table(table.reader) for table in opened]
     read: list[UsesRead] = []
     if logs:
         read.append(read_event_logs(logs, known, storage_options(spark)))
@@ -152,7 +150,7 @@ class _Advisor:
     def __init__(
         self,
         spark: SparkSession,
-        table: IndexableTable,
+        table: SparkTable,
         number: int,
         read: Sequence[UsesRead],
         *,
@@ -170,9 +168,9 @@ class _Advisor:
         self._uses = [use for one in read for use in one.uses if use.table == number]
         self._problems = [problem for one in read for problem in one.problems]
         self._days = max(one.days for one in read)
-        version = table.version()
-        self._columns = table.columns(version)
-        self._files = indexable(table.live_files(version))
+        version = table.reader.version()
+        self._columns = table.reader.columns(version)
+        self._files = indexable(table.reader.live_files(version))
 
     def advice(self, progress: Callable[[BuildProgress], None] | None) -> TableAdvice:
         """Try what queries restrict, and judge it."""
@@ -195,7 +193,7 @@ class _Advisor:
                 rows = self._all_rows(some)
                 columns, checks = self._judge(trials, wanted, some, rows)
         return TableAdvice(
-            table=self._table.name,
+            table=self._table.reader.name,
             files=files,
             rows=rows,
             sampled_files=drawn,
@@ -240,12 +238,12 @@ class _Advisor:
             for columns in wanted
         ]
         sample = Sample(
-            table_uuid=self._table.uuid,
+            table_uuid=self._table.reader.uuid,
             columns=self._columns,
             paths=files.column("path").combine_chunks(),
             files=self._files.num_rows,
             timezone=session_timezone(self._spark),
-            has_statistics=self._table.format in _WITH_STATISTICS,
+            has_statistics=self._table.reader.format in _WITH_STATISTICS,
         )
         shares = FileShares(sample, self._uses)
         now = shares.by_bounds([one.trial for one in tried if len(one.trial.columns) == 1])
@@ -263,7 +261,7 @@ class _Advisor:
         measured = [_measured(o, shares, b, rows) for o, b in zip(tried, before, strict=True)]
         columns = judged(
             measured,
-            table=self._table.name,
+            table=self._table.reader.name,
             files=self._files.num_rows,
             now=now,
             indexed=indexed,
@@ -299,7 +297,7 @@ class _Advisor:
     def _existing(self) -> dict[tuple[str, ...], IndexStore]:
         """The indexes that the table has, by their columns."""
         found = {}
-        for store in access_by(self._spark).stores(self._table, self._location).values():
+        for store in access_by(self._spark).stores(self._table.reader, self._location).values():
             try:
                 found[tuple(c.name for c in store.snapshot().definition.columns)] = store
             except LakesieveError as error:
@@ -328,7 +326,7 @@ class _Advisor:
             opened = [OpenedIndex.at(store, store.snapshot())]
             conditions = [shares.uses[at].condition for at in by_condition]
             left = sum(int(shares.kept(asks, opened, live)[0].sum()) for asks in conditions)
-            info = Index(self._table, store.storage).info()
+            info = Index(self._table.reader, store.storage).info()
             checks.append(
                 AdviceCheck(
                     columns=one.columns,

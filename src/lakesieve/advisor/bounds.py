@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from lakesieve.predicate.ranges import Code
     from lakesieve.store import IndexReader, Snapshot
 
-__all__ = ["BoundsOfFiles"]
-
 
 class BoundsOfFiles(OpenedIndex):
     """An index that answers by minimum and maximum alone.
@@ -40,11 +38,7 @@ class BoundsOfFiles(OpenedIndex):
         return wide_code(code) if self._is_bytewise and isinstance(code, int) else code
 
     def may_match(self, ranges: Ranges) -> np.ndarray | None:
-        """Whether each file's minimum and maximum leave room for a value of the ranges.
-
-        Args:
-            ranges: Key code intervals, and whether null counts as a match.
-        """
+        """Whether each file's minimum and maximum leave room for a value of the ranges."""
         mask = np.zeros(len(self._has), bool)
         if ranges.nulls:
             mask |= self.flagged("has_null")

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from lakesieve.advisor.uses import TableUse
     from lakesieve.tables import Column
 
-__all__ = ["candidates", "columns_queried"]
-
 _SINGLE, _TOGETHER = 12, 3
 # columns that are compared together less often than that are served by each one's own index
 _SELDOM = 0.05
@@ -34,12 +32,7 @@ _SELDOM = 0.05
 def candidates(
     uses: Sequence[TableUse], columns: Mapping[tuple[str, ...], Column]
 ) -> list[tuple[Column, ...]]:
-    """The columns to try, the most used first; then pairs that are compared together.
-
-    Args:
-        uses: How the table is used.
-        columns: Its columns, by path.
-    """
+    """The columns to try, the most used first; then pairs that are compared together."""
     used: Counter[tuple[str, ...]] = Counter()
     pairs: Counter[tuple[tuple[str, ...], tuple[str, ...]]] = Counter()
     for use in uses:
@@ -59,11 +52,7 @@ def candidates(
 
 
 def columns_queried(use: TableUse) -> set[tuple[str, ...]]:
-    """The columns that a use restricts or joins by.
-
-    Args:
-        use: The use.
-    """
+    """The columns that a use restricts or joins by."""
     return set(_restricted(use.condition)) | {one.column for one in use.joined}
 
 

@@ -29,8 +29,6 @@ from lakesieve.predicate.parse import parse_sql
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["ATTRIBUTE", "read_condition", "read_iceberg_filters", "split_list"]
-
 ATTRIBUTE = r"(?<![^\s#(),\[\]])[^\s#(),\[\]]+#\d+L?(?:\.[^\s#(),\[\]]+)?"
 """A column in a plan: its name, a number that is its own in the plan, and fields of structs.
 
@@ -77,10 +75,6 @@ def read_iceberg_filters(text: str, kinds: Mapping[tuple[str, ...], str]) -> Exp
     """Read the filters of an Iceberg scan, such as ``k IS NOT NULL, s = 'a, b'``.
 
     Dates and times are numbers there: days and microseconds since the epoch.
-
-    Args:
-        text: As Iceberg prints it.
-        kinds: Key kinds of the table's columns, by path.
     """
     found = []
     for part in split_list(text):
@@ -92,11 +86,7 @@ def read_iceberg_filters(text: str, kinds: Mapping[tuple[str, ...], str]) -> Exp
 
 
 def split_list(text: str) -> list[str]:
-    """The parts of a list, commas in brackets and in quotes left alone.
-
-    Args:
-        text: The list without its brackets.
-    """
+    """The parts of a list, commas in brackets and in quotes left alone."""
     parts, depth, quoted, start = [], 0, False, 0
     for at, char in enumerate(text):
         if char == "'":
@@ -134,13 +124,7 @@ class _Reader:
                 self._closing[opened.pop()] = bracket.start()
 
     def read(self, start: int, end: int, depth: int) -> Expr:
-        """Read a part of the condition.
-
-        Args:
-            start: Where it begins.
-            end: Where it ends.
-            depth: How many parts it lies in.
-        """
+        """Read a part of the condition."""
         text = self._text[start:end].strip()
         start = self._text.index(text, start, end) if text else start
         end = start + len(text)

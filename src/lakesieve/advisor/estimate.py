@@ -26,18 +26,6 @@ if TYPE_CHECKING:
     from lakesieve.predicate import Expr, RowFilter
     from lakesieve.tables import Column
 
-__all__ = [
-    "FileShares",
-    "IndexAnswers",
-    "Sample",
-    "build_seconds",
-    "fields_restricted",
-    "index_bytes",
-    "refresh_seconds",
-    "scaled",
-    "with_error_of",
-]
-
 _KEYS = 2_048
 # normal distribution, 95 %
 _Z = 1.96
@@ -109,9 +97,6 @@ class FileShares:
     def by_bounds(self, trials: Sequence[Trial]) -> np.ndarray:
         """By minimum and maximum of the columns, where the format has them.
 
-        Args:
-            trials: Indexes of single columns.
-
         Returns:
             Shares, one row a use and one column a sampled file.
         """
@@ -125,11 +110,7 @@ class FileShares:
         return found
 
     def by_index(self, trial: Trial) -> IndexAnswers:
-        """By an index.
-
-        Args:
-            trial: The index.
-        """
+        """By an index."""
         found = np.ones((len(self.uses), len(self.sample.paths)))
         served = np.zeros(len(self.uses), bool)
         points = np.zeros(len(self.uses))
@@ -193,13 +174,7 @@ class FileShares:
         indexes: Sequence[OpenedIndex],
         paths: pa.Array | pa.ChunkedArray,
     ) -> tuple[np.ndarray, RowFilter]:
-        """The files that indexes leave, and the rows for which a condition is true.
-
-        Args:
-            condition: The condition.
-            indexes: The indexes.
-            paths: Data files of the table.
-        """
+        """The files that indexes leave, and the rows for which a condition is true."""
         sample = self.sample
         planned = plan(
             sample.columns,
@@ -264,10 +239,6 @@ def scaled(shares: np.ndarray, sample: Sample) -> Estimate:
     """Files of the table from files of the sample, over all uses.
 
     The error is that of drawing so many of the files: each file's sum over all uses is one draw.
-
-    Args:
-        shares: One row a use, one column a sampled file.
-        sample: The sample.
     """
     of_file = shares.sum(axis=0)
     total = float(of_file.sum()) * sample.scale
@@ -280,13 +251,7 @@ def scaled(shares: np.ndarray, sample: Sample) -> Estimate:
 
 
 def with_error_of(value: np.ndarray, band: Estimate, sample: Sample) -> Estimate:
-    """Files of the table by some shares, between the bounds of another estimate of the same.
-
-    Args:
-        value: Shares, one row a use.
-        band: The other estimate.
-        sample: The sample.
-    """
+    """Files of the table by some shares, between the bounds of another estimate of the same."""
     total = float(value.sum()) * sample.scale
     return Estimate(value=total, low=min(band.low, total), high=max(band.high, total))
 
@@ -296,12 +261,6 @@ def index_bytes(trial: Trial, half: Trial | None, rows: int, scale: float) -> Es
 
     Bits a row grow by about as much with each doubling of the data files: a key's set names one of
     more files, and separators lie closer together.
-
-    Args:
-        trial: The index over the sample.
-        half: The index over half of it, where that is not the whole table.
-        rows: Rows of the table.
-        scale: How many files of the table each sampled one stands for.
     """
     if half is None or scale <= 1:
         return Estimate.exact(trial.bytes)
@@ -322,14 +281,7 @@ def index_bytes(trial: Trial, half: Trial | None, rows: int, scale: float) -> Es
 
 
 def build_seconds(trial: Trial, single: Sequence[Trial], rows: int, scale: float) -> Estimate:
-    """How long building takes, from how long trials took.
-
-    Args:
-        trial: The index over the sample.
-        single: Indexes over one data file, for what every build takes.
-        rows: Rows of the table.
-        scale: How many files of the table each sampled one stands for.
-    """
+    """How long building takes, from how long trials took."""
     if scale <= 1:
         return Estimate.exact(trial.seconds)
     least = min(one.seconds for one in single)
@@ -340,10 +292,6 @@ def build_seconds(trial: Trial, single: Sequence[Trial], rows: int, scale: float
 
 
 def refresh_seconds(single: Sequence[Trial]) -> Estimate:
-    """How long a refresh takes after one more data file: as long as building an index over one.
-
-    Args:
-        single: Such indexes.
-    """
+    """How long a refresh takes after one more data file: as long as building an index over one."""
     taken = [one.seconds for one in single]
     return Estimate(value=sum(taken) / len(taken), low=min(taken), high=max(taken))

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from lakesieve.advisor.log_files import LogFile
     from lakesieve.storage import StorageOptions
 
-__all__ = ["read_event_logs"]
-
 _EVENT = re.compile(rb'\s*\{\s*"Event"\s*:\s*"(?:[\w.]*\.)?SparkListener(?P<name>\w+)"')
 # as JobNotes.java writes it: in a property of its own, and before that in the description alone
 _NOTES = ("lakesieve.files", "spark.job.description")
@@ -62,11 +60,6 @@ def read_event_logs(
     """Read what queries did with tables.
 
     What cannot be read is named and left out; the rest counts.
-
-    Args:
-        locations: Logs, or folders of logs.
-        tables: The tables that matter.
-        options: How storages are reached.
 
     Raises:
         NotFoundError: There is no log at a location.

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from lakesieve.storage import Storage, StorageOptions
 
-__all__ = ["LogFile", "log_files"]
-
 _CODECS = {"zstd": "zstd", "zst": "zstd", "gz": "gzip", "lz4": "lz4-blocks", "snappy": "snappy"}
 _ROLLED = re.compile(r"events_(?P<number>\d+)_.*")
 _FOLDER = "eventlog_v2_"

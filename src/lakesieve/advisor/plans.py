@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from lakesieve.tables import TableReader
 
-__all__ = ["KnownTable", "PlanScan", "known_table", "scans_of"]
-
 _FILES = ("number of result data files", "number of files read")
 _ROWS = "number of output rows"
 # between a scan and the conditions on its own columns
@@ -76,11 +74,7 @@ class KnownTable:
 
 
 def known_table(table: TableReader) -> KnownTable:
-    """A table as plans call it.
-
-    Args:
-        table: The table.
-    """
+    """A table as plans call it."""
     name = parse_name(table.name)
     columns = table.columns(table.version())
     return KnownTable(

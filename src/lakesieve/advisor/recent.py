@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
     from lakesieve.index.access import TableAccess
     from lakesieve.predicate import Expr
-    from lakesieve.tables import TableReader
-
-__all__ = ["RecentQueries", "RecentQuery", "recent_queries", "shape_of"]
 
 _COUNT = 30
 
@@ -72,19 +69,13 @@ class RecentQueries:
 
 
 def recent_queries(
-    access: TableAccess[TableReader],
+    access: TableAccess,
     table: str,
     event_logs: Iterable[str],
     *,
     location: str | None = None,
 ) -> RecentQueries:
     """Read the latest queries of a table from event logs, and plan them anew.
-
-    Args:
-        access: How tables are reached.
-        table: Name of the table.
-        event_logs: Logs of Spark, or folders of them.
-        location: A further root to search for indexes.
 
     Raises:
         NotFoundError: No such table, or no log.
@@ -122,11 +113,7 @@ def recent_queries(
 
 
 def shape_of(condition: Expr) -> str:
-    """The columns and the operators of a condition, without any value.
-
-    Args:
-        condition: The condition.
-    """
+    """The columns and the operators of a condition, without any value."""
     match condition:
         case And() | Or():
             parts = list(dict.fromkeys(filter(None, map(shape_of, condition.args))))

@@ -11,8 +11,6 @@ from lakesieve.index.shown import Shown
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["AdviceCheck", "ColumnAdvice", "Estimate", "TableAdvice", "Verdict"]
-
 
 class Verdict(StrEnum):
     """What is advised of a column; codes are only ever added."""
@@ -42,11 +40,7 @@ class Estimate:
 
     @classmethod
     def exact(cls, value: float) -> Estimate:
-        """A figure that was measured, not predicted.
-
-        Args:
-            value: The figure.
-        """
+        """A figure that was measured, not predicted."""
         return cls(value=value, low=value, high=value)
 
     @property

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from lakesieve.advisor.plans import KnownTable
     from lakesieve.predicate.statements import ChangedRows
 
-__all__ = ["read_statements", "statements_of"]
-
 _UNSHORTENED = {
     "spark.sql.debug.maxToStringFields": "100000",
     "spark.sql.maxMetadataValueLength": "1000000",
@@ -34,9 +32,6 @@ _MAX_PROBLEMS = 20
 
 def statements_of(path: str) -> list[str]:
     """The statements of a file.
-
-    Args:
-        path: The file.
 
     Raises:
         InvalidInputError: It cannot be read, or is not SQL.
@@ -55,11 +50,6 @@ def read_statements(
     spark: SparkSession, paths: Iterable[str], tables: Sequence[KnownTable]
 ) -> UsesRead:
     """Plan the statements of files, without running any.
-
-    Args:
-        spark: The session.
-        paths: The files.
-        tables: The tables that matter.
 
     Raises:
         InvalidInputError: A file cannot be read.

@@ -30,11 +30,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakesieve.index import BuildProgress
-    from lakesieve.spark.tables import IndexableTable
+    from lakesieve.spark.tables import SparkTable
     from lakesieve.storage import Storage
     from lakesieve.tables import Column
-
-__all__ = ["Trial", "Trials", "sampled", "trial_folder"]
 
 _FILES_READ = 8
 
@@ -59,9 +57,7 @@ class Trial:
 
 
 @contextmanager
-def trial_folder(
-    spark: SparkSession, table: IndexableTable, location: str | None
-) -> Iterator[Storage]:
+def trial_folder(spark: SparkSession, table: SparkTable, location: str | None) -> Iterator[Storage]:
     """A folder that executors can write to, gone afterwards.
 
     Args:
@@ -75,7 +71,7 @@ def trial_folder(
         with tempfile.TemporaryDirectory(prefix="lakesieve-advise-") as folder:
             yield open_storage(folder)
         return
-    root = access_by(spark).roots(table, location)[-1].child(f"_trials-{uuid.uuid4().hex}")
+    root = access_by(spark).roots(table.reader, location)[-1].child(f"_trials-{uuid.uuid4().hex}")
     try:
         yield root
     finally:
@@ -84,12 +80,7 @@ def trial_folder(
 
 
 def sampled(files: pa.Table, rows: int) -> pa.Table:
-    """Some data files, drawn at random but always the same, in order, with about so many rows.
-
-    Args:
-        files: The live data files.
-        rows: How many rows at most, but always those of two files.
-    """
+    """Some data files, drawn at random but always the same, in order, with about so many rows."""
     order = np.random.default_rng(7).permutation(files.num_rows)
     known = files.column("records")
     if known.null_count:
@@ -114,7 +105,7 @@ class Trials:
     def __init__(
         self,
         spark: SparkSession,
-        table: IndexableTable,
+        table: SparkTable,
         folder: Storage,
         progress: Callable[[BuildProgress], None] | None = None,
     ) -> None:
@@ -123,9 +114,9 @@ class Trials:
         self._folder = folder
         self._progress = progress
         self._rule = installed_rule(spark)
-        self._version = table.version()
+        self._version = table.reader.version()
         # listed once, not for each trial
-        self._live = table.live_files(self._version).num_rows
+        self._live = table.reader.live_files(self._version).num_rows
         self._made = 0
 
     def counted(self, files: pa.Table, columns: Sequence[Column]) -> pa.Table:
@@ -140,10 +131,6 @@ class Trials:
     def build(self, columns: Sequence[Column], files: pa.Table) -> Trial:
         """Build one.
 
-        Args:
-            columns: Its key columns.
-            files: The data files, counted.
-
         Raises:
             LakesieveError: The data files cannot be read as they should.
         """
@@ -151,7 +138,7 @@ class Trials:
         storage = self._folder.child(f"trial-{self._made}")
         self._made += 1
         definition = define(
-            self._table,
+            self._table.reader,
             key,
             "trial",
             budget=None,
@@ -174,17 +161,12 @@ class Trials:
             columns=key,
             index=OpenedIndex.at(store, store.snapshot()),
             rows=source.rows,
-            bytes=Index(self._table, storage).info().bytes,
+            bytes=Index(self._table.reader, storage).info().bytes,
             seconds=seconds,
         )
 
     def seconds_a_file(self, files: pa.Table, columns: Sequence[Column]) -> float:
-        """How long Spark reads some columns of a data file, with all of its cores at once.
-
-        Args:
-            files: Data files, counted.
-            columns: The columns.
-        """
+        """How long Spark reads some columns of a data file, with all of its cores at once."""
         few = files.slice(0, _FILES_READ)
         source = replace(self._source(few, columns), is_partial=True)
         best = float("inf")

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from lakesieve.predicate import Expr
 
-__all__ = ["JoinedColumn", "TableUse", "UsesRead"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinedColumn:

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from lakesieve.advisor.estimate import IndexAnswers
 
-__all__ = ["MAX_PAYBACK_DAYS", "MIN_SECONDS_SAVED", "Measured", "Worth", "existing_name", "judged"]
-
 MIN_SECONDS_SAVED = 1.0
 """Seconds of reading a day that an index must save to be advised, by default."""
 
@@ -89,18 +87,7 @@ def judged(
     existing: Mapping[tuple[str, ...], str],
     worth: Worth,
 ) -> list[ColumnAdvice]:
-    """Rank what was tried, and say of each whether to index it.
-
-    Args:
-        measured: What was tried.
-        table: The table's name.
-        files: Its data files.
-        now: How likely each sampled file is read by each use without any index.
-        indexed: The same with the indexes that the table has.
-        seconds: What the uses take a day without any index: one a use.
-        existing: The indexes that the table has: their names by their columns.
-        worth: From which gain on an index is advised.
-    """
+    """Rank what was tried, and say of each whether to index it."""
     known = {one.columns: existing_name(one.columns, existing) for one in measured}
     saved = {}
     for one in measured:
@@ -136,12 +123,7 @@ def judged(
 
 
 def existing_name(columns: tuple[str, ...], existing: Mapping[tuple[str, ...], str]) -> str | None:
-    """Return the name of the index whose first columns are these columns.
-
-    Args:
-        columns: The columns.
-        existing: The indexes of the table: their names by their columns.
-    """
+    """Return the name of the index whose first columns are these columns."""
     names = [name for have, name in existing.items() if have[: len(columns)] == columns]
     return existing.get(columns, names[0] if names else None)
 

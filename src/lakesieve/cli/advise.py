@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from lakesieve.advisor.result import TableAdvice
     from lakesieve.cli.session import Session
 
-__all__ = ["ADVISE"]
-
-
 MinSaved = Annotated[
     float,
     typer.Option(min=0, metavar="SECONDS", help="Advise indexes that save so much reading a day."),

@@ -21,8 +21,6 @@ from lakesieve.cli.serve import SERVE
 from lakesieve.cli.spark_jar import SPARK_JAR
 from lakesieve.cli.startup import own_process
 
-__all__ = ["build_app", "main"]
-
 
 def build_app() -> typer.Typer:
     """Build the application."""

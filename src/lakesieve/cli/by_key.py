@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from lakesieve.index.result import RowChange, TableStatus
 
-__all__ = ["BY_KEY"]
-
 Txn = Annotated[
     str | None,
     typer.Option(

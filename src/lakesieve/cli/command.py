@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from lakesieve.cli.session import Session
     from lakesieve.report import Output
 
-__all__ = ["EVERYWHERE", "ON_TABLES", "WITHOUT_SESSION", "Command", "Run", "command"]
-
 _PANEL = "Session and output"
 _AS_THEY_ARE = (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError)
 """Exceptions that end a command in another way than a line on stderr and status 1."""

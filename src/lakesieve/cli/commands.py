@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from lakesieve.report import Checked, Dropped, Explained
     from lakesieve.store import Repaired, Vacuumed
 
-__all__ = ["COMMANDS", "DryRun", "IndexName", "TableName", "Version"]
-
 TableName = Annotated[
     str,
     typer.Argument(

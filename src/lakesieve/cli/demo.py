@@ -12,8 +12,6 @@ from lakesieve.cli.command import EVERYWHERE, Run, command
 if TYPE_CHECKING:
     from lakesieve.demo.result import DemoResult
 
-__all__ = ["DEMO"]
-
 
 @command("demo", EVERYWHERE)
 def demo(

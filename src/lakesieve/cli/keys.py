@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from lakesieve.index.key_results import KeyCheck
     from lakesieve.report import DuplicateKeys, KeysFound
 
-__all__ = ["KEYS", "On"]
-
 On = Annotated[
     list[str],
     typer.Option("--on", metavar="COLUMN", help="A key column; may be given several times."),

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from lakesieve.index.maintenance import MaintenanceStep, TableMaintenance
     from lakesieve.report.metrics import MaintenanceMetrics
 
-__all__ = ["MAINTAIN"]
-
 # each table says where its indexes are
 _OPTIONS = {name: option for name, option in ON_TABLES.items() if name != "location"}
 

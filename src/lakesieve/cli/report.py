@@ -13,8 +13,6 @@ from lakesieve.cli.commands import TableName
 if TYPE_CHECKING:
     from lakesieve.report import PageWritten
 
-__all__ = ["REPORT"]
-
 
 @command("report", ON_TABLES)
 def report(

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from lakesieve.report import ServerCheck
 
-__all__ = ["SERVE"]
-
 _SERVER = "Checking a server"
 
 TableOfServer = Annotated[

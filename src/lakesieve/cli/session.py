@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
 
-__all__ = ["Session", "quietly", "start_session"]
-
 Session: TypeAlias = Any
 """A Spark session, which the command line only hands on."""
 

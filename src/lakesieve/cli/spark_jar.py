@@ -12,8 +12,6 @@ from lakesieve.cli.command import WITHOUT_SESSION, Run, command
 if TYPE_CHECKING:
     from lakesieve.spark.extension.result import JarInfo
 
-__all__ = ["SPARK_JAR"]
-
 
 @command("spark-jar", WITHOUT_SESSION)
 def spark_jar(

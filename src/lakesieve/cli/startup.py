@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from importlib.abc import MetaPathFinder
 
-__all__ = ["leave_out_pandas", "own_process"]
-
 _owned: list[bool] = []
 
 

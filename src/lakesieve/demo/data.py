@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["RECALLS", "TABLE", "DemoTable", "prepare_table"]
-
 TABLE = "lake.tpch.lineitem"
 RECALLS = "lake.tpch.recalls"
 FILES_AT_SCALE_1 = 400
@@ -152,10 +150,6 @@ def in_order_of_arrival(lineitem: DataFrame, files: int) -> DataFrame:
 
     A row arrives some time during its receipt date, about 2 % of them up to a year late. The
     instants are drawn from a hash of the row's identity: every run writes the same files.
-
-    Args:
-        lineitem: The rows.
-        files: How many partitions.
     """
     first, last = lineitem.selectExpr(
         "min(unix_date(l_receiptdate))", "max(unix_date(l_receiptdate))"

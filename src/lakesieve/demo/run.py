@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from lakesieve.demo.data import DemoTable
     from lakesieve.index.result import BuildProgress, TablePruning
 
-__all__ = ["Observer", "run_demo"]
-
 COLUMNS = ("l_orderkey", "l_partkey")
 TIMED_RUNS = 3
 LINES = "l_orderkey, l_linenumber, l_partkey, l_quantity, l_shipmode"

@@ -78,14 +78,7 @@ class _TableDataset(ds.Dataset):  # type: ignore[misc]
         batch_size: int = 131_072,
         **options: Any,
     ) -> ds.Scanner:
-        """Scan the files that can hold a row for which the filter is true.
-
-        Args:
-            columns: As pyarrow has it: names, or expressions by name.
-            filter: Which rows, applied exactly.
-            batch_size: Rows of a batch at most.
-            **options: Further options of pyarrow's scanner, which change no row.
-        """
+        """Scan the files that can hold a row for which the filter is true."""
         kept = {name: options[name] for name in ("use_threads", "memory_pool") if name in options}
         condition = _expression(filter)
         schema, batches = self._batches(columns, condition)
@@ -95,11 +88,7 @@ class _TableDataset(ds.Dataset):  # type: ignore[misc]
         )
 
     def get_fragments(self, filter: Any = None) -> Iterator[ds.Fragment]:  # noqa: A002
-        """The rows that can match, as fragments in memory.
-
-        Args:
-            filter: Which rows are needed.
-        """
+        """The rows that can match, as fragments in memory."""
         _, batches = self._batches(None, _expression(filter))
         for batch in batches:
             yield from ds.InMemoryDataset(batch).get_fragments()

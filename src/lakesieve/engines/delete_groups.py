@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
 
-__all__ = ["DeleteGroups", "Partition", "partition_key"]
-
 Partition = tuple[Any, ...]
 """Values of the fields of a partition spec, in their order, of which NaN equals itself."""
 
@@ -18,11 +16,7 @@ File = TypeVar("File")
 
 
 def partition_key(partition: Any) -> Partition:
-    """The values of a partition, by which equal ones are found.
-
-    Args:
-        partition: As PyIceberg has it.
-    """
+    """The values of a partition, by which equal ones are found."""
     # as Java has them: NaN is equal to itself, and zero has two signs
     return tuple(
         struct.pack("<d", value) if isinstance(value, float) else value for value in partition._data
@@ -47,12 +41,7 @@ class DeleteGroups(Generic[File]):
         return bool(self._groups)
 
     def of(self, key: Hashable, sequence: int) -> list[File]:
-        """Those of a key that apply to a data file of a sequence number.
-
-        Args:
-            key: The key.
-            sequence: The data file's data sequence number.
-        """
+        """Those of a key that apply to a data file of a sequence number."""
         group = self._groups.get(key)
         if group is None:
             return []

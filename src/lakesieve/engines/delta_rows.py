@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from lakesieve.index import Plan
     from lakesieve.predicate import Expr
 
-__all__ = ["DeltaRows"]
-
 
 class DeltaRows(FileRows[DeltaReader]):
     """Deletion vectors, column mapping, partitions and old files of a Delta table are seen to."""

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from lakesieve.engines.delete_groups import Partition
 
-__all__ = ["EqualityDeletes"]
-
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class EqualityDeletes:
@@ -43,11 +41,7 @@ class EqualityDeletes:
         return {field_id for entry in self.entries for field_id in entry.data_file.equality_ids}
 
     def of(self, data_file: Any) -> list[Any]:
-        """The delete files that apply to a data file: newer ones, of its partition or of all.
-
-        Args:
-            data_file: As PyIceberg has it.
-        """
+        """The delete files that apply to a data file: newer ones, of its partition or of all."""
         if self._groups is None:
             self._groups = DeleteGroups(
                 (

@@ -9,17 +9,11 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-__all__ = ["names_by_id"]
-
 _FIELD_ID = b"PARQUET:field_id"
 
 
 def names_by_id(fields: Iterable[pa.Field]) -> dict[int, str]:
-    """The names of fields that have an id.
-
-    Args:
-        fields: Of a file, or of a struct in it.
-    """
+    """The names of fields that have an id."""
     return {
         int(field.metadata[_FIELD_ID]): field.name
         for field in fields

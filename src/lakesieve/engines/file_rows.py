@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from lakesieve.index import Plan
     from lakesieve.predicate import Expr
 
-__all__ = ["FileRows"]
-
 _Reader = TypeVar("_Reader", bound=TableReader)
 
 

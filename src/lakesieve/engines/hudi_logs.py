@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from lakesieve.tables.hudi.slices import FileSlice
     from lakesieve.tables.hudi.table import HudiReader
 
-__all__ = ["check_mergeable"]
-
 _MAGIC = b"#HUDI#"
 _FORMAT = 1
 _DELETE, _AVRO, _PARQUET = 1, 3, 5
@@ -27,11 +25,6 @@ _FIRST_VERSION = 8
 
 def check_mergeable(table: HudiReader, one: FileSlice, logs: Sequence[bytes]) -> None:
     """Insist that a slice is one of those that are merged the same with and without Spark.
-
-    Args:
-        table: The table.
-        one: The slice.
-        logs: Its log files.
 
     Raises:
         UnsupportedError: It is none of them.

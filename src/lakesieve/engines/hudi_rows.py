@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from lakesieve.predicate import Expr
     from lakesieve.tables.hudi.slices import FileSlice
 
-__all__ = ["HudiRows"]
-
 _PLAIN_KEYS = frozenset({"SIMPLE", "SIMPLE_AVRO", "COMPLEX", "COMPLEX_AVRO"})
 _KEY_GENERATOR = "org.apache.hudi.keygen."
 _ENCODES = "hoodie.datasource.write.partitionpath.urlencode"

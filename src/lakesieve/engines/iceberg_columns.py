@@ -19,16 +19,9 @@ if TYPE_CHECKING:
     from lakesieve.predicate import Expr
     from lakesieve.tables import Column
 
-__all__ = ["columns_of", "predicate_of", "unpartitioned_specs"]
-
 
 def columns_of(metadata: TableMetadata, schema: Schema) -> Mapping[tuple[str, ...], Column]:
-    """The columns of a schema of a table, by path.
-
-    Args:
-        metadata: The table.
-        schema: One of its schemas.
-    """
+    """The columns of a schema of a table, by path."""
     from pyiceberg.transforms import IdentityTransform
 
     mapping = metadata.properties.get(NAME_MAPPING)
@@ -46,9 +39,6 @@ def unpartitioned_specs(metadata: TableMetadata) -> frozenset[int]:
 
     Tables of version 1 keep a field that was dropped as one of the transform ``void``, so a spec
     without partitions may have fields.
-
-    Args:
-        metadata: The table.
     """
     from pyiceberg.transforms import VoidTransform
 
@@ -74,12 +64,6 @@ def predicate_of(
     case_sensitive: bool = True,
 ) -> Expr:
     """A filter as a predicate over the columns of :func:`columns_of`.
-
-    Args:
-        expression: The filter, not bound.
-        metadata: The table.
-        schema: The one of its schemas to which names belong.
-        case_sensitive: How names are compared.
 
     Raises:
         ValueError: PyIceberg's: it names no column.

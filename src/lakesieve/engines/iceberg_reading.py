@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from pyiceberg.table.metadata import TableMetadata
 
-__all__ = ["FileScan", "named_errors", "parsed_metadata", "parsed_schema", "unread_columns"]
-
 _UNKNOWN = "unknown"
 # types of version 3 that PyIceberg does not know; the last two may have parameters
 _UNREAD = re.compile(r"variant|(geometry|geography)(\(.*\))?", re.DOTALL)
@@ -32,9 +30,6 @@ _UNREAD = re.compile(r"variant|(geometry|geography)(\(.*\))?", re.DOTALL)
 @contextmanager
 def named_errors(table: str) -> Iterator[None]:
     """Say as one of lakesieve's errors what PyIceberg or Arrow cannot read.
-
-    Args:
-        table: Name of the table.
 
     Raises:
         StorageError: A file is missing or cannot be reached.
@@ -63,10 +58,6 @@ def named_errors(table: str) -> Iterator[None]:
 def parsed_metadata(document: Mapping[str, Any], table: str) -> TableMetadata:
     """The metadata of a table as PyIceberg has it, columns of unknown types among them.
 
-    Args:
-        document: The metadata file.
-        table: Name of the table.
-
     Raises:
         UnsupportedError: PyIceberg cannot parse it.
     """
@@ -82,10 +73,6 @@ def parsed_metadata(document: Mapping[str, Any], table: str) -> TableMetadata:
 def parsed_schema(document: Mapping[str, Any], table: str) -> Schema:
     """A schema as PyIceberg has it, columns of unknown types among them.
 
-    Args:
-        document: The schema, as Iceberg writes it to JSON.
-        table: Name of the table.
-
     Raises:
         UnsupportedError: PyIceberg cannot parse it.
     """
@@ -95,9 +82,6 @@ def parsed_schema(document: Mapping[str, Any], table: str) -> Schema:
 
 def unread_columns(document: Mapping[str, Any]) -> Mapping[str, str]:
     """The top-level columns that are or have a value of a type that PyIceberg does not know.
-
-    Args:
-        document: A schema, as Iceberg writes it to JSON.
 
     Returns:
         The type by the name of the column.

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from lakesieve.predicate import Expr
     from lakesieve.tables.iceberg.table import IcebergReader
 
-__all__ = ["IcebergRows"]
-
 
 class IcebergRows:
     """What position deletes, deletion vectors, evolved schemas and partitions leave and add.

@@ -14,8 +14,6 @@ from lakesieve.tables.paths import normal_paths
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["ManifestEntries", "live_entries", "manifests_of"]
-
 # each is an object with its statistics, some kilobytes
 _MAX_ENTRIES = 50_000
 

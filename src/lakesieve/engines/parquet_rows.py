@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from lakesieve.index import Plan
     from lakesieve.predicate import Expr
 
-__all__ = ["ParquetRows"]
-
 
 class ParquetRows(FileRows[ParquetReader]):
     """The files that are there when they are read, under the columns that were there before.

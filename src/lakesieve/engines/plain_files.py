@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from pyiceberg.table import FileScanTask
     from pyiceberg.table.metadata import TableMetadata
 
-__all__ = ["MAX_FILES", "plain_rows"]
-
 MAX_FILES = 8
 """More files are faster in threads."""
 

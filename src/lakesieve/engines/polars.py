@@ -13,6 +13,8 @@ from lakesieve.predicate.expression import Constant
 from lakesieve.predicate.polars import from_polars
 from lakesieve.tables.opening import WAREHOUSE
 
+__all__ = ["last_pruning", "scan"]
+
 try:
     import polars as pl
     from polars.io.plugins import register_io_source
@@ -23,8 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from lakesieve.predicate import Expr
-
-__all__ = ["last_pruning", "scan"]
 
 
 def scan(

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from lakesieve.predicate import Expr
     from lakesieve.tables import Column, TableReader
 
-__all__ = ["PLANNING_SECONDS", "FilePruner", "Pruned", "last_pruning", "remember"]
-
 PLANNING_SECONDS = 2.0
 """How long a scan waits for the storage of indexes before it reads every file."""
 
@@ -62,9 +60,6 @@ class Pruned:
 
     def keep(self, paths: pa.Array | pa.ChunkedArray) -> np.ndarray:
         """Judge data files.
-
-        Args:
-            paths: Their paths in the one spelling, without nulls.
 
         Returns:
             A boolean array: which must be read.
@@ -122,13 +117,7 @@ class FilePruner:
     def of_table(
         self, table: TableReader, columns: Mapping[tuple[str, ...], Column], wanted: Expr | Plan
     ) -> Pruned:
-        """Plan one scan of a table that was opened here, as :meth:`prune` does.
-
-        Args:
-            table: The table.
-            columns: Those of the version, by path.
-            wanted: The predicate, or what is known of the files already.
-        """
+        """Plan one scan of a table that was opened here, as :meth:`prune` does."""
         if isinstance(wanted, Plan):
             return Pruned(table=table.name, reasons=wanted.reasons, plan=wanted)
         return self.prune(
@@ -150,16 +139,7 @@ class FilePruner:
         columns: Callable[[], Mapping[tuple[str, ...], Column]],
         expression: Callable[[], Expr],
     ) -> Pruned:
-        """Plan one scan. Whatever goes wrong leaves every file in it, with a coded reason.
-
-        Args:
-            table: The table's name.
-            location: Its root.
-            uuid: Its identity.
-            file_io: Settings by which its files are reached.
-            columns: Tells the columns by path.
-            expression: Tells the predicate.
-        """
+        """Plan one scan. Whatever goes wrong leaves every file in it, with a coded reason."""
         until = time.monotonic() + self._seconds
 
         def look() -> Pruned:
@@ -206,22 +186,13 @@ def _tried(table: str, look: Callable[[], Pruned]) -> Pruned:
 
 
 def failed(table: str, error: Exception) -> Pruned:
-    """A scan that reads every file because of a failure.
-
-    Args:
-        table: The table's name.
-        error: The failure.
-    """
+    """A scan that reads every file because of a failure."""
     detail = f"{type(error).__name__}: {error}"
     return Pruned(table=table, reasons=(Reason(code=ReasonCode.INTERNAL_ERROR, detail=detail),))
 
 
 def remember(scans: Sequence[Pruned]) -> None:
-    """Keep what the latest query of an engine did.
-
-    Args:
-        scans: Its scans.
-    """
+    """Keep what the latest query of an engine did."""
     with _lock:
         _latest[:] = [scan.result() for scan in scans]
 

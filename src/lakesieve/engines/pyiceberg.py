@@ -19,6 +19,8 @@ from lakesieve.engines.manifest_entries import live_entries, manifests_of
 from lakesieve.engines.pruning import PLANNING_SECONDS, FilePruner, last_pruning
 from lakesieve.errors import ErrorKind, UnsupportedError, not_installed
 
+__all__ = ["disable", "enable", "last_pruning", "plan_tasks", "scan"]
+
 try:
     import pyiceberg.table as iceberg
     from pyiceberg.manifest import DataFileContent, ManifestContent
@@ -38,8 +40,6 @@ if TYPE_CHECKING:
 
     from lakesieve.engines.equality import EqualityDeletes
     from lakesieve.engines.pruning import Pruned
-
-__all__ = ["disable", "enable", "last_pruning", "plan_tasks", "scan"]
 
 _PLAN = "_plan_files_local"
 _BUILT = ("manifest_evaluator", "partition_evaluator", "metrics_evaluator")
@@ -242,11 +242,7 @@ class _Planner(iceberg.ManifestGroupPlanner):
     def plan_manifest_entries(
         self, manifests: Iterable[ManifestFile]
     ) -> Iterator[list[ManifestEntry]]:
-        """Entries of data files that can match, then those of all delete files.
-
-        Args:
-            manifests: Of the snapshot.
-        """
+        """Entries of data files that can match, then those of all delete files."""
         listed = list(manifests)
         deletes = [m for m in listed if m.content != ManifestContent.DATA]
         # what PyIceberg builds for a partition spec serves all of its manifests

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from lakesieve.tables import TableReader
     from lakesieve.tables.parquet.table import ParquetReader
 
-__all__ = ["TableRows", "key_rows", "open_rows", "rows_of"]
-
 
 class TableRows(Protocol):
     """One version of a table, its deletes applied, under its own schema."""

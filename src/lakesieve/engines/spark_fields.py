@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     import io
     from collections.abc import Collection, Iterator, Sequence
 
-__all__ = ["Field", "Partition", "rows_of_file", "rows_of_table", "schema_of"]
-
 _ARROW = {
     "boolean": pa.bool_(),
     "byte": pa.int8(),
@@ -152,11 +150,7 @@ def _unread(path: str, why: str) -> UnsupportedError:
 
 
 def schema_of(fields: Sequence[Field]) -> pa.Schema:
-    """Columns as Arrow has them.
-
-    Args:
-        fields: The columns.
-    """
+    """Columns as Arrow has them."""
     return pa.schema([pa.field(field.name, field.kind) for field in fields])
 
 
@@ -170,14 +164,6 @@ def rows_of_file(
     widens_floats: bool = True,
 ) -> pa.Table:
     """The rows of a data file, all of them, under the columns of its table.
-
-    Args:
-        opened: The file.
-        fields: The columns that are wanted.
-        partition: Values of partition columns, by the name that they are stored under.
-        partitioning: Names of the partition columns.
-        path: Of the file, for messages.
-        widens_floats: Whether floats are the same numbers where the table has doubles.
 
     Raises:
         UnsupportedError: A column is stored in a way that is not read here.

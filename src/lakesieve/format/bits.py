@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["pack_bits", "unpack_bits"]
-
 # this many values end at a whole byte, with any number of bits
 _OCTET = 8
 # so few are put together one by one
@@ -15,12 +13,7 @@ _WORD = np.dtype("<u8")
 
 
 def pack_bits(values: np.ndarray, bits: int) -> bytes:
-    """Write values one after the other, highest bits first.
-
-    Args:
-        values: Unsigned integers.
-        bits: Of each; the higher ones are none.
-    """
+    """Write values one after the other, highest bits first."""
     size = (len(values) * bits + 7) // 8
     if len(values) <= _OCTET:
         # so few are one number

@@ -26,15 +26,6 @@ from lakesieve.format.pages import claims
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = [
-    "CATALOGUE_SCHEMA",
-    "Origin",
-    "catalogue_id",
-    "decode_catalogue",
-    "encode_catalogue",
-    "read_origin",
-]
-
 _KEY = b"lakesieve"
 
 CATALOGUE_SCHEMA = pa.schema(
@@ -67,9 +58,6 @@ def catalogue_id(paths: pa.ChunkedArray | pa.Array) -> str:
     """The name under which segments know a catalogue: a hash of its data files' paths, in order.
 
     It is known before the data files are read. Two catalogues of one name cover the same files.
-
-    Args:
-        paths: Strings, without nulls.
     """
     chunks = paths.chunks if isinstance(paths, pa.ChunkedArray) else [paths]
     digest = hashlib.sha256(np.zeros(1, "<i8").tobytes())

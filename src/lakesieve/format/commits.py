@@ -8,8 +8,6 @@ from typing import Any, Self
 from lakesieve.errors import IndexFormatError, corrupt
 from lakesieve.format.entries import CatalogueEntry, IndexDefinition, SegmentEntry, checked
 
-__all__ = ["Checkpoint", "Commit"]
-
 _BROKEN = (KeyError, TypeError, ValueError, AttributeError)
 
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from lakesieve.errors import ErrorKind, IndexFormatError, corrupt
 
-__all__ = ["FORMAT_VERSION", "check_version", "pack", "unpack"]
-
 FORMAT_VERSION = 1
 """Version of everything stored; a reader refuses what is newer."""
 
@@ -52,10 +50,6 @@ def unpack(data: bytes, path: str) -> dict[str, Any]:
 
 def check_version(document: dict[str, Any], path: str) -> None:
     """Refuse a document that a later version wrote.
-
-    Args:
-        document: The parsed JSON.
-        path: Its path below the index's root, for the error.
 
     Raises:
         IndexFormatError: Its version is above this reader's.

@@ -11,19 +11,6 @@ from typing import Any, Self
 from lakesieve.errors import ErrorKind, IndexFormatError
 from lakesieve.sieve import ABSENT_HITS
 
-__all__ = [
-    "INDEX_KIND",
-    "UNIT",
-    "CatalogueEntry",
-    "Code",
-    "IndexDefinition",
-    "KeyColumn",
-    "SegmentEntry",
-    "checked",
-    "code_from_json",
-    "code_to_json",
-]
-
 INDEX_KIND = "sieve"
 """The only kind of index so far: blocks of sorted keys, each with the units that hold them."""
 
@@ -231,11 +218,6 @@ class SegmentEntry:
 def check_known(what: str, document: Any, known: str) -> None:
     """Refuse what only a later version knows.
 
-    Args:
-        what: Of what it is read, in words.
-        document: What was read.
-        known: The only thing that this version knows.
-
     Raises:
         IndexFormatError: It is something else.
         ValueError: It is not a string.
@@ -260,13 +242,7 @@ _PLAIN: dict[str, Any] = {
 
 
 def checked(cls: type, document: dict[str, Any], skip: set[str] | None = None) -> dict[str, Any]:
-    """Fields of a dataclass as JSON gave them: none missing, none unknown, each of its type.
-
-    Args:
-        cls: The dataclass.
-        document: Field names to parsed JSON values.
-        skip: Fields that the caller reads by itself.
-    """
+    """Fields of a dataclass as JSON gave them: none missing, none unknown, each of its type."""
     wanted = {f.name: f.type for f in fields(cls) if f.name not in (skip or ())}
     if set(document) != set(wanted):
         raise ValueError(f"fields {sorted(set(document) ^ set(wanted))} of {cls.__name__}")

@@ -18,14 +18,6 @@ from lakesieve.sieve import Blocks, front_coded, front_decoded, prefix_ends, wit
 if TYPE_CHECKING:
     from lakesieve.sieve import TextCode
 
-__all__ = [
-    "LONGEST_SEPARATOR",
-    "MAX_BLOCKS",
-    "MAX_BYTES",
-    "decode_group",
-    "encode_group",
-]
-
 MAX_BLOCKS = 1 << 20
 MAX_BYTES = 1 << 24
 LONGEST_SEPARATOR = 1 << 20

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Claim", "claims"]
-
 # of Thrift's compact protocol
 _BYTE, _NUMBERS, _DOUBLE, _BINARY, _STRUCT = 3, (4, 5, 6), 7, 8, 12
 _FLAGS = (1, 2)
@@ -40,10 +38,6 @@ def claims(data: bytes, metadata: Any) -> dict[str, Claim]:
     """What the headers of the pages of each column say, by the column's name.
 
     What the footer says of it may be a lie; a page that says too little does not decompress.
-
-    Args:
-        data: The file.
-        metadata: Its footer.
 
     Raises:
         ValueError: The pages are not where the footer says.

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
     from lakesieve.sieve import Blocks
 
-__all__ = ["RowGroup", "SegmentFooter", "decode_footer", "decode_row_group", "encode_segment"]
-
 GROUP_BLOCKS = 1 << 16
 GROUP_BYTES = 256 << 10
 """Limits of a row group, before its streams are compressed: what a point look-up fetches."""

@@ -6,8 +6,6 @@ import numpy as np
 
 from lakesieve.format.streams import StreamError, StreamReader, StreamWriter, bits_a_value, is_one
 
-__all__ = ["MAX_ORDINALS", "decode_sets", "encode_sets"]
-
 MAX_ORDINALS = 1 << 24
 
 # how sets are stored
@@ -31,12 +29,6 @@ def encode_sets(
     writer: StreamWriter, lengths: np.ndarray, sets: np.ndarray, units: int
 ) -> tuple[int, list[bytes]]:
     """Write the sets of some blocks in the encoding that takes the fewest bytes.
-
-    Args:
-        writer: Writes the streams of all row groups of a segment.
-        lengths: Sizes of the sets.
-        sets: The sets one after the other, each ascending.
-        units: Units that the ordinals count.
 
     Returns:
         The encoding, and the streams.
@@ -117,12 +109,6 @@ def decode_sets(
     reader: StreamReader, rows: int, units: int, kind: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Read the sets of some blocks.
-
-    Args:
-        reader: Stands at the first of their streams.
-        rows: How many blocks.
-        units: Units that the ordinals count.
-        kind: The encoding in which they were written.
 
     Returns:
         Sizes of the sets, int64, and the sets one after the other, int32.

@@ -20,17 +20,6 @@ from lakesieve.format.bits import pack_bits, unpack_bits
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = [
-    "StreamError",
-    "StreamReader",
-    "StreamWriter",
-    "bits_a_value",
-    "compressed",
-    "decode_stream",
-    "decompressed",
-    "is_one",
-]
-
 # codec, low bits, least value, bytes of symbols, of low bits and of escapes
 _HEADER = struct.Struct("<BBQIII")
 _CONSTANT, _PLAIN = 0, 1
@@ -91,12 +80,7 @@ class StreamWriter:
         return self._coded(name, values, least).joined()
 
     def write_all(self, name: str, streams: Sequence[np.ndarray]) -> list[bytes]:
-        """Write some streams, each named by the name and its number among them.
-
-        Args:
-            name: What the streams hold.
-            streams: Arrays of integers, each one stream.
-        """
+        """Write some streams, each named by the name and its number among them."""
         return [self.write(f"{name} {at}", values) for at, values in enumerate(streams)]
 
     def _coded(self, name: str, values: np.ndarray, least: int) -> _Coded:
@@ -203,11 +187,6 @@ def _together(symbols: np.ndarray, width: int) -> np.ndarray:
 def decode_stream(data: memoryview, at: int, count: int) -> tuple[np.ndarray, int]:
     """Read a stream.
 
-    Args:
-        data: Bytes that hold it.
-        at: Where it begins.
-        count: How many values it holds; nothing larger is ever allocated.
-
     Returns:
         The values, unsigned and in few bytes each, not to be written to, and where the stream ends.
         If they are all the same, they are one value without a stride.
@@ -268,12 +247,7 @@ class StreamReader:
         return values
 
     def small(self, expected: int, limit: int) -> np.ndarray:
-        """Values of which none is above a limit, int64.
-
-        Args:
-            expected: How many values there must be.
-            limit: The largest value that is allowed.
-        """
+        """Values of which none is above a limit, int64."""
         values = self.next(expected)
         if len(values) and int(values[0] if is_one(values) else values.max()) > limit:
             raise StreamError("a value is too great")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError
 from lakesieve.index.registry import index_storage, roots_of
@@ -20,14 +20,9 @@ if TYPE_CHECKING:
 
     FileIo: TypeAlias = Callable[[], Mapping[str, str]]
 
-__all__ = ["TableAccess", "no_index", "without_engine"]
-
-
-_Table_co = TypeVar("_Table_co", bound="TableReader", covariant=True)
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TableAccess(Generic[_Table_co]):
+class TableAccess:
     """What reaches tables and storages.
 
     Args:
@@ -37,28 +32,18 @@ class TableAccess(Generic[_Table_co]):
         timezone: The zone of timestamps that are written without one.
     """
 
-    open_table: Callable[[str], _Table_co]
+    open_table: Callable[[str], TableReader]
     options: Callable[[FileIo | None], StorageOptions]
     timezone: Callable[[], str]
 
     def roots(self, table: TableReader, location: str | None = None) -> list[Storage]:
-        """The roots that hold indexes of a table: its own folder first.
-
-        Args:
-            table: The table.
-            location: A further root, if any.
-        """
+        """The roots that hold indexes of a table: its own folder first."""
         locations = () if location is None else (location,)
         options = self.options(lambda: table.file_io)
         return roots_of(table.location, table.uuid, locations, options)
 
     def stores(self, table: TableReader, location: str | None = None) -> dict[str, IndexStore]:
-        """All indexes of a table that can be opened, by name; the first of a name counts.
-
-        Args:
-            table: The table.
-            location: A further root, if any.
-        """
+        """All indexes of a table that can be opened, by name; the first of a name counts."""
         found: dict[str, IndexStore] = {}
         for root in self.roots(table, location):
             for name in sorted(root.folders("")):
@@ -67,13 +52,20 @@ class TableAccess(Generic[_Table_co]):
                     found[name] = store
         return found
 
+    def index_storage(self, table: TableReader, name: str, location: str | None) -> Storage:
+        """Return the root of an index.
+
+        Raises:
+            NotFoundError: The table has no index of that name.
+        """
+        for root in self.roots(table, location):
+            storage = index_storage(root, name)
+            if IndexStore(storage).exists():
+                return storage
+        raise no_index(table.name, name)
+
     def new_storage(self, table: TableReader, name: str, location: str | None) -> Storage:
         """The root of an index that is to be made.
-
-        Args:
-            table: The table.
-            name: Name of the index.
-            location: The root to put it below; the table's own folder by default.
 
         Raises:
             InvalidInputError: There is one already, or the name cannot be used.
@@ -90,14 +82,8 @@ class TableAccess(Generic[_Table_co]):
 
 def without_engine(
     *, catalog: str | None = None, warehouse: str = WAREHOUSE, timezone: str = "UTC"
-) -> TableAccess[TableReader]:
-    """Reach tables without a session.
-
-    Args:
-        catalog: Name of a catalog in PyIceberg's configuration.
-        warehouse: Folder of the embedded catalog.
-        timezone: The zone of timestamps that are written without one.
-    """
+) -> TableAccess:
+    """Reach tables without a session."""
     return TableAccess(
         open_table=partial(open_table, catalog=catalog, warehouse=warehouse),
         options=options_by_environment,
@@ -106,12 +92,7 @@ def without_engine(
 
 
 def no_index(table: str, name: str) -> NotFoundError:
-    """The error where a table lacks an index that was named.
-
-    Args:
-        table: Name of the table.
-        name: Name of the index.
-    """
+    """The error where a table lacks an index that was named."""
     return NotFoundError(
         f"{table} has no index {name}.",
         kind=ErrorKind.INDEX_NOT_FOUND,

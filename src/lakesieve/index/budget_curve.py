@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from lakesieve.index.opened import OpenedIndex
     from lakesieve.sieve import Blocks
 
-__all__ = ["BudgetPoint", "budget_curve"]
-
 # a row group of so many blocks takes a second
 _BLOCKS = 65_536
 
@@ -36,9 +34,6 @@ class BudgetPoint:
 
 def budget_curve(index: OpenedIndex) -> list[BudgetPoint]:
     """Try all budgets on the keys of one row group, about in the middle of an index.
-
-    Args:
-        index: The index.
 
     Returns:
         By increasing size, only points that no other one beats in both; nothing for an index

@@ -2,67 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from lakesieve.index.access import no_index
 from lakesieve.index.find import find
-from lakesieve.index.index import Index, describe
+from lakesieve.index.index import describe
 from lakesieve.index.registry import IndexRegistry, index_storage
 from lakesieve.index.shown import ShownList
 from lakesieve.store import IndexStore, Repaired, repair
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from lakesieve.index.access import TableAccess
     from lakesieve.index.opened import OpenedIndex
     from lakesieve.index.reasons import Reason
     from lakesieve.index.result import Found, IndexInfo
-    from lakesieve.storage import Storage
     from lakesieve.tables import TableReader
 
-_Index = TypeVar("_Index", bound=Index)
-_Table = TypeVar("_Table", bound="TableReader")
 
-__all__ = ["find_files", "list_indexes", "open_index", "opened_indexes", "repair_index"]
-
-
-def open_index(
-    access: TableAccess[_Table],
-    table: str,
-    name: str,
-    location: str | None,
-    make: Callable[[_Table, Storage], _Index],
-) -> _Index:
-    """Open an index by its name.
-
-    Args:
-        access: How tables are reached.
-        table: Name of the table.
-        name: Name of the index.
-        location: A further root to search.
-        make: Makes the handle from the table and the index's root.
-
-    Raises:
-        NotFoundError: No such table or index.
-    """
-    opened = access.open_table(table)
-    for root in access.roots(opened, location):
-        storage = index_storage(root, name)
-        if IndexStore(storage).exists():
-            return make(opened, storage)
-    raise no_index(opened.name, name)
-
-
-def list_indexes(
-    access: TableAccess[TableReader], table: str, location: str | None
-) -> list[IndexInfo]:
+def list_indexes(access: TableAccess, table: str, location: str | None) -> list[IndexInfo]:
     """List the indexes of a table that can be read.
-
-    Args:
-        access: How tables are reached.
-        table: Name of the table.
-        location: A further root to search.
 
     Raises:
         NotFoundError: No such table.
@@ -78,22 +36,16 @@ def list_indexes(
 
 
 def opened_indexes(
-    access: TableAccess[TableReader], table: TableReader, location: str | None
+    access: TableAccess, table: TableReader, location: str | None
 ) -> tuple[list[OpenedIndex], list[Reason]]:
-    """The indexes of a table that can be read, and why others cannot.
-
-    Args:
-        access: How tables are reached.
-        table: The table.
-        location: A further root to search.
-    """
+    """The indexes of a table that can be read, and why others cannot."""
     locations = () if location is None else (location,)
     registry = IndexRegistry(locations, access.options(None))
     return registry.indexes(table.location, table.uuid, file_io=table.file_io)
 
 
 def find_files(
-    access: TableAccess[TableReader],
+    access: TableAccess,
     table: str,
     predicate: str | Any,
     version: str | int | None,
@@ -118,7 +70,7 @@ def find_files(
 
 
 def repair_index(
-    access: TableAccess[TableReader],
+    access: TableAccess,
     table: str,
     name: str,
     location: str | None,
@@ -126,13 +78,6 @@ def repair_index(
     dry_run: bool,
 ) -> Repaired:
     """Make a damaged index usable again from what is left of it.
-
-    Args:
-        access: How tables are reached.
-        table: Name of the table.
-        name: The index's name.
-        location: A further root to search for it.
-        dry_run: Only tell what would be saved and what is lost.
 
     Raises:
         NotFoundError: No such table, or nothing is left of the index.

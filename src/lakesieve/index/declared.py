@@ -15,8 +15,6 @@ from lakesieve.store import COMPACTION, RETAIN_COMMITS, CompactionPolicy
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["DeclaredIndex", "DeclaredTable", "read_declarations"]
-
 _TOOL = ("tool", "lakesieve")
 _HOURS = 24.0
 
@@ -80,9 +78,6 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 
 def read_declarations(path: str) -> list[DeclaredTable]:
     """Read a file such as ``lakesieve.toml``, or the ``[tool.lakesieve]`` of a ``pyproject.toml``.
-
-    Args:
-        path: The file.
 
     Raises:
         NotFoundError: There is no such file.

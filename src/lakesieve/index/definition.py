@@ -18,15 +18,6 @@ if TYPE_CHECKING:
 
     from lakesieve.tables import Column, TableReader, TableVersion
 
-__all__ = [
-    "column_names",
-    "default_name",
-    "define",
-    "indexed_columns",
-    "key_columns",
-    "type_by_name",
-]
-
 _LONGEST_NAME = 128
 
 
@@ -120,9 +111,6 @@ def default_name(columns: Sequence[str]) -> str:
     """The name of an index that was given none: its columns' names, joined by ``_``.
 
     Whatever cannot stand in a folder's name, such as blanks and back quotes, becomes ``_``.
-
-    Args:
-        columns: The key columns as the user named them.
     """
     plain = "_".join(column.replace("`", "") for column in columns)
     return re.sub(r"[^A-Za-z0-9_.\-]+", "_", plain).lstrip(".")[:_LONGEST_NAME]
@@ -187,11 +175,6 @@ def type_by_name(
     """The type of the column that has an indexed column's name now, if it may be the same column.
 
     Iceberg's columns have ids of their own: there, another column took the name.
-
-    Args:
-        definition: Of the index.
-        key: The indexed column, whose field id no column has now.
-        types: The type of each column by its name.
     """
     return None if definition.table_format == "iceberg" else types.get(key.name)
 
@@ -209,12 +192,6 @@ def indexed_columns(
     definition: IndexDefinition, table: TableReader, version: TableVersion, *, strict: bool
 ) -> tuple[Column, ...] | None:
     """The key columns of an index as a version of a table has them, by field id.
-
-    Args:
-        definition: Of the index.
-        table: The table.
-        version: Its version.
-        strict: Whether it is an error that one is missing.
 
     Returns:
         ``None`` where one is missing or of another type.

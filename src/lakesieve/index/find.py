@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from lakesieve.predicate import Expr
     from lakesieve.tables import Column, TableReader, TableVersion
 
-__all__ = ["MatchingFiles", "find", "matching_files"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MatchingFiles:

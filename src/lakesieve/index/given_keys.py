@@ -15,16 +15,9 @@ if TYPE_CHECKING:
 
     from lakesieve.tables import Column
 
-__all__ = ["GivenKeys", "key_columns_of"]
-
 
 def key_columns_of(names: Sequence[str], columns: Sequence[Column], table: str) -> list[Column]:
     """The leading columns of an index that given keys have.
-
-    Args:
-        names: Columns of the keys.
-        columns: Those of the index.
-        table: Name of the table.
 
     Raises:
         InvalidInputError: Some are no keys of the index, or one is there twice.

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from lakesieve.store import Snapshot, Vacuumed, Verified
     from lakesieve.tables import Column, TableReader, TableVersion
 
-__all__ = ["Index", "describe"]
-
 
 class Index:
     """One index of one table.
@@ -61,7 +59,7 @@ class Index:
         table: TableReader,
         storage: Storage,
         *,
-        access: TableAccess[TableReader] | None = None,
+        access: TableAccess | None = None,
         commit: int | None = None,
         key_reader: KeyReader | None = None,
     ) -> None:
@@ -361,13 +359,7 @@ class Index:
 
 
 def describe(snapshot: Snapshot, table: str, location: str) -> IndexInfo:
-    """Sum up one state of an index.
-
-    Args:
-        snapshot: The state.
-        table: Name of the table.
-        location: Root of the index.
-    """
+    """Sum up one state of an index."""
     definition = snapshot.definition
     rows = sum(entry.records for entry in snapshot.catalogues)
     size = sum(entry.size for entry in snapshot.catalogues)

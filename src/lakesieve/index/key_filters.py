@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from lakesieve.index.opened import OpenedIndex
     from lakesieve.predicate import RowFilter
 
-__all__ = ["MAX_RANGES", "UsableIndex", "on_keys"]
-
 MAX_RANGES = 10_000
 """Intervals of composite keys that values of several columns may multiply to."""
 

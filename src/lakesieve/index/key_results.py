@@ -10,8 +10,6 @@ from lakesieve.index.shown import Shown
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Contained", "KeyCheck"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Contained:

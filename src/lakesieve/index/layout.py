@@ -10,8 +10,6 @@ import numpy as np
 if TYPE_CHECKING:
     from lakesieve.index.opened import OpenedIndex
 
-__all__ = ["KeyLayout", "key_layout"]
-
 KEYS = 16_384
 """Keys that are sampled."""
 
@@ -54,10 +52,6 @@ class KeyLayout:
 
 def key_layout(index: OpenedIndex, live: np.ndarray) -> KeyLayout | None:
     """Look up a sample of an index's keys.
-
-    Args:
-        index: The index.
-        live: Which covered files count.
 
     Returns:
         What was found; ``None`` for an index without keys.

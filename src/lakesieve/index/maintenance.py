@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from lakesieve.index.shown import Shown
 
-__all__ = ["MaintenanceStep", "TableMaintenance"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaintenanceStep:

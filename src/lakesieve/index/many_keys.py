@@ -23,15 +23,6 @@ if TYPE_CHECKING:
 
     KeyReader = Callable[["KeysToFind"], Iterable[Sequence[pa.Array]]]
 
-__all__ = [
-    "KeyCodes",
-    "KeysToFind",
-    "contained",
-    "files_of_codes",
-    "plan_of_files",
-    "sorted_codes",
-]
-
 # rows of data files that are compared at once
 _COMPARED = 1 << 20
 
@@ -77,11 +68,6 @@ def sorted_codes(
     is_prefix: bool,
 ) -> KeyCodes:
     """The distinct codes of keys in the order of the index.
-
-    Args:
-        key_types: Type of each column.
-        columns: Their values, equally many.
-        is_prefix: Whether the index has more columns than those.
 
     Raises:
         UnsupportedError: Values are not of their key type.
@@ -133,12 +119,7 @@ def files_of_codes(
 
 
 def plan_of_files(index: OpenedIndex, numbers: np.ndarray) -> Plan:
-    """A plan that keeps some of the files that an index covers, and all others.
-
-    Args:
-        index: The index.
-        numbers: The covered files to keep.
-    """
+    """A plan that keeps some of the files that an index covers, and all others."""
     keep = np.zeros(len(index.paths()), bool)
     keep[numbers] = True
     return Plan(

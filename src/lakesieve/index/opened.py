@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from lakesieve.storage import Storage
     from lakesieve.store import IndexStore, Snapshot
 
-__all__ = ["OpenedIndex"]
-
 # commands ask the same twice, and to read much of an index takes longer than to remember an answer
 _MANY_RANGES = 256
 
@@ -51,13 +49,7 @@ class OpenedIndex:
 
     @classmethod
     def at(cls, store: IndexStore, snapshot: Snapshot, *, in_order: bool = False) -> Self:
-        """An index at one of its commits; what is decoded of it is kept for others, too.
-
-        Args:
-            store: The index.
-            snapshot: The state.
-            in_order: Whether keys are looked up in their order, so that little need be kept.
-        """
+        """An index at one of its commits; what is decoded of it is kept for others, too."""
         cache = BlockCache(IN_ORDER_BYTES) if in_order else shared_cache()
         return cls(snapshot, IndexReader(store, snapshot, cache))
 
@@ -103,11 +95,7 @@ class OpenedIndex:
         return self._catalogues().column("path")
 
     def numbers(self, paths: pa.Array | pa.ChunkedArray) -> np.ndarray:
-        """The numbers of files among those that are covered, -1 for one that is not.
-
-        Args:
-            paths: The files, without nulls.
-        """
+        """The numbers of files among those that are covered, -1 for one that is not."""
         found = pc.index_in(paths, value_set=self.paths())
         numbers: np.ndarray = pc.fill_null(found, -1).to_numpy(zero_copy_only=False)
         return numbers
@@ -117,20 +105,12 @@ class OpenedIndex:
         return [(entry.id, entry.files) for entry in self.snapshot.catalogues]
 
     def digests(self, catalogue: str, secret: bytes) -> np.ndarray:
-        """Digests of the paths of one catalogue.
-
-        Args:
-            catalogue: Its name.
-            secret: What the digests begin with.
-        """
+        """Digests of the paths of one catalogue."""
         entry = next(entry for entry in self.snapshot.catalogues if entry.id == catalogue)
         return self.reader.digests(entry, secret)
 
     def may_match(self, ranges: Ranges) -> np.ndarray | None:
         """Whether each covered file can hold a value of the ranges.
-
-        Args:
-            ranges: Key code intervals, and whether null counts as a match.
 
         Returns:
             A boolean array, one element a covered file; ``None`` where more of the index would have
@@ -191,9 +171,6 @@ class OpenedIndex:
     def key_sample(self, count: int) -> pa.Array | None:
         """Codes of some keys, ascending and evenly spread; ``None`` where there are none.
 
-        Args:
-            count: How many.
-
         Raises:
             CorruptIndexError: Stored bytes fail a check.
             NotFoundError: A file of the index is gone.
@@ -228,9 +205,6 @@ class OpenedIndex:
     def points(self, codes: pa.Array) -> tuple[np.ndarray, np.ndarray]:
         """The covered files that can hold each of many keys.
 
-        Args:
-            codes: Key codes, ascending, without nulls.
-
         Returns:
             Which key and one file that can hold it, in their numberings, int64, in any order.
 
@@ -261,10 +235,6 @@ class OpenedIndex:
 
     def shared_keys(self, segment: int, live: np.ndarray) -> Iterator[tuple[KeyRanges, np.ndarray]]:
         """The keys of a segment that several covered files can hold, part by part.
-
-        Args:
-            segment: The number of the segment in the snapshot.
-            live: Which covered files count.
 
         Yields:
             Ranges of key codes, and the files that can hold one of them, in their numbering.

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from lakesieve.tables import TableReader
     from lakesieve.tables.contract import DeleteCounts
 
-__all__ = ["IndexOverview", "TableOverview", "table_overview"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class IndexOverview:
@@ -80,15 +78,8 @@ class TableOverview:
     indexes: tuple[IndexOverview, ...]
 
 
-def table_overview(
-    access: TableAccess[TableReader], table: str, location: str | None
-) -> TableOverview:
+def table_overview(access: TableAccess, table: str, location: str | None) -> TableOverview:
     """Look at a table and at all of its indexes; no data file is read.
-
-    Args:
-        access: How tables are reached.
-        table: Name of the table.
-        location: A further root to search.
 
     Raises:
         NotFoundError: No such table.

@@ -29,17 +29,6 @@ if TYPE_CHECKING:
     from lakesieve.index.opened import OpenedIndex
     from lakesieve.predicate import RowFilter
 
-__all__ = [
-    "READ_FAILURES",
-    "Part",
-    "Parts",
-    "Plan",
-    "broken_index",
-    "plan_files",
-    "unanswered",
-]
-
-
 READ_FAILURES = (
     *(LakesieveError, pa.ArrowException, OSError),
     *(ValueError, TypeError, ArithmeticError, LookupError),
@@ -98,9 +87,6 @@ class Plan:
 
     def of(self, paths: pa.Array | pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
         """Judge files by their paths.
-
-        Args:
-            paths: The files, without nulls.
 
         Returns:
             Two boolean arrays: which must be read, and which some index covers.
@@ -197,11 +183,7 @@ def plan_files(
 
 
 def unanswered(indexes: Sequence[UsableIndex]) -> Plan:
-    """The plan that reads every file, because no index answers any part of the condition.
-
-    Args:
-        indexes: The indexes that fit the table.
-    """
+    """The plan that reads every file, because no index answers any part of the condition."""
     return _reading_all([_no_predicate(indexes)])
 
 
@@ -294,12 +276,7 @@ _BROKEN = {
 
 
 def broken_index(name: str, error: Exception) -> Reason:
-    """The coded reason for an index that cannot be read.
-
-    Args:
-        name: Name of the index.
-        error: What failed.
-    """
+    """The coded reason for an index that cannot be read."""
     code = ReasonCode.INDEX_UNREADABLE
     if isinstance(error, LakesieveError):
         code = _BROKEN.get(error.kind, code)

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from lakesieve.predicate.bind import BoundExpr
     from lakesieve.tables import Column
 
-__all__ = ["Planned", "column_types", "plan", "usable_indexes"]
-
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Planned:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["Reason", "ReasonCode", "uncovered_detail"]
-
 
 class ReasonCode(StrEnum):
     """Codes that ``explain``, ``last_pruning`` and the reports print; codes are only ever added."""

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from lakesieve.storage import StorageOptions
 
-__all__ = ["IndexRegistry", "index_storage", "roots_of"]
-
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,127}")
 _REMOTE_SECONDS = 10.0
 _REST_SECONDS = 30.0
@@ -40,14 +38,7 @@ def roots_of(
     locations: Iterable[str] = (),
     options: StorageOptions | None = None,
 ) -> list[Storage]:
-    """Folders in which indexes of a table may be, the table's own first.
-
-    Args:
-        table_location: Root of the table.
-        table_uuid: Its identity; the name of the table's folder under further locations.
-        locations: Further roots, such as a bucket for indexes of read-only tables.
-        options: The storage options of each location.
-    """
+    """Folders in which indexes of a table may be, the table's own first."""
     folders = [(table_location, INDEX_FOLDER), *((location, table_uuid) for location in locations)]
     return [
         open_storage(
@@ -61,10 +52,6 @@ def roots_of(
 
 def index_storage(root: Storage, name: str) -> Storage:
     """Storage of one index.
-
-    Args:
-        root: The folder of a table's indexes.
-        name: Name of the index.
 
     Raises:
         InvalidInputError: The name cannot be a folder's name.
@@ -176,9 +163,6 @@ class IndexRegistry:
 
     def rest(self, root: Storage) -> Reason:
         """Do not open a root for a while after a query has waited for it without success.
-
-        Args:
-            root: The folder of a table's indexes.
 
         Returns:
             The coded reason why its indexes are not used.

@@ -10,21 +10,6 @@ from lakesieve.index.shown import Shown
 if TYPE_CHECKING:
     from lakesieve.index.reasons import Reason
 
-__all__ = [
-    "BuildProgress",
-    "Cloned",
-    "CommitInfo",
-    "Compacted",
-    "Found",
-    "IndexInfo",
-    "Refreshed",
-    "RowChange",
-    "TablePruning",
-    "TableStatus",
-    "TradeOffInfo",
-    "VerifiedRows",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found(Shown):

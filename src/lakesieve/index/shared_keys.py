@@ -12,8 +12,6 @@ import pyarrow.compute as pc
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["KeyRanges"]
-
 _HIGHEST = 2**63 - 1
 # of a range, on average
 _BUCKETS = 4
@@ -33,11 +31,7 @@ class KeyRanges:
 
     @classmethod
     def joined(cls, parts: Iterable[KeyRanges]) -> KeyRanges | None:
-        """Several in one, in order; ``None`` if there are none, or some of another type.
-
-        Args:
-            parts: Ranges that are disjoint.
-        """
+        """Several in one, in order; ``None`` if there are none, or some of another type."""
         given = [part for part in parts if len(part.lows)]
         if not given or len({part.lows.type for part in given}) > 1:
             return None
@@ -48,9 +42,6 @@ class KeyRanges:
 
     def holds(self, codes: pa.Array) -> np.ndarray:
         """Whether each of some codes is in one of the ranges.
-
-        Args:
-            codes: Key codes of the same type, in any order; a null is in none.
 
         Returns:
             A boolean array.

@@ -5,8 +5,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, TypeVar
 
-__all__ = ["Shown", "ShownList"]
-
 Item = TypeVar("Item")
 # results stand below what renders them, so they know it by name alone
 _RENDERER = "lakesieve.report.shown"

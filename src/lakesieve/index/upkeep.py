@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from lakesieve.store import IndexStore, Snapshot
     from lakesieve.tables import TableReader
 
-__all__ = ["ATTEMPTS", "Upkeep"]
-
 ATTEMPTS = 5
 """How often a commit is made anew after others were faster."""
 
@@ -93,11 +91,7 @@ class Upkeep:
         raise AssertionError("unreachable")
 
     def compact_if_due(self, *, merges_on_read: bool) -> bool:
-        """Merge the deltas if there are too many; returns whether that was done.
-
-        Args:
-            merges_on_read: Whether row-level commands on the table write deletes.
-        """
+        """Merge the deltas if there are too many; returns whether that was done."""
         state = self.store.snapshot()
         policy = CompactionPolicy.parse(state.definition.compaction, merges_on_read=merges_on_read)
         due = wants_compaction(state, policy)

@@ -16,34 +16,19 @@ if TYPE_CHECKING:
 
     from lakesieve.index import Plan
 
-__all__ = ["answer", "kept_files", "refusal", "unpruned"]
-
 
 def answer(**fields: Any) -> str:
-    """Write an answer.
-
-    Args:
-        fields: What it has besides the version of the protocol.
-    """
+    """Write an answer."""
     return json.dumps({"version": PROTOCOL} | fields)
 
 
 def refusal(reason: Reason) -> str:
-    """Write the answer to a request that is not answered: all of its scans stay as they are.
-
-    Args:
-        reason: Why.
-    """
+    """Write the answer to a request that is not answered: all of its scans stay as they are."""
     return answer(refusal=_coded(reason))
 
 
 def unpruned(scan: int, reasons: Iterable[Reason]) -> dict[str, Any]:
-    """Answer for one scan that it reads all of its files.
-
-    Args:
-        scan: The scan's number in the request.
-        reasons: Why.
-    """
+    """Answer for one scan that it reads all of its files."""
     return {
         "id": scan,
         "indexes": [],
@@ -54,11 +39,7 @@ def unpruned(scan: int, reasons: Iterable[Reason]) -> dict[str, Any]:
 
 
 def kept_files(plan: Plan) -> dict[str, Any]:
-    """The part of a scan's answer that says which files it keeps.
-
-    Args:
-        plan: The plan of the scan.
-    """
+    """The part of a scan's answer that says which files it keeps."""
     return {
         "catalogues": [index.files() for index in plan.indexes],
         "keep": _tree(plan.keep),

@@ -27,8 +27,6 @@ from lakesieve.storage import StorageOptions, trusted_folders
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Companion"]
-
 _FRAME = struct.Struct(">IIqB")
 _MARK = 0x4C4B5356
 _OPEN, _PLAN = 1, 2

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from lakesieve.index import IndexRegistry, OpenedIndex
     from lakesieve.storage import Storage
 
-__all__ = ["LookUp"]
-
 
 class LookUp:
     """A look-up for one scan, in a thread that goes on when the query no longer waits.

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from lakesieve.storage import StorageOptions
     from lakesieve.tables import Column
 
-__all__ = ["Planner"]
-
 # look-ups of one table that nobody waits for; one more would hardly come back sooner
 _MAX_LATE = 4
 # answers of which digests may be left to fetch
@@ -67,30 +65,15 @@ class Planner:
         self._lock = threading.Lock()
 
     def give(self, name: str, uuid: str, plan: Plan) -> None:
-        """Answer with a plan for the scans of a table that name it.
-
-        Args:
-            name: The plan's name.
-            uuid: The table's identity.
-            plan: The plan.
-        """
+        """Answer with a plan for the scans of a table that name it."""
         self._given[name] = (uuid, plan)
 
     def take_back(self, name: str) -> None:
-        """Answer no more with a plan that was given.
-
-        Args:
-            name: The plan's name.
-        """
+        """Answer no more with a plan that was given."""
         self._given.pop(name, None)
 
     def relocate(self, locations: Iterable[str], options: StorageOptions | None = None) -> None:
-        """Search these further roots from now on; caches are kept where nothing changes.
-
-        Args:
-            locations: Roots to search besides the tables' own.
-            options: Tells the settings with which a location is reached.
-        """
+        """Search these further roots from now on; caches are kept where nothing changes."""
         roots = tuple(locations)
         if roots != self.locations or options != self._options:
             self._registry = IndexRegistry(roots, options)
@@ -108,9 +91,6 @@ class Planner:
 
     def answer(self, request: str) -> str:
         """Answer one request of the protocol; one that is not understood is refused.
-
-        Args:
-            request: JSON.
 
         Returns:
             The answer, JSON as well.

@@ -9,15 +9,6 @@ from typing import Any, TypeVar
 
 from lakesieve.index import Reason, ReasonCode
 
-__all__ = [
-    "PROTOCOL",
-    "DigestsRequest",
-    "PruningRequest",
-    "RequestError",
-    "ScanRequest",
-    "read_request",
-]
-
 PROTOCOL = 1
 """Version of the protocol that this planner speaks."""
 
@@ -104,9 +95,6 @@ class DigestsRequest:
 
 def read_request(text: str) -> PruningRequest | DigestsRequest:
     """Read a request.
-
-    Args:
-        text: JSON.
 
     Raises:
         RequestError: It is of another version of the protocol, or not of the form of this one.

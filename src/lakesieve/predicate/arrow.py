@@ -34,8 +34,6 @@ from lakesieve.predicate.literals import float_code
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["from_arrow"]
-
 _COMPARED = {"equal": "=", "lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
 _INTEGERS = frozenset({"i8", "i16", "i32", "i64"})
 _BYTES = frozenset({"binary", "fixed_binary"})

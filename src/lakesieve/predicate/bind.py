@@ -29,8 +29,6 @@ from lakesieve.sieve import KINDS, KeyType
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["BoundExpr", "ColumnType", "Condition", "bind"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnType:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["DEEPEST", "MIRRORED", "OddError"]
-
 MIRRORED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 """Comparisons with their sides exchanged."""
 

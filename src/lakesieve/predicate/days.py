@@ -7,8 +7,6 @@ from datetime import date, timedelta
 
 from lakesieve.predicate.expression import And, Compare, Expr, Literal
 
-__all__ = ["compare_day"]
-
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 

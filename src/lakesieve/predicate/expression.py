@@ -8,23 +8,6 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 if TYPE_CHECKING:
     from lakesieve.predicate.ranges import Ranges
 
-__all__ = [
-    "And",
-    "Compare",
-    "Constant",
-    "Expr",
-    "In",
-    "IsNull",
-    "Keys",
-    "Literal",
-    "Not",
-    "NullSafeEqual",
-    "Or",
-    "StartsWith",
-    "Unknown",
-]
-
-
 Node = TypeVar("Node")
 """What AND, OR and NOT hold: conditions by name, or bound to fields."""
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from lakesieve.predicate.expression import Expr
 
-__all__ = ["expression_of"]
-
 
 def expression_of(predicate: str | Any, schema: Callable[[], pa.Schema]) -> Expr:
     """Read a predicate of any form.

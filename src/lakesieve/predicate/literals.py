@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from lakesieve.predicate.expression import Literal
     from lakesieve.sieve import KeyType
 
-__all__ = ["Bound", "are_comparable", "code_of", "float_code", "is_single"]
-
 _EPOCH_DAY = date(1970, 1, 1)
 _DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})", re.ASCII)
 _TIMESTAMP = re.compile(
@@ -59,11 +57,6 @@ def code_of(literal: Literal, column: KeyType, timezone: str) -> Bound | None:
 
     Where Spark would convert the column to compare it, the answer is ``None`` unless the result is
     the same. Codes of decimals are unscaled values of any size.
-
-    Args:
-        literal: A typed value, or a value as written in SQL.
-        column: Type of the column's keys.
-        timezone: For timestamps written without one.
     """
     value = literal.value
     match column.kind:

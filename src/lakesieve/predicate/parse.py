@@ -34,8 +34,6 @@ from lakesieve.predicate.literals import is_single
 if TYPE_CHECKING:
     from sqlglot.expressions import Expression
 
-__all__ = ["parse_sql"]
-
 LONGEST = 32_000_000
 DEEPEST = 150
 
@@ -52,9 +50,6 @@ _OPERATORS: dict[type[Expression], str] = {
 
 def parse_sql(text: str) -> Expr:
     """Read a predicate such as ``a = 5 AND s LIKE 'x%'``.
-
-    Args:
-        text: A condition as it would stand after WHERE.
 
     Returns:
         The predicate, with :class:`Unknown` for parts no index could answer.

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from decimal import Decimal
 
-__all__ = ["from_polars", "pushed"]
-
 _COMPARED = {"Eq": "=", "Lt": "<", "LtEq": "<=", "Gt": ">", "GtEq": ">="}
 _AND, _OR = frozenset({"And", "LogicalAnd"}), frozenset({"Or", "LogicalOr"})
 _BETWEEN = {"Both": (">=", "<="), "Left": (">=", "<"), "Right": (">", "<="), "None": (">", "<")}
@@ -45,12 +43,7 @@ _UUID_BYTES = 16
 
 
 def from_polars(document: str, schema: pa.Schema) -> Expr:
-    """Read a predicate.
-
-    Args:
-        document: The expression as Polars serializes it to JSON.
-        schema: The columns of the scan.
-    """
+    """Read a predicate."""
     try:
         return _Reader(schema).node(json.loads(document), 0)
     except (ValueError, RecursionError):

@@ -34,8 +34,6 @@ from lakesieve.predicate.literals import float_code
 from lakesieve.predicate.ranges import Ranges
 from lakesieve.sieve import KINDS, KeyType, encode_keys
 
-__all__ = ["condition_of"]
-
 _COMPARED = {"op", "col", "type", "scale", "value"}
 # a field that is not listed may change the meaning of the others
 _FIELDS = {
@@ -59,9 +57,6 @@ _MOST_DIGITS = 38
 
 def condition_of(document: Any) -> Expr:
     """Read a condition.
-
-    Args:
-        document: The condition, as parsed from JSON.
 
     Returns:
         The predicate, with :class:`Unknown` in place of anything that is not understood.

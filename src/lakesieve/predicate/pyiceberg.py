@@ -35,8 +35,6 @@ from lakesieve.predicate.literals import float_code
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["bound", "from_pyiceberg", "to_pyiceberg"]
-
 _COMPARED = {
     "BoundEqualTo": "=",
     "BoundLessThan": "<",
@@ -250,10 +248,6 @@ def to_pyiceberg(expression: Expr, names: Mapping[tuple[str, ...], str]) -> Any:
     """The part of a predicate by which PyIceberg can leave out files and row groups.
 
     It is true wherever the predicate is, and of more rows.
-
-    Args:
-        expression: The predicate.
-        names: The columns that PyIceberg knows, by path.
     """
     from pyiceberg import expressions
 

@@ -10,8 +10,6 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Code", "Interval", "Ranges", "successor"]
-
 Code = int | bytes
 Interval = tuple[Code | None, Code | None]
 

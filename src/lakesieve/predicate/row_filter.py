@@ -14,19 +14,6 @@ if TYPE_CHECKING:
 
     from lakesieve.predicate.bind import BoundExpr
 
-__all__ = [
-    "AllOf",
-    "AlwaysFalse",
-    "AlwaysTrue",
-    "AnyOf",
-    "ColumnRanges",
-    "RowFilter",
-    "all_of",
-    "any_of",
-    "rows_where",
-    "to_text",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlwaysTrue:
@@ -64,12 +51,7 @@ RowFilter = AllOf | AnyOf | ColumnRanges | AlwaysTrue | AlwaysFalse
 
 
 def rows_where(expr: BoundExpr, *, negated: bool = False) -> RowFilter:
-    """The rows for which a predicate is true, a superset where it holds something unknown.
-
-    Args:
-        expr: A bound predicate.
-        negated: Tell the rows for which it is false instead.
-    """
+    """The rows for which a predicate is true, a superset where it holds something unknown."""
     match expr:
         case Not():
             return rows_where(expr.arg, negated=not negated)
@@ -147,13 +129,7 @@ def _flattened(filters: Sequence[RowFilter], kind: type[AllOf | AnyOf]) -> list[
 
 
 def to_text(rows: RowFilter, names: Mapping[int, str], *, limit: int = 300) -> str:
-    """The understood part of a predicate in a line for a person.
-
-    Args:
-        rows: The row filter.
-        names: Column names by field id.
-        limit: The most characters.
-    """
+    """The understood part of a predicate in a line for a person."""
     text = _text(rows, names)
     return text if len(text) <= limit else text[: limit - 3] + "..."
 

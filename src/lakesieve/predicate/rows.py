@@ -21,15 +21,9 @@ from lakesieve.predicate.expression import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["accepts"]
-
 
 def accepts(expr: Expr, row: Mapping[tuple[str, ...], int | bytes | None]) -> bool | None:
     """Evaluate a predicate on a row of key codes under SQL's three-valued logic.
-
-    Args:
-        expr: A predicate, not bound, its literals key codes of the columns' own kinds.
-        row: Key code, or null, of every column.
 
     Raises:
         ValueError: The predicate holds something unknown.

@@ -12,8 +12,6 @@ from lakesieve.errors import ErrorKind, InvalidInputError
 from lakesieve.predicate.expression import Constant, Expr
 from lakesieve.predicate.parse import parse_sql
 
-__all__ = ["ChangedRows", "changed_rows", "split_statements"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ChangedRows:
@@ -34,9 +32,6 @@ class ChangedRows:
 
 def split_statements(text: str) -> list[str]:
     """The statements of a text, which end in semicolons.
-
-    Args:
-        text: Statements in Spark's dialect, with or without comments.
 
     Raises:
         InvalidInputError: A text or a name in it has no end.
@@ -60,9 +55,6 @@ def split_statements(text: str) -> list[str]:
 
 def changed_rows(statement: str) -> ChangedRows | None:
     """What a statement that changes rows asks of its table; ``None`` for any other.
-
-    Args:
-        statement: One statement.
 
     Raises:
         InvalidInputError: Its condition cannot be understood.

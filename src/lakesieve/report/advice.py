@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from lakesieve.advisor.result import AdviceCheck, ColumnAdvice, Estimate, TableAdvice
 
-__all__ = ["advice_page", "advice_text", "columns_text"]
-
 
 def advice_text(tables: Sequence[TableAdvice]) -> RenderableType:
     """The advice for several tables."""
@@ -107,11 +105,7 @@ def _checks(checks: Sequence[AdviceCheck]) -> Table:
 
 
 def advice_page(tables: Sequence[TableAdvice]) -> str:
-    """Render the advice as a page.
-
-    Args:
-        tables: The advice for each table.
-    """
+    """Render the advice as a page."""
     return rendered(
         "advice.html.jinja", title="Which columns to index", command="advise", tables=tables
     )

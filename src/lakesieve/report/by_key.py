@@ -9,9 +9,6 @@ from lakesieve.report.units import count, duration, percent, plural
 if TYPE_CHECKING:
     from lakesieve.index.result import RowChange, TableStatus
 
-__all__ = ["change_facts", "table_status_facts"]
-
-
 # rows that are shown even if there are none
 _ALWAYS = {
     "upsert": ("inserted", "updated"),

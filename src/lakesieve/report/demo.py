@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from lakesieve.demo.result import DemoQuery, DemoResult
     from lakesieve.index.overview import TableOverview
 
-__all__ = ["demo_page", "demo_text"]
-
 _BAR = 20
 
 
@@ -130,12 +128,7 @@ def _table(title: str, *headings: str) -> Table:
 
 
 def demo_page(result: DemoResult, overview: TableOverview) -> str:
-    """Render what the demo measured as a page.
-
-    Args:
-        result: What it measured.
-        overview: Its table and the indexes, for pictures of where the keys are.
-    """
+    """Render what the demo measured as a page."""
     shown = [(index.info.name, index.layout) for index in overview.indexes]
     return rendered(
         "demo.html.jinja",

@@ -8,8 +8,6 @@ from typing import Any
 
 from lakesieve.printable import printable_json
 
-__all__ = ["to_document", "to_json"]
-
 
 def to_document(result: object) -> Any:
     """Turn a result model, or a list of them, into what ``json`` can write.

@@ -6,18 +6,9 @@ from datetime import UTC, datetime
 
 from lakesieve.report import units
 
-__all__ = ["rendered"]
-
 
 def rendered(template: str, *, title: str, command: str, **values: object) -> str:
-    """Render a page.
-
-    Args:
-        template: Its template.
-        title: Its title.
-        command: The command that makes it, for its last line.
-        **values: What the template names.
-    """
+    """Render a page."""
     # a second of imports that only pages need
     from jinja2 import Environment, PackageLoader
 

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from lakesieve.index.key_results import KeyCheck
     from lakesieve.report.result import DuplicateKeys, KeysFound
 
-__all__ = ["duplicate_facts", "key_check_facts", "keys_found_facts"]
-
 
 def keys_found_facts(result: KeysFound) -> list[tuple[str, str]]:
     """How many of given keys a table lacks."""

@@ -11,19 +11,12 @@ if TYPE_CHECKING:
 
     from lakesieve.index.maintenance import MaintenanceStep, TableMaintenance
 
-__all__ = ["maintenance_lines", "step_line"]
-
 # as plans of infrastructure are written
 _SIGNS = {"create": "+", "vacuum": "-", "drift": "!", "undeclared": "?"}
 
 
 def step_line(table: str, step: MaintenanceStep) -> str:
-    """One step, as it is reported while others go on.
-
-    Args:
-        table: The table's name.
-        step: The step, done or failed.
-    """
+    """One step, as it is reported while others go on."""
     index = f", index {step.index}" if step.index else ""
     if step.error is not None:
         return f"{table}{index}: {step.action} failed: {step.error}"

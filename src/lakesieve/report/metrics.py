@@ -14,8 +14,6 @@ except ImportError as error:
 if TYPE_CHECKING:
     from lakesieve.index.maintenance import TableMaintenance
 
-__all__ = ["MaintenanceMetrics"]
-
 
 class MaintenanceMetrics:
     """What the rounds of one process came to, by table."""
@@ -45,11 +43,7 @@ class MaintenanceMetrics:
         )
 
     def observe(self, done: TableMaintenance) -> None:
-        """Take in one round of one table.
-
-        Args:
-            done: What was done.
-        """
+        """Take in one round of one table."""
         table = done.table
         self._seconds.labels(table).set(done.seconds)
         self._last.labels(table).set_to_current_time()
@@ -68,10 +62,6 @@ class MaintenanceMetrics:
 
     def serve(self, port: int, host: str = "127.0.0.1") -> None:
         """Serve the metrics from now on, at ``/metrics``.
-
-        Args:
-            port: The port.
-            host: The address; by default only this machine reaches it.
 
         Raises:
             StorageError: The port is taken, or there is no such address.

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-__all__ = ["Output"]
-
 _PLAIN_WIDTH = 110
 _MAX_WIDTH = 100_000
 

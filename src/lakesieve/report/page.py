@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from lakesieve.advisor.recent import RecentQueries, RecentQuery
     from lakesieve.index.overview import IndexOverview, TableOverview
 
-__all__ = ["report_page"]
-
 # deltas of an index that each look-up visits
 _MANY_SEGMENTS = 32
 # share of its files that an index covers for nothing

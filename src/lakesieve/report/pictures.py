@@ -17,16 +17,6 @@ if TYPE_CHECKING:
     from lakesieve.index.layout import KeyLayout
     from lakesieve.index.result import CommitInfo
 
-__all__ = [
-    "Bar",
-    "CurvePicture",
-    "LayoutPicture",
-    "commit_bars",
-    "curve_picture",
-    "files_of_key_bars",
-    "layout_picture",
-]
-
 WIDTH = 768
 _ROW = 6
 _MAX_COMMITS = 60
@@ -81,11 +71,7 @@ class Bar:
 
 
 def layout_picture(layout: KeyLayout) -> LayoutPicture:
-    """Draw a layout.
-
-    Args:
-        layout: How the keys lie.
-    """
+    """Draw a layout."""
     rows, columns = layout.held.shape
     cell = WIDTH / columns
     spans = "".join(
@@ -107,12 +93,7 @@ def _stripe(row: int, left: float, right: float) -> str:
 
 
 def curve_picture(points: Sequence[BudgetPoint], bits: float) -> CurvePicture | None:
-    """Draw what budgets trade; files by their logarithm.
-
-    Args:
-        points: By increasing size.
-        bits: Bits a row that the index takes now.
-    """
+    """Draw what budgets trade; files by their logarithm."""
     if len(points) < 2 or not bits:
         return None
     most, widest = max(point.false_files for point in points), points[-1].size
@@ -130,11 +111,7 @@ def curve_picture(points: Sequence[BudgetPoint], bits: float) -> CurvePicture | 
 
 
 def files_of_key_bars(layout: KeyLayout) -> list[Bar]:
-    """How many data files hold a key: shares of the sampled keys, by powers of two.
-
-    Args:
-        layout: How the keys lie.
-    """
+    """How many data files hold a key: shares of the sampled keys, by powers of two."""
     counts = layout.files_of_key[layout.files_of_key > 0]
     if not len(counts):
         return []
@@ -150,11 +127,7 @@ def files_of_key_bars(layout: KeyLayout) -> list[Bar]:
 
 
 def commit_bars(commits: Sequence[CommitInfo]) -> list[Bar]:
-    """Data files that an index covered after each of its last commits.
-
-    Args:
-        commits: Oldest first.
-    """
+    """Data files that an index covered after each of its last commits."""
     last = commits[-_MAX_COMMITS:]
     most = max((commit.files for commit in last), default=0) or 1
     return [

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from lakesieve.index.result import BuildProgress
 
-__all__ = ["BuildBar", "progress_line"]
-
 
 class BuildBar:
     """Shows the progress of one build on a console; call it with each report.

@@ -9,16 +9,6 @@ if TYPE_CHECKING:
     from lakesieve.index.result import Found, VerifiedRows
     from lakesieve.store import Verified
 
-__all__ = [
-    "Checked",
-    "Dropped",
-    "DuplicateKeys",
-    "Explained",
-    "KeysFound",
-    "PageWritten",
-    "ServerCheck",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explained:

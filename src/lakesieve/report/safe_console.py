@@ -14,14 +14,9 @@ if TYPE_CHECKING:
 
     from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderResult
 
-__all__ = ["printing_safely"]
-
 
 def printing_safely(console: Console) -> Console:
     """Make a console replace unsafe characters in all that it prints from now on.
-
-    Args:
-        console: The console.
 
     Returns:
         The same console.

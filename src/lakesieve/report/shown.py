@@ -15,8 +15,6 @@ from lakesieve.report.result import Explained
 from lakesieve.report.safe_console import printing_safely
 from lakesieve.report.text import to_text
 
-__all__ = ["html", "plain"]
-
 _WIDTH, _MAX_WIDTH = 100, 100_000
 # those that are a row of a table, also if there is only one
 _ROWS = (
@@ -27,11 +25,7 @@ _PAGE = '<pre style="white-space: pre; overflow-x: auto; line-height: normal">{c
 
 
 def plain(result: object) -> str:
-    """A result as lines of text.
-
-    Args:
-        result: A result model, or a list of them.
-    """
+    """A result as lines of text."""
     console = _printed(result)
     return "\n".join(line.rstrip() for line in console.export_text().rstrip().splitlines())
 

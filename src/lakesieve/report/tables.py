@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from rich.table import Table
 
-__all__ = ["plain_table"]
-
 
 def plain_table(*headings: str) -> Table:
     """Start a table without frames; a heading that ends in ``>`` is of a column of numbers."""

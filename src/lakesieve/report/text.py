@@ -51,8 +51,6 @@ from lakesieve.store import Repaired, Vacuumed
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["to_text"]
-
 _MAX_PATHS = 10
 
 

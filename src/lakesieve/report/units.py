@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["count", "days", "duration", "figure", "percent", "plural", "size", "times"]
-
 
 def count(number: int) -> str:
     """Write a count with separators: ``6,001,215``."""
@@ -33,12 +31,7 @@ def size(number: int) -> str:
 
 
 def percent(share: float, whole: float) -> str:
-    """Write a share of a whole: ``94 %``, below ten with one more digit; ``-`` if there is none.
-
-    Args:
-        share: The share.
-        whole: The whole, in the same unit.
-    """
+    """Write a share of a whole: ``94 %``, below ten with one more digit; ``-`` if there is none."""
     if not whole:
         return "-"
     value = 100 * share / whole
@@ -79,11 +72,7 @@ def figure(value: float, kind: str) -> str:
 
 
 def days(number: float) -> str:
-    """Write a number of days: ``3 min``, ``4.1 h``, ``2.5 days``.
-
-    Args:
-        number: How many.
-    """
+    """Write a number of days: ``3 min``, ``4.1 h``, ``2.5 days``."""
     minutes = number * 24 * 60
     if minutes < 1:
         return "1 min"

@@ -27,14 +27,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
 
-__all__ = [
-    "EXCEPTION_HANDLERS",
-    "OPERATIONS",
-    "AnswerError",
-    "answered",
-    "error_answer",
-]
-
 _LARGEST_BODY = 16 << 20
 _log = logging.getLogger("lakesieve.serve")
 
@@ -52,13 +44,7 @@ class AnswerError(Exception):
 
 
 def error_answer(code: int, kind: str, message: str) -> Response:
-    """An error.
-
-    Args:
-        code: The status.
-        kind: The name that the specification gives it.
-        message: What happened.
-    """
+    """An error."""
     document = {"error": {"message": message, "type": kind, "code": code}}
     return JSONResponse(document, status_code=code)
 
@@ -87,11 +73,7 @@ OPERATIONS = (
 def answered(
     act: Callable[[Request, Any], Response],
 ) -> Callable[[Request], Awaitable[Response]]:
-    """Read the body, answer in a thread, and turn errors into answers.
-
-    Args:
-        act: Makes the answer from the request and its body.
-    """
+    """Read the body, answer in a thread, and turn errors into answers."""
 
     async def answer(request: Request) -> Response:
         try:
@@ -136,9 +118,6 @@ def _refusal(request: Request, error: LakesieveError) -> Response:
 
 async def _read_body(request: Request) -> Any:
     """The body of a request as JSON.
-
-    Args:
-        request: The request.
 
     Raises:
         InvalidInputError: It is too large, or no JSON.

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from lakesieve.serve.catalogs import Catalog, ServedTable
     from lakesieve.serve.service import PlanningService
 
-__all__ = ["build_app"]
-
 _NAMESPACE = "/v1/namespaces/{namespace}"
 _TABLE = f"{_NAMESPACE}/tables/{{table}}"
 

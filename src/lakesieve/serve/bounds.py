@@ -20,8 +20,6 @@ from lakesieve.tables.paths import normal_paths, table_root
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["TableBounds"]
-
 _LOCAL = "file:/"
 _REMOTE = re.compile(r"[a-z][a-z0-9+.\-]*://[^/]+")
 # a store, a file system or a reader of URLs takes these for steps to another folder, or for the end
@@ -59,9 +57,6 @@ class TableBounds:
     def check_metadata(self, paths: Iterable[str]) -> None:
         """Check the paths of metadata files, manifest lists or manifests, which are read here.
 
-        Args:
-            paths: The paths as the metadata has them.
-
         Raises:
             UnsupportedError: One of them lies outside.
         """
@@ -69,9 +64,6 @@ class TableBounds:
 
     def check_data(self, paths: pa.Array) -> None:
         """Check the paths of data files or delete files, which only the client reads.
-
-        Args:
-            paths: Strings without nulls.
 
         Raises:
             UnsupportedError: One of them lies outside.

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
     from sqlalchemy import Select
 
-__all__ = ["Catalog", "Namespace", "PyIcebergCatalog", "ServedTable", "WarehouseCatalog"]
-
 _TABLE_BYTES = 256 << 20
 
 Namespace = tuple[str, ...]
@@ -78,18 +76,12 @@ class Catalog(Protocol):
     def namespaces(self, parent: Namespace) -> list[Namespace]:
         """The namespaces directly below one.
 
-        Args:
-            parent: The one; without levels it is the root.
-
         Raises:
             NotFoundError: There is no such namespace.
         """
 
     def properties(self, namespace: Namespace) -> dict[str, str]:
         """The properties of a namespace.
-
-        Args:
-            namespace: Which.
 
         Raises:
             NotFoundError: There is no such namespace.
@@ -98,9 +90,6 @@ class Catalog(Protocol):
     def tables(self, namespace: Namespace) -> list[str]:
         """Names of the tables of a namespace.
 
-        Args:
-            namespace: Which.
-
         Raises:
             NotFoundError: There is no such namespace.
         """
@@ -108,21 +97,12 @@ class Catalog(Protocol):
     def load(self, namespace: Namespace, table: str) -> ServedTable:
         """Load a table.
 
-        Args:
-            namespace: Of the table.
-            table: Its name.
-
         Raises:
             NotFoundError: There is no such table.
         """
 
     def commit(self, namespace: Namespace, table: str, body: Any) -> ServedTable:
         """Change a table, where the catalog does so atomically.
-
-        Args:
-            namespace: Of the table.
-            table: Its name.
-            body: Requirements and updates, as the specification has them.
 
         Returns:
             The table as it is then.

@@ -10,18 +10,11 @@ import httpx
 
 from lakesieve.errors import ErrorKind, NotFoundError, StorageError
 
-__all__ = ["check_server"]
-
 _SECONDS = 60.0
 
 
 def check_server(address: str, table: str, token: str | None = None) -> dict[str, Any]:
     """Load a table from a server, and have a scan of all its rows planned.
-
-    Args:
-        address: Of the server.
-        table: Name of the table: its namespace and its own name.
-        token: A bearer token, if the server wants one.
 
     Returns:
         ``planned_by``, whom the server says; ``plans``, whether it lists that it can; ``files``,

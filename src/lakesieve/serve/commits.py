@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
     from lakesieve.serve.catalogs import Namespace, ServedTable
 
-__all__ = ["HARMLESS_PROPERTIES", "SqlCommit", "is_harmless"]
-
 HARMLESS_PROPERTIES = (
     "comment",
     "commit.manifest*",
@@ -91,11 +89,7 @@ _VERSION = re.compile(r"(\d{1,9})-")
 
 
 def is_harmless(name: str) -> bool:
-    """Say whether a commit may set a property.
-
-    Args:
-        name: The property's name.
-    """
+    """Say whether a commit may set a property."""
     return name in _EXACT or name.startswith(_STARTS)
 
 
@@ -128,9 +122,6 @@ class SqlCommit:
     def parse(self, body: Any) -> CommitTableRequest:
         """Read a request for a commit.
 
-        Args:
-            body: Requirements and updates, as the specification has them.
-
         Raises:
             InvalidInputError: It is none.
         """
@@ -143,10 +134,6 @@ class SqlCommit:
 
     def make(self, request: CommitTableRequest, current: ServedTable) -> None:
         """Make the commit.
-
-        Args:
-            request: Requirements and updates.
-            current: The table as it is.
 
         Raises:
             InvalidInputError: The updates do not fit the table.

@@ -81,14 +81,7 @@ class DeleteIndex:
     def of(
         self, location: str, sequence: int, key: tuple[int, Partition], file: FileStatistics
     ) -> list[DeleteFile]:
-        """The delete files that apply to a data file.
-
-        Args:
-            location: Its path.
-            sequence: Its data sequence number.
-            key: Its partition spec and partition.
-            file: Its statistics.
-        """
+        """The delete files that apply to a data file."""
         found = [
             delete
             for of_key in (None, key)

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from lakesieve.serve.manifests import DeleteFile, ManifestFiles
 
-__all__ = ["data_file_document", "delete_file_document", "partition_document"]
-
 _BYTES = (BinaryType, FixedType, UUIDType)
 
 _COUNTS = ("column_sizes", "value_counts", "null_value_counts", "nan_value_counts")

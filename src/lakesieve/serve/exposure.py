@@ -11,8 +11,6 @@ from lakesieve.errors import ErrorKind, InvalidInputError
 if TYPE_CHECKING:
     from lakesieve.serve.run import ServerSettings
 
-__all__ = ["authorises", "check_exposure", "is_loopback"]
-
 _SECONDS = 10.0
 _REFUSALS = frozenset({401, 403})
 
@@ -31,10 +29,6 @@ def is_loopback(host: str) -> bool:
 
 def check_exposure(settings: ServerSettings, upstream: str | None) -> None:
     """Refuse to listen for other machines while nobody checks who calls.
-
-    Args:
-        settings: Those of the server.
-        upstream: Address of the REST catalog behind, if there is one.
 
     Raises:
         InvalidInputError: Nobody checks, and ``no_auth`` does not say that this is meant.
@@ -64,9 +58,6 @@ def check_exposure(settings: ServerSettings, upstream: str | None) -> None:
 
 def authorises(upstream: str) -> bool | None:
     """Ask a REST catalog without credentials, as anybody could.
-
-    Args:
-        upstream: Its address.
 
     Returns:
         Whether it refuses to list its namespaces; ``None`` if it does not answer.

@@ -14,15 +14,9 @@ if TYPE_CHECKING:
 
     from lakesieve.serve.requests import ScanRequest
 
-__all__ = ["all_fields", "partition_type", "statistics_fields"]
-
 
 def partition_type(spec: PartitionSpec, metadata: TableMetadata) -> StructType:
     """The type of a spec's partitions, by a schema that has its columns.
-
-    Args:
-        spec: The spec.
-        metadata: The table.
 
     Raises:
         NotFoundError: No schema has them.
@@ -50,10 +44,6 @@ def all_fields(metadata: TableMetadata) -> dict[int, NestedField]:
 
 def statistics_fields(request: ScanRequest, schema: Schema) -> frozenset[int]:
     """Ids of the columns whose statistics are wanted.
-
-    Args:
-        request: Names them.
-        schema: The columns.
 
     Raises:
         InvalidInputError: One is none of them.

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from pyiceberg.schema import Schema
     from pyiceberg.types import NestedField
 
-__all__ = ["FilterReader"]
-
 DEEPEST = 200
 """How deep a filter may be nested."""
 

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
     from lakesieve.serve.limits import RequestLimits, RequestWork
 
-__all__ = ["PlainPaths", "Upstream", "UpstreamAnswer", "encoded", "end_to_end", "resource_of"]
-
 # headers of one connection, not of the next
 _HOP = frozenset(
     {
@@ -107,23 +105,14 @@ def _is_plain(raw: bytes) -> bool:
 
 
 def resource_of(request: Request, *, below: int = 0) -> str:
-    """The path of a request as the client wrote it, without its query.
-
-    Args:
-        request: The request.
-        below: How many names at its end to leave out.
-    """
+    """The path of a request as the client wrote it, without its query."""
     raw: str = request.scope["raw_path"].decode("ascii")
     parts = raw.split("/")
     return "/".join(parts[: len(parts) - below])
 
 
 def end_to_end(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Headers that are for the other end.
-
-    Args:
-        headers: All of a request or an answer.
-    """
+    """Headers that are for the other end."""
     given = list(headers)
     named = {
         name.strip().lower()
@@ -135,11 +124,7 @@ def end_to_end(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def encoded(headers: Iterable[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
-    """Headers as ASGI has them.
-
-    Args:
-        headers: As texts.
-    """
+    """Headers as ASGI has them."""
     return [(k.lower().encode("latin-1"), v.encode("latin-1")) for k, v in headers]
 
 
@@ -268,11 +253,6 @@ class Upstream:
     ) -> UpstreamAnswer | Response:
         """Send a request as it came.
 
-        Args:
-            request: The request, whose body was received whole.
-            to_read: Whether the answer is read here, so that it must be packed in a known way.
-            leave_out: Names of headers that are not sent.
-
         Returns:
             The answer, or what to say in its place.
         """
@@ -316,11 +296,6 @@ class Upstream:
 
     def get(self, path: str, headers: list[tuple[str, str]], work: RequestWork) -> UpstreamAnswer:
         """Load a resource, in a thread.
-
-        Args:
-            path: Of the resource, in its own quoting.
-            headers: The caller's.
-            work: Says when the answer is no longer wanted.
 
         Raises:
             StorageError: The catalog behind cannot be reached, or its answer is too large.

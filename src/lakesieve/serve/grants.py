@@ -23,8 +23,6 @@ from lakesieve.serve.plans import OpenedTable
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["TableGrants", "caller_of", "failed_upstream"]
-
 # what a request says of itself, its connection and its client, not of who the caller is
 _NOT_THE_CALLER = frozenset(
     {
@@ -125,9 +123,6 @@ class TableGrants:
     def check(self, document: Any) -> None:
         """Check that scans of a table can be planned here, as far as its metadata tells.
 
-        Args:
-            document: The answer, as JSON gives it.
-
         Raises:
             UnsupportedError: The client must plan its scans.
         """
@@ -136,9 +131,6 @@ class TableGrants:
 
     def settings(self, document: Any) -> dict[str, str]:
         """How the table's files are reached: by the lent credentials, and nothing else.
-
-        Args:
-            document: The answer, as JSON gives it.
 
         Raises:
             UnsupportedError: No credentials for the table's location were lent.
@@ -161,9 +153,6 @@ class TableGrants:
     @staticmethod
     def bounds(document: Any) -> TableBounds:
         """The table's folder, once the paths in its metadata are known to lie there.
-
-        Args:
-            document: The answer, as JSON gives it.
 
         Raises:
             UnsupportedError: One of them lies outside.
@@ -240,11 +229,7 @@ def _azure(config: Mapping[str, str], location: str) -> dict[str, str]:
 
 
 def failed_upstream(why: str) -> StorageError:
-    """The error that the catalog behind did not do what it was asked.
-
-    Args:
-        why: What it did, after "The catalog behind".
-    """
+    """The error that the catalog behind did not do what it was asked."""
     return StorageError(
         f"The catalog behind {why}.",
         kind=ErrorKind.STORAGE_FAILED,

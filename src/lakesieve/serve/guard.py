@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from lakesieve.serve.limits import RequestLimits
 
-__all__ = ["Limit", "RequestGuard", "Tokens", "read_tokens"]
-
 _IN_MEMORY = 1 << 20
 _PART = 1 << 16
 
@@ -31,9 +29,6 @@ _OPEN = frozenset({"/healthz"})
 
 def read_tokens(path: str) -> list[str]:
     """The bearer tokens in a file, one a line; empty lines and those with ``#`` first are none.
-
-    Args:
-        path: The file.
 
     Raises:
         InvalidInputError: It cannot be read, or has no token.

@@ -12,8 +12,6 @@ from lakesieve.store import BlockCache
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["Kept", "Tiers"]
-
 _THREADS = 8
 _STRIPES = 64
 
@@ -37,11 +35,7 @@ class Kept:
         return self._cache.held
 
     def find(self, key: Key) -> Any:
-        """The thing of a key if it is held, else ``None``.
-
-        Args:
-            key: Names it.
-        """
+        """The thing of a key if it is held, else ``None``."""
         return self._cache.find(key)
 
     def put(self, key: Key, thing: Any, size: int) -> None:
@@ -55,12 +49,7 @@ class Kept:
         self._cache.put(key, thing, size)
 
     def get(self, key: Key, make: Callable[[], tuple[Any, int]]) -> Any:
-        """The thing of a key; made, with its number of bytes, by one thread alone.
-
-        Args:
-            key: Names it.
-            make: Makes it; it may not need this cache.
-        """
+        """The thing of a key; made, with its number of bytes, by one thread alone."""
         found = self._cache.find(key)
         if found is not None:
             return found
@@ -68,11 +57,7 @@ class Kept:
             return self._cache.get(key, make)
 
     def all(self, wanted: Sequence[tuple[Key, Callable[[], tuple[Any, int]]]]) -> list[Any]:
-        """Several things, those that are not held made by several threads.
-
-        Args:
-            wanted: The key of each, and what makes it.
-        """
+        """Several things, those that are not held made by several threads."""
         missing = sum(key not in self._cache for key, _ in wanted)
         if missing < 2:
             return [self.get(key, make) for key, make in wanted]
@@ -94,10 +79,6 @@ class Tiers:
 
     @classmethod
     def of(cls, limit: int) -> Tiers:
-        """Divide memory between the two.
-
-        Args:
-            limit: Bytes that may be held in all.
-        """
+        """Divide memory between the two."""
         small = limit // 4
         return cls(small=Kept(small), large=Kept(limit - small))

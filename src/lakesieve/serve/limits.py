@@ -11,8 +11,6 @@ from lakesieve.errors import ErrorKind, StorageError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["PlanLimits", "RequestLimits", "RequestWork"]
-
 _WORK = "lakesieve.work"
 
 
@@ -85,29 +83,17 @@ class RequestWork:
 
     @classmethod
     def of(cls, scope: Mapping[str, Any]) -> Self:
-        """The work for a request; without end where nothing guards the application.
-
-        Args:
-            scope: The request's, as ASGI has it.
-        """
+        """The work for a request; without end where nothing guards the application."""
         found = scope.get(_WORK)
         return found if isinstance(found, cls) else cls()
 
     def belongs_to(self, scope: Any) -> None:
-        """Make it the work for a request.
-
-        Args:
-            scope: The request's, as ASGI has it.
-        """
+        """Make it the work for a request."""
         scope[_WORK] = self
 
     @staticmethod
     def is_known(scope: Mapping[str, Any]) -> bool:
-        """Whether a request has its work already.
-
-        Args:
-            scope: The request's, as ASGI has it.
-        """
+        """Whether a request has its work already."""
         return _WORK in scope
 
     def stop(self) -> None:

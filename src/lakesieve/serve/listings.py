@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from lakesieve.serve.manifest_source import ManifestSource
     from lakesieve.serve.manifests import ManifestFiles
 
-__all__ = ["BATCH", "TableListings"]
-
 BATCH = 64
 """Manifests that are held at once where many must be read."""
 
@@ -64,11 +62,7 @@ class TableListings:
         self._table = (*owner, str(metadata.table_uuid))
 
     def manifests(self, snapshot: Snapshot) -> list[ManifestFile]:
-        """The manifests of a snapshot.
-
-        Args:
-            snapshot: The snapshot.
-        """
+        """The manifests of a snapshot."""
 
         def make() -> tuple[list[ManifestFile], int]:
             count_read("list")
@@ -80,11 +74,7 @@ class TableListings:
         return found
 
     def files(self, manifests: Sequence[ManifestFile]) -> list[ManifestFiles]:
-        """The data files of some manifests, with all that there is of them.
-
-        Args:
-            manifests: The manifests.
-        """
+        """The data files of some manifests, with all that there is of them."""
 
         def make(manifest: ManifestFile) -> tuple[ManifestFiles, int]:
             count_read("files")
@@ -100,20 +90,11 @@ class TableListings:
         )
 
     def counts(self, manifests: Sequence[ManifestFile]) -> list[int]:
-        """How many data files each of some manifests lists.
-
-        Args:
-            manifests: The manifests.
-        """
+        """How many data files each of some manifests lists."""
         return self._of_each(manifests, ("count",), lambda files: [len(one) for one in files])
 
     def numbers(self, manifests: Sequence[ManifestFile], index: OpenedIndex) -> list[np.ndarray]:
-        """The numbers that an index has for the files of each of some manifests.
-
-        Args:
-            manifests: The manifests.
-            index: The index.
-        """
+        """The numbers that an index has for the files of each of some manifests."""
 
         def look_up(files: Sequence[ManifestFiles]) -> list[np.ndarray]:
             paths = pa.chunked_array([one.paths for one in files], pa.string())
@@ -143,11 +124,7 @@ class TableListings:
         return found
 
     def deletes(self, manifests: Sequence[ManifestFile]) -> DeleteIndex | None:
-        """The delete files of a snapshot; ``None`` where there are none.
-
-        Args:
-            manifests: The manifests of the snapshot.
-        """
+        """The delete files of a snapshot; ``None`` where there are none."""
         listed = [m for m in manifests if m.content == ManifestContent.DELETES]
         if not listed:
             return None

@@ -16,8 +16,6 @@ from uvicorn.logging import DefaultFormatter
 from lakesieve.printable import printable_line
 from lakesieve.serve.logs import concealed
 
-__all__ = ["JsonLines", "TextLines"]
-
 _CAUSES = 5
 _CALLS = 8
 
@@ -67,10 +65,6 @@ class TextLines(DefaultFormatter, _Lines):
     """Each record a line, in colours on a terminal."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - as above
-        """The line of a record.
-
-        Args:
-            record: The record, whose message is made.
-        """
+        """The line of a record."""
         record.message = printable_line(concealed(record.message.rstrip()))
         return super().formatMessage(record)

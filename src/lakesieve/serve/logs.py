@@ -9,8 +9,6 @@ from urllib.parse import unquote
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["FORMATS", "conceal", "concealed", "log_config", "secrets_in"]
-
 FORMATS = ("text", "json")
 """How lines are written."""
 
@@ -27,11 +25,7 @@ _concealed: set[str] = set()
 
 
 def secrets_in(settings: Mapping[str, object]) -> list[str]:
-    """The values of some settings that nobody may see.
-
-    Args:
-        settings: By name: of a catalog, or of the environment.
-    """
+    """The values of some settings that nobody may see."""
     found = []
     for name, given in settings.items():
         value = str(given)
@@ -47,20 +41,12 @@ def secrets_in(settings: Mapping[str, object]) -> list[str]:
 
 
 def conceal(values: Iterable[str]) -> None:
-    """Leave values out of every line of the log of this process from now on.
-
-    Args:
-        values: The values; those of less than six characters are in too many words.
-    """
+    """Leave values out of every line of the log of this process from now on."""
     _concealed.update(value for value in values if len(value) >= _SHORTEST)
 
 
 def concealed(text: str) -> str:
-    """A text without the values that are concealed.
-
-    Args:
-        text: Any text.
-    """
+    """A text without the values that are concealed."""
     text = _USER.sub("***@", text)
     for value in sorted(_concealed, key=len, reverse=True):
         text = text.replace(value, "***")
@@ -68,12 +54,7 @@ def concealed(text: str) -> str:
 
 
 def log_config(theirs: dict[str, Any], kind: str) -> dict[str, Any]:
-    """The configuration of the log.
-
-    Args:
-        theirs: That of uvicorn.
-        kind: One of :data:`FORMATS`.
-    """
+    """The configuration of the log."""
     own = {"lakesieve.serve": {"handlers": ["default"], "level": "INFO", "propagate": False}}
     # libraries warn, too
     root = {"handlers": ["default"], "level": "WARNING"}

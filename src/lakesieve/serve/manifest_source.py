@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from lakesieve.serve.bounds import TableBounds
 
-__all__ = ["ManifestSource"]
-
 _PART = 1 << 16
 _CHECKED = 1000
 _VARINT = 7
@@ -63,12 +61,6 @@ class ManifestSource:
     ) -> Iterator[Any]:
         """The records of an Avro file.
 
-        Args:
-            path: Of the file.
-            schema: Of the records as they are wanted.
-            types: Classes of records, by field id.
-            enums: Classes of values, by field id.
-
         Raises:
             StorageError: It cannot be read, or the records are no longer wanted.
             UnsupportedError: It lies outside the table, or is larger than a manifest may be.
@@ -101,9 +93,6 @@ class ManifestSource:
 
     def check_data(self, paths: pa.Array) -> None:
         """Check that data files or delete files lie where those of the table may.
-
-        Args:
-            paths: Their paths, without nulls.
 
         Raises:
             UnsupportedError: One lies elsewhere.

@@ -29,16 +29,6 @@ if TYPE_CHECKING:
     from lakesieve.engines.delete_groups import Partition
     from lakesieve.serve.manifest_source import ManifestSource
 
-__all__ = [
-    "DeleteFile",
-    "FileStatistics",
-    "ManifestFiles",
-    "first_row_id",
-    "read_deletes",
-    "read_files",
-    "read_list",
-]
-
 # the newest version has all fields of the older ones
 _VERSION = 3
 _COUNTS = pa.list_(pa.struct([("key", pa.int32()), ("value", pa.int64())]))
@@ -113,11 +103,7 @@ class ManifestFiles:
         return int(texts + of_arrays + self.details.nbytes + 500 * len(self.partitions))
 
     def statistics(self, at: int) -> FileStatistics:
-        """The statistics of one file.
-
-        Args:
-            at: Its row.
-        """
+        """The statistics of one file."""
         record_count = self.details.column("record_count")[at].as_py()
         return FileStatistics(
             record_count=record_count,
@@ -129,12 +115,7 @@ class ManifestFiles:
         )
 
     def mapping(self, name: str, at: int) -> dict[int, Any] | None:
-        """Counts or bounds of one file, by field id.
-
-        Args:
-            name: Which.
-            at: The file's row.
-        """
+        """Counts or bounds of one file, by field id."""
         found = self.details.column(name)[at].as_py()
         return None if found is None else {one["key"]: one["value"] for one in found}
 
@@ -178,10 +159,6 @@ def first_row_id(manifest: ManifestFile) -> int | None:
 
 def read_list(path: str, source: ManifestSource) -> list[ManifestFile]:
     """The manifests of a snapshot.
-
-    Args:
-        path: Of its manifest list.
-        source: Reads it.
 
     Raises:
         StorageError: It cannot be read.

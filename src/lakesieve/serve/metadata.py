@@ -18,16 +18,11 @@ if TYPE_CHECKING:
     from pyiceberg.io import FileIO
     from pyiceberg.table.metadata import TableMetadata
 
-__all__ = ["parsed", "planned_by", "read_document"]
-
 _LARGEST = 1 << 30
 
 
 def parsed(document: Mapping[str, Any]) -> TableMetadata | None:
     """The metadata of a table as PyIceberg has it.
-
-    Args:
-        document: The metadata file's document.
 
     Returns:
         The metadata; ``None`` if the table has a type, a version or a feature that PyIceberg does
@@ -55,10 +50,6 @@ def planned_by(metadata: TableMetadata | None) -> dict[str, str]:
 
 def read_document(io: FileIO, path: str) -> tuple[dict[str, Any], int]:
     """Read a metadata file.
-
-    Args:
-        io: Reads it.
-        path: Where it lies.
 
     Returns:
         Its document, and how many bytes that has.

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from lakesieve.index import TablePruning
 
-__all__ = ["count_failure", "count_plan", "count_read", "metrics"]
-
 # names the folder in which several processes count together
 _BETWEEN_PROCESSES = "PROMETHEUS_MULTIPROC_DIR"
 
@@ -44,13 +42,7 @@ _HELD = Gauge(
 
 
 def count_plan(pruning: TablePruning, seconds: float, held: int) -> None:
-    """Count a plan.
-
-    Args:
-        pruning: What was left out.
-        seconds: How long it took.
-        held: Bytes that are kept of manifests.
-    """
+    """Count a plan."""
     _HELD.set(held)
     _PLANS.labels(outcome="planned").inc()
     _SECONDS.observe(seconds)

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from lakesieve.serve.manifests import DeleteFile, ManifestFiles
     from lakesieve.serve.requests import ScanRequest
 
-__all__ = ["Page", "ScanPlan", "TablePlanner"]
-
 _CHECKED = 1000
 
 Page = tuple[int, int, int]
@@ -140,11 +138,6 @@ class TablePlanner:
         self, request: ScanRequest, *, page: Page | None = None, tasks: int | None = None
     ) -> ScanPlan:
         """Plan a scan.
-
-        Args:
-            request: What is wanted.
-            page: Which part of the files; all by default.
-            tasks: How many tasks at most; the files of the others are in the plan's pages.
 
         Raises:
             InvalidInputError: The filter or the names in the request do not fit the table.

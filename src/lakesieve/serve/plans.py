@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from lakesieve.serve.planning import TablePlanner
     from lakesieve.serve.service import Answer, PlanningService
 
-__all__ = ["OpenedTable", "Plans", "levels_of", "namespace_of"]
-
 # what stands between the levels of a namespace
 _LEVELS = "\x1f"
 
@@ -37,9 +35,6 @@ _log = logging.getLogger("lakesieve.serve")
 def namespace_of(request: Request) -> Namespace:
     """The namespace that a request names.
 
-    Args:
-        request: The request.
-
     Raises:
         NotFoundError: No namespace can have that name.
     """
@@ -48,9 +43,6 @@ def namespace_of(request: Request) -> Namespace:
 
 def levels_of(name: str) -> Namespace:
     """The levels of a namespace.
-
-    Args:
-        name: The namespace as requests have it.
 
     Raises:
         NotFoundError: No namespace can have that name.
@@ -99,9 +91,6 @@ class Plans(ABC):
     def opened(self, request: Request) -> OpenedTable:
         """The table that a request names.
 
-        Args:
-            request: The request.
-
         Raises:
             NotFoundError: There is no such table.
             AnswerError: The caller gets another answer.
@@ -110,11 +99,7 @@ class Plans(ABC):
     def resources(
         self, table: str
     ) -> Sequence[tuple[str, str, Callable[[Request, Any], Response]]]:
-        """Method, path and answer of each resource.
-
-        Args:
-            table: The path of a table.
-        """
+        """Method, path and answer of each resource."""
         return (
             ("POST", f"{table}/plan", self._plan),
             ("GET", f"{table}/plan/{{plan_id}}", self._plan_result),
@@ -177,12 +162,7 @@ class Plans(ABC):
             raise
 
     def refused(self, request: Request, opened: OpenedTable) -> None:  # noqa: B027
-        """Learn that the scans of a table cannot be planned.
-
-        Args:
-            request: Asked for a plan.
-            opened: The table.
-        """
+        """Learn that the scans of a table cannot be planned."""
 
     def _say(self, name: str, pruning: TablePruning, seconds: float) -> None:
         """Log a plan, of its filter no more than is wanted."""

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from pyiceberg.partitioning import PartitionSpec
     from pyiceberg.types import StructType
 
-__all__ = ["MetadataPruner"]
-
 
 class MetadataPruner:
     """Judges manifests, partitions and files by one filter.
@@ -77,11 +75,7 @@ class MetadataPruner:
         return self._projected[spec_id]
 
     def can_hold(self, manifest: ManifestFile) -> bool:
-        """Whether a manifest can list a file with a match.
-
-        Args:
-            manifest: The manifest.
-        """
+        """Whether a manifest can list a file with a match."""
         if not (manifest.has_added_files() or manifest.has_existing_files()):
             return False
         spec_id = manifest.partition_spec_id
@@ -94,12 +88,7 @@ class MetadataPruner:
         return bool(self._manifests[spec_id](manifest))
 
     def has_partition(self, spec_id: int, partition: Any) -> bool:
-        """Whether files of a partition can hold a match.
-
-        Args:
-            spec_id: Its spec.
-            partition: As PyIceberg has it.
-        """
+        """Whether files of a partition can hold a match."""
         projected = self._projection(spec_id)
         if isinstance(projected, AlwaysTrue):
             return True
@@ -111,11 +100,7 @@ class MetadataPruner:
         return bool(visit(self._partitions[spec_id], _PartitionVisitor(partition)))
 
     def has_match(self, file: Any) -> bool:
-        """Whether a file can hold a match by its own statistics.
-
-        Args:
-            file: A data file or delete file.
-        """
+        """Whether a file can hold a match by its own statistics."""
         if self.keeps_all or file.record_count < 0:
             # old writers do not know how many rows a file has
             return True

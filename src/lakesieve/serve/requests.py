@@ -10,8 +10,6 @@ from typing import Any
 
 from lakesieve.errors import ErrorKind, InvalidInputError
 
-__all__ = ["ScanRequest", "parse_json"]
-
 # an escape of a half of a surrogate pair, which is no character without its other half
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -69,9 +67,6 @@ class ScanRequest:
     @classmethod
     def parse(cls, body: Any) -> ScanRequest:
         """Check the body of a request.
-
-        Args:
-            body: As JSON gives it.
 
         Raises:
             InvalidInputError: It is no such request.

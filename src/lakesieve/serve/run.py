@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from lakesieve.serve.service import PlanningService
 
-__all__ = ["MODES", "ServerSettings", "app", "guarded_app", "serve", "upstream_of"]
-
 MODES = ("server", "client", "either")
 """Who plans scans: this server, the client, or whom the client chooses."""
 
@@ -84,9 +82,6 @@ class ServerSettings:
 def serve(settings: ServerSettings) -> None:
     """Serve until the process is terminated.
 
-    Args:
-        settings: What, and where.
-
     Raises:
         SetupError: A package is missing.
         InvalidInputError: There is no such catalog, or other machines could reach the server while
@@ -134,9 +129,6 @@ def app() -> ASGIApp:
 
 def guarded_app(settings: ServerSettings) -> ASGIApp:
     """Make the application, guarded as the settings say.
-
-    Args:
-        settings: What is served, and to whom.
 
     Raises:
         InvalidInputError: There is no such catalog, or no such file of tokens.
@@ -209,9 +201,6 @@ def _properties(name: str) -> dict[str, str]:
 
 def upstream_of(settings: ServerSettings) -> str | None:
     """The address of the REST catalog behind, if there is one.
-
-    Args:
-        settings: Those of the server.
 
     Raises:
         InvalidInputError: There is no such catalog.

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from lakesieve.serve.limits import RequestWork
     from lakesieve.serve.planning import Page, ScanPlan
 
-__all__ = ["Answer", "PlanningService"]
-
 _MEMORY = 1 << 30
 _TASKS = 10_000
 
@@ -86,14 +84,6 @@ class PlanningService:
     ) -> TablePlanner:
         """What plans the scans of a table.
 
-        Args:
-            name: The table's name.
-            table: The table as it is now.
-            for_pyiceberg: Whether PyIceberg reads the plans.
-            grant: Names who may use what is kept of the table's files.
-            bounds: The folder in which its files must lie, if not every path is trusted.
-            work: Says when the plan is no longer wanted.
-
         Raises:
             UnsupportedError: The table has a type or a feature that is not known here.
         """
@@ -119,10 +109,6 @@ class PlanningService:
 
     def plan(self, planner: TablePlanner, body: Any) -> Answer:
         """Plan a scan.
-
-        Args:
-            planner: Of the table.
-            body: The request, as JSON gives it.
 
         Raises:
             InvalidInputError: It is none.
@@ -157,10 +143,6 @@ class PlanningService:
 
     def tasks(self, planner: TablePlanner, body: Any) -> Answer:
         """Plan one page of a scan.
-
-        Args:
-            planner: Of the table.
-            body: The request, as JSON gives it.
 
         Raises:
             InvalidInputError: It names no page.

@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
     from lakesieve.serve.service import PlanningService
 
-__all__ = ["build_proxy"]
-
 _TABLE = "/v1/{prefix:path}namespaces/{namespace}/tables/{table}"
 _PLANNING = "/v1/{prefix}/namespaces/{namespace}/tables/{table}"
 _ENDPOINTS = (
@@ -242,9 +240,6 @@ class _Proxy(Plans):
     def opened(self, request: Request) -> OpenedTable:
         """The table as the caller may have it, which the catalog behind says each time.
 
-        Args:
-            request: Names it.
-
         Raises:
             AnswerError: The catalog behind does not give it.
             StorageError: It cannot be reached, or its answer cannot be read.
@@ -283,12 +278,7 @@ class _Proxy(Plans):
         return opened
 
     def refused(self, request: Request, opened: OpenedTable) -> None:
-        """Remember that the scans of a table cannot be planned, for clients that load it next.
-
-        Args:
-            request: Asked for a plan.
-            opened: The table.
-        """
+        """Remember that the scans of a table cannot be planned, for clients that load it next."""
         if opened.bounds is not None:
             uuid = str(opened.table.document.get("table-uuid"))
             self._planned_elsewhere.put((resource_of(request, below=1),), uuid, 1)

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
 
-__all__ = ["end_with_parent"]
-
 _SECONDS = 10.0
 """How long a worker without a parent goes on with the answers that are under way."""
 

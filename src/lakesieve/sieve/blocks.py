@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from lakesieve.sieve.text import TextCode
 
-__all__ = ["Blocks", "key_steps", "single_offsets"]
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Blocks:

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from lakesieve.sieve.blocks import Blocks
 
-__all__ = ["Budget", "build_budgeted", "trade_offs"]
-
 _TEXT = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*(bits?|files?)\s*")
 
 

@@ -18,9 +18,6 @@ from lakesieve.sieve.text import TextCode
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["BlockBuilder", "blocks_of_pairs", "build_blocks", "build_runs", "differing_sets"]
-
-
 _OF_STRINGS = 8
 
 
@@ -112,10 +109,6 @@ def _key_starts(keys: pa.Array, ordinals: np.ndarray) -> np.ndarray:
 
 def differing_sets(ordinals: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     """Which of adjacent sets are another one than the set before.
-
-    Args:
-        ordinals: The sets one after the other, each ascending.
-        lengths: Their sizes.
 
     Returns:
         One bool a set; the first is another one.

@@ -14,22 +14,6 @@ from lakesieve.sieve.slices import slice_indices
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = [
-    "binary_array",
-    "byte_views",
-    "bytewise_order",
-    "cached_slices",
-    "front_coded",
-    "front_decoded",
-    "position_codes",
-    "prefix_ends",
-    "prefixes",
-    "shared_prefix",
-    "shared_with_next",
-    "substrings",
-    "symbols_at",
-]
-
 _WORD = 8
 
 # a digit is 0 for "the string ends here", or a byte plus one

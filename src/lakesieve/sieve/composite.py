@@ -25,8 +25,6 @@ from lakesieve.sieve.keys import KeyType, encode_keys, wide_code
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["MAX_COLUMNS", "VALUES", "component_code", "encode_composite", "encode_rows"]
-
 MAX_COLUMNS = 8
 """Columns that a composite key may have."""
 

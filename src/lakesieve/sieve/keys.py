@@ -10,8 +10,6 @@ import pyarrow.compute as pc
 
 from lakesieve.errors import ErrorKind, UnsupportedError
 
-__all__ = ["KINDS", "NARROW_DIGITS", "KeyType", "encode_keys", "wide_code"]
-
 KINDS = (
     "boolean",
     "integer",

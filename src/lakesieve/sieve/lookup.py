@@ -16,15 +16,6 @@ if TYPE_CHECKING:
     from lakesieve.sieve.blocks import Blocks
     from lakesieve.sieve.range_set import RangeSet
 
-__all__ = [
-    "distinct",
-    "lookup_codes",
-    "lookup_points",
-    "lookup_range",
-    "lookup_ranges",
-    "lookup_spans",
-]
-
 # what reading one key by its number costs, in keys read at once
 _SCALAR_COST = 16
 
@@ -36,10 +27,6 @@ def lookup_ranges(blocks: Blocks, ranges: RangeSet) -> np.ndarray:
     """Units that can hold a key of any of the ranges.
 
     A block is taken when any code it covers lies in a range, also if only absent keys do.
-
-    Args:
-        blocks: The blocks to search.
-        ranges: The ranges; they may overlap.
 
     Returns:
         Ascending distinct ordinals, int32.

@@ -21,8 +21,6 @@ from lakesieve.sieve.text import TextCode
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["merge_blocks", "merge_streams"]
-
 Code = int | bytes
 
 # pairs held at once while sets are united
@@ -234,14 +232,7 @@ def _united(
     ends: Sequence[int | None],
     count: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Sizes of the united sets at every rank, and the sets one after the other.
-
-    Args:
-        chunks: The blocks, and new ordinals by old.
-        starts: Rank of each block of each chunk.
-        ends: First rank behind each chunk.
-        count: How many ranks there are.
-    """
+    """Sizes of the united sets at every rank, and the sets one after the other."""
     ranks = np.arange(count)
     firsts, lengths = [], []
     for (chunk, _), first_ranks, end in zip(chunks, starts, ends, strict=True):

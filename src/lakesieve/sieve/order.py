@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["ascending_order"]
-
 _WORD = 64
 # if a larger share has the same high bits as another value, sorting by them is not worth it
 _MAX_ALIKE = 1 / 8

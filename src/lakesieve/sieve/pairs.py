@@ -9,8 +9,6 @@ from lakesieve.sieve.byte_order import bytewise_order
 from lakesieve.sieve.order import ascending_order
 from lakesieve.sieve.text import TextCode
 
-__all__ = ["code_pairs", "sort_pairs"]
-
 _SAMPLE = 10_000
 _FEW = 1000
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from lakesieve.sieve.text import TextCode
 
-__all__ = ["RangeSet", "one_range", "row_groups_of"]
-
 Code = int | bytes
 Interval = tuple[Code | None, Code | None]
 
@@ -90,12 +88,7 @@ class RangeSet:
         return RangeSet(lows=self.lows[start:end], highs=self.highs[start:end])
 
     def within(self, first: int, last: int) -> RangeSet:
-        """Those of disjoint ranges of integers that hold a code from the first to the last.
-
-        Args:
-            first: The first code.
-            last: The last one, included.
-        """
+        """Those of disjoint ranges of integers that hold a code from the first to the last."""
         start = int(np.searchsorted(self.highs, first))
         end = int(np.searchsorted(self.lows, last, side="right"))
         return RangeSet(lows=self.lows[start:end], highs=self.highs[start:end])
@@ -153,13 +146,7 @@ def one_range(
 
 
 def row_groups_of(firsts: Sequence[Code], low: Any, high: Any) -> range:
-    """:meth:`RangeSet.row_groups` for one range, as :func:`one_range` returns it.
-
-    Args:
-        firsts: First codes of the row groups, ascending.
-        low: First code.
-        high: First code behind.
-    """
+    """:meth:`RangeSet.row_groups` for one range, as :func:`one_range` returns it."""
     first = max(bisect.bisect_right(firsts, low) - 1, 0)
     if low == high:
         return range(first, first + 1)

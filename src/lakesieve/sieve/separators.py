@@ -18,8 +18,6 @@ import pyarrow.compute as pc
 from lakesieve.sieve.blocks import single_offsets
 from lakesieve.sieve.byte_order import byte_views, prefix_ends, prefixes, shared_with_next
 
-__all__ = ["ABSENT_HITS", "Cuts", "cut_bytes", "cut_ints", "short_separators", "with_gaps"]
-
 ABSENT_HITS = 1 / 256
 """How many of the absent keys may find a unit, by default."""
 
@@ -125,13 +123,7 @@ def _wide_gaps(empty: np.ndarray, allowed: float) -> np.ndarray:
 
 
 def short_separators(keys: np.ndarray, first: np.ndarray, bits: int) -> np.ndarray:
-    """First codes of blocks: without the low bits, or just long enough where that is too short.
-
-    Args:
-        keys: All keys, strictly ascending.
-        first: Index of the first key of each block.
-        bits: How many low bits to leave out.
-    """
+    """First codes of blocks: without the low bits, or just long enough where that is too short."""
     separators: np.ndarray = (keys[first] >> bits) << bits
     if len(first) < 2:
         return separators
@@ -195,12 +187,6 @@ def with_gaps(
     separators: pa.Array, lengths: np.ndarray, gaps: np.ndarray, ends: pa.Array
 ) -> tuple[pa.Array, np.ndarray]:
     """Put empty blocks between blocks.
-
-    Args:
-        separators: First codes of the blocks.
-        lengths: Sizes of their sets.
-        gaps: After which blocks an empty one follows, ascending.
-        ends: First codes of those.
 
     Returns:
         Separators and set offsets of all blocks.

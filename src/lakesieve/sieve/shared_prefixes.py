@@ -24,8 +24,6 @@ from lakesieve.sieve.byte_order import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["MAX_PREFIX_BYTES", "SharedPrefixes"]
-
 MAX_PREFIXES = 1 << 15
 MAX_PREFIX_BYTES = 1 << 20
 # a prefix must save more bytes in the keys than it takes itself

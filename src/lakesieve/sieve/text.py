@@ -32,8 +32,6 @@ from lakesieve.sieve.shared_prefixes import SharedPrefixes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["TextCode"]
-
 _SAMPLE = 1000
 _FEW = 32
 

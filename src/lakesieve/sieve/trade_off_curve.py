@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from lakesieve.sieve.blocks import Blocks
 
-__all__ = ["STEP", "TradeOff", "TradeOffCurve", "false_units"]
-
 STEP = 0.85
 """How much fewer blocks are worth a look."""
 
@@ -76,12 +74,7 @@ class _Tried(NamedTuple):
 
 
 def false_units(blocks: Blocks, weights: np.ndarray) -> float:
-    """False units of a present key, on average.
-
-    Args:
-        blocks: The blocks.
-        weights: Distinct keys of each.
-    """
+    """False units of a present key, on average."""
     found = float((np.diff(blocks.offsets) * weights).sum())
     return (found - blocks.pair_count) / blocks.key_count
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-from functools import partial
 from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, UnsupportedError
-from lakesieve.index import Refreshed, ShownList, TradeOffInfo, by_name
+from lakesieve.index import Refreshed, ShownList, TradeOffInfo
 from lakesieve.index.access import no_index
 from lakesieve.index.definition import column_names, key_columns
 from lakesieve.spark.build.after_write import check_refresh, refresh_after_writes
@@ -138,8 +137,8 @@ def trade_offs(
         UnsupportedError: A column's type cannot be indexed, or Spark cannot read the table.
     """
     rule, opened = installed_rule(spark), open_table(spark, table)
-    version = opened.version()
-    keys = key_columns(opened, version, columns)
+    version = opened.reader.version()
+    keys = key_columns(opened.reader, version, columns)
     source = Source.whole(opened, version, keys)
     names = ", ".join(column_names(columns))
     with Watch(spark, progress, f"lakesieve: budgets of {table} on {names}") as watch:
@@ -161,7 +160,8 @@ def open_index(
     Raises:
         NotFoundError: No such table or index.
     """
-    return by_name.open_index(access_by(spark), table, name, location, partial(SparkIndex, spark))
+    opened = open_table(spark, table)
+    return SparkIndex(spark, opened, access_by(spark).index_storage(opened.reader, name, location))
 
 
 def clone_table(
@@ -193,16 +193,16 @@ def clone_table(
         UnsupportedError: The table has no catalog, or one that cannot register tables.
     """
     opened = open_table(spark, table)
-    copied = opened.version(version)
+    copied = opened.reader.version(version)
     if not isinstance(opened, CopyableTable):
-        copying = FORMATS[opened.format].copying
+        copying = FORMATS[opened.reader.format].copying
         raise UnsupportedError(
-            f"{table} is a {opened.format} table, which lakesieve does not copy.",
+            f"{table} is a {opened.reader.format} table, which lakesieve does not copy.",
             kind=ErrorKind.UNSUPPORTED_TABLE,
             hint=copying.format(table=table, copy=target, version=copied.id),
         )
     opened.copy_to(target, copied)
-    stores = access_by(spark).stores(opened, location).values()
+    stores = access_by(spark).stores(opened.reader, location).values()
     return [SparkIndex(spark, opened, store.storage).clone(target) for store in stores]
 
 
@@ -238,7 +238,7 @@ def refresh_indexes(
         StorageError: A location cannot be written to.
     """
     opened = open_table(spark, table)
-    stores = access_by(spark).stores(opened, location)
+    stores = access_by(spark).stores(opened.reader, location)
     if names is not None:
         missing = [name for name in names if name not in stores]
         if missing:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakesieve.index import BuildProgress
-    from lakesieve.spark.tables import IndexableTable
+    from lakesieve.spark.tables import SparkTable
     from lakesieve.store import Changes, Snapshot
     from lakesieve.tables import TableVersion
 
@@ -97,9 +97,8 @@ def create_indexes(
 ) -> list[SparkIndex]:
     """Make several indexes of a table as :func:`create_index` does, in one scan of its data files.
 
-    Each is an index of its own, with a commit of its own. What is wrong with the call is refused
-    before anything is read; if one index fails later, the others are made all the same, and the
-    error names it.
+    Each index has a commit of its own. Invalid arguments raise before anything is read. If one
+    index fails later, the others are made all the same, and the error names it.
 
     Args:
         table: ``catalog.database.table``; or ``iceberg:PATH``, ``delta:PATH``, ``parquet:PATH``.
@@ -123,16 +122,17 @@ def create_indexes(
     """
     installed_rule(spark)
     opened = open_table(spark, table)
-    version = opened.version()
+    reader = opened.reader
+    version = reader.version()
     # a string is one index on one column
     given = [columns] if isinstance(columns, str) else columns
     names_of_each = [column_names(each) for each in given]
-    keys = [key_columns(opened, version, each) for each in names_of_each]
+    keys = [key_columns(reader, version, each) for each in names_of_each]
     chosen = _chosen_names(names_of_each, names)
-    make = partial(define, opened, budget=budget, absent_hits=absent_hits, compaction=compaction)
+    make = partial(define, reader, budget=budget, absent_hits=absent_hits, compaction=compaction)
     definitions = [make(key, name) for key, name in zip(keys, chosen, strict=True)]
     access = access_by(spark)
-    roots = [access.new_storage(opened, name, location) for name in chosen]
+    roots = [access.new_storage(reader, name, location) for name in chosen]
     targets = [
         Target(definition=definition, storage=root, columns=key)
         for definition, root, key in zip(definitions, roots, keys, strict=True)
@@ -147,7 +147,7 @@ def create_indexes(
 
 def _build(
     spark: SparkSession,
-    table: IndexableTable,
+    table: SparkTable,
     version: TableVersion,
     targets: Sequence[Target],
     watch: Watch,

@@ -25,10 +25,8 @@ if TYPE_CHECKING:
 
     from lakesieve.index import BuildProgress
     from lakesieve.index.key_results import Contained
-    from lakesieve.spark.tables import IndexableTable
+    from lakesieve.spark.tables import SparkTable
     from lakesieve.storage import Storage
-
-__all__ = ["SparkIndex"]
 
 
 class SparkIndex(Index):
@@ -43,13 +41,15 @@ class SparkIndex(Index):
         NotFoundError: There is no index.
     """
 
-    _table: IndexableTable
-
-    def __init__(self, spark: SparkSession, table: IndexableTable, storage: Storage) -> None:
+    def __init__(self, spark: SparkSession, table: SparkTable, storage: Storage) -> None:
         super().__init__(
-            table, storage, access=access_by(spark), key_reader=partial(held_rows, spark)
+            table.reader,
+            storage,
+            access=access_by(spark),
+            key_reader=partial(held_rows, spark, table),
         )
         self._spark = spark
+        self._spark_table = table
 
     def refresh(
         self,
@@ -73,7 +73,7 @@ class SparkIndex(Index):
         """
         (outcome,) = refresh_each(
             self._spark,
-            self._table,
+            self._spark_table,
             {self.name: self._store},
             all_refs=all_refs,
             dry_run=dry_run,
@@ -110,7 +110,7 @@ class SparkIndex(Index):
             known = known.take(pa.array(positions, pa.int64()))
         columns = self._columns(version)
         source = Source(
-            table=self._table,
+            table=self._spark_table,
             version=version,
             columns=columns,
             files=known,
@@ -150,7 +150,9 @@ class SparkIndex(Index):
         table_version = self._table.version(version)
         columns = self._columns(table_version)
         index = self._opened()
-        return locate_keys(keys, index, table=self._table, version=table_version, columns=columns)
+        return locate_keys(
+            keys, index, table=self._spark_table, version=table_version, columns=columns
+        )
 
     @overload
     def contains(
@@ -191,7 +193,7 @@ class SparkIndex(Index):
         return contained_rows(
             keys,
             self._opened(),
-            table=self._table,
+            table=self._spark_table,
             version=table_version,
             columns=self._columns(table_version),
             confirm=confirm,

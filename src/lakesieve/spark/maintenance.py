@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakesieve.index.declared import DeclaredIndex, DeclaredTable
-    from lakesieve.spark.tables import IndexableTable
+    from lakesieve.spark.tables import SparkTable
     from lakesieve.store import IndexStore, Snapshot
     from lakesieve.tables import TableVersion
 
@@ -104,7 +104,7 @@ class _Round:
         lag_files, lag_seconds, files, size, error = 0, 0.0, 0, 0, None
         try:
             table = open_table(self._spark, self._declared.name)
-            version = table.version()
+            version = table.reader.version()
             live = _live_paths(table, version)
             files = len(live)
             lag_files, lag_seconds = self._lag(table, version, live)
@@ -129,16 +129,16 @@ class _Round:
             error=error,
         )
 
-    def _declared_stores(self, table: IndexableTable) -> Mapping[str, IndexStore]:
+    def _declared_stores(self, table: SparkTable) -> Mapping[str, IndexStore]:
         """The declared indexes that are there."""
-        found = access_by(self._spark).stores(table, self._declared.location)
+        found = access_by(self._spark).stores(table.reader, self._declared.location)
         return {one.name: found[one.name] for one in self._declared.indexes if one.name in found}
 
-    def _states(self, table: IndexableTable) -> list[Snapshot]:
+    def _states(self, table: SparkTable) -> list[Snapshot]:
         return [store.snapshot() for store in self._declared_stores(table).values()]
 
     def _lag(
-        self, table: IndexableTable, version: TableVersion, live: pa.ChunkedArray
+        self, table: SparkTable, version: TableVersion, live: pa.ChunkedArray
     ) -> tuple[int, float]:
         """Files that an index lacks, and how much older than the table what it has seen is."""
         files, oldest = 0, version.timestamp_ms or 0
@@ -152,10 +152,10 @@ class _Round:
         return files, max(0.0, ((version.timestamp_ms or 0) - oldest) / 1000)
 
     def _work(
-        self, table: IndexableTable, live: pa.ChunkedArray, *, dry_run: bool
+        self, table: SparkTable, live: pa.ChunkedArray, *, dry_run: bool
     ) -> Iterator[MaintenanceStep]:
         """What is due, each step done before the next is looked for."""
-        all_stores = access_by(self._spark).stores(table, self._declared.location)
+        all_stores = access_by(self._spark).stores(table.reader, self._declared.location)
         declared = {one.name: one for one in self._declared.indexes}
         yield from _differing(declared, all_stores)
         missing: list[DeclaredIndex] = []
@@ -168,18 +168,18 @@ class _Round:
             yield from self._created(same, dry_run=dry_run)
         stores = {name: all_stores[name] for name in declared if name in all_stores}
         yield from self._refreshed(table, stores, live, dry_run=dry_run)
-        if self._declared.convert_deletes and table.format == "iceberg":
+        if self._declared.convert_deletes and table.reader.format == "iceberg":
             yield from self._converted(dry_run=dry_run)
         for name, store in stores.items():
             index = SparkIndex(self._spark, table, store.storage)
             yield from self._compacted(name, index, store, dry_run=dry_run)
             yield from self._vacuumed(name, index, dry_run=dry_run)
 
-    def _unusable(self, table: IndexableTable, one: DeclaredIndex) -> MaintenanceStep | None:
+    def _unusable(self, table: SparkTable, one: DeclaredIndex) -> MaintenanceStep | None:
         """Return a failed step if the declared index cannot be made, in a dry run as well."""
         try:
-            key_columns(table, table.version(), one.columns)
-            access_by(self._spark).new_storage(table, one.name, self._declared.location)
+            key_columns(table.reader, table.reader.version(), one.columns)
+            access_by(self._spark).new_storage(table.reader, one.name, self._declared.location)
         except LakesieveError as error:
             if error.kind is ErrorKind.INDEX_EXISTS:
                 # another process made it meanwhile, which the build finds out, too
@@ -220,7 +220,7 @@ class _Round:
 
     def _refreshed(
         self,
-        table: IndexableTable,
+        table: SparkTable,
         stores: Mapping[str, IndexStore],
         live: pa.ChunkedArray,
         *,
@@ -378,14 +378,14 @@ def _alike(wanted: Sequence[DeclaredIndex]) -> list[list[DeclaredIndex]]:
     return list(groups.values())
 
 
-def _live_paths(table: IndexableTable, version: TableVersion) -> pa.ChunkedArray:
+def _live_paths(table: SparkTable, version: TableVersion) -> pa.ChunkedArray:
     if version.id is None:
         return pa.chunked_array([], pa.string())
-    return table.live_files(version).column("path")
+    return table.reader.live_files(version).column("path")
 
 
-def _uncovered(table: IndexableTable, store: IndexStore, live: pa.ChunkedArray) -> int:
-    covered = Upkeep(table=table, store=store).covered(store.snapshot())
+def _uncovered(table: SparkTable, store: IndexStore, live: pa.ChunkedArray) -> int:
+    covered = Upkeep(table=table.reader, store=store).covered(store.snapshot())
     return len(live) - int(pc.sum(pc.is_in(live, value_set=covered)).as_py() or 0)
 
 

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["MAX_THREADS", "Background", "all_at_once"]
-
 _T = TypeVar("_T")
 MAX_THREADS = 8
 """Calls of one caller that are under way at a time."""
@@ -63,12 +61,7 @@ class Background(Generic[_T]):
 
 
 def all_at_once(calls: Sequence[Callable[[], _T]], threads: int = MAX_THREADS) -> list[_T]:
-    """What several calls return that mostly wait for storage, in their order.
-
-    Args:
-        calls: The calls; the first error of them is raised.
-        threads: How many may be under way at a time.
-    """
+    """What several calls return that mostly wait for storage, in their order."""
     if len(calls) <= 1:
         return [call() for call in calls]
     results: list[list[_T]] = [[] for _ in calls]

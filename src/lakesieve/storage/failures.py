@@ -20,8 +20,6 @@ from lakesieve.errors import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["missing", "read_only", "typed_errors"]
-
 _CODE = re.compile(r"<Code>\s*([A-Za-z0-9_.\-]{1,80})\s*</Code>")
 _STATUS = re.compile(r"status code: (\d{3})\b")
 # codes of S3 and of servers that speak its protocol
@@ -55,10 +53,6 @@ _MACHINE = ("http://169.254.", "http://[fd00:ec2::254]", "http://metadata.google
 @contextlib.contextmanager
 def typed_errors(location: str, *, root: str) -> Iterator[None]:
     """Turn errors of the store into errors of this package.
-
-    Args:
-        location: What is accessed, for the message.
-        root: Normalized location of the storage's root.
 
     Raises:
         NotFoundError: There is no such object.
@@ -137,11 +131,7 @@ def _refused(location: str, text: str) -> StorageError | None:
 
 
 def missing(location: str) -> NotFoundError:
-    """The error for an object that does not exist.
-
-    Args:
-        location: The object.
-    """
+    """The error for an object that does not exist."""
     return NotFoundError(
         f"{location} does not exist.",
         kind=ErrorKind.OBJECT_NOT_FOUND,
@@ -150,11 +140,7 @@ def missing(location: str) -> NotFoundError:
 
 
 def read_only(location: str) -> StorageError:
-    """The error for a location that this process may not write to or read.
-
-    Args:
-        location: Its location.
-    """
+    """The error for a location that this process may not write to or read."""
     return StorageError(
         f"{location} cannot be written or read: permission denied.",
         kind=ErrorKind.READ_ONLY,

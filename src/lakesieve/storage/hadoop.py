@@ -14,8 +14,6 @@ from lakesieve.storage.trust import TRUSTED_ROOTS
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["HADOOP_PREFIXES", "StorageOptions", "hadoop_options"]
-
 _S3A = "fs.s3a."
 _HDFS = (
     "dfs.ha.namenodes.",

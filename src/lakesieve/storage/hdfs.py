@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from hdfs_native import Client, FileStatus
 
-__all__ = ["HDFS", "STAGED", "HdfsStore"]
-
 HDFS = "hdfs:"
 """How its locations begin."""
 
@@ -95,11 +93,6 @@ class HdfsStore:
     def get_ranges(self, key: str, *, starts: Sequence[int], lengths: Sequence[int]) -> list[bytes]:
         """Parts of a file.
 
-        Args:
-            key: The file.
-            starts: First byte of each part.
-            lengths: Bytes of each part.
-
         Raises:
             OSError: The file ends before the first byte of one.
         """
@@ -121,12 +114,7 @@ class HdfsStore:
         return self._meta(status)
 
     def list(self, prefix: str | None, *, offset: str | None = None) -> Iterator[Sequence[_Meta]]:
-        """The files below a folder.
-
-        Args:
-            prefix: The folder.
-            offset: Only files whose path is greater.
-        """
+        """The files below a folder."""
         found = [self._meta(status) for status in self._below(prefix) if not status.isdir]
         yield [meta for meta in found if meta["path"] > (offset or "")]
 
@@ -171,12 +159,7 @@ class HdfsStore:
             self._client.delete(self._path(key))
 
     def sweep(self, before: datetime, names: re.Pattern[str]) -> int:
-        """Delete staged files that are older than a time, and tell how many there were.
-
-        Args:
-            before: Nothing younger is deleted.
-            names: Paths of files as writers stage them.
-        """
+        """Delete staged files that are older than a time, and tell how many there were."""
         gone = 0
         for status in self._below(None, staged=True):
             if names.fullmatch(self._key(status)) and _time(status) <= before:

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
 
-__all__ = ["check_unlinked", "delete_file", "delete_staged", "stamp_of"]
-
 # what opening a link as a folder fails with, by system
 _LINKED = (errno.ELOOP, errno.ENOTDIR)
 
@@ -43,10 +41,6 @@ def stamp_of(file: str) -> tuple[int, ...]:
 def check_unlinked(root: str, folders: Sequence[str]) -> None:
     """Check that neither the root of an index nor a folder below it is a symbolic link.
 
-    Args:
-        root: The root of the index.
-        folders: The names of folders that lead down from the root; they need not exist.
-
     Raises:
         UnsupportedError: One is a link.
     """
@@ -62,10 +56,6 @@ def delete_file(root: str, path: str) -> None:
     Each folder on the way is opened from the one above it, and links are not followed. So nothing
     outside of the index is deleted, even if a folder becomes a link meanwhile.
 
-    Args:
-        root: The root of the index.
-        path: The file below the root. If it is a link, the link is deleted.
-
     Raises:
         UnsupportedError: A folder on the way is a link.
         OSError: The file cannot be deleted.
@@ -77,11 +67,6 @@ def delete_file(root: str, path: str) -> None:
 
 def delete_staged(root: str, names: re.Pattern[str], before: datetime) -> int:
     """Delete files that killed writers left, and return how many there were.
-
-    Args:
-        root: The root of the index.
-        names: Which paths below the root writers stage.
-        before: Nothing younger is deleted.
 
     Raises:
         UnsupportedError: A folder with such a file is a link.

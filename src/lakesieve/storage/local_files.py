@@ -10,16 +10,9 @@ from lakesieve.errors import ErrorKind, StorageError
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["write_file"]
-
 
 def write_file(path: Path, content: bytes, *, option: str) -> None:
     """Write a file whole: whoever reads it sees the one before, or this one.
-
-    Args:
-        path: The file; one that is there is replaced.
-        content: What it holds.
-        option: The option of the command by which its user named it.
 
     Raises:
         StorageError: It cannot be written.

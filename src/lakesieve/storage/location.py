@@ -7,8 +7,6 @@ from pathlib import Path
 
 from lakesieve.errors import ErrorKind, InvalidInputError, UnsupportedError
 
-__all__ = ["local_path", "normalized"]
-
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):(?!\\)")
 _SAME = {
     "s3a": "s3",

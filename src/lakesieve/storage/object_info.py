@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from datetime import datetime
 
-__all__ = ["ObjectInfo", "object_info"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectInfo:

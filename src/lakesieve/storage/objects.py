@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     Renewal = Callable[[str], dict[str, str]]
 
-__all__ = ["ObjectInfo", "Storage", "open_storage"]
-
 _In = TypeVar("_In")
 _Out = TypeVar("_Out")
 

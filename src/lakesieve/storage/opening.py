@@ -16,8 +16,6 @@ from lakesieve.storage.trust import TRUSTED_ROOTS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["CREDENTIALS", "Options", "client", "fingerprint", "with_new_credentials"]
-
 Options = tuple[tuple[str, str], ...]
 """Settings of a store, sorted."""
 
@@ -56,10 +54,6 @@ def with_new_credentials(options: Options, current: Mapping[str, str]) -> Option
     """Return the settings with other credentials, and everything else as it was.
 
     A store is known by its settings. New credentials must not lead to another endpoint.
-
-    Args:
-        options: The settings whose credentials were refused.
-        current: The settings as they are now.
     """
     kept = {name: value for name, value in options if name not in CREDENTIALS}
     new = {name: value for name, value in current.items() if name in CREDENTIALS}
@@ -68,12 +62,7 @@ def with_new_credentials(options: Options, current: Mapping[str, str]) -> Option
 
 @lru_cache(maxsize=64)
 def client(location: str, options: Options) -> Any:
-    """What reads and writes below a location.
-
-    Args:
-        location: Normalized location.
-        options: Its settings.
-    """
+    """What reads and writes below a location."""
     if location.startswith("/"):
         return LocalStore(prefix=location)
     if location.startswith("memory:"):

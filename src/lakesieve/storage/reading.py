@@ -11,17 +11,11 @@ from lakesieve.storage.location import normalized
 if TYPE_CHECKING:
     from lakesieve.storage.objects import Storage
 
-__all__ = ["elsewhere", "open_object"]
-
 _AHEAD = 1 << 20
 
 
 def elsewhere(storage: Storage, location: str) -> Storage:
     """The storage of a folder that a table names, reached with the options of the table's own.
-
-    Args:
-        storage: Of the table.
-        location: Of the folder.
 
     Raises:
         UnsupportedError: The store cannot be reached.
@@ -31,10 +25,6 @@ def elsewhere(storage: Storage, location: str) -> Storage:
 
 def open_object(storage: Storage, path: str) -> io.BufferedReader:
     """Open an object.
-
-    Args:
-        storage: The root.
-        path: The object below it.
 
     Raises:
         NotFoundError: It does not exist.

@@ -12,17 +12,6 @@ from lakesieve.storage.location import normalized
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = [
-    "INDEX_FOLDER",
-    "TRUSTED_ROOTS",
-    "check_trusted",
-    "is_below",
-    "is_same_place",
-    "resolved",
-    "trusted_folders",
-    "warehouse_of",
-]
-
 INDEX_FOLDER = "_lakesieve"
 """Folder of a table's indexes; the underscore hides it from the formats' own clean-up."""
 
@@ -45,9 +34,6 @@ def warehouse_of(location: str) -> str:
     ``<root>/<table uuid>/<index>`` the root. On a local disk it is never the whole disk, nor a
     folder that holds the folders of several users: where the warehouse would be a topmost folder,
     it is the database's folder.
-
-    Args:
-        location: Normalized location of an index.
     """
     scheme, mark, path = location.partition("://")
     store, path = (scheme + mark, path) if mark else ("", location)
@@ -62,9 +48,6 @@ def warehouse_of(location: str) -> str:
 
 def trusted_folders(text: str) -> tuple[str, ...]:
     """The folders of a list that a user has written.
-
-    Args:
-        text: Locations, separated by commas.
 
     Raises:
         InvalidInputError: One is not a full location, leads upwards, or is a whole disk.
@@ -82,12 +65,7 @@ def trusted_folders(text: str) -> tuple[str, ...]:
 
 
 def is_below(location: str, folder: str) -> bool:
-    """Say whether an object lies in a folder, however a store reads its name.
-
-    Args:
-        location: The object, in any spelling.
-        folder: The folder, in any spelling.
-    """
+    """Say whether an object lies in a folder, however a store reads its name."""
     if location != location.strip():
         return False
     try:
@@ -105,11 +83,6 @@ def _is_below(location: str, folder: str) -> bool:
 
 def check_trusted(location: str, index: str, trusted: Iterable[str] = ()) -> None:
     """Check that an index may refer to another root.
-
-    Args:
-        location: The other root, as the index names it.
-        index: Normalized location of the index.
-        trusted: Further folders below which it may lie.
 
     Raises:
         UnsupportedError: It lies elsewhere, or is spelled so that this cannot be decided.
@@ -138,10 +111,5 @@ def resolved(location: str) -> str:
 
 
 def is_same_place(one: str, other: str) -> bool:
-    """Whether two normalized locations name one place.
-
-    Args:
-        one: A location.
-        other: Another location.
-    """
+    """Whether two normalized locations name one place."""
     return one == other or resolved(one) == resolved(other)

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["IN_ORDER_BYTES", "BlockCache", "shared_cache"]
-
 CACHE_BYTES = 192 << 20
 
 IN_ORDER_BYTES = 32 << 20
@@ -32,11 +30,7 @@ class BlockCache:
         self._lock = threading.Lock()
 
     def resize(self, limit: int) -> None:
-        """Set a new limit.
-
-        Args:
-            limit: Bytes that may be held.
-        """
+        """Set a new limit."""
         with self._lock:
             self._limit = limit
             self._shrink()
@@ -56,11 +50,7 @@ class BlockCache:
             return key in self._entries
 
     def find(self, key: tuple[object, ...]) -> Any:
-        """The value of a key if it is held, else ``None``.
-
-        Args:
-            key: Identifies the value.
-        """
+        """The value of a key if it is held, else ``None``."""
         with self._lock:
             known = self._entries.get(key)
             if known is None:

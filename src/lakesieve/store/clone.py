@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from lakesieve.storage import Storage
     from lakesieve.store.snapshot import Snapshot
 
-__all__ = ["clone"]
-
 
 def clone(
     origin: IndexStore,

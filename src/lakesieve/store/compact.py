@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from lakesieve.store.index_store import IndexStore
     from lakesieve.store.snapshot import Snapshot
 
-__all__ = ["COMPACTION", "CompactionPolicy", "compaction_changes", "wants_compaction"]
-
 COMPACTION = "16"
 """The policy of an index that was given none."""
 
@@ -79,12 +77,7 @@ class CompactionPolicy:
 
 
 def wants_compaction(snapshot: Snapshot, policy: CompactionPolicy | None = None) -> tuple[str, ...]:
-    """Ids of the catalogues that should be merged now; none where it is not worth it.
-
-    Args:
-        snapshot: The state of the index.
-        policy: When to merge.
-    """
+    """Ids of the catalogues that should be merged now; none where it is not worth it."""
     rule = policy or CompactionPolicy()
     if len(snapshot.catalogues) - 1 <= rule.deltas:
         return ()

@@ -13,17 +13,11 @@ if TYPE_CHECKING:
     from lakesieve.format import SegmentEntry
     from lakesieve.store.segment_loader import SegmentLoader
 
-__all__ = ["file_bounds"]
-
 
 def file_bounds(
     loader: SegmentLoader, entry: SegmentEntry
 ) -> Iterator[tuple[np.ndarray, pa.Array, pa.Array]]:
     """First and last codes of the data files of a segment, row group by row group.
-
-    Args:
-        loader: Reads the segment.
-        entry: The segment.
 
     Yields:
         Ordinals of data files, each once; and for each its lowest code, and the code at which the

@@ -27,17 +27,6 @@ if TYPE_CHECKING:
     from lakesieve.storage import Storage
     from lakesieve.store.snapshot import Snapshot
 
-__all__ = [
-    "IndexReference",
-    "add_references",
-    "reference_path",
-    "referenced_roots",
-    "references_to",
-    "remove_references",
-    "remove_unused_references",
-    "root_storage",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexReference:
@@ -95,10 +84,6 @@ def root_storage(storage: Storage, definition: IndexDefinition, root: int) -> St
 def referenced_roots(storage: Storage, definition: IndexDefinition) -> list[Storage]:
     """All roots that an index refers to.
 
-    Args:
-        storage: The index's own root.
-        definition: The index.
-
     Raises:
         UnsupportedError: One is in another kind of store, or not trusted.
     """
@@ -128,11 +113,6 @@ def add_references(
 ) -> None:
     """Write references below all roots that an index uses, before its first commit.
 
-    Args:
-        storage: The root of the index.
-        definition: The index.
-        needed: Root and path of what it needs.
-
     Raises:
         StorageError: A root cannot be written to.
         UnsupportedError: One is not trusted; then no reference is written.
@@ -150,11 +130,6 @@ def remove_unused_references(
     storage: Storage, snapshot: Snapshot, needed: Iterable[tuple[int, str]]
 ) -> None:
     """Shrink the references of an index to what it still needs.
-
-    Args:
-        storage: The root of the index.
-        snapshot: A state of it.
-        needed: Root and path of every object that its kept states need.
 
     Raises:
         StorageError: A root cannot be written to.
@@ -179,12 +154,7 @@ def remove_unused_references(
 
 
 def remove_references(storage: Storage, definition: IndexDefinition) -> None:
-    """Remove all references of an index, except below roots that are not trusted.
-
-    Args:
-        storage: The index's own root.
-        definition: The index.
-    """
+    """Remove all references of an index, except below roots that are not trusted."""
     for root in range(1, len(definition.borrowed_roots) + 1):
         try:
             target = root_storage(storage, definition, root)
@@ -201,11 +171,6 @@ def _own_reference(
 
     An index can claim the identity of another one, in a copy of its folder or on purpose. Then the
     reference is the other's, and must protect what the other needs.
-
-    Args:
-        target: The root with the reference.
-        storage: The root of the index.
-        definition: The index.
     """
     path = reference_path(definition.index_uuid)
     try:

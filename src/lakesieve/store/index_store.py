@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from lakesieve.storage import Storage
     from lakesieve.store.requirements import Conflict, Requirement
 
-__all__ = ["IndexStore"]
-
 WRITER = "lakesieve 0.1.0"
 
 _ATTEMPTS = 60
@@ -65,10 +63,6 @@ class IndexStore:
     def create(self, definition: IndexDefinition, changes: Changes) -> Snapshot:
         """Make the first commit, with all its objects: the index appears whole or not at all.
 
-        Args:
-            definition: What is indexed.
-            changes: The catalogues and segments of the first commit.
-
         Raises:
             InvalidInputError: There is an index already.
             StorageError: The storage cannot be written to.
@@ -91,11 +85,6 @@ class IndexStore:
         Where others committed since, the changes are made on top of theirs if all requirements
         still hold. What the changes imply is required as well: for example that what they remove is
         still there.
-
-        Args:
-            base: The state the changes were prepared on.
-            changes: What to do.
-            requires: What else must still hold.
 
         Raises:
             CommitConflictError: A requirement does not hold any more; both sides are named.
@@ -167,11 +156,7 @@ class IndexStore:
         yield from self.log.states(head.retained_from, head.number)
 
     def mark(self, number: int) -> tuple[object, object]:
-        """What changes when another commit follows one, or the index is dropped or created again.
-
-        Args:
-            number: The commit that was the last one.
-        """
+        """A value that changes with each commit, and when the index is dropped or made anew."""
         return self._version(number), self._version(number + 1)
 
     def rollback(self, number: int) -> Snapshot:
@@ -205,9 +190,6 @@ class IndexStore:
 
         Without its log nobody finds the rest; until that is gone the last state can be read. Files
         that lakesieve did not write stay.
-
-        Args:
-            force: Also when clones of the index still use its objects, and become unusable.
 
         Raises:
             InvalidInputError: Clones use its objects.
@@ -284,13 +266,7 @@ class IndexStore:
 
 
 def difference(head: Snapshot, wanted: Snapshot, operation: str) -> Changes:
-    """The changes that make one state hold what another does.
-
-    Args:
-        head: The current state.
-        wanted: The state to reach.
-        operation: Name of the operation, for the log.
-    """
+    """The changes that make one state hold what another does."""
     had, want = set(head.catalogues), set(wanted.catalogues)
     held, hold = set(head.segments), set(wanted.segments)
     return Changes(

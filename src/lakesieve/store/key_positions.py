@@ -13,8 +13,6 @@ from lakesieve.sieve import wide_code
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["between", "in_bytes", "in_words", "predecessor_indices"]
-
 Code = int | bytes
 
 

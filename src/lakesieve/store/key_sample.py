@@ -15,19 +15,12 @@ if TYPE_CHECKING:
     from lakesieve.sieve import Blocks
     from lakesieve.store.segment_loader import SegmentLoader
 
-__all__ = ["key_sample"]
-
 # row groups that are read for it
 _GROUPS = 32
 
 
 def key_sample(loader: SegmentLoader, entries: Sequence[SegmentEntry], count: int) -> pa.Array:
     """First codes of some blocks that have files.
-
-    Args:
-        loader: Reads the segments.
-        entries: The segments, whose keys are of one physical type.
-        count: How many codes are wanted; fewer where there are fewer blocks.
 
     Returns:
         Key codes, ``int64`` or ``binary``, ascending, each once.

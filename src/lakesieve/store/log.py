@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from lakesieve.storage import Storage
 
-__all__ = ["CHECKPOINT_INTERVAL", "CommitLog", "Listing", "checkpoint_path", "commit_path"]
-
 CHECKPOINT_INTERVAL = 10
 """Commits from one checkpoint to the next."""
 
@@ -91,10 +89,6 @@ class CommitLog:
     def at(self, number: int, first: int) -> Snapshot:
         """The state after one commit.
 
-        Args:
-            number: The commit.
-            first: A commit before which nothing is needed.
-
         Raises:
             NotFoundError: It is gone.
             CorruptIndexError: The log is damaged.
@@ -105,10 +99,6 @@ class CommitLog:
 
     def states(self, first: int, last: int) -> Iterator[tuple[Commit, Snapshot]]:
         """Commits with the states after them, in order.
-
-        Args:
-            first: The first commit.
-            last: The last commit.
 
         Raises:
             NotFoundError: One is gone.
@@ -123,10 +113,6 @@ class CommitLog:
 
     def commits(self, first: int, last: int) -> Iterator[Commit]:
         """Commits in order.
-
-        Args:
-            first: Number of the first commit.
-            last: Number of the last one, included.
 
         Raises:
             NotFoundError: One is gone.
@@ -162,10 +148,6 @@ class CommitLog:
 
     def holds(self, number: int, write_id: str) -> bool:
         """Whether a commit is the one of that name.
-
-        Args:
-            number: The commit's number.
-            write_id: The name that its writer gave it.
 
         Raises:
             CorruptIndexError: It is damaged.
@@ -212,10 +194,6 @@ class CommitLog:
 
     def write_checkpoint(self, snapshot: Snapshot, *, hint: bool = True) -> bool:
         """Write a checkpoint, which saves readers the replay; a later commit retries a failure.
-
-        Args:
-            snapshot: The state.
-            hint: Whether readers should begin looking here.
 
         Returns:
             Whether it was written: a state may be larger than any document.

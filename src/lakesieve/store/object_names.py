@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["FOLDERS", "OBJECT_NAMES", "is_object"]
-
 FOLDERS = ("log", "segments", "files", "borrowers")
 """The folders below the root of an index."""
 

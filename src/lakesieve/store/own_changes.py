@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import threading
 
-__all__ = ["changes_made", "note_change"]
-
 _LOCK = threading.Lock()
 _COUNT = [0]
 

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from lakesieve.store.segment_row import Code, Interval
     from lakesieve.store.snapshot import Snapshot
 
-__all__ = ["IndexReader"]
-
 FEW_ROW_GROUPS, MANY_ROW_GROUPS = 512, 4096
 """Row groups that one look-up may read, between these two twice as many as there are data files:
 to read one takes a few milliseconds, as part of a data file does, and beyond that scanning the
@@ -105,10 +103,6 @@ class IndexReader:
 
     def digests(self, entry: CatalogueEntry, secret: bytes) -> np.ndarray:
         """Digests of the paths of a catalogue, 16 bytes each.
-
-        Args:
-            entry: The catalogue.
-            secret: What the digests begin with.
 
         Raises:
             NotFoundError: It is gone.
@@ -230,10 +224,6 @@ class IndexReader:
     ) -> Iterator[tuple[pa.Array, pa.Array, np.ndarray]]:
         """The keys of a segment that several data files can hold, row group by row group.
 
-        Args:
-            entry: The segment.
-            live: Which ordinals of its catalogue count.
-
         Returns:
             Where ranges of keys begin and end, half-open, ascending; an end that is null is above
             all codes. And the ordinals of any of them, each once.
@@ -247,9 +237,6 @@ class IndexReader:
 
     def key_sample(self, count: int) -> pa.Array | None:
         """Some keys, evenly spread; ``None`` where there are none.
-
-        Args:
-            count: How many.
 
         Raises:
             NotFoundError: A file of the index is gone.

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from lakesieve.format import CatalogueEntry, Origin
     from lakesieve.store.index_store import IndexStore
 
-__all__ = ["Repaired", "repair"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repaired:
@@ -52,10 +50,6 @@ def repair(store: IndexStore, *, dry_run: bool = True) -> Repaired:
     that hold a key would be skipped. Where commits are lost, the catalogue files themselves tell
     of their segments. Nothing is deleted or overwritten; the new commit is a root, at which readers
     begin.
-
-    Args:
-        store: The index.
-        dry_run: Only report what would be done.
 
     Raises:
         NotFoundError: There is nothing of an index.

@@ -14,20 +14,6 @@ if TYPE_CHECKING:
     from lakesieve.format import CatalogueEntry, Commit
     from lakesieve.store.snapshot import Changes, Snapshot
 
-__all__ = [
-    "CataloguesLive",
-    "Conflict",
-    "FilesUncovered",
-    "HeadIs",
-    "NoOtherSegments",
-    "Requirement",
-    "Retained",
-    "SameIndex",
-    "SegmentsLive",
-    "conflicts",
-    "implied",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SameIndex:
@@ -104,12 +90,7 @@ class Conflict:
 
 
 def implied(base: Snapshot, changes: Changes) -> tuple[Requirement, ...]:
-    """The requirements that changes imply.
-
-    Args:
-        base: The state that the changes were made for.
-        changes: The changes.
-    """
+    """The requirements that changes imply."""
     added = {entry.id for entry in changes.add_catalogues}
     needed = {entry.catalogue for entry in changes.add_segments} - added
     return (

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from lakesieve.storage import Storage
     from lakesieve.store.cache import BlockCache
 
-__all__ = ["DIGEST_BYTES", "OpenedSegment", "SegmentLoader", "read_catalogue"]
-
 DIGEST_BYTES = 16
 """Of a data file's path."""
 
@@ -35,11 +33,6 @@ def read_catalogue(
     storage: Storage, entry: CatalogueEntry, columns: Sequence[str] | None = None
 ) -> pa.Table:
     """The data files of a catalogue, row ``i`` that of ordinal ``i``; it is not cached.
-
-    Args:
-        storage: The root that it lies under.
-        entry: What the commit says of it.
-        columns: Those to decode; all by default.
 
     Raises:
         NotFoundError: It is gone.
@@ -120,10 +113,6 @@ class SegmentLoader:
     def digests(self, entry: CatalogueEntry, secret: bytes) -> np.ndarray:
         """Digests of the paths of a catalogue, 16 bytes each.
 
-        Args:
-            entry: The catalogue.
-            secret: What the digests begin with.
-
         Raises:
             NotFoundError: It is gone.
             CorruptIndexError: It is damaged.
@@ -186,12 +175,7 @@ class SegmentLoader:
     def row_groups(
         self, opened: OpenedSegment, numbers: Sequence[int]
     ) -> Iterator[tuple[int, Blocks]]:
-        """Some row groups of a segment, those that are not held fetched many at once.
-
-        Args:
-            opened: The segment.
-            numbers: Row groups, ascending.
-        """
+        """Some row groups of a segment, those that are not held fetched many at once."""
         for start in range(0, len(numbers), _AHEAD):
             chunk = numbers[start : start + _AHEAD]
             fetched = self._fetched(opened, chunk) if len(chunk) > 1 else {}

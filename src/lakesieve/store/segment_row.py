@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from lakesieve.format import SegmentEntry
 
-__all__ = ["Code", "Interval", "SegmentRow", "least_groups"]
-
 Code = int | bytes
 Interval = tuple[Code | None, Code | None]
 
@@ -67,12 +65,7 @@ class SegmentRow:
 
 
 def least_groups(entry: SegmentEntry, intervals: Sequence[Interval]) -> int:
-    """Row groups that must be read for sure, known without the footer.
-
-    Args:
-        entry: The segment.
-        intervals: Half-open intervals of codes.
-    """
+    """Row groups that must be read for sure, known without the footer."""
     low, high = intervals[0]
     below = low is None or low <= entry.key_min  # type: ignore[operator]
     above = high is None or high > entry.key_max  # type: ignore[operator]

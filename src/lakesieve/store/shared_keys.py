@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from lakesieve.store.segment_loader import SegmentLoader
     from lakesieve.store.segment_row import Code
 
-__all__ = ["shared_keys"]
-
 _HIGHEST = 2**63 - 1
 
 
@@ -25,11 +23,6 @@ def shared_keys(
     loader: SegmentLoader, entry: SegmentEntry, live: np.ndarray
 ) -> Iterator[tuple[pa.Array, pa.Array, np.ndarray]]:
     """Ranges of keys that several data files can hold, row group by row group.
-
-    Args:
-        loader: Reads the segment.
-        entry: The segment.
-        live: Which ordinals of its catalogue count.
 
     Yields:
         Where ranges of keys begin and end, half-open, ascending; an end that is null is above all

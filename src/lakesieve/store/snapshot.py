@@ -11,8 +11,6 @@ from lakesieve.format import Checkpoint
 if TYPE_CHECKING:
     from lakesieve.format import CatalogueEntry, Commit, IndexDefinition, SegmentEntry
 
-__all__ = ["Changes", "Replay", "Snapshot"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from lakesieve.sieve import Blocks
     from lakesieve.storage import Storage
 
-__all__ = ["stage_catalogue", "stage_segment"]
-
 
 def stage_segment(
     storage: Storage, blocks: Blocks, *, unit_count: int, catalogue: str

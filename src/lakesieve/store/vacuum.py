@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from lakesieve.store.index_store import IndexStore
     from lakesieve.store.snapshot import Snapshot
 
-__all__ = ["RETAIN_COMMITS", "SAFETY_AGE", "Vacuumed", "vacuum"]
-
 RETAIN_COMMITS = 10
 SAFETY_AGE = timedelta(hours=24)
 _ATTEMPTS = 8

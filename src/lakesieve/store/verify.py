@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from lakesieve.store.index_store import IndexStore
     from lakesieve.store.snapshot import Snapshot
 
-__all__ = ["Damage", "Verified", "damages", "log_damages", "verify"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Damage:
@@ -62,9 +60,6 @@ class Verified:
 def verify(store: IndexStore) -> Verified:
     """Check the log, and every object that the last state of an index needs.
 
-    Args:
-        store: The index.
-
     Raises:
         NotFoundError: There is no index.
         IndexFormatError: It is too new.
@@ -94,11 +89,6 @@ def damages(
 ) -> list[Damage]:
     """What is wrong with one object of an index.
 
-    Args:
-        storage: The index's root.
-        snapshot: The state that names it.
-        entry: The object.
-
     Raises:
         IndexFormatError: It is too new.
         StorageError: The storage failed.
@@ -114,10 +104,6 @@ def damages(
 
 def log_damages(store: IndexStore, head: Snapshot) -> list[Damage]:
     """What is wrong with the log of an index whose last state can be read.
-
-    Args:
-        store: The index.
-        head: Its last state.
 
     Raises:
         IndexFormatError: It is too new.

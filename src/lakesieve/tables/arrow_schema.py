@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from lakesieve.tables.contract import Column
 
-__all__ = ["arrow_schema"]
-
 _BY_KIND = {
     "boolean": pa.bool_(),
     # any width: what does not fit compares as it is
@@ -39,12 +37,7 @@ _LARGEST_DECIMAL = 38
 def arrow_schema(
     columns: Mapping[tuple[str, ...], Column], *, uuids: pa.DataType | None = None
 ) -> pa.Schema:
-    """The columns with Arrow's types; ``null`` is the type of what has no values of one key.
-
-    Args:
-        columns: The columns of a version, by path.
-        uuids: The type of UUIDs, which are text in the indexes.
-    """
+    """The columns with Arrow's types; ``null`` is the type of what has no values of one key."""
     inner: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
     for path in columns:
         inner.setdefault(path[:-1], []).append(path)

@@ -12,8 +12,6 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["check_decoded", "check_lengths"]
-
 # Iceberg ends a manifest at 8 MiB, with a hundred thousand files or two
 _MAX_DECODED, _MAX_RECORDS = 512 << 20, 4_000_000
 _MAGIC, _SYNC = b"Obj\x01", 16
@@ -52,9 +50,6 @@ def check_decoded(data: bytes, most: int = _MAX_DECODED) -> None:
 
 def check_lengths(data: bytes) -> None:
     """Check that the header and the blocks of an Avro file end where the file has bytes.
-
-    Args:
-        data: The file.
 
     Raises:
         ValueError: A length leads behind the end, or the bytes are no Avro file.

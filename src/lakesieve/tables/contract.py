@@ -12,15 +12,6 @@ if TYPE_CHECKING:
 
     from lakesieve.tables.statistics import FileStatistics
 
-__all__ = [
-    "Column",
-    "CountsDeletes",
-    "DeleteCounts",
-    "HasFileStatistics",
-    "TableReader",
-    "TableVersion",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:

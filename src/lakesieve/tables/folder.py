@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from lakesieve.storage import Storage, StorageOptions
 
-__all__ = ["FolderReader"]
-
 
 class FolderReader:
     """A table by its folder, reached by the environment's settings.

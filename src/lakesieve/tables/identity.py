@@ -12,38 +12,24 @@ from lakesieve.errors import ErrorKind, NotFoundError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["check_identity", "field_identity", "location_identity"]
-
 
 def field_identity(document: Mapping[str, Any]) -> int:
     """A number for all that decides which values are read for a field.
 
     ``docs/spec/format-v1.md``, "Identity of a field", says what it is made of, and how.
-
-    Args:
-        document: What decides, as JSON has it.
     """
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
 
 
 def location_identity(location: str) -> str:
-    """The identity of a table whose format has none: that of its place.
-
-    Args:
-        location: The root of the table, in its one spelling.
-    """
+    """The identity of a table whose format has none: that of its place."""
     digest = hashlib.md5(location.encode(), usedforsecurity=False).digest()
     return str(uuid.UUID(bytes=digest, version=3))
 
 
 def check_identity(name: str, opened: str, current: str) -> None:
     """Insist that a name leads to the table that was opened.
-
-    Args:
-        name: As the user called the table.
-        opened: The identity, or the location, that it had when it was opened.
-        current: That of the table to which the name leads after a reload.
 
     Raises:
         NotFoundError: ``TABLE_REPLACED``: it leads to another one.

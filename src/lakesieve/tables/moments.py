@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime
 
-__all__ = ["millis_of"]
-
 
 def millis_of(text: str) -> int | None:
     """Milliseconds since the epoch, rounded down; ``None`` for what is no ISO timestamp.

@@ -11,16 +11,6 @@ from lakesieve.errors import ErrorKind, InvalidInputError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = [
-    "EMBEDDED_CATALOG",
-    "FORMATS",
-    "FORMS",
-    "TableName",
-    "formats_named",
-    "parse_name",
-    "parse_path",
-]
-
 FORMATS = ("iceberg", "delta", "hudi", "parquet")
 """The table formats that are known."""
 
@@ -65,9 +55,6 @@ class TableName:
 
 def parse_path(name: str) -> tuple[str, ...]:
     """The names from a top-level column down to a field, such as ``a.`d.e```.
-
-    Args:
-        name: Names with dots between them; one with a dot in it in back quotes.
 
     Raises:
         InvalidInputError: The back quotes do not match.
@@ -124,10 +111,6 @@ def parse_name(name: str) -> TableName:
 
 
 def formats_named(names: Iterable[str]) -> list[str]:
-    """The formats that the names of tables say, such as ``delta`` of ``delta:/data/events``.
-
-    Args:
-        names: Names of tables; any other text says no format.
-    """
+    """The formats that the names of tables say, such as ``delta`` of ``delta:/data/events``."""
     schemes = (name.strip().partition(":")[0] for name in names if ":" in name)
     return list(dict.fromkeys(scheme for scheme in schemes if scheme in FORMATS))

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from lakesieve.tables.contract import TableReader
     from lakesieve.tables.names import TableName
 
-__all__ = ["WAREHOUSE", "can_open", "open_table", "options_by_environment"]
-
 WAREHOUSE = "warehouse"
 """Folder of the embedded catalog, as ``ls.local_session`` has it by default."""
 
@@ -29,9 +27,6 @@ def options_by_environment(
     file_io: Callable[[], Mapping[str, str]] | None = None,
 ) -> StorageOptions:
     """Storage options where no engine has settings: the environment's own.
-
-    Args:
-        file_io: Tells the properties of a table's own file IO, now and again.
 
     Raises:
         InvalidInputError: The list of trusted places has something else in it.
@@ -45,12 +40,7 @@ def options_by_environment(
 
 
 def can_open(table: str, *, catalog: str | None = None) -> bool:
-    """Whether a name is one that :func:`open_table` knows a way for, with the packages there are.
-
-    Args:
-        table: Name of the table.
-        catalog: Name of a catalog in PyIceberg's configuration, if any.
-    """
+    """Whether :func:`open_table` can open this name with the packages that are installed."""
     name = parse_name(table)
     if name.format is not None:
         return True

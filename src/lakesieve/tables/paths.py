@@ -10,8 +10,6 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["NULL_PARTITION", "identified", "normal_paths", "table_root"]
-
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 """What stands for null in the name of a partition's folder."""
 
@@ -78,11 +76,7 @@ def _split(parts: pa.Array, *names: str) -> list[pa.Array]:
 
 
 def table_root(location: str) -> str:
-    """The one spelling of a table's location: that of a path, without a slash at its end.
-
-    Args:
-        location: As the engine or the catalog has it.
-    """
+    """The one spelling of a table's location: that of a path, without a slash at its end."""
     spelled: str = normal_paths(pa.chunked_array([[location]], pa.string()))[0].as_py()
     shorter = spelled.removesuffix("/")
     return spelled if shorter.endswith((":", "/")) else shorter

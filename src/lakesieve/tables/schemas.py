@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from lakesieve.tables.contract import Column
 
-__all__ = ["COLUMNS_OF"]
-
 COLUMNS_OF: Mapping[str, Callable[[str], Mapping[tuple[str, ...], Column]]] = {
     "delta": delta_columns,
     "hudi": hudi_columns,

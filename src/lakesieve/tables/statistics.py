@@ -26,19 +26,6 @@ if TYPE_CHECKING:
     from lakesieve.predicate.ranges import Code
     from lakesieve.tables.contract import Column
 
-__all__ = [
-    "MOST_FILES",
-    "NULL_BUCKET",
-    "Buckets",
-    "ColumnBounds",
-    "FileBounds",
-    "FileStatistics",
-    "bounds_of",
-    "partition_bounds",
-    "restricted_fields",
-    "unread_statistics",
-]
-
 MOST_FILES = 200_000
 """Data files of which statistics are read at most: decoding those of a million takes minutes."""
 
@@ -70,11 +57,7 @@ class ColumnBounds:
     has_nan: np.ndarray
 
     def may_match(self, ranges: Ranges) -> np.ndarray:
-        """Return for each file whether it can hold a value of the ranges.
-
-        Args:
-            ranges: Key code intervals, and whether null counts as a match.
-        """
+        """Return for each file whether it can hold a value of the ranges."""
         mask = self.has_null.copy() if ranges.nulls else np.zeros(len(self.low), bool)
         for low, high in ranges.intervals:
             mask |= self.has_value & self._overlaps(low, high)
@@ -129,11 +112,7 @@ class Buckets:
     bucket_of: Callable[[Code], int | None]
 
     def may_match(self, ranges: Ranges) -> np.ndarray:
-        """Return for each file whether its bucket can hold one of the single values.
-
-        Args:
-            ranges: Key code intervals; any that is no single value is in every bucket.
-        """
+        """Return for each file whether its bucket can hold one of the single values."""
         everything = np.ones(len(self.numbers), bool)
         codes = _points(ranges)
         if ranges.nulls or codes is None:
@@ -208,21 +187,13 @@ class FileStatistics:
 
 
 def unread_statistics(lacking: str) -> FileStatistics:
-    """Make the statistics of a table of which none are read.
-
-    Args:
-        lacking: What engines may use all the same, in words.
-    """
+    """Make the statistics of a table of which none are read."""
     nothing = FileBounds(paths=pa.chunked_array([], pa.string()), parts=())
     return FileStatistics(columns={}, read=lambda _: nothing, lacking=lacking)
 
 
 def restricted_fields(rows: RowFilter) -> frozenset[int]:
-    """Return the fields that a row filter restricts.
-
-    Args:
-        rows: The filter.
-    """
+    """Return the fields that a row filter restricts."""
     match rows:
         case ColumnRanges():
             return frozenset((rows.field_id,))

@@ -12,16 +12,6 @@ from lakesieve.errors import ErrorKind, UnsupportedError
 from lakesieve.tables.contract import Column
 from lakesieve.tables.identity import field_identity
 
-__all__ = [
-    "DELTA_FEATURES",
-    "READ_BY_DEFAULT",
-    "SPARK_KINDS",
-    "delta_columns",
-    "hudi_columns",
-    "parquet_columns",
-    "stored_columns",
-]
-
 DELTA_FEATURES = frozenset(
     {
         "columnMapping",

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from lakesieve.predicate.ranges import Code
     from lakesieve.tables.contract import Column
 
-__all__ = ["decimal_code", "is_bytewise", "text_code", "to_single", "value_code"]
-
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 _INTEGER = re.compile(r"[+-]?\d{1,19}", re.ASCII)
 _DECIMAL = re.compile(r"[+-]?\d{1,38}(\.\d{1,38})?", re.ASCII)
@@ -36,10 +34,6 @@ def is_bytewise(column: Column) -> bool:
 
 def text_code(text: str, column: Column) -> Code | None:
     """Return the code of a value that a table format writes as text, such as a partition's.
-
-    Args:
-        text: The value; null has no text.
-        column: The column.
 
     Returns:
         ``None`` where the text is not surely one value of the column.
@@ -91,13 +85,7 @@ def _moment(text: str, *, is_local: bool) -> datetime | None:
 
 
 def decimal_code(number: Decimal, column: Column, *, upwards: bool = False) -> Code | None:
-    """Return the code of a decimal, rounded to the scale of the column.
-
-    Args:
-        number: The number.
-        column: The column.
-        upwards: Round up, as the upper bound of values must be.
-    """
+    """Return the code of a decimal, rounded to the scale of the column."""
     if not number.is_finite():
         return None
     try:
@@ -114,10 +102,6 @@ def decimal_code(number: Decimal, column: Column, *, upwards: bool = False) -> C
 
 def value_code(value: object, column: Column) -> Code | None:
     """Return the code of a value as Python has it.
-
-    Args:
-        value: The value.
-        column: The column.
 
     Returns:
         ``None`` for a value of another type than the column's.

@@ -10,8 +10,6 @@ import lakesieve as ls
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["check_queries", "interpreted", "views_of"]
-
 HASH = "xxhash64(id, s, d, t, m) % 1000"
 
 
@@ -35,12 +33,7 @@ def interpreted(spark: Any) -> Iterator[None]:
 
 @contextmanager
 def views_of(spark: Any, relations: Sequence[str]) -> Iterator[list[str]]:
-    """Views of tables and their versions, each resolved once: resolving takes longer than reading.
-
-    Args:
-        spark: The session.
-        relations: FROM clauses; the same ones share a view.
-    """
+    """Views of tables and their versions, each resolved only once."""
     views = [f"lakesieve_seen_{at}" for at in range(len(set(relations)))]
     for view, relation in zip(views, dict.fromkeys(relations), strict=True):
         spark.sql(f"SELECT * FROM {relation}").createOrReplaceTempView(view)

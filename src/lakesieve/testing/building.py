@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from lakesieve.format import IndexDefinition, SegmentEntry
     from lakesieve.tables import TableReader
 
-__all__ = ["build_index", "refresh_index"]
-
 
 def build_index(
     table: TableReader,
@@ -42,12 +40,6 @@ def build_index(
     """Index the data files of the current version on one column, beside the table.
 
     All keys are in memory at once.
-
-    Args:
-        table: The table.
-        column: Name of the column, also of the index.
-        read: Reads the column of a data file, by the file's path.
-        covers: Tells by its path whether a file is indexed.
 
     Raises:
         NotFoundError: There is no such column.
@@ -66,11 +58,6 @@ def build_index(
 
 def refresh_index(table: TableReader, column: str, read: Callable[[str], pa.Array]) -> None:
     """Add the data files of the current version that an index has not seen.
-
-    Args:
-        table: The table.
-        column: Name of the column, also of the index.
-        read: Reads the column of a data file, by the file's path.
 
     Raises:
         CommitConflictError: Others commit all the time.

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from lakesieve.testing.driver import Driver
 
-__all__ = ["TableContract"]
-
 QUERIES = 2
 PREDICATES = 8
 STEPS = 3
@@ -47,22 +45,11 @@ class TableContract:
     keys: Sequence[str] = KEYS
 
     def index_each(self, spark: Any, table: Driver, columns: Sequence[str]) -> None:
-        """Make an index of each column, all in one scan.
-
-        Args:
-            spark: The session.
-            table: The table.
-            columns: Names of the columns.
-        """
+        """Make an index of each column, all in one scan."""
         ls.create_indexes(table.name, [[column] for column in columns], spark=spark)
 
     def indexed(self, spark: Any, make_table: Callable[[], Driver]) -> Driver:
-        """A table of all rows with an index on ``l``.
-
-        Args:
-            spark: The session.
-            make_table: Makes a fresh table.
-        """
+        """A table of all rows with an index on ``l``."""
         table = make_table()
         table.create(rows_of(spark, 0))
         table.append(rows_of(spark))
@@ -70,12 +57,7 @@ class TableContract:
         return table
 
     def check(self, spark: Any, query: str) -> tuple[int, int]:
-        """Insist on equal rows with skipping off and on; tells files before and after.
-
-        Args:
-            spark: The session.
-            query: SQL.
-        """
+        """Insist on equal rows with skipping off and on; tells files before and after."""
         ls.disable(spark)
         expected = sorted(map(repr, spark.sql(query).collect()))
         ls.enable(spark)
@@ -92,14 +74,7 @@ class TableContract:
     def check_generated(
         self, spark: Any, relations: Sequence[str], columns: Sequence[str], seed: str
     ) -> None:
-        """Check generated predicates on several versions, and that many of them skip files.
-
-        Args:
-            spark: The session.
-            relations: FROM clauses of the versions.
-            columns: The columns that predicates may compare.
-            seed: Seed of what is drawn.
-        """
+        """Check generated predicates on several versions, and that many of them skip files."""
         drawn = random.Random(seed)
         total = read = 0
         with views_of(spark, relations) as views:
@@ -251,14 +226,14 @@ class TableContract:
         """An index that a dropped table left behind says nothing of its successor."""
         table = self.indexed(spark, make_table)
         handle = ls.open_index(table.name, "l", spark=spark)
-        before = open_table(spark, table.name).uuid
+        before = open_table(spark, table.name).reader.uuid
         table.recreate(rows_of(spark, 60, files=2))
         query = f"SELECT id FROM {table.relation()} WHERE l = 4726"
 
         total, read = self.check(spark, query)
 
         assert read == total
-        if open_table(spark, table.name).uuid != before:
+        if open_table(spark, table.name).reader.uuid != before:
             refusal = _refusal(handle.refresh)
             # some catalogs delete a table's folder, with the index
             assert refusal in {"table-replaced", "index-not-found"}, refusal

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Driver"]
-
 
 class Driver(Protocol):
     """One fresh table of a format, and how that format changes it."""
@@ -29,12 +27,7 @@ class Driver(Protocol):
         """Its name in the catalog, where it is entered when that is first needed."""
 
     def create(self, rows: Any, partitioned_by: str | None = None) -> None:
-        """Make the table with the schema of a DataFrame, without its rows.
-
-        Args:
-            rows: A DataFrame.
-            partitioned_by: A partition column, if any.
-        """
+        """Make the table with the schema of a DataFrame, without its rows."""
 
     def append(self, rows: Any) -> None:
         """Add rows, a data file a partition of the DataFrame."""
@@ -43,12 +36,7 @@ class Driver(Protocol):
         """Delete rows."""
 
     def update(self, assignment: str, condition: str) -> None:
-        """Change rows.
-
-        Args:
-            assignment: SQL, as behind SET.
-            condition: SQL, as in WHERE.
-        """
+        """Change rows."""
 
     def compact(self) -> None:
         """Rewrite the files into fewer."""
@@ -63,20 +51,10 @@ class Driver(Protocol):
         """All FROM clauses that name the current version."""
 
     def rename(self, old: str, new: str) -> None:
-        """Rename a column.
-
-        Args:
-            old: Its name.
-            new: Its new name.
-        """
+        """Rename a column."""
 
     def drop_and_add(self, column: str, kind: str) -> None:
-        """Drop a column and add one of the same name.
-
-        Args:
-            column: Its name.
-            kind: Type of the new one, in SQL.
-        """
+        """Drop a column and add one of the same name."""
 
     def recreate(self, rows: Any) -> None:
         """Drop the table and create it again at the same location, with these rows."""

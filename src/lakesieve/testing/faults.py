@@ -13,8 +13,6 @@ from lakesieve.storage import ObjectInfo, Storage
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Crash", "Fault", "FaultPlan", "FaultyStorage"]
-
 _NUMBER = re.compile(r"log/(\d{20})\.")
 _T = TypeVar("_T")
 

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Collection, Sequence
 
-__all__ = ["COLUMNS", "FILES", "FOLDERS", "KEYS", "ROWS", "predicate", "rows_of"]
-
 ROWS = 2_400
 FILES = 12
 

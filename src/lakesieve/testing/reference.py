@@ -18,19 +18,6 @@ if TYPE_CHECKING:
 
     from lakesieve.sieve import Blocks, KeyType
 
-__all__ = [
-    "as_blocks",
-    "as_sets",
-    "block_sets",
-    "codes_of",
-    "normal_path",
-    "point_units",
-    "range_units",
-    "rows_as_bytes",
-    "rows_as_tuples",
-    "sorted_pairs",
-]
-
 _SCHEME_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+.-"
 
 Code = int | bytes

@@ -16,8 +16,6 @@ from lakesieve.sieve import KeyType
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-__all__ = ["KeyColumn", "codes", "intervals", "key_columns", "key_sets", "ordinals"]
-
 Code = Any
 """An integer or bytes, as the physical type of the keys says."""
 Interval = tuple[Code, Code]

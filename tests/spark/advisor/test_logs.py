@@ -56,7 +56,7 @@ def table(spark: SparkSession) -> Iterator[str]:
 def restricted(known: KnownTable, spark: SparkSession, logs: Path) -> list[set[str]]:
     """The columns that each recorded query restricts."""
     opened = open_table(spark, TABLE)
-    columns = opened.columns(opened.version())
+    columns = opened.reader.columns(opened.reader.version())
     types = {
         path: ColumnType(field_id=c.field_id, kind=c.kind, scale=c.scale, precision=c.precision)
         for path, c in columns.items()
@@ -93,7 +93,7 @@ def test_every_way(spark: SparkSession, table: str, tmp_path: Path, way: str) ->
     with logged(spark, tmp_path / "logs", **WAYS[way]):
         spark.sql(f"SELECT * FROM {table} WHERE k = 5").collect()
         spark.sql(f"SELECT count(*) FROM {table} WHERE s = 'name 7'").collect()
-    known = known_table(open_table(spark, table))
+    known = known_table(open_table(spark, table).reader)
     assert restricted(known, spark, tmp_path / "logs") == [{"k"}, {"s"}]
 
 
@@ -102,7 +102,7 @@ def test_conditions(spark: SparkSession, table: str, tmp_path: Path) -> None:
     with logged(spark, tmp_path / "logs", compress="false", rolling_enabled="false"):
         for condition in CONDITIONS:
             spark.sql(f"SELECT * FROM {table} WHERE {condition}").collect()
-    known = known_table(open_table(spark, table))
+    known = known_table(open_table(spark, table).reader)
     found = restricted(known, spark, tmp_path / "logs")
     assert dict(zip(CONDITIONS, found, strict=True)) == CONDITIONS
 
@@ -118,7 +118,7 @@ def test_files_joins_and_commands(spark: SparkSession, table: str, tmp_path: Pat
         ).collect()
         spark.sql(f"DELETE FROM {table} WHERE k = 199")
         spark.sql(f"UPDATE {table} SET s = 'new' WHERE k = 198")
-    known = known_table(open_table(spark, table))
+    known = known_table(open_table(spark, table).reader)
     uses = read_event_logs([str(logs)], [known]).uses
     assert [use.files for use in uses[:2]] == [FILES, FILES]
     assert [(one.column, one.rows) for one in uses[1].joined] == [(("k",), 7)]

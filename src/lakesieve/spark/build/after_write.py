@@ -22,14 +22,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from lakesieve.spark.tables import IndexableTable
-
-__all__ = [
-    "AFTER_WRITE",
-    "check_refresh",
-    "refresh_after_writes",
-    "refreshing_itself",
-]
+    from lakesieve.spark.tables import SparkTable
 
 AFTER_WRITE = "after-write"
 """The value of ``refresh`` that has the indexes of a table refreshed after each commit to it."""
@@ -49,9 +42,6 @@ _BY_COMMANDS: Counter[str] = Counter()
 def check_refresh(refresh: str | None) -> bool:
     """Whether indexes are refreshed after a write.
 
-    Args:
-        refresh: What the caller said.
-
     Raises:
         InvalidInputError: It is no such value.
     """
@@ -70,11 +60,6 @@ def refresh_after_writes(
     """Refresh the indexes of each table after the commits that a session makes to it, or no more.
 
     Ending it waits for what is still to be refreshed.
-
-    Args:
-        spark: The session.
-        wanted: Whether they shall be refreshed.
-        locations: Further roots to search for indexes.
     """
     key = key_of_session(spark)
     with _LOCK:
@@ -91,22 +76,17 @@ def refresh_after_writes(
 
 
 @contextmanager
-def refreshing_itself(table: IndexableTable, *, does: bool) -> Iterator[None]:
-    """Leave the indexes of a table to a command that refreshes them itself.
-
-    Args:
-        table: The table.
-        does: Whether the command does.
-    """
+def refreshing_itself(table: SparkTable, *, does: bool) -> Iterator[None]:
+    """Leave the indexes of a table to a command that refreshes them itself."""
     with _LOCK:
-        _BY_COMMANDS[table.uuid] += does
+        _BY_COMMANDS[table.reader.uuid] += does
     try:
         yield
     finally:
         with _LOCK:
-            _BY_COMMANDS[table.uuid] -= does
-            if not _BY_COMMANDS[table.uuid]:
-                del _BY_COMMANDS[table.uuid]
+            _BY_COMMANDS[table.reader.uuid] -= does
+            if not _BY_COMMANDS[table.reader.uuid]:
+                del _BY_COMMANDS[table.reader.uuid]
 
 
 class _AfterWrites:
@@ -179,12 +159,12 @@ class _AfterWrites:
         except NotFoundError:
             return
         with _LOCK:
-            if _BY_COMMANDS[table.uuid]:
+            if _BY_COMMANDS[table.reader.uuid]:
                 return
         access = access_by(self._spark)
-        stores = access.stores(table)
+        stores = access.stores(table.reader)
         for location in self._locations:
-            stores = access.stores(table, location) | stores
+            stores = access.stores(table.reader, location) | stores
         if not stores:
             return
         for index, outcome in refresh_each(self._spark, table, stores).items():

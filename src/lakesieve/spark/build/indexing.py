@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from lakesieve.spark.rule.installed import InstalledRule
     from lakesieve.store import Changes
 
-__all__ = ["ROWS_AT_ONCE", "build_each", "failure"]
-
 ROWS_AT_ONCE = 4_000_000_000
 """Rows of a portion, over all indexes that are built from one read."""
 
@@ -41,15 +39,6 @@ def build_each(
     More rows than :data:`ROWS_AT_ONCE` are read in portions, each with a commit of its own: a
     build moves its keys in blocks, whose number grows with the square of the rows, and one that is
     interrupted keeps the portions that are done.
-
-    Args:
-        spark: The session.
-        rule: The session's rule.
-        source: The files and the columns of all targets, counted.
-        targets: The indexes.
-        operation: What their commits are called.
-        commit: Makes the commit of one, of the files of a portion.
-        watch: Told of the progress.
 
     Returns:
         What each target failed with; ``None`` where all is committed.
@@ -128,9 +117,6 @@ def _is_of_all(error: Exception) -> bool:
 
 def failure(outcomes: Mapping[str, Exception | None]) -> Exception | None:
     """The one error for all that failed among several indexes, which names them.
-
-    Args:
-        outcomes: What each index failed with, by name.
 
     Returns:
         ``None`` if all are done; of one index alone its error as it is.

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     _State = tuple[str, tuple[int, int], tuple[int, int]]
 
-__all__ = ["Watch"]
-
 INTERVAL = 0.25
 READING = ("index", "verify")
 """Phases whose jobs read the data files."""
@@ -57,22 +55,12 @@ class Watch:
         self._thread = threading.Thread(target=self._poll, daemon=True, name=self._group)
 
     def expect(self, *, rows: int, files: int) -> None:
-        """Set what the whole is.
-
-        Args:
-            rows: Rows to read.
-            files: Data files to read.
-        """
+        """Set what the whole is."""
         self._rows, self._files = rows, files
         self.portion(before=(0, 0), portion=(rows, files))
 
     def portion(self, *, before: tuple[int, int], portion: tuple[int, int]) -> None:
-        """Set what part of the whole the next jobs read.
-
-        Args:
-            before: Rows and data files that are done.
-            portion: Rows and data files to read.
-        """
+        """Set what part of the whole the next jobs read."""
         self._state = ("plan", before, portion)
 
     def phase(self, name: str) -> None:

@@ -26,11 +26,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakesieve.index import BuildProgress
-    from lakesieve.spark.tables import IndexableTable
+    from lakesieve.spark.tables import SparkTable
     from lakesieve.store import Changes, IndexStore, Snapshot
     from lakesieve.tables import Column, TableVersion
-
-__all__ = ["refresh_each"]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -87,14 +85,14 @@ class _Refresh:
     """What all passes of one call share."""
 
     spark: SparkSession
-    table: IndexableTable
+    table: SparkTable
     dry_run: bool
     progress: Callable[[BuildProgress], None] | None
 
 
 def refresh_each(
     spark: SparkSession,
-    table: IndexableTable,
+    table: SparkTable,
     stores: Mapping[str, IndexStore],
     *,
     all_refs: bool = False,
@@ -120,17 +118,17 @@ def refresh_each(
         NotFoundError: The table is gone, or its name leads to another one.
         LakesieveError: The data files cannot be read as they should.
     """
-    table.reload()
+    table.reader.reload()
     call = _Refresh(spark=spark, table=table, dry_run=dry_run, progress=progress)
     stale = []
     for name, store in stores.items():
-        upkeep = Upkeep(table=table, store=store)
+        upkeep = Upkeep(table=table.reader, store=store)
         index = _Stale(name=name, upkeep=upkeep)
         _kept(index, upkeep.check_definition)
         stale.append(index)
     if any(index.error is None for index in stale):
-        references = [None, *(table.references() if all_refs else ())]
-        versions = [table.version(reference) for reference in references]
+        references = [None, *(table.reader.references() if all_refs else ())]
+        versions = [table.reader.version(reference) for reference in references]
         for number, version in enumerate(versions):
             _refresh_version(call, version, stale, strict=number == 0)
     return {index.name: index.error or _outcome(call, index) for index in stale}
@@ -151,7 +149,7 @@ def _outcome(call: _Refresh, index: _Stale) -> Refreshed | Exception:
         )
         return Refreshed(
             index=index.name,
-            table=call.table.name,
+            table=call.table.reader.name,
             versions=tuple(index.versions),
             files=index.files,
             rows=index.rows,
@@ -170,7 +168,7 @@ def _refresh_version(
     """Index what one version has that some index does not cover."""
     if version.id is None:
         return
-    everything = call.table.live_files(version)
+    everything = call.table.reader.live_files(version)
     live = indexable(everything)
     left = [index for index in stale if index.error is None]
     for index in left:
@@ -193,12 +191,12 @@ def _refresh_version(
 
 
 def _looked(
-    index: _Stale, table: IndexableTable, version: TableVersion, live: pa.Table, *, strict: bool
+    index: _Stale, table: SparkTable, version: TableVersion, live: pa.Table, *, strict: bool
 ) -> _Pass | None:
     """What an index lacks of a version; nothing where its columns are not that version's."""
     try:
         base = index.upkeep.store.snapshot()
-        columns = indexed_columns(base.definition, table, version, strict=strict)
+        columns = indexed_columns(base.definition, table.reader, version, strict=strict)
         covered = index.upkeep.covered(base)
     except Exception as error:  # noqa: BLE001 - it is the outcome of this index alone
         index.error = error
@@ -233,7 +231,7 @@ def _index_together(
 
     rule = installed_rule(call.spark)
     names = ", ".join(look.stale.name for look in passes)
-    what = f"lakesieve: refresh {call.table.name}, index {names}"
+    what = f"lakesieve: refresh {call.table.reader.name}, index {names}"
     outcomes: Sequence[Exception | None]
     try:
         with own_jobs(call.spark, what):

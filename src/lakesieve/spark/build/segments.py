@@ -44,15 +44,6 @@ if TYPE_CHECKING:
     from lakesieve.spark.rule.installed import InstalledRule
     from lakesieve.tables import Column, TableVersion
 
-__all__ = [
-    "Built",
-    "build_segments",
-    "draw_curve",
-    "file_hashes",
-    "hashed_rows",
-    "staged",
-]
-
 BUCKET_ROWS = 4_000_000
 SMALLEST_BUCKET = 500_000
 SAMPLE_KEYS = 100_000
@@ -84,13 +75,6 @@ def build_segments(
     """Index data files and write the segments from the executors, row-level deletes ignored.
 
     The files are read once, however many indexes there are.
-
-    Args:
-        spark: The session.
-        rule: The session's rule, which makes raw reads possible.
-        source: The files and the columns of all targets, counted.
-        targets: The indexes.
-        watch: Told of the progress.
 
     Returns:
         What was written for each target.
@@ -140,12 +124,6 @@ def _built(files: pa.Table, results: pa.Table) -> Built:
 def staged(built: Built, operation: str, version: TableVersion, *, target: Target) -> Changes:
     """Write the catalogue of a build, and tell what its commit does.
 
-    Args:
-        built: What the build made.
-        operation: Name of the operation, for the log.
-        version: The version that was read.
-        target: The index that it is for.
-
     Raises:
         StorageError: The location cannot be written to.
     """
@@ -164,12 +142,6 @@ def draw_curve(
     spark: SparkSession, rule: InstalledRule, source: Source, *, watch: Watch
 ) -> list[dict[str, Any]]:
     """Try all budgets on one stretch of the keys, about :data:`CURVE_ROWS` rows in the middle.
-
-    Args:
-        spark: The session.
-        rule: The session's rule.
-        source: The data files and key columns.
-        watch: Follows the progress.
 
     Returns:
         By increasing size: ``strategy``, ``bits_per_row``, ``false_files``, ``blocks``; only
@@ -289,12 +261,7 @@ def _check_collation(column: Column, found: str) -> None:
 
 
 def file_hashes(spark: SparkSession, paths: pa.ChunkedArray) -> tuple[int, np.ndarray, np.ndarray]:
-    """Hash every path as the rows will be hashed; try another salt in case two collide.
-
-    Args:
-        spark: The session.
-        paths: Strings, without nulls.
-    """
+    """Hash every path as the rows will be hashed; try another salt in case two collide."""
     frame = frame_of(spark, pa.table({"path": paths}))
     for salt in range(8):
         hashed = arrow_of(frame.selectExpr("path", f"xxhash64(path, {salt}) AS hash"))

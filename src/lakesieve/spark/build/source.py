@@ -17,11 +17,9 @@ if TYPE_CHECKING:
 
     from lakesieve.format import IndexDefinition
     from lakesieve.spark.rule.installed import InstalledRule
-    from lakesieve.spark.tables import IndexableTable
+    from lakesieve.spark.tables import SparkTable
     from lakesieve.storage import Storage
     from lakesieve.tables import Column, TableVersion
-
-__all__ = ["SMALLEST_SPLIT", "Source", "Target", "indexable", "key_types", "read_for"]
 
 SMALLEST_SPLIT = 4 << 20
 """Bytes of files that a task reads at least."""
@@ -72,24 +70,16 @@ class Source:
         is_partial: Whether the version has more.
     """
 
-    table: IndexableTable
+    table: SparkTable
     version: TableVersion
     columns: tuple[Column, ...]
     files: pa.Table
     is_partial: bool = False
 
     @classmethod
-    def whole(
-        cls, table: IndexableTable, version: TableVersion, columns: tuple[Column, ...]
-    ) -> Source:
-        """All that a version has to be indexed.
-
-        Args:
-            table: The table.
-            version: Its version.
-            columns: The key columns that are read.
-        """
-        live = table.live_files(version)
+    def whole(cls, table: SparkTable, version: TableVersion, columns: tuple[Column, ...]) -> Source:
+        """All that a version has to be indexed."""
+        live = table.reader.live_files(version)
         files = indexable(live)
         return cls(
             table=table,
@@ -115,9 +105,6 @@ class Source:
         """The same in parts of consecutive files with about so many rows; none is empty.
 
         Needs a :meth:`counted` source.
-
-        Args:
-            rows: Rows of a part; one file may have more.
         """
         records = self.files.column("records").to_numpy()
         before = np.cumsum(records) - records
@@ -140,11 +127,7 @@ class Source:
         return self.files.column("scanned" if is_other else "path")
 
     def counted(self, rule: InstalledRule) -> Source:
-        """The same with the rows of each file, from the files where the table does not tell.
-
-        Args:
-            rule: The session's rule, which makes raw reads possible.
-        """
+        """The same with the rows of each file, from the files where the table does not tell."""
         known = self.files.column("records")
         if known.null_count == 0:
             return self

@@ -39,18 +39,6 @@ if TYPE_CHECKING:
     from lakesieve.spark.tables.workers import Stage
     from lakesieve.storage import Storage
 
-__all__ = [
-    "CUT_SCHEMA",
-    "SCATTER_SCHEMA",
-    "CutPlan",
-    "KeyRuns",
-    "ScatterPlan",
-    "SegmentPlan",
-    "curve",
-    "cut",
-    "scatter",
-]
-
 SCATTER_SCHEMA = "bucket int, payload binary"
 CUT_SCHEMA = "index int, kind string, body binary"
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-__all__ = ["collected", "tally_of"]
-
 _COUNTS = ("rows", "nulls", "repeats")
 
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from lakesieve.spark.tables.workers import Stage
     from lakesieve.store import Snapshot
 
-__all__ = ["check_rows"]
-
 _SCHEMA = "file bigint, missing bigint"
 _OUT = pa.schema([("file", pa.int64()), ("missing", pa.int64())])
 _SPLIT = 64 << 20
@@ -45,14 +43,6 @@ def check_rows(
     watch: Watch,
 ) -> list[str]:
     """Read files and look up all their keys.
-
-    Args:
-        spark: The session.
-        rule: The session's rule.
-        source: The files, all covered.
-        store: The index.
-        state: The state of it that is checked.
-        watch: Told of the progress.
 
     Returns:
         Paths of the files that the index misses for some key or null of theirs.
@@ -111,14 +101,7 @@ def _missing(
     columns: list[pa.Array],
     covered: np.ndarray,
 ) -> np.ndarray:
-    """Which rows the index does not find in their file.
-
-    Args:
-        index: The index.
-        key_types: Types of the key columns.
-        columns: The key columns.
-        covered: Number of each row's file among the covered ones.
-    """
+    """Which rows the index does not find in their file."""
     codes = encode_rows(key_types, columns)
     missing = np.zeros(len(codes), bool)
     null = codes.is_null().to_numpy(zero_copy_only=False)

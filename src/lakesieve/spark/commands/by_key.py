@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from lakesieve.spark.tables.changes import TableChanges
 
-__all__ = ["delete", "upsert"]
-
 _ONE_ROW = "Keep one row of each key first, such as the newest by a window function."
 
 

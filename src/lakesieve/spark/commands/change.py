@@ -25,19 +25,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from lakesieve.spark.tables import IndexableTable
+    from lakesieve.spark.tables import SparkTable
     from lakesieve.spark.tables.changes import TableChanges
     from lakesieve.tables import Column
-
-__all__ = [
-    "ChangeRequest",
-    "Prepared",
-    "check_keys",
-    "check_once",
-    "evaluated_once",
-    "prepare",
-    "refreshed_after",
-]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +72,7 @@ class Prepared:
         rows: What is given, as columns of the table in its order and of its types.
     """
 
-    table: IndexableTable
+    table: SparkTable
     changes: TableChanges
     columns: tuple[Column, ...]
     on: list[str]
@@ -94,12 +84,6 @@ def prepare(
 ) -> Prepared:
     """Check what is given for a change against its table.
 
-    Args:
-        source: Rows, or the path of a file of them.
-        request: What is to be changed.
-        spark: The session.
-        keys_only: Whether the key columns are enough.
-
     Raises:
         NotFoundError: No such table, or a column is missing.
         InvalidInputError: Columns of other types or too many.
@@ -107,7 +91,7 @@ def prepare(
     """
     opened = open_table(spark, request.table)
     changes = _changes_of(opened, request.table)
-    columns = key_columns(opened, opened.version(), request.on)
+    columns = key_columns(opened.reader, opened.reader.version(), request.on)
     on = [_top_level(column.path) for column in columns]
     changes.check(on, request.txn)
     given = rows_in(source, spark, changes.frame()) if isinstance(source, str) else source
@@ -117,12 +101,8 @@ def prepare(
     return Prepared(table=opened, changes=changes, columns=columns, on=on, rows=rows)
 
 
-def _changes_of(table: IndexableTable, name: str) -> TableChanges:
+def _changes_of(table: SparkTable, name: str) -> TableChanges:
     """How the rows of a table are changed.
-
-    Args:
-        table: The table.
-        name: Its name.
 
     Raises:
         UnsupportedError: No commit can change it.
@@ -130,9 +110,9 @@ def _changes_of(table: IndexableTable, name: str) -> TableChanges:
     if isinstance(table, ChangeableTable):
         return table.changes()
     raise UnsupportedError(
-        f"{name} is a directory of {table.format} files, which no commit can change.",
+        f"{name} is a directory of {table.reader.format} files, which no commit can change.",
         kind=ErrorKind.UNSUPPORTED_TABLE,
-        hint=FORMATS[table.format].changing,
+        hint=FORMATS[table.reader.format].changing,
     )
 
 
@@ -155,10 +135,6 @@ def _top_level(path: tuple[str, ...]) -> str:
 def evaluated_once(rows: DataFrame, spark: SparkSession) -> Iterator[DataFrame]:
     """Keep rows as they are first evaluated, so that the checks and the commit see the same.
 
-    Args:
-        rows: The rows, of any session of the application.
-        spark: The session of the change.
-
     Yields:
         Those rows, in that session.
     """
@@ -176,10 +152,6 @@ def evaluated_once(rows: DataFrame, spark: SparkSession) -> Iterator[DataFrame]:
 
 def check_keys(rows: DataFrame, on: Sequence[str]) -> int:
     """Count rows, and insist that all have keys.
-
-    Args:
-        rows: The rows.
-        on: The key columns.
 
     Raises:
         InvalidInputError: Some have a null in their key.
@@ -200,11 +172,6 @@ def check_keys(rows: DataFrame, on: Sequence[str]) -> int:
 def check_once(rows: DataFrame, on: Sequence[str], hint: str) -> None:
     """Insist that no key is given twice.
 
-    Args:
-        rows: The rows.
-        on: The key columns.
-        hint: What to do about it.
-
     Raises:
         InvalidInputError: One is.
     """
@@ -222,15 +189,10 @@ def check_once(rows: DataFrame, on: Sequence[str], hint: str) -> None:
 def refreshed_after(
     request: ChangeRequest, spark: SparkSession
 ) -> tuple[list[Refreshed], list[Reason]]:
-    """Index what a commit wrote; what fails is reported and leaves the commit as it is.
-
-    Args:
-        request: What was to be changed.
-        spark: The session.
-    """
+    """Index what a commit wrote; what fails is reported and leaves the commit as it is."""
     try:
         table = open_table(spark, request.table)
-        stores = access_by(spark).stores(table, request.location)
+        stores = access_by(spark).stores(table.reader, request.location)
     except Exception as error:  # noqa: BLE001 - the commit is made, and must be reported
         return [], [_failed("the indexes could not be listed", error)]
     try:

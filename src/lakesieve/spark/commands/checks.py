@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from lakesieve.tables import Column
 
-__all__ = ["check_references", "check_unique"]
-
 LIMIT = 20
 """Violations that are listed by default."""
 
@@ -103,8 +101,8 @@ def check_references(
     started = time.perf_counter()
     columns, parent_columns = _as_many(columns, parent_columns)
     opened = open_table(spark, parent)
-    version = opened.version()
-    wanted = key_columns(opened, version, parent_columns)
+    version = opened.reader.version()
+    wanted = key_columns(opened.reader, version, parent_columns)
     keys, names = _keys_of(child, columns, wanted, spark)
     given_keys(keys, wanted, parent)
     held = HeldKeys(opened, wanted, spark, location)
@@ -123,7 +121,7 @@ def check_references(
         violations=orphans.count,
         examples=examples,
         files_read=held.files_read,
-        files=0 if version.id is None else opened.live_files(version).num_rows,
+        files=0 if version.id is None else opened.reader.live_files(version).num_rows,
         index=held.index,
         seconds=time.perf_counter() - started,
     )
@@ -152,9 +150,9 @@ def _keys_of(
     names = [".".join(column.path) for column in parent]
     if isinstance(child, str):
         opened = open_table(spark, child)
-        version = opened.version()
+        version = opened.reader.version()
         rows = opened.rows(version)
-        paths = [column.path for column in key_columns(opened, version, columns)]
+        paths = [column.path for column in key_columns(opened.reader, version, columns)]
     else:
         rows, paths = child, [(name,) for name in columns]
     chosen = (F.col(quoted(*p)).alias(name) for p, name in zip(paths, names, strict=True))

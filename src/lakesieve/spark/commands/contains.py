@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -39,19 +39,9 @@ if TYPE_CHECKING:
     from lakesieve.index.many_keys import KeysToFind
     from lakesieve.spark.commands.keys import GivenKey
     from lakesieve.spark.commands.locate import LocatePlan, LookedUp
-    from lakesieve.spark.tables import IndexableTable
+    from lakesieve.spark.tables import SparkTable
     from lakesieve.spark.tables.workers import Stage
     from lakesieve.tables import Column, TableVersion
-
-__all__ = [
-    "FEW",
-    "ContainedRows",
-    "contained_rows",
-    "held_rows",
-    "numbers_of",
-    "read_by_plan",
-    "same_keys",
-]
 
 FEW = 1_000_000
 """Keys that are looked up in this process, and broadcast; more are by the executors."""
@@ -92,20 +82,12 @@ def contained_rows(
     keys: DataFrame,
     index: OpenedIndex,
     *,
-    table: IndexableTable,
+    table: SparkTable,
     version: TableVersion,
     columns: Sequence[Column],
     confirm: bool,
 ) -> ContainedRows:
     """Look up a frame of keys.
-
-    Args:
-        keys: Columns named like the index's first one, two and so on.
-        index: The index.
-        table: Its table.
-        version: Its version.
-        columns: The index's columns as that version has them.
-        confirm: Read the files that can hold the keys.
 
     Raises:
         NotFoundError: The first key column is missing in the frame.
@@ -113,9 +95,9 @@ def contained_rows(
     """
     from pyspark.sql import functions as F
 
-    leading = leading_keys(keys, columns, table.name, ABSENT, FILES)
-    given = given_keys(keys, leading, table.name)
-    live = table.live_files(version)
+    leading = leading_keys(keys, columns, table.reader.name, ABSENT, FILES)
+    given = given_keys(keys, leading, table.reader.name)
+    live = table.reader.live_files(version)
     plan, uncovered = plan_of(given, index, live, is_prefix=len(given) < len(columns))
     stage = _listed(plan, _spellings(keys.sparkSession, index, live))
     further = f"{_NUMBERS} array<int>, {FILES} array<string>"
@@ -133,7 +115,7 @@ def contained_rows(
         confirmed=confirm,
         files=live.num_rows,
         version=version.id,
-        table=table.name,
+        table=table.reader.name,
         index=index.definition.name,
         commit=plan.commit,
     )
@@ -183,7 +165,7 @@ def _with_lists(found: LookedUp, paths: pa.Array, rows: int) -> Iterator[pa.Reco
 def _confirmed(
     found: DataFrame,
     index: OpenedIndex,
-    table: IndexableTable,
+    table: SparkTable,
     version: TableVersion,
     columns: Sequence[Column],
     *,
@@ -216,17 +198,11 @@ def _confirmed(
 
 @contextmanager
 def read_by_plan(
-    table: IndexableTable, version: TableVersion, plan: Plan, columns: Sequence[Column]
+    table: SparkTable, version: TableVersion, plan: Plan, columns: Sequence[Column]
 ) -> Iterator[DataFrame]:
     """Key columns of the rows in some files of a version, row-level deletes applied.
 
     Valid while the context is open, in which nothing else may read the table.
-
-    Args:
-        table: The table.
-        version: The version.
-        plan: What is known of its files.
-        columns: The key columns.
 
     Yields:
         ``key_0``, ``key_1`` and so on.
@@ -234,18 +210,12 @@ def read_by_plan(
     rows = table.rows(version)
     spark = rows.sparkSession
     rule = installed_rule(spark)
-    with rule.skipping(None, storage_options(spark)), rule.given(spark, table.uuid, plan):
+    with rule.skipping(None, storage_options(spark)), rule.given(spark, table.reader.uuid, plan):
         yield rows.select(*keys_of(columns))
 
 
 def same_keys(left: DataFrame, right: DataFrame, names: Sequence[str]) -> SparkColumn:
-    """The condition of a join by keys, nulls equal to nulls.
-
-    Args:
-        left: One side.
-        right: The other.
-        names: The columns.
-    """
+    """The condition of a join by keys, nulls equal to nulls."""
     same = [left[name].eqNullSafe(right[name]) for name in names]
     return reduce(and_, same)
 
@@ -253,14 +223,7 @@ def same_keys(left: DataFrame, right: DataFrame, names: Sequence[str]) -> SparkC
 def numbers_of(
     keys: DataFrame, given: Sequence[GivenKey], index: OpenedIndex, *, is_prefix: bool
 ) -> np.ndarray:
-    """The covered files that can hold one of many keys, looked up by the executors.
-
-    Args:
-        keys: The keys.
-        given: Their columns.
-        index: The index.
-        is_prefix: Whether the index has more columns than those.
-    """
+    """The covered files that can hold one of many keys, looked up by the executors."""
     from pyspark.sql import functions as F
 
     plan = lookup_plan(given, index, np.ones(len(index.paths()), bool), is_prefix=is_prefix)
@@ -270,18 +233,14 @@ def numbers_of(
     return np.array([row[0] for row in rows], np.int64)
 
 
-def held_rows(spark: SparkSession, wanted: KeysToFind) -> Iterator[list[pa.ChunkedArray]]:
-    """Those of some keys that rows in some files of a version have, row-level deletes applied.
-
-    Args:
-        spark: The session.
-        wanted: The keys, and where.
-    """
+def held_rows(
+    spark: SparkSession, table: SparkTable, wanted: KeysToFind
+) -> Iterator[list[pa.ChunkedArray]]:
+    """Those of some keys that rows in some files of a version have, row-level deletes applied."""
     if wanted.version.id is None:
         return
     names = [f"key_{at}" for at in range(len(wanted.columns))]
     keys = frame_of_rows(spark, pa.table(list(wanted.keys), names=names))
-    table = cast("IndexableTable", wanted.table)
     with read_by_plan(table, wanted.version, wanted.plan, wanted.columns) as rows:
         held = arrow_of(rows.join(keys, same_keys(rows, keys, names), "left_semi").distinct())
     if held.num_rows:

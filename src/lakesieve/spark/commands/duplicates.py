@@ -34,11 +34,9 @@ if TYPE_CHECKING:
 
     from lakesieve.sieve import KeyType
     from lakesieve.spark.commands.locate import LocatePlan
-    from lakesieve.spark.tables import IndexableTable
+    from lakesieve.spark.tables import SparkTable
     from lakesieve.spark.tables.workers import Stage
     from lakesieve.tables import Column, TableVersion
-
-__all__ = ["Duplicates", "duplicates"]
 
 ROWS = "rows"
 # ranges of keys that tasks are sent, at most; beyond that all rows are grouped
@@ -101,8 +99,8 @@ def duplicates(
         UnsupportedError: A column cannot be a key, or Spark cannot read the table.
     """
     opened = open_table(spark, table)
-    found_version = opened.version(version)
-    columns = key_columns(opened, found_version, on)
+    found_version = opened.reader.version(version)
+    columns = key_columns(opened.reader, found_version, on)
     search = _Search(opened, found_version, columns, spark)
     with installed_rule(spark).skipping(location, storage_options(spark)):
         found = search.run(opened_indexes(spark, opened, location))
@@ -132,7 +130,7 @@ class _Search:
 
     def __init__(
         self,
-        table: IndexableTable,
+        table: SparkTable,
         version: TableVersion,
         columns: Sequence[Column],
         spark: SparkSession,
@@ -149,13 +147,15 @@ class _Search:
         if self._version.id is None:
             rows = self._table.rows(self._version).select(*keys_of(self._columns))
             return kept(self._repeated(rows), shuffled=True)
-        live = self._table.live_files(self._version)
+        live = self._table.reader.live_files(self._version)
         self.files = self.files_read = live.num_rows
         wanted = {column.field_id for column in self._columns}
         for index in indexes:
             if {key.field_id for key in index.definition.columns} != wanted:
                 continue
-            columns = indexed_columns(index.definition, self._table, self._version, strict=False)
+            columns = indexed_columns(
+                index.definition, self._table.reader, self._version, strict=False
+            )
             if columns is None:
                 continue
             try:
@@ -265,7 +265,7 @@ class _Search:
                 for column in columns
             )
         )
-        given = given_keys(named, columns, self._table.name)
+        given = given_keys(named, columns, self._table.reader.name)
         return numbers_of(named, given, index, is_prefix=False)
 
     def _merged(self, parts: Sequence[Kept]) -> Kept:

@@ -32,10 +32,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame, SparkSession
 
-    from lakesieve.spark.tables import IndexableTable
+    from lakesieve.spark.tables import SparkTable
     from lakesieve.tables import Column, TableVersion
-
-__all__ = ["HeldKeys", "opened_indexes"]
 
 # rows whose keys, and those of them that are held, pass through this process
 _LOCAL = 100_000
@@ -43,19 +41,13 @@ _ONE_FILE = 10_000
 
 
 def opened_indexes(
-    spark: SparkSession, table: IndexableTable, location: str | None
+    spark: SparkSession, table: SparkTable, location: str | None
 ) -> list[OpenedIndex]:
-    """The indexes of a table, as they are now.
-
-    Args:
-        spark: The session.
-        table: The table.
-        location: A further root to search.
-    """
+    """The indexes of a table, as they are now."""
     found = []
-    for store in access_by(spark).stores(table, location).values():
+    for store in access_by(spark).stores(table.reader, location).values():
         state = store.snapshot()
-        if state.definition.table_uuid == table.uuid:
+        if state.definition.table_uuid == table.reader.uuid:
             found.append(OpenedIndex.at(store, state))
     return found
 
@@ -72,7 +64,7 @@ class HeldKeys:
 
     def __init__(
         self,
-        table: IndexableTable,
+        table: SparkTable,
         columns: Sequence[Column],
         spark: SparkSession,
         location: str | None,
@@ -106,15 +98,7 @@ class HeldKeys:
         known: pa.Table | None = None,
         after: TableVersion | None = None,
     ) -> Kept:
-        """The rows whose keys a version has not.
-
-        Args:
-            given: The rows, keys without nulls.
-            on: Names of the key columns in them.
-            version: The version.
-            known: Their keys, if they are at hand.
-            after: An earlier version that is known to have none of the keys.
-        """
+        """The rows whose keys a version has not."""
         from pyspark.sql import functions as F
 
         rows = given.rows
@@ -169,25 +153,20 @@ class HeldKeys:
 
     @contextmanager
     def skipping_before(self, version: TableVersion, *, when: bool) -> Iterator[None]:
-        """Have reads of the table skip the files of a version that has none of the keys.
-
-        Args:
-            version: The version.
-            when: Whether there are such reads.
-        """
+        """Have reads of the table skip the files of a version that has none of the keys."""
         plan = self._since(version) if when else None
         with nullcontext() if plan is None else self._given(plan):
             yield
 
     def _given(self, plan: Plan) -> AbstractContextManager[None]:
-        return self._rule.given(self._spark, self._table.uuid, plan)
+        return self._rule.given(self._spark, self._table.reader.uuid, plan)
 
     def _since(self, version: TableVersion) -> Plan | None:
         """A plan without the files of a version."""
         if not self._indexes or version.id is None:
             return None
         index = self._indexes[0]
-        numbers = index.numbers(self._table.live_files(version).column("path"))
+        numbers = index.numbers(self._table.reader.live_files(version).column("path"))
         keep = np.ones(len(index.paths()), bool)
         keep[numbers[numbers >= 0]] = False
         return plan_of_files(index, np.flatnonzero(keep))
@@ -199,7 +178,7 @@ class HeldKeys:
         if not self._indexes:
             return None
         index = self._indexes[0]
-        columns = indexed_columns(index.definition, self._table, version, strict=False) or ()
+        columns = indexed_columns(index.definition, self._table.reader, version, strict=False) or ()
         at = {column.field_id: place for place, column in enumerate(self._columns)}
         places = [at.get(column.field_id) for column in columns]
         leading = list(itertools.takewhile(lambda place: place is not None, places))
@@ -223,14 +202,14 @@ class HeldKeys:
         self, keys: DataFrame, index: OpenedIndex, columns: Sequence[Column]
     ) -> np.ndarray:
         """The covered files that can hold one of many keys."""
-        given = given_keys(keys, columns[: len(keys.columns)], self._table.name)
+        given = given_keys(keys, columns[: len(keys.columns)], self._table.reader.name)
         return numbers_of(keys, given, index, is_prefix=len(given) < len(columns))
 
     def _numbers_of_few(
         self, keys: pa.Table, index: OpenedIndex, columns: Sequence[Column]
     ) -> np.ndarray:
         """The covered files that can hold one of the keys."""
-        few = GivenKeys(keys, columns, self._table.name)
+        few = GivenKeys(keys, columns, self._table.reader.name)
         codes = sorted_codes(few.key_types, few.values, is_prefix=few.is_prefix).codes
         _, numbers = files_of_codes(index, codes, is_prefix=few.is_prefix)
         return np.unique(numbers)

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from lakesieve.spark.commands.change import Prepared
     from lakesieve.tables import Column
 
-__all__ = ["insert_new"]
-
 _DUPLICATES = ("error", "first", "last")
 _ATTEMPTS = 20
 # before an attempt is made again, at most: writers that wait alike meet again
@@ -204,7 +202,7 @@ def _inserted(
     dry_run: bool,
 ) -> ChangeOutcome:
     """Append the rows that are new, again and again while others commit rows in between."""
-    base = prepared.table.version()
+    base = prepared.table.reader.version()
     on = prepared.on
     new = held.lacking(given.rows, on, base, known=given.keys)
     for attempt in range(_ATTEMPTS):
@@ -220,7 +218,7 @@ def _inserted(
             known = done.known or done.inserted is not None
             return done if known else replace(done, inserted=new.count)
         time.sleep(random.uniform(0, min(_SECONDS, 0.05 * 2**attempt)))
-        before, base = base, prepared.table.version()
+        before, base = base, prepared.table.reader.version()
         new = held.lacking(new, on, base, after=before)
     raise CommitConflictError(
         f"{request.table} got new rows during each of {_ATTEMPTS} attempts to insert.",

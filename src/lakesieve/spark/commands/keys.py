@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from lakesieve.tables import Column
 
-__all__ = ["GivenKey", "given_keys", "given_rows", "rows_in"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenKey:
@@ -37,11 +35,6 @@ class GivenKey:
 
 def given_keys(keys: DataFrame, columns: Sequence[Column], table: str) -> list[GivenKey]:
     """Find columns of a table in a frame by name, whose values compare like the table's.
-
-    Args:
-        keys: The frame.
-        columns: The table's columns.
-        table: The table's name.
 
     Raises:
         NotFoundError: The frame lacks one.
@@ -98,12 +91,6 @@ def given_rows(
     rows: DataFrame, target: DataFrame, names: Sequence[str] | None, table: str
 ) -> DataFrame:
     """Columns of a frame by the names, in the order and of the types of a table's.
-
-    Args:
-        rows: The frame.
-        target: The table.
-        names: The columns wanted; all of the table, and no others, if not given.
-        table: The table's name.
 
     Raises:
         NotFoundError: The frame lacks one.

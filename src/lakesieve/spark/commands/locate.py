@@ -27,25 +27,10 @@ if TYPE_CHECKING:
 
     from lakesieve.sieve import KeyType
     from lakesieve.spark.commands.keys import GivenKey
-    from lakesieve.spark.tables import IndexableTable
+    from lakesieve.spark.tables import SparkTable
     from lakesieve.spark.tables.workers import Stage
     from lakesieve.storage import Storage
     from lakesieve.tables import Column, TableVersion
-
-__all__ = [
-    "FILE",
-    "LocatePlan",
-    "Located",
-    "LookedUp",
-    "by_keys",
-    "leading_keys",
-    "locate_keys",
-    "located",
-    "looked_up",
-    "lookup_plan",
-    "opened_again",
-    "plan_of",
-]
 
 FILE = "file"
 # behind the path of a file that may be rewritten in place
@@ -106,25 +91,20 @@ def locate_keys(
     keys: DataFrame,
     index: OpenedIndex,
     *,
-    table: IndexableTable,
+    table: SparkTable,
     version: TableVersion,
     columns: Sequence[Column],
 ) -> Located:
     """Plan the look-up of a frame of keys.
 
-    Args:
-        keys: Columns named like the index's first one, two and so on.
-        index: The index.
-        table: Its table.
-        version: Whose data files are named.
-        columns: The index's columns as that version has them.
-
     Raises:
         NotFoundError: The first key column is missing in the frame.
         InvalidInputError: A column is of another type, no key column, or skips one.
     """
-    given = given_keys(keys, leading_keys(keys, columns, table.name, FILE), table.name)
-    live = table.live_files(version)
+    given = given_keys(
+        keys, leading_keys(keys, columns, table.reader.name, FILE), table.reader.name
+    )
+    live = table.reader.live_files(version)
     plan, uncovered = plan_of(given, index, live, is_prefix=len(given) < len(columns))
     names = [key.name for key in given]
     pairs = by_keys(keys, given, located(plan), f"{FILE} string").toDF(*names, FILE)
@@ -144,12 +124,6 @@ def plan_of(
     given: Sequence[GivenKey], index: OpenedIndex, live: pa.Table, *, is_prefix: bool
 ) -> tuple[LocatePlan, tuple[str, ...]]:
     """What tasks must know to look up keys.
-
-    Args:
-        given: The key columns.
-        index: The index.
-        live: The data files of the version.
-        is_prefix: Whether the index has more columns than those.
 
     Returns:
         That, and the live files that the index has not seen.
@@ -173,15 +147,7 @@ def lookup_plan(
     is_prefix: bool,
     rewritable: bool = False,
 ) -> LocatePlan:
-    """As :func:`plan_of`, by what is known of the covered files.
-
-    Args:
-        given: The key columns.
-        index: The index.
-        live: Which of the covered files count.
-        is_prefix: Whether the index has more columns than those.
-        rewritable: Whether paths of covered files tell size and time after the path itself.
-    """
+    """As :func:`plan_of`, by what is known of the covered files."""
     return LocatePlan(
         storage=index.storage,
         commit=index.snapshot.number,
@@ -197,12 +163,6 @@ def leading_keys(
     keys: DataFrame, columns: Sequence[Column], table: str, *taken: str
 ) -> Sequence[Column]:
     """Those of an index's leading columns that a frame has.
-
-    Args:
-        keys: The frame.
-        columns: The index's columns.
-        table: The table's name.
-        *taken: Names of further columns of the answer.
 
     Raises:
         NotFoundError: The first key column is missing in the frame.
@@ -309,12 +269,7 @@ class LookedUp:
 
 
 def looked_up(plan: LocatePlan, batches: Iterable[pa.RecordBatch]) -> Iterator[LookedUp]:
-    """Look up batches of sorted keys, many at once, each key once.
-
-    Args:
-        plan: What a task must know.
-        batches: The keys of the task.
-    """
+    """Look up batches of sorted keys, many at once, each key once."""
     tables = gathered(batches, plan.batch_rows)
     first = next(tables, None)
     if first is None:

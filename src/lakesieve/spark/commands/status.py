@@ -12,8 +12,6 @@ from lakesieve.spark.tables.row_deletes import RowDeletes
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["status"]
-
 THRESHOLD = 0.2
 
 
@@ -39,15 +37,15 @@ def status(
         UnsupportedError: Spark cannot read the table.
     """
     opened = open_table(spark, table)
-    version_read = opened.version(version)
+    version_read = opened.reader.version(version)
     if isinstance(opened, MarkedTable):
         counts = opened.row_deletes(version_read)
     else:
-        counts = RowDeletes(files=opened.live_files(version_read).num_rows)
+        counts = RowDeletes(files=opened.reader.live_files(version_read).num_rows)
     share = counts.marked_files / counts.files if counts.files else 0.0
     return TableStatus(
         table=table,
-        format=opened.format,
+        format=opened.reader.format,
         version=version_read.id,
         files=counts.files,
         marked_files=counts.marked_files,

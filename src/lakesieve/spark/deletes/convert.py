@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from lakesieve.spark.tables.iceberg.table import IcebergTable
     from lakesieve.storage import Storage
 
-__all__ = ["convert"]
-
 _VECTORS_SINCE = 3
 _COMMITTED = ("file", "data_file", "offset", "length", "positions", "size", "first", "last")
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from lakesieve.spark.tables.workers import Stage
     from lakesieve.storage import Storage
 
-__all__ = ["WRITTEN_SCHEMA", "WritePlan", "write_deletes"]
-
 WRITTEN_SCHEMA = (
     "file string, data_file string, offset long, length long, positions long, new long, "
     "size long, first long, last long"

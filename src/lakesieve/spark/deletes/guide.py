@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from lakesieve.storage import Storage
     from lakesieve.store import Snapshot
 
-__all__ = ["holders", "narrow"]
-
 _BATCH_ROWS = 500_000
 _FIRST_ROWS = 20_000
 _HELD = "held binary"
@@ -51,11 +49,6 @@ def narrow(spark: SparkSession, plan: DeletePlan, locations: Iterable[str] = ())
     """Take data files out of a plan that hold no deleted key, by indexes on the equality columns.
 
     What no index knows of stays in, and so does everything if an index cannot be read.
-
-    Args:
-        spark: The session.
-        plan: The plan.
-        locations: Further roots to search for indexes.
 
     Returns:
         What each index did, coded.
@@ -148,14 +141,7 @@ def _narrow(
 def holders(
     storage: Storage, state: Snapshot, types: tuple[KeyType, ...], wanted: np.ndarray
 ) -> Stage:
-    """Make the stage: batches of deleted keys to one bitmap of the covered files that hold one.
-
-    Args:
-        storage: The index's root.
-        state: Its state.
-        types: Types of the key columns, in the index's order.
-        wanted: The covered files to search; keys found in all of them end the search.
-    """
+    """Make the stage: batches of deleted keys to one bitmap of the covered files that hold one."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         index = OpenedIndex.at(IndexStore(storage), state, in_order=True)

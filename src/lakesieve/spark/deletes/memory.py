@@ -10,8 +10,6 @@ from lakesieve.spark.versions.java_classes import java_class
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["ROOM", "executor"]
-
 ROOM = 0.5
 """Share of the heap that delete sets may take: beside them there must be room for the query."""
 

@@ -19,20 +19,6 @@ from lakesieve.spark.versions.spark_versions import check_session
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = [
-    "ALL",
-    "DELETE_SEQUENCE",
-    "EVERY_FILE",
-    "GROUP",
-    "NUMBER",
-    "SEQUENCE",
-    "DeletePlan",
-    "Kind",
-    "opened_iceberg",
-    "plan_deletes",
-    "plan_scan",
-]
-
 ALL = -1
 """Instead of the number of a unit: all of them."""
 
@@ -156,10 +142,6 @@ class DeletePlan:
         """Rows of a kind's delete files that reach a data file of a unit.
 
         Beside the columns compared each row has its file's group and sequence number.
-
-        Args:
-            kind: The kind of deletes.
-            unit: Number of a unit, or a constant of this module for several.
         """
         name = self._name(f"deletes {kind.number}")
         return self._frame(self._relations.deletes(name, kind.number, unit))
@@ -191,10 +173,6 @@ class DeletePlan:
 def opened_iceberg(spark: SparkSession, table: str) -> IcebergTable:
     """Open a table that can have equality deletes.
 
-    Args:
-        spark: The session.
-        table: The table.
-
     Raises:
         NotFoundError: There is no such table.
         UnsupportedError: It is no Iceberg table, or the session has no classic Spark.
@@ -204,7 +182,8 @@ def opened_iceberg(spark: SparkSession, table: str) -> IcebergTable:
     opened = open_table(spark, table)
     if not isinstance(opened, IcebergTable):
         raise _unsupported(
-            f"{table} is a table of the format {opened.format}, which has no equality deletes.",
+            f"{table} is a table of the format {opened.reader.format}, "
+            "which has no equality deletes.",
             "Equality deletes are a matter of Iceberg tables.",
         )
     return opened
@@ -212,11 +191,6 @@ def opened_iceberg(spark: SparkSession, table: str) -> IcebergTable:
 
 def plan_deletes(spark: SparkSession, table: str, version: str | int | None = None) -> DeletePlan:
     """Load a table and plan one of its versions.
-
-    Args:
-        spark: The session.
-        table: The table.
-        version: Snapshot id, branch or tag; the current one by default.
 
     Raises:
         NotFoundError: There is no such table or version.

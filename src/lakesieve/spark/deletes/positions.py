@@ -12,18 +12,11 @@ from lakesieve.spark.deletes.read import deleted_by, newest_deletes
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["deleted_positions"]
-
 _NEW = "__lakesieve_new"
 
 
 def deleted_positions(plan: DeletePlan, unit: int, *, with_old: bool) -> DataFrame:
     """Find the rows of a unit that are deleted by key.
-
-    Args:
-        plan: The plan.
-        unit: The unit.
-        with_old: Also give the rows that are deleted by position already, for merging.
 
     Returns:
         ``file`` (the data file's path), ``pos`` and ``new``, sorted by file and position within

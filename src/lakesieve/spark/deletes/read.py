@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
-__all__ = ["column", "deleted_by", "live_rows", "newest_deletes", "read"]
-
 _KEY = "__lakesieve_key_"
 _DELETE_GROUP = "__lakesieve_delete_group"
 
@@ -50,13 +48,7 @@ def read(table: str, *, spark: SparkSession, version: str | int | None = None) -
 
 
 def live_rows(plan: DeletePlan, names: Sequence[str], extra: Sequence[str] = ()) -> DataFrame:
-    """The rows of a plan's data files that no delete deletes.
-
-    Args:
-        plan: The plan.
-        names: The columns wanted, in order.
-        extra: Those of them that are metadata columns.
-    """
+    """The rows of a plan's data files that no delete deletes."""
     columns = [column((name,)) for name in names]
     untouched = plan.untouched().select(*columns)
     if not plan.reached_files:

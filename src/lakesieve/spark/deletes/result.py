@@ -10,8 +10,6 @@ from lakesieve.index.shown import Shown
 if TYPE_CHECKING:
     from lakesieve.index.reasons import Reason
 
-__all__ = ["Conversion", "ConversionProgress", "DeleteStatus", "FieldSet"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldSet:

@@ -13,8 +13,6 @@ from lakesieve.spark.versions.spark_versions import spark_version_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["join_scan", "joins_deletes"]
-
 
 def join_scan(spark: SparkSession, scan: Any) -> Any:
     """Read what a scan of Iceberg's would read, without its sets of deletes in memory.

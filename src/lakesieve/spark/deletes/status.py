@@ -13,8 +13,6 @@ from lakesieve.spark.tables.jobs import own_jobs
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["status"]
-
 
 def status(
     table: str,

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["PuffinFile", "VectorBlob", "encode_vector"]
-
 _PUFFIN_MAGIC = b"PFA1"
 _VECTOR_MAGIC = b"\xd1\xd3\x39\x64"
 _ROARING_NO_RUNS = 12346

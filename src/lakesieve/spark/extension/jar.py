@@ -16,8 +16,6 @@ from lakesieve.storage import write_file
 if TYPE_CHECKING:
     import os
 
-__all__ = ["write_jar"]
-
 
 def write_jar(
     path: str | os.PathLike[str] = "lakesieve-spark.jar", *, spark: str | None = None

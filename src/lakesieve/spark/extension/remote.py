@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-__all__ = ["disable", "enable", "report"]
-
 _ENABLED = "spark.lakesieve.enabled"
 _LOCATIONS = "spark.lakesieve.locations"
 _REPORT = "SELECT * FROM lakesieve_last_pruning()"
@@ -21,10 +19,6 @@ _REPORT = "SELECT * FROM lakesieve_last_pruning()"
 
 def enable(spark: SparkSession, locations: Iterable[str]) -> None:
     """Have the queries of a session skip files.
-
-    Args:
-        spark: The session.
-        locations: Further roots to search for indexes.
 
     Raises:
         UnsupportedError: The server has no extension.
@@ -38,19 +32,12 @@ def enable(spark: SparkSession, locations: Iterable[str]) -> None:
 
 
 def disable(spark: SparkSession) -> None:
-    """Have them read all files.
-
-    Args:
-        spark: The session.
-    """
+    """Have them read all files."""
     spark.conf.set(_ENABLED, "false")
 
 
 def report(spark: SparkSession) -> list[dict[str, Any]]:
     """What the latest query did, one entry a table scan.
-
-    Args:
-        spark: The session.
 
     Raises:
         UnsupportedError: The server has no extension.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["EXTENSION", "JarInfo"]
-
 EXTENSION = "lakesieve.LakesieveExtensions"
 """What ``spark.sql.extensions`` names."""
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from lakesieve.index import Plan
     from lakesieve.storage import StorageOptions
 
-__all__ = ["InstalledRule", "installed_rule"]
-
 _GIVEN = "lakesieve.given"
 # paths that are sent to the rule at once
 _SELECTED = 10_000
@@ -75,12 +73,7 @@ class InstalledRule:
         return not self.active and not self._raw_reads
 
     def enable(self, locations: Iterable[str], options: StorageOptions) -> None:
-        """Prune scans from now on.
-
-        Args:
-            locations: Further roots to search for indexes.
-            options: Tells the settings with which a location is reached.
-        """
+        """Prune scans from now on."""
         with self._lock:
             self._enabled, self._locations = True, tuple(dict.fromkeys(locations))
             self._decided = True
@@ -94,12 +87,7 @@ class InstalledRule:
 
     @contextmanager
     def skipping(self, location: str | None, options: StorageOptions) -> Iterator[None]:
-        """Prune scans for a while, whatever other threads switch meanwhile.
-
-        Args:
-            location: A further root to search for indexes as long.
-            options: Tells the settings with which a location is reached.
-        """
+        """Prune scans for a while, whatever other threads switch meanwhile."""
         command = () if location is None else (location,)
         with self._lock:
             self._commands.append(command)
@@ -117,11 +105,6 @@ class InstalledRule:
         """Have what this thread reads of a table meanwhile pruned by a plan, by nothing else.
 
         Only where skipping is on. What reads the table for other reasons must not run meanwhile.
-
-        Args:
-            spark: The session.
-            uuid: The table's identity.
-            plan: What is known of its files.
         """
         from py4j.clientserver import ClientServer
 
@@ -142,9 +125,6 @@ class InstalledRule:
     @contextmanager
     def raw_reads(self, paths: pa.ChunkedArray | None = None) -> Iterator[str]:
         """Have the rule in the optimizer for raw reads.
-
-        Args:
-            paths: The data files to read; all if not given.
 
         Yields:
             The name of that selection, for ``Table.raw_rows``.

@@ -9,8 +9,6 @@ from lakesieve.index import Reason, ReasonCode, ShownList, TablePruning
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["pruning_rows"]
-
 
 def pruning_rows(report: list[dict[str, Any]]) -> ShownList[TablePruning]:
     """The rule's report as result models."""

@@ -12,8 +12,6 @@ from lakesieve.spark.versions.spark_versions import check_session, spark_version
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["problem_of", "report_of"]
-
 
 def problem_of(spark: SparkSession) -> str | None:
     """Return why a session cannot skip files, or ``None`` where it can.
@@ -21,9 +19,6 @@ def problem_of(spark: SparkSession) -> str | None:
     A version of Spark that the tests ran on is not checked. On a newer one, the JVM looks for every
     class, method and field that the jar links to, and runs one pruned query over two files of its
     own. It does so once; later calls return what was found.
-
-    Args:
-        spark: The session.
 
     Raises:
         UnsupportedError: Spark Connect, or a version of Spark that is older than those tested.
@@ -46,11 +41,7 @@ def problem_of(spark: SparkSession) -> str | None:
 
 
 def report_of(problem: str) -> TablePruning:
-    """Return what ``last_pruning`` says of a session that cannot skip files.
-
-    Args:
-        problem: Why it cannot.
-    """
+    """Return what ``last_pruning`` says of a session that cannot skip files."""
     reason = Reason(code=ReasonCode.SPARK_UNSUITED, detail=problem)
     return TablePruning(
         table="",

@@ -13,28 +13,21 @@ from lakesieve.spark.versions.spark_versions import check_session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lakesieve.spark.tables import IndexableTable
-
-__all__ = ["access_by", "session_timezone"]
-
 
 def session_timezone(spark: SparkSession) -> str:
     """The zone of timestamps that are written without one."""
     return str(spark.conf.get("spark.sql.session.timeZone"))
 
 
-def access_by(spark: SparkSession) -> TableAccess[IndexableTable]:
+def access_by(spark: SparkSession) -> TableAccess:
     """Reach tables by a session's catalogs, and storages by its settings.
-
-    Args:
-        spark: The session.
 
     Raises:
         UnsupportedError: A session of Spark Connect.
     """
     check_session(spark)
     return TableAccess(
-        open_table=partial(open_table, spark),
+        open_table=lambda name: open_table(spark, name).reader,
         options=partial(storage_options, spark),
         timezone=partial(session_timezone, spark),
     )

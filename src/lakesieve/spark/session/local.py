@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from lakesieve.spark.tables.formats import FormatSpec
     from lakesieve.spark.versions.spark_versions import SparkVersion
 
-__all__ = ["check_java", "local_session", "packages_conf"]
-
 MINIMUM_JAVA = 17
 # Spark before 4.2 brings a Hadoop that calls Subject.getSubject, which fails since Java 24
 MAXIMUM_JAVA_BEFORE_4_2 = 23
@@ -145,12 +143,7 @@ def _defaults(warehouse: str, formats: Sequence[str], version: SparkVersion) -> 
 
 
 def packages_conf(version: SparkVersion, specs: Iterable[FormatSpec]) -> dict[str, str]:
-    """Settings with which Spark resolves the runtimes of formats from Maven Central.
-
-    Args:
-        version: The version of Spark.
-        specs: The formats.
-    """
+    """Settings with which Spark resolves the runtimes of formats from Maven Central."""
     packages = [spec.packages[version.name] for spec in specs if spec.packages is not None]
     with resources.as_file(resources.files("lakesieve.spark") / "ivysettings.xml") as ivy:
         # a local Maven cache may hold POMs without their jars, on which Ivy's default chain fails

@@ -7,8 +7,6 @@ import re
 
 from lakesieve.errors import ErrorKind, InvalidInputError
 
-__all__ = ["memory_conf"]
-
 _MB = 1 << 20
 _UNITS = {"m": _MB, "g": 1 << 30}
 # measured while indexes of 60 to 600 million rows were built, see docs/scale.md

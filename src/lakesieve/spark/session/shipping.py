@@ -16,8 +16,6 @@ from lakesieve.spark.versions.spark_versions import check_session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["PACKAGES", "ship"]
-
 PACKAGES = ("lakesieve", "obstore")
 """What the workers import besides PyArrow and NumPy, which PySpark's own Arrow functions need."""
 

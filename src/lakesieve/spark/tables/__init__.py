@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lakesieve.spark.tables.contract import IndexableTable
+from lakesieve.spark.tables.contract import SparkTable
 from lakesieve.spark.tables.registry import FORMATS, open_table
 
-__all__ = ["FORMATS", "IndexableTable", "open_table"]
+__all__ = ["FORMATS", "SparkTable", "open_table"]

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-__all__ = ["catalog_table", "forget_table", "named_errors"]
-
 
 def catalog_table(spark: SparkSession, name: str) -> Any:
     """What the catalog has under an identifier: a ``Table`` of Spark's connector API.

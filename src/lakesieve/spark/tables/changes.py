@@ -17,15 +17,6 @@ if TYPE_CHECKING:
 
     from lakesieve.tables import TableVersion
 
-__all__ = [
-    "NOTHING",
-    "ChangeOutcome",
-    "TableChanges",
-    "has_cause",
-    "merge",
-    "session_settings",
-]
-
 # by session
 _LOCKS: dict[str, threading.Lock] = {}
 _CLAUSES = {
@@ -74,10 +65,6 @@ class TableChanges(Protocol):
     def check(self, on: Sequence[str], txn: tuple[str, int] | None) -> None:
         """Refuse what the format cannot do.
 
-        Args:
-            on: Names of the key columns.
-            txn: Name and number of a transaction, if any.
-
         Raises:
             UnsupportedError: It cannot.
         """
@@ -103,12 +90,6 @@ class TableChanges(Protocol):
         base: TableVersion,
     ) -> ChangeOutcome | None:
         """Append rows whose keys a version has not, in one commit.
-
-        Args:
-            rows: Whole rows; kept by Spark, so that they can be written more than once.
-            on: The key columns.
-            txn: Name and number of the transaction.
-            base: The version that has none of the keys.
 
         Returns:
             ``None`` where nothing was committed, since other rows came that may have the keys.
@@ -167,12 +148,7 @@ def merge(
 
 
 def has_cause(error: Exception, names: Collection[str]) -> bool:
-    """Whether an exception of Java has one of some classes, or is caused by one.
-
-    Args:
-        error: As it came to Python.
-        names: Names of the classes.
-    """
+    """Whether an exception of Java has one of some classes, or is caused by one."""
     java = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
     while java is not None:
         if str(java.getClass().getName()) in names:

@@ -1,10 +1,8 @@
-"""What a table is to Spark: more than reading, a build takes raw rows; the rest is optional."""
+"""The contract of the Spark adapters: a table's reader, and what only Spark can do."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
-
-from lakesieve.tables import TableReader
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,9 +11,7 @@ if TYPE_CHECKING:
 
     from lakesieve.spark.tables.changes import TableChanges
     from lakesieve.spark.tables.row_deletes import RowDeletes
-    from lakesieve.tables import Column, TableVersion
-
-__all__ = ["RAW_READ", "ChangeableTable", "CopyableTable", "IndexableTable", "MarkedTable"]
+    from lakesieve.tables import Column, TableReader, TableVersion
 
 RAW_READ = "lakesieve-raw-read"
 """Read option, obeyed by the optimizer rule: rows as written, row-level deletes ignored.
@@ -23,8 +19,12 @@ RAW_READ = "lakesieve-raw-read"
 Its value is n, to read every n-th data file, and the name of a selection of files, if any."""
 
 
-class IndexableTable(TableReader, Protocol):
-    """A table whose indexes can be built and kept up: the contract of every adapter."""
+class SparkTable(Protocol):
+    """A table that a Spark session can read: the contract of every adapter."""
+
+    @property
+    def reader(self) -> TableReader:
+        """Reads the table's metadata without Spark."""
 
     @property
     def merges_on_read(self) -> bool:
@@ -60,9 +60,6 @@ class IndexableTable(TableReader, Protocol):
 
     def rows(self, version: TableVersion) -> DataFrame:
         """Rows of a version as its readers see them: row-level deletes applied, its own columns.
-
-        Args:
-            version: The version; one without data has no rows.
 
         Raises:
             UnsupportedError: The engine cannot read the table.

@@ -6,8 +6,6 @@ import re
 
 from lakesieve.errors import ErrorKind, LakesieveError, SetupError, StorageError
 
-__all__ = ["explained", "unlisted"]
-
 # Spark 3.5 does not say which of its files it was reading
 _UNREADABLE = re.compile(
     r"while reading file|FAILED_READ_FILE|is not a Parquet file|Checksum error"
@@ -20,11 +18,7 @@ _CANCELLED = re.compile(r"\bcancell?ed\b", re.IGNORECASE)
 
 
 def explained(error: Exception) -> LakesieveError | None:
-    """The error that a user understands for one of Spark's; ``None`` where Spark's own will do.
-
-    Args:
-        error: What a job ended in.
-    """
+    """The error that a user understands for one of Spark's; ``None`` where Spark's own will do."""
     if isinstance(error, LakesieveError):
         return None
     text = str(error)
@@ -51,12 +45,7 @@ def explained(error: Exception) -> LakesieveError | None:
 
 
 def unlisted(name: str, error: Exception) -> StorageError | None:
-    """The error for a table whose list of files Iceberg cannot read; ``None`` for another failure.
-
-    Args:
-        name: The table.
-        error: What the job ended in that reads one of its metadata tables.
-    """
+    """Return the error for an unreadable list of files; ``None`` for another failure."""
     text = str(error)
     causes = _OF_ICEBERG.findall(text) or _CAUSE.findall(text)[-1:]
     if not causes or _CANCELLED.search(text):

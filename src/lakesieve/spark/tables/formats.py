@@ -10,9 +10,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from lakesieve.spark.tables.contract import IndexableTable
-
-__all__ = ["FormatSpec"]
+    from lakesieve.spark.tables.contract import SparkTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +35,8 @@ class FormatSpec:
     """
 
     name: str
-    at: Callable[[SparkSession, str], IndexableTable]
-    named: Callable[[SparkSession, str, Any], IndexableTable]
+    at: Callable[[SparkSession, str], SparkTable]
+    named: Callable[[SparkSession, str, Any], SparkTable]
     runtime: str
     packages: Mapping[str, str] | None
     settings: Mapping[str, str] = field(default_factory=dict)

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-__all__ = ["storage_options"]
-
 
 def storage_options(
     spark: SparkSession, file_io: Callable[[], Mapping[str, str]] | None = None

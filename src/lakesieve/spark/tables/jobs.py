@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-__all__ = ["own_jobs"]
-
 _OWN = "lakesieve.own"
 _DESCRIPTION = "spark.job.description"
 _GROUP = "spark.jobGroup.id"

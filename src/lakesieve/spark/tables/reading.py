@@ -14,16 +14,6 @@ if TYPE_CHECKING:
 
     from lakesieve.tables.contract import Column as KeyColumn
 
-__all__ = [
-    "hadoop_path",
-    "in_larger_tasks",
-    "keys_of",
-    "lines_of",
-    "parts_of",
-    "quoted",
-    "raw_read",
-]
-
 
 def parts_of(call: Callable[..., Any], method: str, *arguments: Any) -> Iterator[str]:
     """The texts that a Java method returns, one for each call, until it returns an empty one.
@@ -43,11 +33,7 @@ def lines_of(parts: Iterable[str]) -> pa.ChunkedArray:
 
 
 def hadoop_path(encoded: Column) -> Column:
-    """A path as Hadoop's ``Path`` prints it, of one that is percent-encoded.
-
-    Args:
-        encoded: A relative path, or a URL.
-    """
+    """A path as Hadoop's ``Path`` prints it, of one that is percent-encoded."""
     from pyspark.sql import functions as F
 
     # a plus sign stands for itself in a path
@@ -56,21 +42,12 @@ def hadoop_path(encoded: Column) -> Column:
 
 
 def quoted(*parts: str) -> str:
-    """The name of a column, of a field of a struct or of a table for Spark, whatever is in it.
-
-    Args:
-        parts: The names that lead to it, one after the other.
-    """
+    """The name of a column, of a field of a struct or of a table for Spark, whatever is in it."""
     return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
 
 
 def raw_read(stride: int, selection: str) -> str:
-    """What a raw read says to the rule, as the value of ``RAW_READ``.
-
-    Args:
-        stride: One in so many files is read.
-        selection: Name of the rule's selection of files, or nothing for all.
-    """
+    """What a raw read says to the rule, as the value of ``RAW_READ``."""
     return f"{stride} {selection}".strip()
 
 
@@ -82,11 +59,5 @@ def keys_of(columns: Sequence[KeyColumn]) -> list[Column]:
 
 
 def in_larger_tasks(rows: DataFrame, *, total_bytes: float, split_bytes: int) -> DataFrame:
-    """Read more files in a task than Spark would, which sizes tasks for reads of whole rows.
-
-    Args:
-        rows: A few columns of data files.
-        total_bytes: Size of all those files.
-        split_bytes: Size of the files that a task should read.
-    """
+    """Read more files in a task than Spark would, which sizes tasks for reads of whole rows."""
     return rows.coalesce(max(1, math.ceil(total_bytes / split_bytes)))

@@ -23,18 +23,16 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from lakesieve.spark.tables.contract import IndexableTable
+    from lakesieve.spark.tables.contract import SparkTable
     from lakesieve.spark.tables.formats import FormatSpec
     from lakesieve.spark.versions.spark_versions import SparkVersion
-
-__all__ = ["FORMATS", "check_formats", "formats_in", "formats_of", "open_table"]
 
 # Iceberg's extensions behind Delta's: on Spark 3.5 those stumble over an UPDATE of others
 FORMATS = {spec.name: spec for spec in (DELTA, HUDI, ICEBERG, PARQUET)}
 """All formats by name, in the order in which sessions list their extensions."""
 
 
-def open_table(spark: SparkSession, name: str) -> IndexableTable:
+def open_table(spark: SparkSession, name: str) -> SparkTable:
     """Open a table by its catalog identifier, or by its format and path.
 
     Args:
@@ -65,7 +63,7 @@ def open_table(spark: SparkSession, name: str) -> IndexableTable:
     return FORMATS[table_format].named(spark, text, entry)
 
 
-def _open_path(spark: SparkSession, spec: FormatSpec, path: str) -> IndexableTable:
+def _open_path(spark: SparkSession, spec: FormatSpec, path: str) -> SparkTable:
     if not has_class(spark, spec.runtime):
         check_formats(spark_version_of(spark.version), [spec.name])
         raise SetupError(
@@ -103,10 +101,6 @@ def formats_in(spark: SparkSession) -> list[FormatSpec]:
 
 def check_formats(version: SparkVersion, formats: Iterable[str]) -> None:
     """Check that a version of Spark can read tables of some formats.
-
-    Args:
-        version: The version of Spark.
-        formats: Names of formats.
 
     Raises:
         UnsupportedError: One of them has no runtime for it.

@@ -15,30 +15,17 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Stage", "frame_of_rows", "gathered", "in_workers"]
-
 Stage = Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]
 """What is done with the batches of a partition."""
 
 
 def in_workers(frame: DataFrame, stage: Stage, schema: str) -> DataFrame:
-    """Run a function over the Arrow batches of each partition.
-
-    Args:
-        frame: What it is given.
-        stage: The function; it travels to the workers.
-        schema: Of what it gives, as DDL.
-    """
+    """Run a function over the Arrow batches of each partition."""
     return frame.mapInArrow(partial(_run, stage), schema)
 
 
 def frame_of_rows(spark: SparkSession, rows: pa.Table) -> DataFrame:
-    """A frame of rows that are at hand as Arrow, of the types that they have.
-
-    Args:
-        spark: The session.
-        rows: The rows, few enough for one task.
-    """
+    """A frame of rows that are at hand as Arrow, of the types that they have."""
     from pyspark.sql.pandas.types import from_arrow_type
 
     sink = pa.BufferOutputStream()
@@ -60,13 +47,7 @@ def _unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def gathered(
     batches: Iterable[pa.RecordBatch], rows: int, first: int | None = None
 ) -> Iterator[pa.Table]:
-    """Join batches to tables of at least ``rows`` rows; only the last one may have fewer.
-
-    Args:
-        batches: The batches.
-        rows: The least number of rows.
-        first: The least number of the first table, if that should come sooner.
-    """
+    """Join batches to tables of at least ``rows`` rows; only the last one may have fewer."""
     held: list[pa.RecordBatch] = []
     size, least = 0, rows if first is None else first
     for batch in batches:

@@ -9,8 +9,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-__all__ = ["Callback", "hear_callbacks", "key_of_session"]
-
 
 class Callback:
     """A ``java.util.function.Function`` that answers in Python.
@@ -35,11 +33,7 @@ class Callback:
 
 
 def hear_callbacks(spark: SparkSession) -> None:
-    """Have this process hear what Java calls.
-
-    Args:
-        spark: The session.
-    """
+    """Have this process hear what Java calls."""
     from pyspark.java_gateway import ensure_callback_server_started
 
     gateway = spark.sparkContext._gateway
@@ -47,9 +41,5 @@ def hear_callbacks(spark: SparkSession) -> None:
 
 
 def key_of_session(spark: SparkSession) -> tuple[str, str]:
-    """What tells a session from all others: its application, and its own number.
-
-    Args:
-        spark: The session.
-    """
+    """What tells a session from all others: its application, and its own number."""
     return str(spark.sparkContext.applicationId), str(spark._jsparkSession.sessionUUID())

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from lakesieve.spark.versions.spark_versions import SparkVersion
 
-__all__ = ["add_jar", "jar_of", "own_class", "send_to_executors"]
-
 _EXTENSION = "lakesieve.LakesieveExtensions"
 # Spark's class loaders that take further jars
 _LOADERS = frozenset(
@@ -69,11 +67,7 @@ def own_class(spark: SparkSession, name: str) -> Any:
 
 
 def send_to_executors(spark: SparkSession) -> None:
-    """Have the executors of the application know the jar, too.
-
-    Args:
-        spark: The session.
-    """
+    """Have the executors of the application know the jar, too."""
     context: Any = spark.sparkContext
     # executors of a local session are in the driver's own JVM
     if context._jsc.sc().isLocal():
@@ -111,10 +105,6 @@ def _other_jar(what: str) -> UnsupportedError:
 
 def add_jar(spark: SparkSession, jar: Path) -> None:
     """Have the driver know the classes of a jar, beside those of the table formats.
-
-    Args:
-        spark: The session.
-        jar: The file.
 
     Raises:
         UnsupportedError: The session's class loader takes no jar.

@@ -8,26 +8,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = [
-    "as_python",
-    "context_loader",
-    "has_class",
-    "java_array",
-    "java_class",
-    "java_list",
-    "scala_seq",
-]
-
 
 def java_class(spark: SparkSession, name: str) -> Any:
     """A Java class, whose static members are attributes; a call makes an object.
 
     ``spark._jvm.org.apache`` asks Java of each part of a name whether it is a class, and to find
     that it is none takes a look into every jar, each time.
-
-    Args:
-        spark: The session.
-        name: The class with its package.
     """
     from py4j.java_gateway import JavaClass
 
@@ -36,13 +22,7 @@ def java_class(spark: SparkSession, name: str) -> Any:
 
 
 def java_array(spark: SparkSession, name: str, items: tuple[Any, ...]) -> Any:
-    """A Java array.
-
-    Args:
-        spark: The session.
-        name: The class of its items, with its package.
-        items: What it holds; nothing of Python that Java is to call.
-    """
+    """A Java array."""
     gateway: Any = spark.sparkContext._gateway
     array = gateway.new_array(java_class(spark, name), len(items))
     for number, item in enumerate(items):
@@ -51,12 +31,7 @@ def java_array(spark: SparkSession, name: str, items: tuple[Any, ...]) -> Any:
 
 
 def java_list(spark: SparkSession, items: tuple[Any, ...] = ()) -> Any:
-    """A Java list that may grow.
-
-    Args:
-        spark: The session.
-        items: What it holds at first; objects of Python, too, that Java is to call.
-    """
+    """A Java list that may grow."""
     made = java_class(spark, "java.util.ArrayList")()
     for item in items:
         made.add(item)
@@ -64,12 +39,7 @@ def java_list(spark: SparkSession, items: tuple[Any, ...] = ()) -> Any:
 
 
 def scala_seq(spark: SparkSession, items: Any) -> Any:
-    """A Java list as Scala's methods take it.
-
-    Args:
-        spark: The session.
-        items: The list.
-    """
+    """A Java list as Scala's methods take it."""
     return java_class(spark, "org.apache.spark.api.python.PythonUtils").toSeq(items)
 
 
@@ -79,12 +49,7 @@ def context_loader(spark: SparkSession) -> Any:
 
 
 def has_class(spark: SparkSession, name: str) -> bool:
-    """Whether a Java class is on the class path of the session.
-
-    Args:
-        spark: The session.
-        name: The class with its package.
-    """
+    """Whether a Java class is on the class path of the session."""
     from py4j.protocol import Py4JJavaError
 
     try:
@@ -95,11 +60,6 @@ def has_class(spark: SparkSession, name: str) -> bool:
 
 
 def as_python(spark: SparkSession, java: Any) -> Any:
-    """A Java map or list as Python's, in one text: to go through it would take calls an entry.
-
-    Args:
-        spark: The session.
-        java: The Java object.
-    """
+    """A Java map or list as Python's, in one text: to go through it would take calls an entry."""
     writer = java_class(spark, "com.fasterxml.jackson.databind.ObjectMapper")()
     return json.loads(writer.writeValueAsString(java))

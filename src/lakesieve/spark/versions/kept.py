@@ -11,8 +11,6 @@ from lakesieve.spark.versions.jar import own_class
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Kept", "cached_of", "kept"]
-
 _MARK = "lakesieve mark"
 
 

@@ -16,21 +16,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-__all__ = [
-    "SPARK_VERSIONS",
-    "SparkVersion",
-    "arrow_of",
-    "by_number",
-    "check_session",
-    "delta_commit_at",
-    "delta_snapshot_at",
-    "error_class",
-    "frame_of",
-    "is_remote",
-    "local_frame",
-    "spark_version_of",
-]
-
 # texts that stand in one literal
 _TEXTS = 10_000
 
@@ -116,13 +101,7 @@ def arrow_of(frame: DataFrame) -> pa.Table:
 
 
 def local_frame(spark: SparkSession, rows: pa.Table, schema: StructType) -> DataFrame | None:
-    """A frame of few rows that need no job; ``None`` where Spark takes none from Arrow.
-
-    Args:
-        spark: The session.
-        rows: The rows.
-        schema: Their columns.
-    """
+    """A frame of few rows that need no job; ``None`` where Spark takes none from Arrow."""
     from pyspark.sql import DataFrame
 
     if not hasattr(DataFrame, "toArrow"):
@@ -158,13 +137,7 @@ def frame_of(spark: SparkSession, texts: pa.Table) -> DataFrame:
 
 
 def by_number(frame: DataFrame, count: int, column: str) -> DataFrame:
-    """Rows of one number, below a count, in one partition, each number in its own.
-
-    Args:
-        frame: The rows.
-        count: One more than the largest number.
-        column: The column of int that holds it.
-    """
+    """Rows of one number, below a count, in one partition, each number in its own."""
     if hasattr(frame, "repartitionById"):
         return frame.repartitionById(count, column)
     from pyspark.sql import functions as F

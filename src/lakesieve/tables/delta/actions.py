@@ -11,8 +11,6 @@ import pyarrow.compute as pc
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["FILE_SCHEMA", "actions_of", "file_actions", "reconciled", "records_of"]
-
 FILE_SCHEMA = pa.schema(
     [
         ("path", pa.string()),
@@ -42,9 +40,6 @@ _FIRST_RECORDS = r'^\s*\{\s*"numRecords"\s*:\s*(?P<records>\d{1,18})\s*[,}]'
 def actions_of(data: bytes) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Read the actions of a commit, or of a checkpoint in JSON, except those of unknown kinds.
 
-    Args:
-        data: The file.
-
     Raises:
         ValueError: It is not such a file, or lacks what an action needs.
     """
@@ -67,11 +62,7 @@ def actions_of(data: bytes) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def file_actions(actions: Iterable[tuple[str, Mapping[str, Any]]]) -> pa.Table:
-    """Tabulate the actions ``add`` and ``remove`` of a commit, in their order.
-
-    Args:
-        actions: Names and contents of the actions.
-    """
+    """Tabulate the actions ``add`` and ``remove`` of a commit, in their order."""
     rows = []
     for name, action in actions:
         partition = action.get("partitionValues") or {}
@@ -99,11 +90,7 @@ def _vector_id(vector: Mapping[str, Any]) -> str:
 
 
 def records_of(stats: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Read the number of records from statistics; null where they do not tell.
-
-    Args:
-        stats: The statistics of each file as JSON.
-    """
+    """Read the number of records from statistics; null where they do not tell."""
     firsts = pc.extract_regex(stats, _FIRST_RECORDS)
     records = pc.struct_field(firsts, "records").cast(pa.int64())
     others = pc.and_(pc.is_null(records), pc.is_valid(stats))
@@ -137,12 +124,7 @@ def _parsed(stats: pa.ChunkedArray) -> pa.Array:
 
 
 def reconciled(older: pa.Table, newer: pa.Table) -> pa.Table:
-    """Keep the last action on each file, which is known by its path and its deletion vector.
-
-    Args:
-        older: The actions of a checkpoint, which has one for each file.
-        newer: Actions after them, in order.
-    """
+    """Keep the last action on each file, which is known by its path and its deletion vector."""
     newer = _last(newer)
     key = _key(older)
     if pc.count_distinct(key).as_py() < len(key):

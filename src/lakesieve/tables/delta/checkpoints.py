@@ -14,19 +14,13 @@ from lakesieve.tables.statistics import MOST_FILES
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["checkpoint_actions", "checkpoint_files"]
-
 _OTHERS = ("protocol", "metaData", "sidecar")
 _FILE_FIELDS = ("path", "size", "deletionVector", "stats", "partitionValues")
 _ROWS = 1 << 16
 
 
 def checkpoint_actions(file: pq.ParquetFile) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Read the actions of a checkpoint that are not on data files.
-
-    Args:
-        file: The checkpoint, or a part of it.
-    """
+    """Read the actions of a checkpoint that are not on data files."""
     for name in _OTHERS:
         if name in file.schema_arrow.names:
             column = file.read(columns=[name]).column(name).drop_null()
@@ -44,9 +38,6 @@ def _plain(value: dict[str, Any]) -> dict[str, Any]:
 
 def checkpoint_files(file: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
     """Read the added and the removed files of a checkpoint, some rows at a time.
-
-    Args:
-        file: The checkpoint, or a part of it.
 
     Returns:
         Batches of ``FILE_SCHEMA``.

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from lakesieve.storage import ObjectInfo
 
-__all__ = ["LogFiles", "LogSegment"]
-
 _COMMIT = re.compile(r"(\d{20})\.json")
 _COMPACTED = re.compile(r"(\d{20})\.(\d{20})\.compacted\.json")
 _CHECKPOINT = re.compile(
@@ -54,11 +52,7 @@ class LogFiles:
 
     @classmethod
     def of(cls, infos: Iterable[ObjectInfo]) -> LogFiles:
-        """Sort out what a listing has.
-
-        Args:
-            infos: Objects in the folder of the log.
-        """
+        """Sort out what a listing has."""
         complete: dict[int, tuple[ObjectInfo, ...]] = {}
         parts: dict[tuple[int, int], list[ObjectInfo]] = {}
         commits: dict[int, ObjectInfo] = {}

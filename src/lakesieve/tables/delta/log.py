@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from lakesieve.storage import ObjectInfo, Storage
     from lakesieve.tables.delta.listing import LogSegment
 
-__all__ = ["FOLDER", "DeltaLog", "DeltaSnapshot"]
-
 FOLDER = "_delta_log"
 """Folder of the log in that of the table."""
 
@@ -108,9 +106,6 @@ class DeltaLog:
 
     def snapshot(self, version: int | None = None) -> DeltaSnapshot:
         """Read one version, by default the newest.
-
-        Args:
-            version: Its number.
 
         Raises:
             NotFoundError: There is no table, or the log does not have that version any more.
@@ -226,11 +221,7 @@ class DeltaLog:
         raise self.unreadable("commits between versions are missing")
 
     def no_version(self, spec: str | int) -> NotFoundError:
-        """The error for a version that does not exist.
-
-        Args:
-            spec: As the user named it.
-        """
+        """The error for a version that does not exist."""
         return NotFoundError(
             f"{self._name} has no version {str(spec)!r}.",
             kind=ErrorKind.VERSION_NOT_FOUND,
@@ -293,11 +284,7 @@ class DeltaLog:
         return sidecars
 
     def unreadable(self, why: str) -> StorageError:
-        """The error for a log that is damaged.
-
-        Args:
-            why: What is wrong with it.
-        """
+        """The error for a log that is damaged."""
         return StorageError(
             f"The log of {self._name} cannot be read: {why}.",
             kind=ErrorKind.STORAGE_FAILED,

@@ -16,8 +16,6 @@ import pyarrow.compute as pc
 
 from lakesieve.errors import ErrorKind, UnsupportedError
 
-__all__ = ["absolute_paths", "canonical_paths", "check_spellings"]
-
 # signs of one name in a path; a colon may end a scheme, and a leading dot may be a step
 _SIGN = r"(?:[A-Za-z0-9_\-~!'()*,;$&+=@]|%[0-9A-F]{2})"
 _NAME = rf"{_SIGN}(?:{_SIGN}|\.)*"
@@ -35,10 +33,6 @@ _SAFE = "/_-.~!'()*,;:$&+=@"
 
 def canonical_paths(paths: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
     """Bring paths to the form in which Delta for Spark compares them.
-
-    Args:
-        paths: Paths as the log has them, without nulls.
-        name: The table, for messages.
 
     Raises:
         UnsupportedError: Readers do not agree which file a path names.
@@ -68,10 +62,6 @@ def check_spellings(paths: pa.ChunkedArray, name: str) -> None:
     Delta for Spark compares such paths only where they meet in one partition of a job, so that
     whether a ``remove`` of one takes away the other depends on the number of partitions.
 
-    Args:
-        paths: The canonical paths of all files that are added or removed.
-        name: The table, for messages.
-
     Raises:
         UnsupportedError: Two are.
     """
@@ -90,12 +80,7 @@ def check_spellings(paths: pa.ChunkedArray, name: str) -> None:
 
 
 def absolute_paths(paths: pa.ChunkedArray, root: str) -> pa.ChunkedArray:
-    """Absolute locations of data files, not percent-encoded.
-
-    Args:
-        paths: Canonical paths.
-        root: The table's folder.
-    """
+    """Absolute locations of data files, not percent-encoded."""
     encoded = pc.match_substring(paths, "%")
     texts = paths
     if pc.any(encoded, min_count=0).as_py():

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from lakesieve.predicate.ranges import Code
     from lakesieve.tables.contract import Column
 
-__all__ = ["delta_statistics"]
-
 # Some writers log decimals as doubles, which are exact up to 15 digits and this close beyond.
 _EXACT_BELOW, _NEAREST = 10**15, Decimal(2) ** -51
 # bounds of moments are logged in milliseconds, rounded down

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from lakesieve.tables.delta.log import DeltaSnapshot
     from lakesieve.tables.statistics import FileStatistics
 
-__all__ = ["DeltaReader"]
-
 _KEPT = 4
 
 
@@ -54,9 +52,6 @@ class DeltaReader(FolderReader):
 
     def logged_files(self, version: TableVersion) -> pa.Table:
         """Data files of a version with what reading their rows takes.
-
-        Args:
-            version: The version.
 
         Returns:
             ``path`` absolute, ``vector`` and ``partition`` as the log has them.

@@ -17,8 +17,6 @@ from lakesieve.storage import elsewhere
 if TYPE_CHECKING:
     from lakesieve.storage import Storage
 
-__all__ = ["deleted_rows", "encoded_bytes", "encoded_vector"]
-
 _LOGGED = re.compile(r"(?P<kind>[uip])(?P<text>(?s:.*?))(?:@(?P<offset>\d+))?")
 _MAGIC = 1681511377
 _LARGEST = 1 << 30
@@ -32,11 +30,6 @@ _TO_Z85 = str.maketrans(_B85, _Z85)
 
 def deleted_rows(vector: str, table: Storage, name: str) -> np.ndarray:
     """Positions of the rows of a data file that a deletion vector deletes, ascending.
-
-    Args:
-        vector: Its identity in the log: kind, path or contents, offset.
-        table: The table's folder.
-        name: The table, for messages.
 
     Raises:
         SetupError: The package ``pyroaring`` is missing.

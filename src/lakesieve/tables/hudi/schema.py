@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["UNREAD", "spark_schema"]
-
 UNREAD = "partitions and the column statistics of Hudi's metadata table are not read here"
 """What a Hudi table knows of its files besides, and an engine's scan may use."""
 
@@ -51,11 +49,6 @@ def spark_schema(
     text: str, partitioning: Sequence[str], *, has_meta: bool = True
 ) -> dict[str, Any]:
     """The columns of a table.
-
-    Args:
-        text: Its Avro schema.
-        partitioning: Names of the partition columns, which come last.
-        has_meta: Whether Hudi fills the columns that it adds to each table.
 
     Returns:
         A struct; a type that is not known has the name ``unknown``.

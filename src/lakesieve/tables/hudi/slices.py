@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from lakesieve.storage import ObjectInfo
     from lakesieve.tables.hudi.timeline import Timeline
 
-__all__ = ["FileGroups", "FileSlice", "LogFile"]
-
 _BASE = re.compile(r"(?P<group>[^_.][^_]*)_[^_]*_(?P<instant>\d+)\.parquet")
 _LOG = re.compile(
     r"\.(?P<group>[^._]+)_(?P<instant>[^.]*)\.log\.(?P<number>\d+)"
@@ -141,11 +139,7 @@ class FileGroups:
         ]
 
     def slices(self, instant: str) -> list[FileSlice]:
-        """The file slices of a version.
-
-        Args:
-            instant: The version.
-        """
+        """The file slices of a version."""
         replaced = self._timeline.replaced(instant)
         compacted = self._timeline.compacted()
         found = []

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from lakesieve.tables.hudi.timeline import Timeline
     from lakesieve.tables.statistics import FileStatistics
 
-__all__ = ["HudiReader"]
-
 
 class HudiReader(FolderReader):
     """One Hudi table, by its folder. Columns are read as a session reads them by default.
@@ -171,9 +169,6 @@ class HudiReader(FolderReader):
 
     def slices(self, version: TableVersion) -> list[tuple[FileSlice, bool]]:
         """The file slices of a version, each with whether its base file has exactly its rows.
-
-        Args:
-            version: The version.
 
         Raises:
             NotFoundError: The table does not keep all files of the version.

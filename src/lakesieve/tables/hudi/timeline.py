@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from lakesieve.storage import Storage
 
-__all__ = ["FOLDER", "Instant", "Timeline", "read_properties", "read_timeline"]
-
 FOLDER = ".hoodie"
 """Folder of the timeline and of the settings in that of the table."""
 
@@ -67,10 +65,6 @@ class Instant:
 def read_properties(table: Storage, name: str) -> dict[str, str]:
     """The settings of a table.
 
-    Args:
-        table: The table's folder.
-        name: As the user called the table.
-
     Raises:
         NotFoundError: There is no table.
     """
@@ -92,11 +86,6 @@ def read_properties(table: Storage, name: str) -> dict[str, str]:
 
 def read_timeline(table: Storage, properties: Mapping[str, str], name: str) -> Timeline:
     """The timeline as it is now.
-
-    Args:
-        table: The table's folder.
-        properties: Its settings.
-        name: As the user called the table.
 
     Raises:
         StorageError: It cannot be listed.
@@ -174,27 +163,15 @@ class Timeline:
         return max(self._seen, default="")
 
     def is_committed(self, instant: str) -> bool:
-        """Whether a file slice that begins at an instant is part of the table.
-
-        Args:
-            instant: When it begins.
-        """
+        """Whether a file slice that begins at an instant is part of the table."""
         return instant <= self._last and (instant in self._seen or instant < self._first)
 
     def is_complete(self, instant: str) -> bool:
-        """Whether a commit took place, in the archive or before.
-
-        Args:
-            instant: When it began.
-        """
+        """Whether a commit took place, in the archive or before."""
         return instant in self._known or instant < self._first
 
     def completion(self, instant: str) -> str | None:
-        """When a commit was complete; ``None`` for one that is not.
-
-        Args:
-            instant: When it began.
-        """
+        """When a commit was complete; ``None`` for one that is not."""
         if instant in self._known:
             return self._known[instant]
         return self._archived.get(instant, instant) if instant < self._first else None
@@ -221,11 +198,7 @@ class Timeline:
         return found
 
     def latest(self, instant: str | None = None) -> Instant | None:
-        """The newest complete commit.
-
-        Args:
-            instant: If given, of those that began no later.
-        """
+        """The newest complete commit."""
         known = [i for i in self.commits if instant is None or i.requested <= instant]
         return known[-1] if known else None
 
@@ -259,9 +232,6 @@ class Timeline:
     def schemas(self, instant: str | None = None) -> Iterator[Mapping[str, Any]]:
         """What commits say of themselves that have the schema of the table.
 
-        Args:
-            instant: If given, the one that began then comes first, and none that began later.
-
         Returns:
             The commits, the newest first; empty entries where one has no schema.
         """
@@ -275,11 +245,7 @@ class Timeline:
                 yield found.get("extraMetadata") or {}
 
     def replaced(self, instant: str) -> set[tuple[str, str]]:
-        """File groups, by partition and id, that commits until an instant have replaced.
-
-        Args:
-            instant: The instant.
-        """
+        """File groups, by partition and id, that commits until an instant have replaced."""
         commits = [
             one
             for one in self.commits

@@ -28,17 +28,6 @@ from lakesieve.tables.names import FORMS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = [
-    "LoadedTable",
-    "catalog_names",
-    "catalog_properties",
-    "document_in_folder",
-    "from_catalog",
-    "from_folder",
-    "from_object",
-    "no_pyiceberg",
-]
-
 _HINT = "metadata/version-hint.text"
 _LARGEST_HINT = 1 << 10
 _LARGEST_METADATA = 1 << 30
@@ -77,11 +66,7 @@ def catalog_names() -> frozenset[str]:
 
 
 def catalog_properties(catalog: str) -> dict[str, str] | None:
-    """What PyIceberg's configuration says of a catalog, if anything.
-
-    Args:
-        catalog: Its name there.
-    """
+    """What PyIceberg's configuration says of a catalog, if anything."""
     try:
         from pyiceberg.utils.config import Config
     except ImportError as error:
@@ -92,11 +77,6 @@ def catalog_properties(catalog: str) -> dict[str, str] | None:
 
 def from_catalog(catalog: str, identifier: tuple[str, ...], name: str) -> LoadedTable:
     """Load a table from a catalog that PyIceberg's configuration names.
-
-    Args:
-        catalog: The catalog's name there.
-        identifier: Namespace and name of the table.
-        name: As the user called it.
 
     Raises:
         NotFoundError: There is no such table.
@@ -133,11 +113,7 @@ def from_object(table: Any) -> LoadedTable:
 
 
 def no_pyiceberg(name: str) -> SetupError:
-    """The error where a table cannot be read for want of PyIceberg.
-
-    Args:
-        name: The table.
-    """
+    """The error where a table cannot be read for want of PyIceberg."""
     return not_installed(f"Reading {name} without Spark takes PyIceberg.", "iceberg")
 
 

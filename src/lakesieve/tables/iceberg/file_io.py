@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from pyiceberg.io import FileIO
     from pyiceberg.table import Table
 
-__all__ = ["OwnFileIO", "own_file_io", "own_settings"]
-
 _CODE = "py-io-impl"
 
 
@@ -67,9 +65,6 @@ def own_file_io(catalog: Catalog) -> OwnFileIO:
     requests with the session's token. A REST catalog lends settings, mixed with such properties;
     there only the class is left out.
 
-    Args:
-        catalog: The catalog, which is changed.
-
     Returns:
         What makes its file IO.
     """
@@ -79,11 +74,7 @@ def own_file_io(catalog: Catalog) -> OwnFileIO:
 
 
 def own_settings(table: Table) -> dict[str, str]:
-    """The settings of a table's file IO without those that are the table's own properties.
-
-    Args:
-        table: A table that PyIceberg has loaded.
-    """
+    """The settings of a table's file IO without those that are the table's own properties."""
     given = {**table.catalog.properties, **table.config}
     settings = {}
     for name, value in table.io.properties.items():

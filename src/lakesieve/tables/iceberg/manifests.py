@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 else:
     _Read = TypeVar("_Read")
 
-__all__ = ["FILES_SCHEMA", "ManifestCache", "data_files", "live_files", "metrics_of_files"]
-
 FILES_SCHEMA = pa.schema([("path", pa.string()), ("size", pa.int64()), ("records", pa.int64())])
 """Live files of a version."""
 
@@ -62,13 +60,7 @@ class ManifestCache(Generic[_Read]):
     def of(
         self, paths: Sequence[str], read: Callable[[str], _Read], settings_of: Callable[[str], str]
     ) -> list[_Read]:
-        """What there is in some manifests, in their order.
-
-        Args:
-            paths: Of the manifests.
-            read: Reads one that is not known.
-            settings_of: Tells the fingerprint of the endpoint and credentials for a path.
-        """
+        """What there is in some manifests, in their order."""
         keys = {path: (settings_of(path), path) for path in paths}
         with self._lock:
             known = {path: self._known.get(key) for path, key in keys.items()}
@@ -109,11 +101,6 @@ def data_files(
 ) -> pa.Table:
     """Live data files of some snapshots, those of a manifest once.
 
-    Args:
-        snapshots: As the metadata lists them.
-        options: The storage options of each location.
-        name: The table.
-
     Raises:
         UnsupportedError: A snapshot is written as only the oldest writers did.
         StorageError: A manifest cannot be read.
@@ -123,11 +110,6 @@ def data_files(
 
 def live_files(snapshot: Mapping[str, Any], options: StorageOptions, name: str) -> pa.Table:
     """Live data files of one snapshot, named as indexes know them; kept for those who come again.
-
-    Args:
-        snapshot: As the metadata lists it.
-        options: The storage options of each location.
-        name: The table.
 
     Raises:
         UnsupportedError: The snapshot is written as only the oldest writers did.
@@ -182,12 +164,6 @@ def metrics_of_files(
     name: str,
 ) -> DataFileRows:
     """The statistics of the live data files of one snapshot, from its manifests.
-
-    Args:
-        snapshot: As the metadata lists it.
-        specs: The fields of each partition spec.
-        options: The storage options of each location.
-        name: The table.
 
     Raises:
         UnsupportedError: The snapshot is written as only the oldest writers did.
@@ -296,13 +272,7 @@ def _files(path: str, options: StorageOptions) -> pa.Table:
 def _records(
     path: str, options: StorageOptions, fields: Mapping[str, set[str] | None] | None = None
 ) -> list[dict[str, Any]]:
-    """The records of an Avro file.
-
-    Args:
-        path: The file.
-        options: The storage options of each location.
-        fields: Those to decode, with their own fields where not all are; all by default.
-    """
+    """The records of an Avro file."""
     import fastavro
 
     folder, _, file = path.rpartition("/")

@@ -13,8 +13,6 @@ from lakesieve.tables.moments import millis_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["IcebergMetadata"]
-
 _MAIN = "main"
 
 

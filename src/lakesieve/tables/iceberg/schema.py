@@ -14,14 +14,6 @@ from lakesieve.tables.identity import field_identity
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-__all__ = [
-    "NAME_MAPPING",
-    "columns_of_fields",
-    "columns_of_schema",
-    "fields_of_type",
-    "schema_document",
-]
-
 NAME_MAPPING = "schema.name-mapping.default"
 """The table property with the names by which files without field ids are read."""
 
@@ -104,13 +96,7 @@ def _names_by_id(mapping: Any) -> dict[int, list[Any]]:
 def schema_document(
     schema: Mapping[str, Any], mapping: str | None, identity_sources: Iterable[int]
 ) -> str:
-    """A schema as ``IcebergFields.java`` writes it.
-
-    Args:
-        schema: As Iceberg writes it to JSON.
-        mapping: The table's name mapping, if it has one.
-        identity_sources: Ids of the source fields of identity partitions in any of its specs.
-    """
+    """A schema as ``IcebergFields.java`` writes it."""
     more: dict[str, Any] = {}
     if mapping is not None:
         more = {"name-mapping": mapping, "partitioning": sorted(set(identity_sources))}
@@ -138,11 +124,7 @@ def columns_of_schema(schema_json: str) -> dict[tuple[str, ...], Column]:
 
 
 def columns_of_fields(fields: list[dict[str, Any]]) -> dict[tuple[str, ...], Column]:
-    """List columns and the fields of structs by the ids that they have in manifests.
-
-    Args:
-        fields: The fields of a schema, as Iceberg writes them to JSON.
-    """
+    """List columns and the fields of structs by the ids that they have in manifests."""
     found: dict[tuple[str, ...], Column] = {}
     _walk(fields, (), found)
     return found

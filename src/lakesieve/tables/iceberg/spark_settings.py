@@ -10,8 +10,6 @@ from lakesieve.tables.iceberg.catalogs import catalog_properties
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["spark_settings"]
-
 _TYPES = ("rest", "hive", "glue")
 # PyIceberg's name and that of Iceberg for Java, where they differ
 _NAMES = {"s3.region": "client.region"}
@@ -21,9 +19,6 @@ _DATABASES = ("postgresql", "sqlite")
 
 def spark_settings(catalog: str) -> Mapping[str, str]:
     """The settings with which a session has a catalog of the same name.
-
-    Args:
-        catalog: Name of the catalog in PyIceberg's configuration.
 
     Raises:
         InvalidInputError: The configuration has no such catalog.

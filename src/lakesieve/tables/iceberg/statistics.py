@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from lakesieve.predicate.ranges import Code
     from lakesieve.tables.contract import Column
 
-__all__ = ["METRICS", "DataFileRows", "field_ids", "iceberg_statistics"]
-
 METRICS = (
     "value_counts",
     "null_value_counts",

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from lakesieve.tables.iceberg.catalogs import LoadedTable
     from lakesieve.tables.statistics import FileStatistics
 
-__all__ = ["IcebergReader"]
-
 
 class IcebergReader:
     """One Iceberg table, by its metadata file and its manifests.

@@ -22,15 +22,6 @@ from lakesieve.tables.paths import NULL_PARTITION
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = [
-    "FolderPartition",
-    "partition_of",
-    "partition_type",
-    "partition_value",
-    "partitioning_of",
-    "unescaped",
-]
-
 _ESCAPE = re.compile(r"%([0-9a-fA-F]{2})")
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?0*[0-9]{1,10})?")
@@ -75,9 +66,6 @@ class FolderPartition:
 def partition_of(folder: str) -> FolderPartition:
     """Read the partition columns and values from the names of folders, the innermost first.
 
-    Args:
-        folder: Path of a folder that has data files, below the table's.
-
     Raises:
         UnsupportedError: The name of a folder has no column or no value.
     """
@@ -107,10 +95,6 @@ def partitioning_of(
     folders: Iterable[str], location: str
 ) -> tuple[tuple[str, ...], Mapping[str, tuple[str, ...]]]:
     """Find the partition columns of a directory, and the values of each folder.
-
-    Args:
-        folders: Paths of the folders that have data files, below the table's.
-        location: The table's folder.
 
     Returns:
         The names of the columns, and by folder the values as they are written. A folder that is not
@@ -144,21 +128,13 @@ def partitioning_of(
 
 
 def unescaped(text: str) -> str:
-    """Replace each escape such as ``%2F`` by the character of that number.
-
-    Args:
-        text: A name, or a part of one.
-    """
+    """Replace each escape such as ``%2F`` by the character of that number."""
     # one character an escape, not bytes of UTF-8: so do Hive and Spark
     return _ESCAPE.sub(lambda escape: chr(int(escape[1], 16)), text)
 
 
 def partition_type(values: Sequence[str]) -> str:
-    """Infer the type of a partition column, as Spark's schema JSON names it.
-
-    Args:
-        values: Its values as the names of folders have them, escaped.
-    """
+    """Infer the type of a partition column, as Spark's schema JSON names it."""
     return reduce(_wider, dict.fromkeys(map(_inferred, dict.fromkeys(values))), "void")
 
 

@@ -14,8 +14,6 @@ import pyarrow.parquet as pq
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-__all__ = ["file_schema", "is_any_list", "printed_variants", "repeated_name"]
-
 _SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 _DEEPEST = 64
 _SIMPLE: Mapping[pa.DataType, str] = {
@@ -56,9 +54,6 @@ _UNKNOWN = "unknown"
 def file_schema(metadata: pq.FileMetaData) -> dict[str, Any]:
     """The columns of a file.
 
-    Args:
-        metadata: Its footer.
-
     Returns:
         What Spark wrote there, or what it makes of the file's own types; a type that it does not
         read has the name ``unknown``.
@@ -82,11 +77,7 @@ def file_schema(metadata: pq.FileMetaData) -> dict[str, Any]:
 
 
 def repeated_name(fields: Sequence[Mapping[str, Any]]) -> str | None:
-    """A name that two fields of one struct have, regardless of case, if there is one.
-
-    Args:
-        fields: Fields in Spark's JSON.
-    """
+    """A name that two fields of one struct have, regardless of case, if there is one."""
     counts = Counter(field["name"].lower() for field in fields)
     repeated = [name for name, count in counts.items() if count > 1]
     inner = (repeated_name(part) for field in fields for part in _structs(field["type"]))
@@ -126,11 +117,7 @@ def _variants(schema: pq.ParquetSchema) -> frozenset[str]:
 
 
 def printed_variants(lines: Iterable[str]) -> frozenset[str]:
-    """The top-level columns that are or have a VARIANT.
-
-    Args:
-        lines: A schema as Arrow prints it.
-    """
+    """The top-level columns that are or have a VARIANT."""
     found, column = set(), ""
     for line in lines:
         printed = _PRINTED.fullmatch(line)
@@ -198,11 +185,7 @@ def _nested_type(kind: pa.DataType, depth: int, *, old_times: bool) -> Any:
 
 
 def is_any_list(kind: pa.DataType) -> bool:
-    """True for each of Arrow's types of lists, which Parquet stores alike.
-
-    Args:
-        kind: A type.
-    """
+    """True for each of Arrow's types of lists, which Parquet stores alike."""
     types = pa.types
     return bool(
         types.is_list(kind)

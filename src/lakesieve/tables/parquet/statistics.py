@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from lakesieve.predicate.ranges import Code
     from lakesieve.tables.contract import Column
 
-__all__ = ["parquet_statistics"]
-
 
 def parquet_statistics(schema: str, location: str, files: pa.Table) -> FileStatistics | None:
     """Make the statistics of a directory of Parquet files.

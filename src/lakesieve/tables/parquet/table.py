@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from lakesieve.tables.contract import Column
     from lakesieve.tables.statistics import FileStatistics
 
-__all__ = ["ParquetReader"]
-
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FOOTER = 1 << 16
 _LARGEST_FOOTER = 1 << 28

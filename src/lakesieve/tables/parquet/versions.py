@@ -8,17 +8,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["version_of"]
-
 _BYTES = 8
 
 
 def version_of(identities: Iterable[Iterable[str]]) -> str | None:
-    """The name of a version; ``None`` without files.
-
-    Args:
-        identities: The files' paths with size and time behind them, some at a time.
-    """
+    """The name of a version; ``None`` without files."""
     total, count = 0, 0
     for part in identities:
         for identity in part:

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from lakesieve.tables import TableVersion
 
-__all__ = ["DeltaChanges"]
-
 _CONFLICTS = frozenset(
     f"{package}.{name}"
     for package in ("io.delta.exceptions", "org.apache.spark.sql.delta")

@@ -5,8 +5,6 @@ from __future__ import annotations
 from lakesieve.spark.tables.delta.table import CATALOG_CLASS, DeltaTable
 from lakesieve.spark.tables.formats import FormatSpec
 
-__all__ = ["DELTA"]
-
 DELTA = FormatSpec(
     name="delta",
     at=DeltaTable.at,

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
     from lakesieve.tables.statistics import FileStatistics
 
-__all__ = ["CATALOG_CLASS", "DeltaTable"]
-
 CATALOG_CLASS = "org.apache.spark.sql.delta.catalog.DeltaTableV2"
 """What a catalog gives for a Delta table."""
 
@@ -109,6 +107,11 @@ class DeltaTable:
     def relation(self) -> str:
         """How SQL names it."""
         return self.name if self.is_named else f"delta.{quoted(self.name)}"
+
+    @property
+    def reader(self) -> DeltaTable:
+        """Reads the table's metadata."""
+        return self
 
     def reload(self) -> None:
         """Read the newest snapshot.
@@ -203,11 +206,7 @@ class DeltaTable:
         return delta_statistics(version.schema, read)
 
     def row_deletes(self, version: TableVersion) -> RowDeletes:
-        """Count the data files that have a deletion vector.
-
-        Args:
-            version: The version.
-        """
+        """Count the data files that have a deletion vector."""
         delta_columns(version.schema)
         added = self._added(version)
         with own_jobs(self._spark, f"lakesieve: count the deletion vectors of {self.name}"):
@@ -291,7 +290,7 @@ class DeltaTable:
         return in_larger_tasks(rows, total_bytes=total / stride, split_bytes=split_bytes)
 
     def rows(self, version: TableVersion) -> DataFrame:
-        """Rows of a version; as for :meth:`IndexableTable.rows`."""
+        """Rows of a version; as for :meth:`SparkTable.rows`."""
         reader = self._spark.read.format("delta").option("versionAsOf", str(version.id))
         return reader.load(self.location)
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from lakesieve.spark.tables.hudi.table import HudiTable
     from lakesieve.tables import TableVersion
 
-__all__ = ["HudiChanges"]
-
 _META = "_hoodie_"
 
 

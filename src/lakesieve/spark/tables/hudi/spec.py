@@ -5,8 +5,6 @@ from __future__ import annotations
 from lakesieve.spark.tables.formats import FormatSpec
 from lakesieve.spark.tables.hudi.table import HudiTable
 
-__all__ = ["HUDI"]
-
 HUDI = FormatSpec(
     name="hudi",
     at=lambda spark, path: HudiTable(spark, path, is_path=True),

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
     from lakesieve.tables.statistics import FileStatistics
 
-__all__ = ["HudiTable"]
-
 _LINE = r"^(?P<location>[^\t]*)\t(?P<size>\d+)\t(?P<indexable>1?)$"
 
 
@@ -85,6 +83,11 @@ class HudiTable:
                 rows = self._spark.read.format("hudi").load(self.name)
             return self._call("leaf", rows._jdf.queryExecution().analyzed())
 
+    @property
+    def reader(self) -> HudiTable:
+        """Reads the table's metadata."""
+        return self
+
     def reload(self) -> None:
         """Look where the name leads; all else is read anew each time.
 
@@ -100,11 +103,7 @@ class HudiTable:
         return self._call("index", self._leaf()).metaClient()
 
     def commit_counts(self, version: str) -> dict[str, int]:
-        """What a commit says of itself: rows ``inserted``, ``updated``, ``deleted``, files written.
-
-        Args:
-            version: The time of the commit.
-        """
+        """Rows ``inserted``, ``updated``, ``deleted`` and files written, as the commit says."""
         timeline = self.client().getCommitsTimeline().filterCompletedInstants()
         instants = timeline.getInstants()
         for at in range(instants.size()):
@@ -200,11 +199,7 @@ class HudiTable:
         return HudiChanges(self._spark, self)
 
     def row_deletes(self, version: TableVersion) -> RowDeletes:
-        """Count the file slices that have log files.
-
-        Args:
-            version: The version.
-        """
+        """Count the file slices that have log files."""
         live = self.live_files(version)
         named = f"{'table' if self.is_named else 'path'} => '{self.name}'"
         return RowDeletes(
@@ -262,5 +257,5 @@ class HudiTable:
         return in_larger_tasks(rows, total_bytes=total / stride, split_bytes=split_bytes)
 
     def rows(self, version: TableVersion) -> DataFrame:
-        """Rows of a version; as for :meth:`IndexableTable.rows`."""
+        """Rows of a version; as for :meth:`SparkTable.rows`."""
         return self._read(version.id)

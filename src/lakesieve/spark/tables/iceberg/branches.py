@@ -18,8 +18,6 @@ from lakesieve.tables.names import parse_name
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["MAIN", "BranchRules", "TableSelector", "selector_of"]
-
 MAIN = "main"
 _VERSION = re.compile(r"snapshot_id_(?P<id>\d+)|at_timestamp_\d+|tag_(?P<tag>.*)", re.DOTALL)
 _BRANCH_PREFIX = "branch_"
@@ -44,11 +42,6 @@ class TableSelector:
 
 def selector_of(name: str, java: Any, branch: str | None) -> TableSelector:
     """Split an identifier such as ``catalog.database.table.branch_audit``.
-
-    Args:
-        name: The identifier.
-        java: Iceberg's own object of the table that it leads to.
-        branch: The branch that Spark's catalog found in it.
 
     Raises:
         InvalidInputError: The identifier selects one version of a table.
@@ -86,11 +79,7 @@ class BranchRules:
         self.selected = selected
 
     def reads_ids(self, java: Any) -> bool:
-        """Return whether Spark reads a snapshot of the table by its id in this session.
-
-        Args:
-            java: Iceberg's own object of the table.
-        """
+        """Return whether Spark reads a snapshot of the table by its id in this session."""
         branch = self.session_branch(java)
         return branch is None or branch not in java.refs() or self.pins_snapshots
 
@@ -101,9 +90,6 @@ class BranchRules:
 
     def session_branch(self, java: Any) -> str | None:
         """Return the WAP branch that the session has set, if the table obeys it.
-
-        Args:
-            java: Iceberg's own object of the table.
 
         Raises:
             InvalidInputError: The session has a WAP id, too.
@@ -124,9 +110,6 @@ class BranchRules:
 
         A WAP branch that nobody has written to yet is read as ``main``.
 
-        Args:
-            java: Iceberg's own object of the table.
-
         Raises:
             InvalidInputError: The session's settings contradict each other.
         """
@@ -137,9 +120,6 @@ class BranchRules:
 
     def write_branch(self, java: Any) -> str | None:
         """Return the branch to commit to; ``None`` for ``main``.
-
-        Args:
-            java: Iceberg's own object of the table.
 
         Raises:
             InvalidInputError: The session's settings contradict each other.

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from lakesieve.spark.tables.iceberg.table import IcebergTable
     from lakesieve.tables import TableVersion
 
-__all__ = ["IcebergChanges"]
-
 _CONFLICTS = frozenset(
     f"org.apache.iceberg.exceptions.{name}"
     for name in ("ValidationException", "CommitFailedException")

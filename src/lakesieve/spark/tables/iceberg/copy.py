@@ -12,8 +12,6 @@ from lakesieve.spark.versions.java_classes import java_class, java_list
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["copy_table"]
-
 
 def copy_table(spark: SparkSession, java: Any, source: str, target: str, snapshot_id: int) -> None:
     """Make a table that begins as a snapshot of another one.

@@ -11,20 +11,13 @@ from lakesieve.spark.versions.java_classes import java_class
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["is_folder_table", "load_identifier", "load_path"]
-
 _OPERATED = "org.apache.iceberg.HasTableOperations"
 _METADATA_TABLE = "org.apache.iceberg.BaseMetadataTable"
 _BY_FOLDER = "org.apache.iceberg.hadoop.HadoopTableOperations"
 
 
 def is_folder_table(spark: SparkSession, java: Any) -> bool:
-    """Return whether the table is what is in a folder, in a catalog of such tables.
-
-    Args:
-        spark: The session.
-        java: Iceberg's own object of the table.
-    """
+    """Return whether the table is what is in a folder, in a catalog of such tables."""
     types = java_class(spark, "py4j.reflection.TypeUtil")
     if not types.isInstanceOf(_OPERATED, java):
         return False
@@ -33,10 +26,6 @@ def is_folder_table(spark: SparkSession, java: Any) -> bool:
 
 def load_identifier(spark: SparkSession, name: str) -> Any:
     """Load the newest metadata of a table by its identifier.
-
-    Args:
-        spark: The session.
-        name: The identifier.
 
     Raises:
         NotFoundError: There is no such table.
@@ -58,10 +47,6 @@ def load_identifier(spark: SparkSession, name: str) -> Any:
 
 def load_path(spark: SparkSession, path: str) -> Any:
     """Load the newest metadata of a table in a folder.
-
-    Args:
-        spark: The session.
-        path: The folder.
 
     Raises:
         NotFoundError: There is no such table.

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from lakesieve.spark.tables.iceberg.table import IcebergTable
     from lakesieve.tables import TableVersion
 
-__all__ = ["check_filters", "selecting"]
-
 
 def selecting(
     table: IcebergTable, reader: DataFrameReader, version: TableVersion
@@ -26,11 +24,6 @@ def selecting(
     with. When columns changed after the last commit, the newest version has another schema, and can
     only be read as the head of its branch. A commit that comes in between makes the rows differ
     from the list of live files, which fails the build.
-
-    Args:
-        table: The table.
-        reader: Gets the options.
-        version: The version.
 
     Raises:
         LakesieveError: ``BUILD_INCONSISTENT``: no branch has this version as its head any more.
@@ -64,10 +57,6 @@ def check_filters(table: IcebergTable, version: TableVersion) -> None:
     Since Iceberg 1.12 a scan of a branch binds its conditions to the names that the columns had at
     the branch's last commit, unless main has the same snapshot. A condition on a renamed column
     ends in an error of Iceberg then, also in Spark's SQL.
-
-    Args:
-        table: The table.
-        version: The version.
 
     Raises:
         UnsupportedError: A column of a branch was renamed since the last commit to the branch.

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-__all__ = ["ICEBERG"]
-
 
 def _catalog(warehouse: str) -> Mapping[str, str]:
     catalog = f"spark.sql.catalog.{EMBEDDED_CATALOG}"

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from lakesieve.tables.statistics import FileStatistics
 
-__all__ = ["statistics_of_files"]
-
 
 def statistics_of_files(
     schema: str, partitioning: str, list_files: Callable[..., pa.Table]

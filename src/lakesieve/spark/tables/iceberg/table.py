@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 
     from lakesieve.tables.statistics import FileStatistics
 
-__all__ = ["IcebergTable", "file_io_of"]
-
 _OPEN_COST = 4 << 10
 _FILES_SCHEMA = pa.schema([("path", pa.string()), ("size", pa.int64()), ("records", pa.int64())])
 
@@ -130,13 +128,7 @@ class IcebergTable:
         return self._java.snapshot(reference.snapshotId())
 
     def has_transaction(self, names: tuple[str, str], app: str, number: int) -> bool:
-        """Return whether the branch that is written to has a transaction, or a later one.
-
-        Args:
-            names: The snapshot properties that keep a transaction's name and its number.
-            app: Name of the transaction.
-            number: Its number.
-        """
+        """Return whether the branch that is written to has a transaction, or a later one."""
         self.reload()
         head = self.head(self.write_branch)
         history = own_class(self._spark, "iceberg.IcebergHistory")
@@ -146,6 +138,11 @@ class IcebergTable:
         if self.is_named:
             return load_identifier(self._spark, self._selector.table)
         return load_path(self._spark, self.name)
+
+    @property
+    def reader(self) -> IcebergTable:
+        """Reads the table's metadata."""
+        return self
 
     def reload(self) -> None:
         """Read the newest metadata.
@@ -200,11 +197,7 @@ class IcebergTable:
         return self._java.schemas().get(snapshot.schemaId())
 
     def schema_json(self, schema: Any) -> str:
-        """Return a schema of the table as JSON, with all that decides which values it reads.
-
-        Args:
-            schema: Iceberg's own object.
-        """
+        """Return a schema of the table as JSON, with all that decides which values it reads."""
         return str(own_class(self._spark, "iceberg.IcebergFields").document(self._java, schema))
 
     def _named_snapshot(self, spec: str) -> Any:
@@ -293,11 +286,7 @@ class IcebergTable:
         return IcebergChanges(self._spark, self)
 
     def row_deletes(self, version: TableVersion) -> RowDeletes:
-        """Count position deletes and deletion vectors; equality deletes are left out.
-
-        Args:
-            version: The version.
-        """
+        """Count position deletes and deletion vectors; equality deletes are left out."""
         counted = own_class(self._spark, "iceberg.IcebergDeletes").counts(self._java, version.id)
         counts = {"files": 0, **as_python(self._spark, counted)}
         if self.read_branch not in {None, MAIN}:
@@ -387,7 +376,7 @@ class IcebergTable:
         return loaded.select(*keys_of(columns), F.col("_file").alias("file"))
 
     def rows(self, version: TableVersion) -> DataFrame:
-        """Rows of a version; as for :meth:`IndexableTable.rows`."""
+        """Rows of a version; as for :meth:`SparkTable.rows`."""
         check_filters(self, version)
         return self._read(self._spark.read.format("iceberg"), version)
 

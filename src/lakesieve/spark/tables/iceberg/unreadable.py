@@ -12,8 +12,6 @@ from lakesieve.tables.iceberg.schema import fields_of_type
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["listable", "readable"]
-
 _CONFLICTING = re.compile(r"Conflicting partition fields: \[[^\]\n]*\]")
 
 
@@ -23,9 +21,6 @@ def listable(name: str) -> Iterator[None]:
 
     Tables of format version 1 may number different partition fields alike; their metadata
     tables, and their columns such as ``_file``, cannot be read.
-
-    Args:
-        name: The table.
     """
     from py4j.protocol import Py4JJavaError
 
@@ -48,10 +43,6 @@ def readable(name: str, schema: str) -> Iterator[None]:
     """Refuse by name a table that has columns of types that Spark does not know.
 
     One such column makes the whole table unreadable, its metadata tables included.
-
-    Args:
-        name: The table.
-        schema: The schema of the version that is read.
     """
     from pyspark.errors import UnsupportedOperationException
 

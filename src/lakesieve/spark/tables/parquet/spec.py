@@ -5,8 +5,6 @@ from __future__ import annotations
 from lakesieve.spark.tables.formats import FormatSpec
 from lakesieve.spark.tables.parquet.table import ParquetTable
 
-__all__ = ["PARQUET"]
-
 PARQUET = FormatSpec(
     name="parquet",
     at=ParquetTable.at,

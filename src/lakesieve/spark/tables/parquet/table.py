@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
     from lakesieve.tables.statistics import FileStatistics
 
-__all__ = ["ParquetTable"]
-
 _IDENTITY = r"^(?P<location>(?s:.*))#(?P<size>\d+)@(?P<modified>-?\d+)$"
 _CLOCK_SECONDS = 2.0
 """Object stores tell modification times in whole seconds."""
@@ -93,12 +91,7 @@ class ParquetTable:
 
     @classmethod
     def at(cls, spark: SparkSession, path: str) -> ParquetTable:
-        """Open the files in a folder and the folders in it.
-
-        Args:
-            spark: The session.
-            path: The folder.
-        """
+        """Open the files in a folder and the folders in it."""
         return cls(spark, path, is_path=True)
 
     @classmethod
@@ -128,6 +121,11 @@ class ParquetTable:
         reader = self._spark.read.options(**options)
         with named_errors(self.name):
             return reader.parquet(self.name) if self._is_path else reader.table(self.name)
+
+    @property
+    def reader(self) -> ParquetTable:
+        """Reads the table's metadata."""
+        return self
 
     def reload(self) -> None:
         """List the files anew.
@@ -245,7 +243,7 @@ class ParquetTable:
         return in_larger_tasks(rows, total_bytes=total / stride, split_bytes=split_bytes)
 
     def rows(self, version: TableVersion) -> DataFrame:  # noqa: ARG002 - there is no other
-        """Rows of the files that are there now; as for :meth:`IndexableTable.rows`."""
+        """Rows of the files that are there now; as for :meth:`SparkTable.rows`."""
         # an option of its own: else Spark may answer from rows that somebody had it keep before
         return self._read(**{"lakesieve-read": uuid.uuid4().hex})
 
