@@ -5,21 +5,18 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 BIN := .venv/bin
-# the older versions of Spark have an environment each
-BIN_4_0 := .venv-4.0/bin
+# other versions of Spark have an environment each
 BIN_3_5 := .venv-3.5/bin
 # written last by tools/setup.sh: a half-made environment is made again
-STAMPS := .venv/.complete .venv-4.0/.complete .venv-3.5/.complete
+STAMPS := .venv/.complete .venv-3.5/.complete
 ARGS ?=
 TESTS_3_5 := advisor/test_logs deletes/test_read \
   $(addprefix test_,contract many_files failures paths readers spark_versions)
-TESTS_4_0 := test_spark_versions
-# newer ones than that of .venv, which not every format has a runtime for: make soak runs them
-TESTS_NEWER := $(addprefix test_,contract spark_versions)
-# what the newest and the oldest version have in common, 4.0 has too
+# make soak runs the versions that are neither the default nor the oldest one
+TESTS_OTHER := $(addprefix test_,contract spark_versions)
+TESTS_4.0 := test_restarts test_branches advisor/test_logs deletes/test_read deletes/test_differential test_many_files
 ifeq ($(LAKESIEVE_DEPTH),soak)
 TESTS_3_5 += commands/test_scans deletes/test_differential test_branches test_build test_differential test_restarts
-TESTS_4_0 += test_contract test_restarts test_branches advisor/test_logs deletes/test_read deletes/test_differential test_many_files
 endif
 
 .PHONY: help setup java jars demo test soak test-4.3 test-4.2 test-4.0 test-3.5 test-hudi lint docs bench bench-core bench-formats bench-engines bench-serve bench-advise bench-commands clean
@@ -39,13 +36,10 @@ jars: java .venv/.complete
 .venv/.complete: pyproject.toml requirements.lock tools/setup.sh
 	@tools/setup.sh .venv requirements.lock
 
-.venv-4.0/.complete: pyproject.toml requirements-4.0.lock tools/setup.sh
-	@tools/setup.sh .venv-4.0 requirements-4.0.lock
-
 .venv-3.5/.complete: pyproject.toml requirements-3.5.lock tools/setup.sh
 	@tools/setup.sh .venv-3.5 requirements-3.5.lock
 
-.venv-4.2/.complete .venv-4.3/.complete: .venv-%/.complete: pyproject.toml requirements-%.lock tools/setup.sh
+.venv-4.0/.complete .venv-4.2/.complete .venv-4.3/.complete: .venv-%/.complete: pyproject.toml requirements-%.lock tools/setup.sh
 	@tools/setup.sh .venv-$* requirements-$*.lock
 
 demo: java .venv/.complete ## TPC-H on Iceberg, skipping off and on (ARGS="--scale 1 --dir demo-data")
@@ -60,11 +54,8 @@ test: lint ## lint, then every test (ARGS="-m 'not spark'" for the fast ones)
 soak: lint ## the same tests in depth: thousands of drawn cases, kills at random (90 minutes)
 	@LAKESIEVE_DEPTH=soak PYTEST_TIMEOUT=3600 tools/test.sh
 
-test-4.3 test-4.2: test-%: setup .venv-%/.complete ## the contract of the formats on Spark 4.3 and 4.2
-	.venv-$*/bin/pytest $(TESTS_NEWER:%=tests/spark/%.py) -k "not TestColumnIds"
-
-test-4.0: setup ## what a session of Spark 4.0 needs; in a soak the contract of the formats, too
-	$(BIN_4_0)/pytest $(TESTS_4_0:%=tests/spark/%.py) -k "not TestColumnIds"
+test-4.3 test-4.2 test-4.0: test-%: setup .venv-%/.complete ## the contract of the formats on another version of Spark
+	.venv-$*/bin/pytest $(patsubst %,tests/spark/%.py,$(TESTS_OTHER) $(TESTS_$*)) -k "not TestColumnIds"
 
 test-3.5: setup ## what differs between the versions of Spark, on Spark 3.5
 	$(BIN_3_5)/pytest $(TESTS_3_5:%=tests/spark/%.py) -k "not TestColumnIds"

@@ -101,7 +101,7 @@ COMMANDS: dict[str, Command] = {
 }
 
 
-@pytest.mark.parametrize("provider", ["iceberg", "delta"])
+@pytest.mark.parametrize("provider", ["iceberg", pytest.param("delta", marks=pytest.mark.soak)])
 def test_every_kind_of_commit(
     refreshing: SparkSession, table: str, provider: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lakesieve.testing.driver import Driver
 
 QUERIES = 2
-PREDICATES = 8
+PREDICATES = 6
 STEPS = 3
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from py4j.protocol import Py4JJavaError
 from tests.depth import depth
-from tests.spark.hudi.driver import DRIVERS, HudiDriver, MergeOnReadDriver, OlderDriver
+from tests.spark.hudi.driver import HudiDriver, MergeOnReadDriver, OlderDriver
 
 import lakesieve as ls
 from lakesieve.engines.rows import open_rows
@@ -91,7 +91,11 @@ def _change(spark: SparkSession, table: HudiDriver, drawn: random.Random) -> Non
 
 
 @pytest.mark.parametrize("number", TABLES)
-@pytest.mark.parametrize("driver", [*DRIVERS.values(), OrderedDriver])
+@pytest.mark.parametrize(
+    "driver",
+    # tables that merge on read have base files, too
+    [pytest.param(HudiDriver, marks=pytest.mark.soak), MergeOnReadDriver, OrderedDriver],
+)
 def test_rows_are_those_of_spark(
     spark: SparkSession, tmp_path: Path, driver: type[HudiDriver], number: int
 ) -> None:
@@ -163,7 +167,7 @@ def test_commits_that_the_archive_took(spark: SparkSession, tmp_path: Path) -> N
         "hoodie.keep.min.commits": "2",
         "hoodie.keep.max.commits": "3",
     }
-    for number in range(7):
+    for number in range(4):
         rows = spark.range(number * 10, number * 10 + 10, 1, 1).selectExpr("id", "id AS k")
         table.write(rows, "bulk_insert", **tidy)
         table.write(rows.limit(1).selectExpr("id", "-1L AS k"), "upsert", **tidy)
@@ -175,7 +179,7 @@ def test_commits_that_the_archive_took(spark: SparkSession, tmp_path: Path) -> N
     expected = sorted((row.id, row.k) for row in table.frame().collect())
     ours = zip(found.column("id").to_pylist(), found.column("k").to_pylist(), strict=True)
     assert sorted(ours) == expected
-    assert len(expected) == 70
+    assert len(expected) == 40
     first = min(path.name for path in archive.glob("*.parquet")).partition("_")[0]
     with pytest.raises(NotFoundError):
         _read(table, version=first)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-SEEDS = range(depth("SEEDS", test=2, soak=12))
+SEEDS = range(depth("SEEDS", test=1, soak=12))
 FILTERS = depth("FILTERS", test=6, soak=30)
 STEPS = 8
 
