@@ -141,12 +141,7 @@ class SetupError(LakesieveError, RuntimeError):
 
 
 def corrupt(path: str, what: str) -> CorruptIndexError:
-    """The error for an object of an index that is not what was written.
-
-    Args:
-        path: The object.
-        what: What is wrong with it.
-    """
+    """The error for an object of an index that is not what was written."""
     return CorruptIndexError(
         f"The index file {path} is damaged: {what}.",
         kind=ErrorKind.CORRUPT,
@@ -155,12 +150,7 @@ def corrupt(path: str, what: str) -> CorruptIndexError:
 
 
 def not_installed(need: str, extra: str) -> SetupError:
-    """The error for a package that is missing.
-
-    Args:
-        need: What takes which package, as a sentence.
-        extra: The extra of this package that installs it.
-    """
+    """The error for a package that is missing."""
     return SetupError(
         need,
         kind=ErrorKind.DEPENDENCY_MISSING,

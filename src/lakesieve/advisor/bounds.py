@@ -16,12 +16,7 @@ if TYPE_CHECKING:
 
 
 class BoundsOfFiles(OpenedIndex):
-    """An index that answers by minimum and maximum alone.
-
-    Args:
-        snapshot: The state of the index.
-        reader: Reads its segments and catalogues.
-    """
+    """An index that answers by minimum and maximum alone."""
 
     def __init__(self, snapshot: Snapshot, reader: IndexReader) -> None:
         super().__init__(snapshot, reader)

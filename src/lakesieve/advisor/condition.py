@@ -59,12 +59,7 @@ _LONGEST = 1_000_000
 
 
 def read_condition(text: str, kinds: Mapping[tuple[str, ...], str]) -> Expr:
-    """Read a condition of a ``Filter`` node, or of the filters of a scan of files.
-
-    Args:
-        text: As Spark prints it, such as ``(isnotnull(k#1L) AND (k#1L = 5))``.
-        kinds: Key kinds of the table's columns, by path.
-    """
+    """Read a condition of a ``Filter`` node, or of the filters of a scan of files."""
     if len(text) > _LONGEST:
         return Unknown(text="too long")
     text = text.strip()
@@ -105,12 +100,7 @@ def split_list(text: str) -> list[str]:
 
 
 class _Reader:
-    """Reads one condition; its brackets are matched once, so that nesting costs no further search.
-
-    Args:
-        text: The condition.
-        kinds: Key kinds of the table's columns, by path.
-    """
+    """Reads one condition. Brackets are matched once: nesting costs no further search."""
 
     def __init__(self, text: str, kinds: Mapping[tuple[str, ...], str]) -> None:
         self._text = text

@@ -35,23 +35,14 @@ _MAX_USES = 2_000
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sample:
-    """The data files over which trials were built.
-
-    Args:
-        table_uuid: The table's identity.
-        columns: Its columns, by path.
-        paths: The sampled data files.
-        files: How many data files the table has.
-        timezone: For timestamps that are written without a zone.
-        has_statistics: Whether engines leave out files of this format by minimum and maximum.
-    """
+    """The data files over which trials were built."""
 
     table_uuid: str
-    columns: Mapping[tuple[str, ...], Column]
+    columns: Mapping[tuple[str, ...], Column]  # its columns, by path
     paths: pa.Array
-    files: int
-    timezone: str
-    has_statistics: bool
+    files: int  # how many data files the table has
+    timezone: str  # for timestamps that are written without a zone
+    has_statistics: bool  # whether engines leave out files of this format by minimum and maximum
 
     @property
     def scale(self) -> float:
@@ -61,28 +52,16 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class IndexAnswers:
-    """What an index leaves of the sampled files.
+    """What an index leaves of the sampled files."""
 
-    Args:
-        found: Shares by what the trial names: one row a use, one column a file.
-        expected: The same, but for single keys by how many files a key is in.
-        served: Which uses restrict its first column.
-        look_up: Seconds that a look-up takes.
-    """
-
-    found: np.ndarray
-    expected: np.ndarray
-    served: np.ndarray
-    look_up: float
+    found: np.ndarray  # shares by what the trial names: one row a use, one column a file
+    expected: np.ndarray  # the same, but for single keys by how many files a key is in
+    served: np.ndarray  # which uses restrict its first column
+    look_up: float  # seconds that a look-up takes
 
 
 class FileShares:
-    """For each use and each sampled file, how likely it is that the file is read.
-
-    Args:
-        sample: The sampled data files.
-        uses: How the table is used.
-    """
+    """For each use and each sampled file, how likely it is that the file is read."""
 
     def __init__(self, sample: Sample, uses: Sequence[TableUse]) -> None:
         chosen = list(uses)

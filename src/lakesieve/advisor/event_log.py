@@ -60,10 +60,6 @@ def read_event_logs(
     """Read what queries did with tables.
 
     What cannot be read is named and left out; the rest counts.
-
-    Raises:
-        NotFoundError: There is no log at a location.
-        StorageError: The storage failed.
     """
     files = [file for location in locations for file in log_files(location, options)]
     found = _Reading(tables)
@@ -267,11 +263,7 @@ def _is_note(text: str) -> bool:
 
 
 def _whole(value: Any) -> int:
-    """A number, a time or a count of an event: Spark writes such as fit into 64 bits.
-
-    Raises:
-        ValueError: It is another one.
-    """
+    """A number, a time or a count of an event: Spark writes such as fit into 64 bits."""
     number = int(value)
     if not -(1 << 63) <= number < 1 << 63:
         raise ValueError("a number that is none of Spark's")

@@ -33,15 +33,9 @@ _LARGEST_BLOCK = 64 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogFile:
-    """One file of an event log.
+    """One file of an event log."""
 
-    Args:
-        storage: Where it lies.
-        path: Its path below.
-        size: Its bytes as they are stored.
-    """
-
-    storage: Storage
+    storage: Storage  # where it lies
     path: str
     size: int
 
@@ -51,14 +45,7 @@ class LogFile:
         return f"{self.storage.location}/{self.path}"
 
     def lines(self) -> Iterator[bytes]:
-        """The lines, the last one perhaps cut off.
-
-        Raises:
-            InvalidInputError: It is compressed in a way that is not known here.
-            OSError: It ends in the middle of what was compressed, is damaged, or has far more
-                bytes when it is decompressed than any event log.
-            StorageError: The storage failed.
-        """
+        """The lines, the last one perhaps cut off."""
         stream = open_object(self.storage, self.path)
         codec = _codec(self.path)
         if codec == "lzf":
@@ -86,16 +73,7 @@ class LogFile:
 
 
 def log_files(location: str, options: StorageOptions | None = None) -> list[LogFile]:
-    """The files of event logs at a place, in the order in which they were written.
-
-    Args:
-        location: A log; the folder of a log that was rolled; or a folder with logs of either kind.
-        options: How storages are reached.
-
-    Raises:
-        NotFoundError: There is nothing.
-        StorageError: The storage failed.
-    """
+    """The files of event logs at a place, in the order in which they were written."""
     base, _, name = location.rstrip("/").rpartition("/")
     storage = open_storage(
         base or ("/" if location.startswith("/") else "."), _of(options, location)

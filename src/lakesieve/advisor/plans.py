@@ -41,25 +41,14 @@ _LONGEST_ALIASES = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class KnownTable:
-    """A table by which plans may call it.
+    """A table by which plans may call it."""
 
-    Args:
-        name: The identifier, catalog first, in lower case; empty for one that has only a path.
-        location: Its root, in its one spelling.
-        kinds: Key kinds of its columns, by path.
-    """
-
-    name: str
-    location: str
-    kinds: Mapping[tuple[str, ...], str]
+    name: str  # the identifier, catalog first, in lower case; empty for one that has only a path
+    location: str  # its root, in its one spelling
+    kinds: Mapping[tuple[str, ...], str]  # key kinds of its columns, by path
 
     def is_called(self, identifier: str, location: str) -> bool:
-        """Whether a scan is of this table.
-
-        Args:
-            identifier: The name in the plan; may be empty.
-            location: The place in the plan, perhaps shortened by ``...``; may be empty.
-        """
+        """Whether a scan is of this table."""
         called = identifier.replace("`", "").lower()
         if called and self.name and called in {self.name, f"spark_catalog.{self.name}"}:
             return True
@@ -86,24 +75,19 @@ def known_table(table: TableReader) -> KnownTable:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class PlanScan:
-    """A scan of a known table in a plan.
-
-    Args:
-        table: The number of the table.
-        conditions: What holds of every row that is needed, as predicates on the table's columns.
-        joined: Columns that a join compares, each with a metric that counts the rows of the join's
-            other side, if there is one.
-        files: The metric that counts the data files that were read, if there is one.
-        rewrites: Whether it reads whatever another scan of the same plan named, to write it again.
-        text: The conditions as the plan has them.
-    """
+    """A scan of a known table in a plan."""
 
     table: int
+    # what holds of every row that is needed, as predicates on the table's columns
     conditions: list[Expr] = field(default_factory=list)
+    # columns that a join compares, each with a metric that counts the rows of the join's other
+    # side, if there is one
     joined: list[tuple[tuple[str, ...], int | None]] = field(default_factory=list)
+    # the metric that counts the data files that were read, if there is one
     files: int | None = None
+    # whether it reads whatever another scan of the same plan named, to write it again
     rewrites: bool = False
-    text: list[str] = field(default_factory=list)
+    text: list[str] = field(default_factory=list)  # the conditions as the plan has them
 
     @property
     def condition(self) -> Expr:
@@ -118,13 +102,7 @@ class PlanScan:
 
 
 def scans_of(plan: Mapping[str, Any], tables: Sequence[KnownTable]) -> list[PlanScan]:
-    """Find the scans of tables in a plan.
-
-    Args:
-        plan: A node as event logs have it: ``nodeName``, ``simpleString``, ``metadata``,
-            ``metrics`` and ``children``.
-        tables: The tables that matter.
-    """
+    """Find the scans of tables in a plan."""
     reader = _PlanReader(tables)
     reader.visit(plan, [], 0)
     for node in reader.joins:

@@ -32,40 +32,24 @@ _COUNT = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecentQuery:
-    """One query.
-
-    Args:
-        text: Its condition on the table.
-        shape: The same without any value that it compares with.
-        read: Data files that it read, if that was recorded.
-        seconds: What reading took.
-        left_by_format: Data files of the current version that the format's own statistics leave.
-        left: Data files that the indexes leave of those.
-        indexes: Those that take part.
-        reasons: Codes of what was done, and why not more.
-    """
+    """One query."""
 
     text: str
-    shape: str
-    read: int | None
-    seconds: float | None
-    left_by_format: int
-    left: int
-    indexes: tuple[str, ...]
-    reasons: tuple[str, ...]
+    shape: str  # the same without any value that it compares with
+    read: int | None  # data files that it read, if that was recorded
+    seconds: float | None  # what reading took
+    left_by_format: int  # data files of the current version that the format's own statistics leave
+    left: int  # data files that the indexes leave of those
+    indexes: tuple[str, ...]  # those that take part
+    reasons: tuple[str, ...]  # codes of what was done, and why not more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecentQueries:
-    """The latest queries, newest first.
-
-    Args:
-        queries: They.
-        problems: What could not be read of the logs, and why.
-    """
+    """The latest queries, newest first."""
 
     queries: tuple[RecentQuery, ...]
-    problems: tuple[str, ...]
+    problems: tuple[str, ...]  # what could not be read of the logs, and why
 
 
 def recent_queries(
@@ -75,12 +59,7 @@ def recent_queries(
     *,
     location: str | None = None,
 ) -> RecentQueries:
-    """Read the latest queries of a table from event logs, and plan them anew.
-
-    Raises:
-        NotFoundError: No such table, or no log.
-        StorageError: The storage failed.
-    """
+    """Read the latest queries of a table from event logs, and plan them anew."""
     opened = access.open_table(table)
     version = opened.version()
     live = opened.live_files(version).column("path")

@@ -31,11 +31,7 @@ _MAX_PROBLEMS = 20
 
 
 def statements_of(path: str) -> list[str]:
-    """The statements of a file.
-
-    Raises:
-        InvalidInputError: It cannot be read, or is not SQL.
-    """
+    """The statements of a file."""
     try:
         return split_statements(Path(path).read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
@@ -49,11 +45,7 @@ def statements_of(path: str) -> list[str]:
 def read_statements(
     spark: SparkSession, paths: Iterable[str], tables: Sequence[KnownTable]
 ) -> UsesRead:
-    """Plan the statements of files, without running any.
-
-    Raises:
-        InvalidInputError: A file cannot be read.
-    """
+    """Plan the statements of files, without running any."""
     uses: list[TableUse] = []
     problems: list[str] = []
     queries = 0

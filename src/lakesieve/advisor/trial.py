@@ -39,21 +39,13 @@ _FILES_READ = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Trial:
-    """An index over some data files.
-
-    Args:
-        columns: Its key columns.
-        index: The index.
-        rows: Rows of the data files.
-        bytes: What it takes.
-        seconds: How long it took to build.
-    """
+    """An index over some data files."""
 
     columns: tuple[Column, ...]
     index: OpenedIndex
-    rows: int
-    bytes: int
-    seconds: float
+    rows: int  # rows of the data files
+    bytes: int  # what it takes
+    seconds: float  # how long it took to build
 
 
 @contextmanager
@@ -93,14 +85,7 @@ def sampled(files: pa.Table, rows: int) -> pa.Table:
 
 
 class Trials:
-    """Builds trial indexes of one version of a table.
-
-    Args:
-        spark: The session.
-        table: The table.
-        folder: Where they go.
-        progress: Called with each :class:`BuildProgress`, from another thread.
-    """
+    """Builds trial indexes of one version of a table."""
 
     def __init__(
         self,
@@ -120,20 +105,11 @@ class Trials:
         self._made = 0
 
     def counted(self, files: pa.Table, columns: Sequence[Column]) -> pa.Table:
-        """Data files with the rows of each.
-
-        Args:
-            files: As ``live_files`` gives them.
-            columns: Columns that are read.
-        """
+        """Data files with the rows of each."""
         return self._source(files, columns).counted(self._rule).files
 
     def build(self, columns: Sequence[Column], files: pa.Table) -> Trial:
-        """Build one.
-
-        Raises:
-            LakesieveError: The data files cannot be read as they should.
-        """
+        """Build one."""
         key = tuple(columns)
         storage = self._folder.child(f"trial-{self._made}")
         self._made += 1

@@ -32,48 +32,28 @@ _FEW, _MOST = 0.2, 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Worth:
-    """From which gain on an index is advised.
+    """From which gain on an index is advised."""
 
-    Args:
-        min_saved: Seconds of reading a day that it must save.
-        max_payback: Days after which building it must be paid.
-    """
-
-    min_saved: float = MIN_SECONDS_SAVED
-    max_payback: float = MAX_PAYBACK_DAYS
+    min_saved: float = MIN_SECONDS_SAVED  # seconds of reading a day that it must save
+    max_payback: float = MAX_PAYBACK_DAYS  # days after which building it must be paid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Measured:
-    """What an index on some columns would do.
-
-    Args:
-        columns: The columns.
-        path: Path of the first.
-        served: Which uses restrict them.
-        found: What the index leaves of the sampled files.
-        then: How likely each sampled file is read by each use then: one row a use.
-        queries: How many queries it serves.
-        files_now: Data files that these read now, on average.
-        files_then: Data files that they would read.
-        look_up: Seconds that a look-up takes.
-        index_bytes: What it takes.
-        build_seconds: How long it takes to build.
-        refresh_seconds: How long it takes to refresh after one more file.
-    """
+    """What an index on some columns would do."""
 
     columns: tuple[str, ...]
-    path: tuple[str, ...]
-    served: np.ndarray
-    found: IndexAnswers
-    then: np.ndarray
-    queries: int
-    files_now: Estimate
-    files_then: Estimate
-    look_up: float
-    index_bytes: Estimate
-    build_seconds: Estimate
-    refresh_seconds: Estimate
+    path: tuple[str, ...]  # path of the first
+    served: np.ndarray  # which uses restrict them
+    found: IndexAnswers  # what the index leaves of the sampled files
+    then: np.ndarray  # how likely each sampled file is read by each use then: one row a use
+    queries: int  # how many queries it serves
+    files_now: Estimate  # data files that these read now, on average
+    files_then: Estimate  # data files that they would read
+    look_up: float  # seconds that a look-up takes
+    index_bytes: Estimate  # what it takes
+    build_seconds: Estimate  # how long it takes to build
+    refresh_seconds: Estimate  # how long it takes to refresh after one more file
 
 
 def judged(
@@ -150,15 +130,7 @@ def _unpaid(one: Measured, saved: float, worth: Worth) -> str:
 def _saved(
     one: Measured, then: np.ndarray, before: np.ndarray, now: np.ndarray, seconds: np.ndarray
 ) -> float:
-    """Seconds a day that reading fewer files than before saves, less what look-ups take.
-
-    Args:
-        one: The index.
-        then: What is read with it.
-        before: What is read before it.
-        now: What is read without any index, which takes ``seconds``.
-        seconds: What the uses take a day.
-    """
+    """Seconds a day that reading fewer files than before saves, less what look-ups take."""
     read_now = now.sum(axis=1)
     spared = before.sum(axis=1) - then.sum(axis=1)
     share = np.divide(spared, read_now, out=np.zeros_like(read_now), where=read_now > 0)

@@ -117,11 +117,7 @@ def status(
 
 
 def _transaction(given: str | None) -> tuple[str, int] | None:
-    """Split ``APP:N``.
-
-    Raises:
-        InvalidInputError: It has another form.
-    """
+    """Split ``APP:N``."""
     if given is None:
         return None
     app, _, number = given.rpartition(":")

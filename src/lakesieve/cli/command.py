@@ -123,41 +123,21 @@ ON_TABLES: dict[str, tuple[Any, Any]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One run of one command.
+    """One run of one command."""
 
-    Args:
-        output: Where it says what it does; its result is returned, not written.
-        spark_conf: Further Spark settings.
-        debug: Hide nothing.
-        warehouse: Directory of the embedded catalog.
-        catalog: Name of a catalog in PyIceberg's configuration.
-        timezone: The zone of timestamps that are written without one.
-        location: Where the table's indexes are, if not in its own folder.
-        formats: Table formats to set up besides Iceberg.
-        arguments: The text of the command's own arguments, names of tables among them.
-    """
-
-    output: Output
-    spark_conf: Mapping[str, str]
-    debug: bool
-    warehouse: str = "warehouse"
-    catalog: str | None = None
-    timezone: str | None = None
-    location: str | None = None
-    formats: Sequence[str] | None = None
+    output: Output  # where it says what it does; its result is returned, not written
+    spark_conf: Mapping[str, str]  # further Spark settings
+    debug: bool  # hide nothing
+    warehouse: str = "warehouse"  # directory of the embedded catalog
+    catalog: str | None = None  # name of a catalog in PyIceberg's configuration
+    timezone: str | None = None  # the zone of timestamps that are written without one
+    location: str | None = None  # where the table's indexes are, if not in its own folder
+    formats: Sequence[str] | None = None  # table formats to set up besides Iceberg
+    # the text of the command's own arguments, names of tables among them
     arguments: Sequence[str] = ()
 
     def session(self, warehouse: str | None = None, tables: Iterable[str] = ()) -> Session:
-        """Start Spark with the formats of ``--format`` and those that the names of tables imply.
-
-        Args:
-            warehouse: Folder of the embedded catalog, by default that of ``--warehouse``.
-            tables: Names of tables besides those among the command's arguments.
-
-        Raises:
-            UnsupportedError: Spark has no such catalog as ``--catalog`` names, or this version of
-                Spark has no runtime for a format.
-        """
+        """Start Spark with the formats of ``--format`` and those that the names of tables imply."""
         # neither is needed to show help, nor by what only looks things up
         from lakesieve.cli.session import start_session
         from lakesieve.tables.iceberg.spark_settings import spark_settings
@@ -179,9 +159,6 @@ class Run:
     def reach(self, table: str) -> dict[str, Any]:
         """How a table is reached by what only looks things up: without Spark where that is enough.
 
-        Args:
-            table: Name of the table.
-
         Returns:
             Arguments of such functions as ``ls.list_indexes``.
         """
@@ -200,17 +177,11 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """One command: a function of a :class:`Run` and its own arguments that returns a result.
-
-    Args:
-        name: Its name on the command line.
-        function: What it does; the docstring is its help.
-        options: The common options that it takes.
-    """
+    """One command: a function of a :class:`Run` and its own arguments that returns a result."""
 
     name: str
-    function: Callable[..., object]
-    options: Mapping[str, tuple[Any, Any]]
+    function: Callable[..., object]  # what it does; the docstring is its help
+    options: Mapping[str, tuple[Any, Any]]  # the common options that it takes
 
     def add_to(self, app: typer.Typer) -> None:
         """Register it; ``typer`` sees its own parameters, then the common options."""
@@ -275,11 +246,7 @@ def _texts(given: Iterable[Any]) -> list[str]:
 
 
 def _settings(given: list[str]) -> dict[str, str]:
-    """Split ``K=V`` texts.
-
-    Raises:
-        typer.BadParameter: One has no key or no ``=``.
-    """
+    """Split ``K=V`` texts."""
     settings = {}
     for text in given:
         key, equals, value = text.partition("=")

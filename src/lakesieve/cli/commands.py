@@ -115,11 +115,7 @@ def create(
 def _wanted(
     columns: list[str] | None, index: list[str] | None, name: str | None
 ) -> list[list[str]]:
-    """The columns of each index that ``create`` is to make.
-
-    Raises:
-        typer.BadParameter: There is none, or one name for several.
-    """
+    """The columns of each index that ``create`` is to make."""
     wanted = [columns] if columns else []
     wanted += [[column.strip() for column in each.split(",")] for each in index or ()]
     if not wanted:

@@ -25,17 +25,7 @@ Started = TypeVar("Started")
 def start_session(
     warehouse: str, formats: Sequence[str], conf: Mapping[str, str], *, debug: bool
 ) -> Session:
-    """Start the embedded session.
-
-    Args:
-        warehouse: Folder of the embedded catalog.
-        formats: Table formats to set up.
-        conf: Further Spark settings.
-        debug: Whether the JVM writes to the terminal.
-
-    Raises:
-        SetupError: Java or PySpark is missing, or Spark did not start.
-    """
+    """Start the embedded session."""
     return quietly(lambda: ls.local_session(warehouse, formats=formats, conf=conf), debug=debug)
 
 
@@ -43,13 +33,6 @@ def quietly(start: Callable[[], Started], *, debug: bool) -> Started:
     """Do what starts a JVM.
 
     Unless ``debug``, everything that the JVM writes from then on goes into a temporary file.
-
-    Args:
-        start: What to do.
-        debug: Whether the JVM writes to the terminal.
-
-    Raises:
-        SetupError: Java or PySpark is missing, or Spark did not start.
     """
     if debug:
         return start()

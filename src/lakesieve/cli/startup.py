@@ -12,11 +12,7 @@ class _WithoutPandas(MetaPathFinder):
     """Finds no pandas."""
 
     def find_spec(self, fullname: str, *_: object) -> None:
-        """Leave all but pandas to the others.
-
-        Raises:
-            ModuleNotFoundError: It is pandas.
-        """
+        """Leave all but pandas to the others."""
         if fullname == "pandas":
             raise ModuleNotFoundError("pandas is not used here", name="pandas")
 

@@ -18,11 +18,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def seconds_of(interval: str) -> float:
-    """Read an interval such as ``30s``, ``5m`` or ``1h``; a bare number is seconds.
-
-    Raises:
-        InvalidInputError: It is none, or not above zero.
-    """
+    """Read an interval such as ``30s``, ``5m`` or ``1h``; a bare number is seconds."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", interval.strip())
     seconds = float(found[1]) * _UNITS[found[2]] if found else 0.0
     if seconds <= 0:
@@ -39,10 +35,6 @@ def every(seconds: float, act: Callable[[Callable[[], bool]], None]) -> None:
 
     The first SIGINT or SIGTERM ends it after the current act; a second one does what it
     did before.
-
-    Args:
-        seconds: The interval.
-        act: What is done; it is given what says whether to go on, for what has several steps.
     """
     stop = threading.Event()
     before = {number: signal.getsignal(number) for number in _SIGNALS}

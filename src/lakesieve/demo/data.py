@@ -27,23 +27,14 @@ LAYOUT = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoTable:
-    """The table as it was loaded.
+    """The table as it was loaded."""
 
-    Args:
-        scale: TPC-H scale factor.
-        snapshot: Id of the snapshot that holds the loaded rows and nothing else.
-        rows: Rows in it.
-        files: Data files in it.
-        bytes: Bytes of those files.
-        layout: Which version of this module wrote it.
-    """
-
-    scale: float
-    snapshot: int
-    rows: int
-    files: int
-    bytes: int
-    layout: int = LAYOUT
+    scale: float  # TPC-H scale factor
+    snapshot: int  # id of the snapshot that holds the loaded rows and nothing else
+    rows: int  # rows in it
+    files: int  # data files in it
+    bytes: int  # bytes of those files
+    layout: int = LAYOUT  # which version of this module wrote it
 
 
 def prepare_table(
@@ -52,15 +43,6 @@ def prepare_table(
     """Generate and load the table, or take the one that an earlier run left.
 
     A table taken over is set back to the snapshot that was loaded.
-
-    Args:
-        spark: A session whose catalog ``lake`` is this demo's own.
-        directory: Where the marker of a complete load, and passing data, are kept.
-        scale: TPC-H scale factor.
-        say: Called with what is being done.
-
-    Raises:
-        SetupError: tpchgen-cli is missing or failed.
     """
     marker = directory / "lineitem.json"
     loaded = _loaded(spark, marker, scale)
@@ -102,9 +84,6 @@ def generate(target: Path, scale: float, *, part: tuple[int, int] | None = None)
         scale: TPC-H's scale factor; 1 has 6 M rows.
         part: One part alone, from 1, and of how many parts. By default all rows in eight files for
             each unit of scale, at least four.
-
-    Raises:
-        SetupError: tpchgen-cli is missing or failed.
     """
     beside = Path(sys.executable).with_name("tpchgen-cli")
     command = str(beside) if beside.exists() else shutil.which("tpchgen-cli")

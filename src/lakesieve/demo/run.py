@@ -42,19 +42,7 @@ class Observer(Protocol):
 def run_demo(
     spark: SparkSession, directory: Path, *, warehouse: str, scale: float, observer: Observer
 ) -> DemoResult:
-    """Load the table, index it, and run every query with skipping off and on.
-
-    Args:
-        spark: A session whose catalog ``lake`` is this demo's own.
-        directory: Where the data is kept for the next run.
-        warehouse: Where the catalog lies, for the result.
-        scale: TPC-H scale factor.
-        observer: Called with the progress.
-
-    Raises:
-        LakesieveError: An answer with skipping on differs from that with skipping off.
-        SetupError: The data cannot be generated.
-    """
+    """Load the table, index it, and run every query with skipping off and on."""
     began = time.monotonic()
     directory.mkdir(parents=True, exist_ok=True)
     loaded = prepare_table(spark, directory, scale, observer.say)
@@ -157,11 +145,7 @@ def _append(spark: SparkSession, keys: _Keys) -> None:
 
 
 def _compare(spark: SparkSession, question: _Question, observer: Observer) -> DemoQuery:
-    """Run a query with skipping off and on.
-
-    Raises:
-        LakesieveError: The answers differ, or the session reports nothing about the scan.
-    """
+    """Run a query with skipping off and on."""
     observer.say(f"Running the query '{question.name}' with skipping off, then on ...")
     api.disable(spark)
     answer_off, seconds_off = _timed(spark, question.sql)

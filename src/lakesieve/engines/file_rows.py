@@ -24,11 +24,6 @@ _Reader = TypeVar("_Reader", bound=TableReader)
 class FileRows(ABC, Generic[_Reader]):
     """Rows of a version of a table.
 
-    Args:
-        table: The table.
-        version: As its format names it; ``None`` is the current version.
-        locations: Further roots to search for indexes.
-
     Raises:
         NotFoundError: There is no such version.
         UnsupportedError: A feature of the table is not known here.

@@ -30,13 +30,6 @@ def plain_rows(
 ) -> pa.Table | None:
     """All rows of a data file.
 
-    Args:
-        task: The data file and its deletes.
-        fields: The columns to read, with their ids.
-        target: The same columns as Arrow has them.
-        metadata: Of the table, which may say the ids of columns in files without any.
-        io: PyIceberg's ``FileIO``.
-
     Returns:
         The rows; ``None`` where PyIceberg has to read them: rows are deleted, the file is large, a
         column is missing or of another type, or anything fails.

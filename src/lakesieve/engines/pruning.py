@@ -41,19 +41,12 @@ _latest: list[TablePruning] = []
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Pruned:
-    """One scan of a table: which files it must read, counted as they are judged.
-
-    Args:
-        table: The table's name.
-        reasons: Coded reasons.
-        plan: What the indexes say, if they can leave files out.
-        predicate: The part of the filter that was understood.
-    """
+    """One scan of a table: which files it must read, counted as they are judged."""
 
     table: str
-    reasons: tuple[Reason, ...]
-    plan: Plan | None = None
-    predicate: str = ""
+    reasons: tuple[Reason, ...]  # coded reasons
+    plan: Plan | None = None  # what the indexes say, if they can leave files out
+    predicate: str = ""  # the part of the filter that was understood
     total: int = 0
     read: int = 0
     uncovered: int = 0
@@ -68,12 +61,7 @@ class Pruned:
         return self.keep_numbered(numbers, len(paths))
 
     def keep_numbered(self, numbers: Sequence[np.ndarray], count: int) -> np.ndarray:
-        """Judge data files as :meth:`keep` does, by the numbers that the indexes have for them.
-
-        Args:
-            numbers: For each index of the plan, the number of each file, or -1.
-            count: How many files there are.
-        """
+        """Judge data files as :meth:`keep` does, by the numbers that the indexes have for them."""
         self.total += count
         if self.plan is None:
             self.read += count
@@ -101,12 +89,7 @@ class Pruned:
 
 
 class FilePruner:
-    """Finds the files of predicates for the scans of one engine; keeps indexes open.
-
-    Args:
-        locations: Further roots to search for indexes.
-        seconds: How long a scan waits for their storage.
-    """
+    """Finds the files of predicates for the scans of one engine; keeps indexes open."""
 
     def __init__(self, locations: Iterable[str] = (), *, seconds: float = PLANNING_SECONDS) -> None:
         roots = tuple(locations)

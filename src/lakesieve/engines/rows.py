@@ -54,13 +54,6 @@ def open_rows(
 ) -> TableRows:
     """Open a version of a table.
 
-    Args:
-        table: As for :func:`lakesieve.open_index` without a session, as are the others.
-        version: Snapshot id or number, time, tag or branch; ``None`` is the current version.
-        catalog: Name of a catalog in PyIceberg's configuration.
-        warehouse: Folder of the embedded catalog.
-        locations: Further roots to search for indexes.
-
     Raises:
         NotFoundError: No such table or version.
         UnsupportedError: Its rows cannot be read without Spark.
@@ -73,11 +66,6 @@ def rows_of(
     opened: TableReader, version: str | int | None, locations: Iterable[str] = ()
 ) -> TableRows:
     """The rows of a version of a table that is open.
-
-    Args:
-        opened: The table.
-        version: As for :func:`open_rows`, as are the locations.
-        locations: Further roots to search for indexes.
 
     Raises:
         NotFoundError: No such version.

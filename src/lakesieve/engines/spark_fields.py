@@ -51,32 +51,20 @@ Partition = Mapping[str, "str | pa.Scalar | None"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """A column, or a field of a struct.
-
-    Args:
-        name: Its name in the table.
-        stored: Its name in the data files.
-        field_id: By which it is found there instead, if it is.
-        kind: Its type.
-        inner: Fields of a struct; the element of a list; key and value of a map.
-        refusal: The error for whoever wants the values of a column that cannot be read.
-    """
+    """A column, or a field of a struct."""
 
     name: str
     stored: str
-    field_id: int | None
+    field_id: int | None  # by which it is found there instead, if it is
     kind: pa.DataType
+    # fields of a struct; the element of a list; key and value of a map
     inner: tuple[Field, ...] = ()
+    # the error for whoever wants the values of a column that cannot be read
     refusal: UnsupportedError | None = None
 
     @classmethod
     def of_table(cls, document: Mapping[str, Any], mapping: str) -> Field:
-        """A column of a table, which may be one whose values cannot be read.
-
-        Args:
-            document: As for :meth:`of`, as is the mapping.
-            mapping: How Delta maps columns to those of the files.
-        """
+        """A column of a table, which may be one whose values cannot be read."""
         try:
             return cls.of(document, mapping)
         except UnsupportedError as error:
@@ -86,11 +74,6 @@ class Field:
     @classmethod
     def of(cls, document: Mapping[str, Any], mapping: str, path: str = "") -> Field:
         """A field of Spark's schema JSON.
-
-        Args:
-            document: The field.
-            mapping: ``none``, or how Delta maps columns to those of the files.
-            path: Names of the fields that it stands in.
 
         Raises:
             UnsupportedError: Its values are not read here.
@@ -210,13 +193,6 @@ def rows_of_table(
     widens_floats: bool = True,
 ) -> pa.Table:
     """Rows as a data file has them, under the columns of its table.
-
-    Args:
-        rows: The rows.
-        fields: As for :func:`rows_of_file`, as are the others.
-        partition: Values of partition columns.
-        partitioning: Names of the partition columns.
-        widens_floats: Whether floats are the same numbers as doubles.
 
     Raises:
         UnsupportedError: A column has another type.

@@ -44,10 +44,6 @@ _TIMESTAMP, _TIMESTAMP_TZ = 14, 27
 def from_arrow(expression: Any, schema: pa.Schema) -> tuple[Expr, frozenset[str] | None]:
     """Read the filter of a scan.
 
-    Args:
-        expression: A ``pyarrow.compute.Expression``.
-        schema: The dataset's schema.
-
     Returns:
         The predicate, and the top-level columns that the filter uses; ``None`` where that is not to
         be found out.

@@ -32,19 +32,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnType:
-    """A column as a predicate meets it.
-
-    Args:
-        field_id: Its identity in the table.
-        kind: Key kind; anything else makes conditions on it unknown.
-        scale: Digits after the point, for decimals.
-        precision: Digits in all, for decimals.
-    """
+    """A column as a predicate meets it."""
 
     field_id: int
-    kind: str
-    scale: int = 0
-    precision: int = 18
+    kind: str  # key kind; anything else makes conditions on it unknown
+    scale: int = 0  # digits after the point, for decimals
+    precision: int = 18  # digits in all, for decimals
 
     @property
     def key_type(self) -> KeyType:
@@ -75,12 +68,6 @@ def bind(
     strict: bool,
 ) -> BoundExpr:
     """Bind a predicate to a table's columns.
-
-    Args:
-        expr: The predicate.
-        columns: The table's columns by path.
-        timezone: For timestamps written without one.
-        strict: Raise where a name or a literal makes no sense, instead of taking it as unknown.
 
     Raises:
         NotFoundError: An unknown column, when strict.

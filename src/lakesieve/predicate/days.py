@@ -13,11 +13,6 @@ _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 def compare_day(column: tuple[str, ...], op: str, day: str) -> Expr | None:
     """Return a comparison of a moment that is true where that of its day is.
 
-    Args:
-        column: The column of moments; one of dates is compared likewise.
-        op: One of ``=  <  <=  >  >=``.
-        day: The day with which that of the moment is compared, as text.
-
     Returns:
         ``None`` where the text is no day.
     """

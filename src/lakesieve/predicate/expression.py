@@ -14,23 +14,16 @@ Node = TypeVar("Node")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Literal:
-    """A typed value.
+    """A typed value."""
 
-    Args:
-        kind: A key kind; or as written in SQL: ``number`` (Decimal) without and ``double`` with an
-            exponent or suffix, ``text`` (str), and the text of ``DATE '...'`` (``date_text``),
-            a day with which the day of a moment is compared (``day_text``),
-            ``TIMESTAMP '...'`` (``timestamp_text``) and ``TIMESTAMP_NTZ '...'``
-            (``timestamp_ntz_text``).
-        value: The value: key code for key kinds, ``bool`` for ``boolean``.
-        scale: Digits after the point of an unscaled decimal, or of a number's type.
-        precision: Digits in all of a number's type, where it was written.
-    """
-
+    # A key kind; or as written in SQL: `number` (Decimal) without and `double` with an exponent or
+    # suffix, `text` (str), and the text of `DATE '...'` (`date_text`), a day with which the day of
+    # a moment is compared (`day_text`), `TIMESTAMP '...'` (`timestamp_text`) and `TIMESTAMP_NTZ
+    # '...'` (`timestamp_ntz_text`)
     kind: str
-    value: object
-    scale: int = 0
-    precision: int = 0
+    value: object  # the value: key code for key kinds, `bool` for `boolean`
+    scale: int = 0  # digits after the point of an unscaled decimal, or of a number's type
+    precision: int = 0  # digits in all of a number's type, where it was written
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,19 +69,12 @@ class StartsWith:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keys:
-    """``column IN (values)`` with the values as key codes: what a join's other side holds.
-
-    Args:
-        column: The column.
-        kind: Key kind of the values.
-        values: Their codes, without null.
-        scale: Digits after the point, for decimals.
-    """
+    """``column IN (values)`` with the values as key codes: what a join's other side holds."""
 
     column: tuple[str, ...]
-    kind: str
-    values: Ranges
-    scale: int = 0
+    kind: str  # key kind of the values
+    values: Ranges  # their codes, without null
+    scale: int = 0  # digits after the point, for decimals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,11 +17,6 @@ if TYPE_CHECKING:
 def expression_of(predicate: str | Any, schema: Callable[[], pa.Schema]) -> Expr:
     """Read a predicate of any form.
 
-    Args:
-        predicate: SQL text, a ``pyarrow.compute.Expression``, a ``polars.Expr``, or a
-            ``pyiceberg.expressions.BooleanExpression``.
-        schema: Tells the columns that expressions name.
-
     Raises:
         InvalidInputError: It is of no such form, or cannot be understood.
     """

@@ -41,15 +41,10 @@ _NEAR = timedelta(days=2)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """A literal in a column's code space.
+    """A literal in a column's code space."""
 
-    Args:
-        code: The greatest code not above the literal.
-        exact: Whether the literal is that code.
-    """
-
-    code: int | bytes
-    exact: bool = True
+    code: int | bytes  # the greatest code not above the literal
+    exact: bool = True  # whether the literal is that code
 
 
 def code_of(literal: Literal, column: KeyType, timezone: str) -> Bound | None:
@@ -90,11 +85,6 @@ def are_comparable(literals: Sequence[Literal], column: KeyType, *, listed: bool
 
     All of them are first converted to one type, decimals to one of at most 38 digits, which may
     cost digits after the point.
-
-    Args:
-        literals: The values that one condition compares the column with.
-        column: Type of the column's keys.
-        listed: The condition is ``IN``, which converts all values together.
     """
     kinds = {literal.kind for literal in literals}
     if listed and len(kinds) > 1:

@@ -53,10 +53,6 @@ def from_polars(document: str, schema: pa.Schema) -> Expr:
 def pushed(predicate: Any, schema: pa.Schema) -> str:
     """What Polars gives a scan of a filter, whose literals then have the types of their columns.
 
-    Args:
-        predicate: A ``polars.Expr``.
-        schema: The columns.
-
     Returns:
         JSON for :func:`from_polars`; of a filter that Polars keeps for itself, that of null.
     """
@@ -80,14 +76,9 @@ def pushed(predicate: Any, schema: pa.Schema) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Column:
-    """A column of the scan, or a field of one.
+    """A column of the scan, or a field of one."""
 
-    Args:
-        path: Its names, from the column down.
-        kind: Its type in the table.
-    """
-
-    path: tuple[str, ...]
+    path: tuple[str, ...]  # its names, from the column down
     kind: pa.DataType
 
 

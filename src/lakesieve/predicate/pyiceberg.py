@@ -68,10 +68,6 @@ _KINDS = {
 def bound(expression: Any, schema: pa.Schema) -> tuple[Any, dict[int, tuple[str, ...]]]:
     """An expression bound to columns, for :func:`from_pyiceberg`.
 
-    Args:
-        expression: A ``BooleanExpression`` that is not bound.
-        schema: The columns.
-
     Returns:
         The bound expression, and the path of each column by the number that it has there.
 
@@ -120,12 +116,7 @@ def _iceberg_type(kind: pa.DataType) -> Any:
 
 
 def from_pyiceberg(expression: Any, paths: Mapping[int, tuple[str, ...]]) -> Expr:
-    """Read an expression that PyIceberg has bound to a schema.
-
-    Args:
-        expression: A ``BooleanExpression``, bound.
-        paths: The path of each column by its field id.
-    """
+    """Read an expression that PyIceberg has bound to a schema."""
     return _node(expression, paths, 0)
 
 

@@ -21,24 +21,15 @@ def successor(code: Code) -> Code:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranges:
-    """A set of key codes and possibly null.
+    """A set of key codes and possibly null."""
 
-    Args:
-        intervals: ``[low, high)`` pairs, sorted, disjoint and not touching; ``None`` is no bound.
-        nulls: Whether null belongs to the set.
-    """
-
+    # `[low, high)` pairs, sorted, disjoint and not touching; `None` is no bound
     intervals: tuple[Interval, ...] = ()
-    nulls: bool = False
+    nulls: bool = False  # whether null belongs to the set
 
     @classmethod
     def of(cls, intervals: Iterable[Interval], *, nulls: bool = False) -> Ranges:
-        """Make a set from intervals in any order, which may overlap or be empty.
-
-        Args:
-            intervals: Pairs of first code and first code behind, ``None`` for no bound.
-            nulls: Whether null is in the set.
-        """
+        """Make a set from intervals in any order, which may overlap or be empty."""
         return cls(intervals=_joined(intervals), nulls=nulls)
 
     @classmethod

@@ -15,19 +15,12 @@ from lakesieve.predicate.parse import parse_sql
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ChangedRows:
-    """What a DELETE, UPDATE or MERGE asks of its table.
-
-    Args:
-        table: The parts of its name.
-        condition: The rows that it changes; of a MERGE, any.
-        compared: Columns by which a MERGE finds them.
-        text: The condition as it was written.
-    """
+    """What a DELETE, UPDATE or MERGE asks of its table."""
 
     table: tuple[str, ...]
-    condition: Expr
-    compared: tuple[tuple[str, ...], ...]
-    text: str
+    condition: Expr  # the rows that it changes; of a MERGE, any
+    compared: tuple[tuple[str, ...], ...]  # columns by which a MERGE finds them
+    text: str  # the condition as it was written
 
 
 def split_statements(text: str) -> list[str]:

@@ -20,9 +20,6 @@ _FIXED = {"Z": "+00", "UT": "+00", "EST": "-05", "MST": "-07", "HST": "-10"}
 def zone_of(name: str) -> tzinfo:
     """The time zone of a name such as ``Europe/Berlin``, ``+01:00`` or ``UTC-8``.
 
-    Args:
-        name: As ``spark.sql.session.timeZone`` takes it.
-
     Raises:
         InvalidInputError: No such zone is known on this machine.
     """

@@ -13,9 +13,6 @@ def to_document(result: object) -> Any:
     """Turn a result model, or a list of them, into what ``json`` can write.
 
     The keys are the field names of the dataclasses, so they are as stable as the Python API.
-
-    Raises:
-        TypeError: The model holds something JSON has no form for.
     """
     if dataclasses.is_dataclass(result) and not isinstance(result, type):
         return {f.name: to_document(getattr(result, f.name)) for f in dataclasses.fields(result)}

@@ -61,11 +61,7 @@ class MaintenanceMetrics:
             self._bytes.labels(table).set(done.bytes)
 
     def serve(self, port: int, host: str = "127.0.0.1") -> None:
-        """Serve the metrics from now on, at ``/metrics``.
-
-        Raises:
-            StorageError: The port is taken, or there is no such address.
-        """
+        """Serve the metrics from now on, at ``/metrics``."""
         try:
             start_http_server(port, addr=host, registry=self.registry)
         except OSError as error:

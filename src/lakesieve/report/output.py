@@ -24,13 +24,7 @@ _MAX_WIDTH = 100_000
 
 
 class Output:
-    """The two streams of one command.
-
-    Args:
-        json: Write results as JSON instead of text.
-        stdout: For results; the process's own by default.
-        stderr: For messages, progress and errors; the process's own by default.
-    """
+    """The two streams of one command."""
 
     def __init__(
         self, *, json: bool, stdout: Console | None = None, stderr: Console | None = None

@@ -40,11 +40,6 @@ def report_page(
 ) -> str:
     """Render a report.
 
-    Args:
-        overview: The table and its indexes.
-        recent: Its latest queries, if they are known.
-        redact: Leave out where the table and the indexes lie, and the literals of queries.
-
     Returns:
         HTML with all of its styles and pictures in it, everything that comes from the table
         escaped. It fetches nothing and runs no script.

@@ -25,49 +25,31 @@ _CURVE = 120
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayoutPicture:
-    """Data files as rows, keys in their order from left to right.
-
-    Args:
-        width: In pixels.
-        height: In pixels.
-        spans: A path of what minimum and maximum of each file say.
-        held: A path of what the index says.
-    """
+    """Data files as rows, keys in their order from left to right."""
 
     width: int
     height: int
-    spans: str
-    held: str
+    spans: str  # A path of what minimum and maximum of each file say
+    held: str  # A path of what the index says
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurvePicture:
-    """What an index takes, from left to right, against files read in vain, upwards.
+    """What an index takes, from left to right, against files read in vain, upwards."""
 
-    Args:
-        line: A path through all points.
-        points: Where each lies, and what it says when it is pointed at.
-        largest: What is at the right end, and at the top.
-    """
-
-    line: str
+    line: str  # A path through all points
+    # where each lies, and what it says when it is pointed at
     points: tuple[tuple[float, float, str], ...]
-    largest: tuple[str, str]
+    largest: tuple[str, str]  # what is at the right end, and at the top
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """One bar of a chart.
+    """One bar of a chart."""
 
-    Args:
-        label: Below it.
-        share: Its height, of 1.
-        text: Above it, and what it says when it is pointed at.
-    """
-
-    label: str
-    share: float
-    text: str
+    label: str  # below it
+    share: float  # its height, of 1
+    text: str  # above it, and what it says when it is pointed at
 
 
 def layout_picture(layout: KeyLayout) -> LayoutPicture:

@@ -23,10 +23,6 @@ class BuildBar:
 
     If the console is not a terminal, only one closing line is written. Reports may come from
     another thread.
-
-    Args:
-        console: Where it is shown; that of stderr.
-        title: What is being built.
     """
 
     def __init__(self, console: Console, title: str) -> None:

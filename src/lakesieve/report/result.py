@@ -12,69 +12,41 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explained:
-    """An answer to show to a person rather than to use.
-
-    Args:
-        found: The answer.
-    """
+    """An answer to show to a person rather than to use."""
 
     found: Found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeysFound:
-    """How many of given keys a table lacks.
-
-    Args:
-        table: The table's name.
-        index: The index's name.
-        version: The version that was read, if the table has data.
-        keys: How many keys were given.
-        absent: How many of them no row has.
-        confirmed: Whether the others were confirmed by reading rows; else they are possible.
-        named_files: Data files that can hold the others.
-        files: Data files of the version.
-        uncovered: How many of those the index has not seen.
-        examples: The first absent keys, each as the texts of its columns.
-    """
+    """How many of given keys a table lacks."""
 
     table: str
     index: str
-    version: str | None
-    keys: int
-    absent: int
-    confirmed: bool
-    named_files: int
-    files: int
-    uncovered: int
-    examples: tuple[tuple[str, ...], ...]
+    version: str | None  # the version that was read, if the table has data
+    keys: int  # how many keys were given
+    absent: int  # how many of them no row has
+    confirmed: bool  # whether the others were confirmed by reading rows; else they are possible
+    named_files: int  # data files that can hold the others
+    files: int  # data files of the version
+    uncovered: int  # how many of those the index has not seen
+    examples: tuple[tuple[str, ...], ...]  # the first absent keys, each as the texts of its columns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DuplicateKeys:
-    """The keys that are in more than one row, as far as they are shown.
-
-    Args:
-        table: The table's name.
-        on: The key columns.
-        version: The version that was read, if the table has data.
-        count: How many keys that are.
-        files_read: Data files that were opened to find them.
-        files: Data files of the version.
-        index: The index that left the others out, if any.
-        keys: Some of them, those of most rows first, each as the texts of its columns.
-        rows: In how many rows each of these is.
-    """
+    """The keys that are in more than one row, as far as they are shown."""
 
     table: str
     on: tuple[str, ...]
-    version: str | None
-    count: int
-    files_read: int
-    files: int
-    index: str | None
+    version: str | None  # the version that was read, if the table has data
+    count: int  # how many keys that are
+    files_read: int  # data files that were opened to find them
+    files: int  # data files of the version
+    index: str | None  # the index that left the others out, if any
+    # some of them, those of most rows first, each as the texts of its columns
     keys: tuple[tuple[str, ...], ...]
-    rows: tuple[int, ...]
+    rows: tuple[int, ...]  # in how many rows each of these is
 
     @property
     def holds(self) -> bool:
@@ -84,51 +56,31 @@ class DuplicateKeys:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dropped:
-    """An index that was dropped, or would be.
-
-    Args:
-        table: The table's name.
-        name: The index's name.
-        dry_run: It is still there.
-    """
+    """An index that was dropped, or would be."""
 
     table: str
     name: str
-    dry_run: bool
+    dry_run: bool  # it is still there
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageWritten:
-    """A report that was written.
-
-    Args:
-        table: The table's name.
-        path: The file.
-        bytes: Its size.
-        indexes: How many indexes it shows.
-    """
+    """A report that was written."""
 
     table: str
     path: str
     bytes: int
-    indexes: int
+    indexes: int  # how many indexes it shows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """What was found wrong with an index.
-
-    Args:
-        index: The index's name.
-        table: The table's name.
-        stored: What the checksums said.
-        rows: What data files said that were read again; ``None`` if none were.
-    """
+    """What was found wrong with an index."""
 
     index: str
     table: str
-    stored: Verified
-    rows: VerifiedRows | None
+    stored: Verified  # what the checksums said
+    rows: VerifiedRows | None  # what data files said that were read again; `None` if none were
 
     @property
     def holds(self) -> bool:
@@ -138,22 +90,12 @@ class Checked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerCheck:
-    """What a client of a running server would see.
+    """What a client of a running server would see."""
 
-    Args:
-        address: Of the server.
-        table: The table's name.
-        planned_by: Who plans scans, as the server says.
-        plans: Whether the server says that it can.
-        files: How many data files the table has.
-        reasons: Codes of the plan of a scan of all rows.
-        milliseconds: How long that took.
-    """
-
-    address: str
+    address: str  # of the server
     table: str
-    planned_by: str
-    plans: bool
-    files: int
-    reasons: tuple[str, ...]
-    milliseconds: float
+    planned_by: str  # who plans scans, as the server says
+    plans: bool  # whether the server says that it can
+    files: int  # how many data files the table has
+    reasons: tuple[str, ...]  # codes of the plan of a scan of all rows
+    milliseconds: float  # how long that took

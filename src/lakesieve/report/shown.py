@@ -31,11 +31,7 @@ def plain(result: object) -> str:
 
 
 def html(result: object) -> str:
-    """A result as a fragment of HTML, everything in it escaped.
-
-    Args:
-        result: As for :func:`plain`.
-    """
+    """A result as a fragment of HTML, everything in it escaped."""
     return _printed(result).export_html(code_format=_PAGE, inline_styles=True)
 
 

@@ -9,13 +9,7 @@ def count(number: int) -> str:
 
 
 def plural(number: int, noun: str, nouns: str | None = None) -> str:
-    """Write a count with its noun: ``1 file``, ``400 files``.
-
-    Args:
-        number: The count.
-        noun: Its noun, for one.
-        nouns: For several; with an ``s`` by default.
-    """
+    """Write a count with its noun: ``1 file``, ``400 files``."""
     return f"{count(number)} {noun if number == 1 else nouns or noun + 's'}"
 
 
@@ -56,12 +50,7 @@ def times(ratio: float) -> str:
 
 
 def figure(value: float, kind: str) -> str:
-    """Write a figure that was measured or predicted.
-
-    Args:
-        value: The figure.
-        kind: What it counts: ``files``, ``bytes``, ``seconds`` or ``days``.
-    """
+    """Write a figure that was measured or predicted."""
     if kind == "days":
         return days(value)
     if kind == "bytes":

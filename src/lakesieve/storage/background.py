@@ -15,11 +15,7 @@ MAX_THREADS = 8
 
 
 class Background(Generic[_T]):
-    """One call in a daemon thread, which does not keep the process alive.
-
-    Args:
-        work: The call; it starts at once.
-    """
+    """One call in a daemon thread, which does not keep the process alive."""
 
     def __init__(self, work: Callable[[], _T]) -> None:
         self._work = work
@@ -35,9 +31,6 @@ class Background(Generic[_T]):
 
     def wait(self, until: float | None) -> bool:
         """Wait for the end of the call.
-
-        Args:
-            until: How long, as ``time.monotonic()`` has it; ``None`` is without end.
 
         Returns:
             Whether it has ended.

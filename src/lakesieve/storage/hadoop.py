@@ -69,22 +69,18 @@ _TOKEN_ENDPOINT = re.compile(r"(https://[^/]+)/([^/]+)/oauth2/")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageOptions:
-    """The storage options of each location; equal values give equal options.
-
-    Args:
-        conf: Hadoop's settings.
-        trusted: Folders, separated by commas, below which indexes may lie that other indexes share
-            objects with.
-        file_io: Properties of a table's own file IO, for what Hadoop's settings leave open.
-        source: Reads Hadoop's current settings.
-        vended: Reads the current properties of the file IO: Iceberg renews the credentials that a
-            catalog has vended.
-    """
+    """The storage options of each location; equal values give equal options."""
 
     conf: Mapping[str, str] = field(repr=False)
+    # folders, separated by commas, below which indexes may lie that other indexes share objects
+    # with
     trusted: str = ""
+    # properties of a table's own file IO, for what Hadoop's settings leave open
     file_io: Mapping[str, str] = field(default_factory=dict, repr=False)
+    # reads Hadoop's current settings
     source: Callable[[], Mapping[str, str]] | None = field(default=None, repr=False, compare=False)
+    # reads the current properties of the file IO: Iceberg renews the credentials that a catalog
+    # has vended
     vended: Callable[[], Mapping[str, str]] | None = field(default=None, repr=False, compare=False)
 
     def __call__(self, location: str) -> dict[str, str]:
@@ -191,13 +187,7 @@ def _google(conf: Mapping[str, str]) -> dict[str, str]:
 
 
 def _file_io_options(properties: Mapping[str, str], location: str) -> dict[str, str]:
-    """Storage options with which Iceberg's own file IO reaches a location.
-
-    Args:
-        properties: Of a table's file IO, such as ``s3.endpoint``, ``adls.sas-token.HOST`` and
-            ``gcs.oauth2.token``, with the credentials that its catalog vended. Others are ignored.
-        location: The location.
-    """
+    """Storage options with which Iceberg's own file IO reaches a location."""
     scheme, _, rest = normalized(location).partition("://")
     names = _FILE_IO_NAMES.get(scheme, {})
     options = {ours: properties[theirs] for theirs, ours in names.items() if properties.get(theirs)}

@@ -57,10 +57,6 @@ class HdfsStore:
     A file is written beside its place and renamed to it, which the NameNode does at once and, for
     an exclusive create, only where nothing is: a writer that dies leaves nothing that is visible.
 
-    Args:
-        location: ``hdfs://HOST:PORT/folder`` or ``hdfs://NAMESERVICE/folder``.
-        settings: Hadoop's settings; they come before those in ``HADOOP_CONF_DIR``.
-
     Raises:
         SetupError: The package that speaks the protocol is not installed.
     """
@@ -78,11 +74,6 @@ class HdfsStore:
 
     def get_range(self, key: str, *, start: int, length: int) -> bytes:
         """Part of a file, less where it ends before.
-
-        Args:
-            key: The file.
-            start: First byte.
-            length: How many bytes.
 
         Raises:
             OSError: The file ends before the first byte.
@@ -128,11 +119,6 @@ class HdfsStore:
 
     def put(self, key: str, data: bytes, *, mode: str) -> None:
         """Write a file, visible whole or not at all.
-
-        Args:
-            key: The file.
-            data: Its bytes.
-            mode: ``overwrite``, or ``create`` for one that must not be there.
 
         Raises:
             AlreadyExistsError: It is there and was to be created.

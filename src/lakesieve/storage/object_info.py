@@ -11,19 +11,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectInfo:
-    """An object as a listing tells it.
-
-    Args:
-        path: Its path below the root.
-        size: Bytes.
-        version: A text that changes when it is rewritten.
-        modified: When it was written.
-    """
+    """An object as a listing tells it."""
 
     path: str
     size: int
-    version: str
-    modified: datetime
+    version: str  # A text that changes when it is rewritten
+    modified: datetime  # when it was written
 
 
 def object_info(meta: Any) -> ObjectInfo:

@@ -37,18 +37,14 @@ _REQUESTS = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Storage:
-    """Objects under one root. A value: picklable, opened where and when it is used.
+    """Objects under one root. A value: picklable, opened where and when it is used."""
 
-    Args:
-        location: Normalized location of the root.
-        options: Settings of the object store, such as ``region`` or ``endpoint``, and the roots
-            that are trusted; may hold secrets and is therefore never printed.
-        renew: Tells the settings of a location as they are now, when those that are known are
-            refused. It stays in this process.
-    """
-
-    location: str
+    location: str  # normalized location of the root
+    # settings of the object store, such as `region` or `endpoint`, and the roots that are trusted;
+    # may hold secrets and is therefore never printed
     options: Options = field(default=(), repr=False)
+    # tells the settings of a location as they are now, when those that are known are refused. It
+    # stays in this process
     renew: Renewal | None = field(default=None, repr=False, compare=False)
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -100,10 +96,6 @@ class Storage:
     def get(self, path: str, *, most: int | None = None) -> bytes:
         """Read a whole object.
 
-        Args:
-            path: The object.
-            most: How many bytes it may have; of more none is read.
-
         Raises:
             NotFoundError: It does not exist.
             CorruptIndexError: It has more bytes.
@@ -115,10 +107,6 @@ class Storage:
     def get_all(self, paths: Sequence[str], *, most: int | None = None) -> list[bytes]:
         """Read several whole objects, at once where each takes a request.
 
-        Args:
-            paths: The objects.
-            most: How many bytes each may have.
-
         Raises:
             NotFoundError: One does not exist.
             CorruptIndexError: One has more bytes.
@@ -127,12 +115,7 @@ class Storage:
         return self.at_once(partial(self.get, most=most), paths)
 
     def at_once(self, act: Callable[[_In], _Out], items: Sequence[_In]) -> list[_Out]:
-        """Do something for several objects: in turn, or at once where each takes a request.
-
-        Args:
-            act: What to do for one.
-            items: The objects.
-        """
+        """Do something for several objects: in turn, or at once where each takes a request."""
         if self.is_local or self.location.startswith("memory:") or len(items) < 2:
             return [act(item) for item in items]
         # not a pool of the standard library, whose threads keep a process alive at its exit
@@ -140,11 +123,6 @@ class Storage:
 
     def get_range(self, path: str, start: int, length: int) -> bytes:
         """Read ``length`` bytes from ``start`` on, fewer where the object ends before.
-
-        Args:
-            path: The object, below the root.
-            start: First byte.
-            length: How many bytes.
 
         Raises:
             NotFoundError: It does not exist.
@@ -157,11 +135,6 @@ class Storage:
 
     def get_ranges(self, path: str, starts: Sequence[int], lengths: Sequence[int]) -> list[bytes]:
         """Read parts of an object at once, those that lie close together in one request.
-
-        Args:
-            path: The object, below the root.
-            starts: First byte of each part.
-            lengths: Bytes of each part.
 
         Raises:
             NotFoundError: There is no such object.
@@ -194,10 +167,6 @@ class Storage:
     def create(self, path: str, data: bytes) -> None:
         """Write an object that must not exist yet, visible whole or not at all.
 
-        Args:
-            path: The object, below the root.
-            data: Its bytes.
-
         Raises:
             StorageError: ``ALREADY_EXISTS`` when it does, ``READ_ONLY`` or another failure.
         """
@@ -205,10 +174,6 @@ class Storage:
 
     def replace(self, path: str, data: bytes) -> None:
         """Write an object, visible whole or not at all, in place of what may be there.
-
-        Args:
-            path: The object, below the root.
-            data: Its bytes.
 
         Raises:
             StorageError: ``READ_ONLY`` or another failure.
@@ -352,11 +317,6 @@ def open_storage(
     location: str, options: dict[str, str] | None = None, *, renew: Renewal | None = None
 ) -> Storage:
     """Name a root by its location; nothing is read or written yet.
-
-    Args:
-        location: A local path, ``file:`` or an object store's URL.
-        options: Settings of the object store.
-        renew: Tells the settings of a location as they are now.
 
     Raises:
         UnsupportedError: The scheme cannot be reached.

@@ -15,55 +15,33 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A column of a table's schema, or a field of a struct.
+    """A column of a table's schema, or a field of a struct."""
 
-    Args:
-        path: Names from the top-level column down to the field.
-        field_id: The format's own identity of the field, unchanged by renames.
-        type: The type as the format prints it.
-        kind: The key kind, or ``"other"`` when it cannot be a key.
-        scale: Digits after the point, for decimals.
-        precision: Digits in all, for decimals.
-        refusal: Why a column whose type could be a key cannot be one; empty for all others.
-    """
-
-    path: tuple[str, ...]
-    field_id: int
-    type: str
-    kind: str
-    scale: int = 0
-    precision: int = 18
-    refusal: str = ""
+    path: tuple[str, ...]  # names from the top-level column down to the field
+    field_id: int  # the format's own identity of the field, unchanged by renames
+    type: str  # the type as the format prints it
+    kind: str  # the key kind, or `"other"` when it cannot be a key
+    scale: int = 0  # digits after the point, for decimals
+    precision: int = 18  # digits in all, for decimals
+    refusal: str = ""  # why a column whose type could be a key cannot be one; empty for all others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableVersion:
-    """One version of a table: an Iceberg snapshot, for example.
+    """One version of a table: an Iceberg snapshot, for example."""
 
-    Args:
-        id: The format's own name of the version; ``None`` for a table without data.
-        schema: The schema by which this version is read, as the format writes it.
-        timestamp_ms: When it was committed, milliseconds since the epoch.
-    """
-
-    id: str | None
-    schema: str
-    timestamp_ms: int | None = None
+    id: str | None  # the format's own name of the version; `None` for a table without data
+    schema: str  # the schema by which this version is read, as the format writes it
+    timestamp_ms: int | None = None  # when it was committed, milliseconds since the epoch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteCounts:
-    """Row-level deletes of a version that its readers must apply.
-
-    Args:
-        files: Delete files.
-        equality: Rows of equality delete files.
-        positions: Rows of position deletes and deletion vectors.
-    """
+    """Row-level deletes of a version that its readers must apply."""
 
     files: int
-    equality: int
-    positions: int
+    equality: int  # rows of equality delete files
+    positions: int  # rows of position deletes and deletion vectors
 
 
 @runtime_checkable

@@ -15,13 +15,7 @@ if TYPE_CHECKING:
 
 
 class FolderReader:
-    """A table by its folder, reached by the environment's settings.
-
-    Args:
-        name: As the user called it.
-        location: The folder.
-        options: The storage options of each location.
-    """
+    """A table by its folder, reached by the environment's settings."""
 
     file_io: Mapping[str, str] = MappingProxyType({})
 

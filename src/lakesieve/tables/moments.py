@@ -7,11 +7,7 @@ from datetime import UTC, datetime
 
 
 def millis_of(text: str) -> int | None:
-    """Milliseconds since the epoch, rounded down; ``None`` for what is no ISO timestamp.
-
-    Args:
-        text: Such as ``2026-01-31T12:00:00``; UTC where it names no zone.
-    """
+    """Milliseconds since the epoch, rounded down; ``None`` for what is no ISO timestamp."""
     try:
         instant = datetime.fromisoformat(text)
     except ValueError:

@@ -25,17 +25,11 @@ _PART = re.compile(r"`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>[^`.\s]+)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableName:
-    """What a name means, before anything is looked up.
-
-    Args:
-        text: The name as it was given.
-        format: The format, if it names one.
-        path: The path behind the format; empty for an identifier.
-    """
+    """What a name means, before anything is looked up."""
 
     text: str
-    format: str | None = None
-    path: str = ""
+    format: str | None = None  # the format, if it names one
+    path: str = ""  # the path behind the format; empty for an identifier
 
     def identifier(self) -> tuple[str, ...]:
         """The parts of an identifier, back quotes taken off.
@@ -89,10 +83,6 @@ def _parts(text: str) -> tuple[str, ...] | None:
 
 def parse_name(name: str) -> TableName:
     """Tell a path from an identifier.
-
-    Args:
-        name: ``catalog.database.table``; ``iceberg:PATH``, ``delta:PATH``, ``hudi:PATH`` or
-            ``parquet:PATH``; or a bare path of an Iceberg table.
 
     Raises:
         InvalidInputError: It is empty.

@@ -30,9 +30,6 @@ _FOLDERS = ("file", "hdfs", "webhdfs")
 def normal_paths(paths: pa.ChunkedArray) -> pa.ChunkedArray:
     """Spell paths of data files in the one way that indexes know them by.
 
-    Args:
-        paths: Strings without nulls, not percent-encoded; Parquet's with size and time behind them.
-
     Returns:
         As many strings; the same object where all are spelled so already.
     """
@@ -84,9 +81,6 @@ def table_root(location: str) -> str:
 
 def identified(files: pa.Table) -> pa.Table:
     """Name data files in the one way that indexes know them by.
-
-    Args:
-        files: A version's live files, with ``path`` as the reader spells it.
 
     Returns:
         The same where nothing is spelled otherwise. Else ``path`` in the one spelling, ``scanned``

@@ -38,23 +38,14 @@ _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ColumnBounds:
-    """Where the values of one column lie, one element a data file.
-
-    Args:
-        field_id: The column.
-        low: Code of a value that no value is below, or null where none is known.
-        high: Code of a value that no value is above, or null where none is known.
-        has_null: Whether the file can hold a null.
-        has_value: Whether the file can hold a value other than null.
-        has_nan: Whether the file can hold NaN, which the bounds of floats leave out.
-    """
+    """Where the values of one column lie, one element a data file."""
 
     field_id: int
-    low: pa.Array
-    high: pa.Array
-    has_null: np.ndarray
-    has_value: np.ndarray
-    has_nan: np.ndarray
+    low: pa.Array  # code of a value that no value is below, or null where none is known
+    high: pa.Array  # code of a value that no value is above, or null where none is known
+    has_null: np.ndarray  # whether the file can hold a null
+    has_value: np.ndarray  # whether the file can hold a value other than null
+    has_nan: np.ndarray  # whether the file can hold NaN, which the bounds of floats leave out
 
     def may_match(self, ranges: Ranges) -> np.ndarray:
         """Return for each file whether it can hold a value of the ranges."""
@@ -99,16 +90,11 @@ def _known(answer: pa.Array) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Buckets:
-    """The hash buckets by which a table is partitioned, one element a data file.
-
-    Args:
-        field_id: The column that is hashed.
-        numbers: The bucket of each file: ``NULL_BUCKET`` for null, -1 where it is not known.
-        bucket_of: Returns the bucket of a key code, or ``None`` where that is not known.
-    """
+    """The hash buckets by which a table is partitioned, one element a data file."""
 
     field_id: int
-    numbers: np.ndarray
+    numbers: np.ndarray  # the bucket of each file: `NULL_BUCKET` for null, -1 where it is not known
+    # returns the bucket of a key code, or `None` where that is not known
     bucket_of: Callable[[Code], int | None]
 
     def may_match(self, ranges: Ranges) -> np.ndarray:
@@ -138,37 +124,24 @@ def _points(ranges: Ranges) -> list[Code] | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FileBounds:
-    """The statistics of some columns.
+    """The statistics of some columns."""
 
-    Args:
-        paths: The live data files, as ``live_files`` spells ``path``.
-        parts: What is known of them; a file must pass all parts of a column.
-    """
-
-    paths: pa.ChunkedArray
+    paths: pa.ChunkedArray  # the live data files, as `live_files` spells `path`
+    # what is known of them; a file must pass all parts of a column
     parts: Sequence[ColumnBounds | Buckets]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FileStatistics:
-    """The statistics of one version of a table, read when a predicate asks for them.
+    """The statistics of one version of a table, read when a predicate asks for them."""
 
-    Args:
-        columns: The columns of which something may be known, also those that cannot be indexed.
-        read: Reads the statistics of some fields.
-        lacking: Statistics that an engine may use and that are not read here, in words.
-    """
-
+    # the columns of which something may be known, also those that cannot be indexed
     columns: Mapping[tuple[str, ...], Column]
-    read: Callable[[Collection[int]], FileBounds]
-    lacking: str = ""
+    read: Callable[[Collection[int]], FileBounds]  # reads the statistics of some fields
+    lacking: str = ""  # statistics that an engine may use and that are not read here, in words
 
     def may_match(self, rows: RowFilter, live: pa.Array | pa.ChunkedArray) -> np.ndarray:
         """Return for each live file whether it can hold one of the rows.
-
-        Args:
-            rows: The rows that are wanted, leaves by field id.
-            live: The live files, as ``live_files`` spells ``path``.
 
         Raises:
             LakesieveError: Statistics cannot be read.
@@ -231,16 +204,7 @@ def bounds_of(
     has_value: np.ndarray,
     has_nan: np.ndarray | None = None,
 ) -> ColumnBounds:
-    """Make the bounds of a column from codes.
-
-    Args:
-        column: The column.
-        low: As for :class:`ColumnBounds`, as are the others.
-        high: Codes.
-        has_null: Whether each file can hold a null.
-        has_value: Whether each file can hold a value.
-        has_nan: Whether each file can hold NaN; of floats every file, if not given.
-    """
+    """Make the bounds of a column from codes."""
     kind = pa.binary() if is_bytewise(column) else pa.int64()
     if has_nan is None:
         has_nan = np.full(len(low), column.kind == "float")
@@ -257,13 +221,7 @@ def bounds_of(
 def partition_bounds(
     column: Column, codes: Sequence[Code | None], is_null: Sequence[bool]
 ) -> ColumnBounds:
-    """Make bounds of a column of which each data file holds one value.
-
-    Args:
-        column: The column.
-        codes: The code of the value of each file, ``None`` where it is null or not understood.
-        is_null: Whether it is null.
-    """
+    """Make bounds of a column of which each data file holds one value."""
     null = np.array(is_null, bool)
     unknown = np.array([code is None for code in codes], bool) & ~null
     nan = np.array([code == _NAN for code in codes], bool) & (column.kind == "float")

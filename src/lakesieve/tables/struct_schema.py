@@ -81,9 +81,6 @@ def delta_columns(document: str) -> dict[tuple[str, ...], Column]:
     A column is known by its name in the data files, which is never given to another column: with
     column mapping that is the physical name, without it the name itself.
 
-    Args:
-        document: A schema as ``DeltaFiles.java`` writes it.
-
     Raises:
         UnsupportedError: The table was written with a feature that is not known here.
     """
@@ -107,9 +104,6 @@ def hudi_columns(document: str) -> dict[tuple[str, ...], Column]:
     A column is known by its name and type: older files are read by name, and their values change
     with the type.
 
-    Args:
-        document: A schema as ``HudiFiles.java`` writes it.
-
     Raises:
         UnsupportedError: The table is written or read in a way that is not known here.
     """
@@ -127,34 +121,21 @@ def hudi_columns(document: str) -> dict[tuple[str, ...], Column]:
 
 
 def parquet_columns(document: str) -> dict[tuple[str, ...], Column]:
-    """List the columns of a Parquet directory and the fields of its structs, known by their names.
-
-    Args:
-        document: A schema as ``SchemaDocument.java`` writes it.
-    """
+    """List the columns of a Parquet directory and the fields of structs, known by their names."""
     return _columns(json.loads(document), "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Field:
-    """A field of the schema on the way to a column.
+    """A field of the schema on the way to a column."""
 
-    Args:
-        path: Names from the top-level column down to the field.
-        stored: The same names in the data files.
-        type: The name of its type.
-        defaults: Of the columns that lead to it, where older files lack them.
-        refusal: Why it cannot be a key; see ``_REFUSALS``.
-        text_refusal: The same, for a partition column, of its type alone.
-        inner: Its own fields.
-    """
-
-    path: tuple[str, ...] = ()
-    stored: tuple[str, ...] = ()
+    path: tuple[str, ...] = ()  # names from the top-level column down to the field
+    stored: tuple[str, ...] = ()  # the same names in the data files
     type: str = "struct"
+    # of the columns that lead to it, where older files lack them
     defaults: tuple[tuple[int, str], ...] = ()
-    refusal: str = ""
-    text_refusal: str = ""
+    refusal: str = ""  # why it cannot be a key; see `_REFUSALS`
+    text_refusal: str = ""  # the same, for a partition column, of its type alone
     inner: tuple[dict[str, Any], ...] = ()
 
 
@@ -162,9 +143,6 @@ def stored_columns(
     document: str,
 ) -> tuple[dict[tuple[str, ...], Column], dict[int, tuple[str, ...]]]:
     """List the columns that file statistics may describe, partition columns included.
-
-    Args:
-        document: A schema as ``SchemaDocument.java`` writes it.
 
     Returns:
         The columns, with the kinds by which conditions on them are compared, and for each field id
