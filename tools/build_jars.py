@@ -159,8 +159,8 @@ def _lock() -> Iterator[None]:
 
 
 def _own_version() -> str:
-    text = (ROOT / "pyproject.toml").read_text("utf-8")
-    found = re.search(r'^version = "(.+)"$', text, re.MULTILINE)
+    text = (ROOT / "src" / "lakesieve" / "version.py").read_text("utf-8")
+    found = re.search(r'^__version__ = "(.+)"$', text, re.MULTILINE)
     assert found is not None
     return found[1]
 

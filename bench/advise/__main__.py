@@ -14,8 +14,8 @@ import lakesieve as ls
 from bench.advise import large_log
 from bench.advise.tables import LINEITEM, STORE_SALES, make, queries
 from bench.measure import Measured, finish, scratch_folder
-from lakesieve.advisor.advise import SAMPLE_ROWS
 from lakesieve.advisor.result import Verdict
+from lakesieve.defaults import SAMPLE_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

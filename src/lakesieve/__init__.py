@@ -13,6 +13,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from lakesieve.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from lakesieve import deletes, engines
     from lakesieve.advisor.advise import advise
@@ -102,8 +104,6 @@ __all__ = [
     "trade_offs",
     "upsert",
 ]
-
-__version__ = "0.1.0"
 
 _RESULTS = (
     *("BuildProgress", "Cloned", "CommitInfo", "Compacted", "Found", "IndexInfo", "Refreshed"),

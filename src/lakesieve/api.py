@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
+from lakesieve.defaults import WAREHOUSE
 from lakesieve.index import Index, by_name, overview
 from lakesieve.index.access import without_engine
-from lakesieve.tables.opening import WAREHOUSE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

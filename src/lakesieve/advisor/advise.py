@@ -25,13 +25,12 @@ from lakesieve.advisor.result import AdviceCheck, ColumnAdvice, Estimate, TableA
 from lakesieve.advisor.statements import read_statements
 from lakesieve.advisor.trial import Trials, sampled, trial_folder
 from lakesieve.advisor.verdicts import (
-    MAX_PAYBACK_DAYS,
-    MIN_SECONDS_SAVED,
     Measured,
     Worth,
     existing_name,
     judged,
 )
+from lakesieve.defaults import MAX_PAYBACK_DAYS, MIN_SECONDS_SAVED, SAMPLE_ROWS
 from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError
 from lakesieve.index import Index, OpenedIndex, ShownList
 from lakesieve.spark.build.source import indexable
@@ -51,9 +50,6 @@ if TYPE_CHECKING:
     from lakesieve.spark.tables import SparkTable
     from lakesieve.store import IndexStore
     from lakesieve.tables import Column
-
-SAMPLE_ROWS = 5_000_000
-"""Rows whose keys are read for trials, by default."""
 
 # formats whose own readers leave out files by minimum and maximum
 _WITH_STATISTICS = frozenset(("iceberg", "delta"))

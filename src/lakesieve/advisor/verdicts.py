@@ -9,17 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lakesieve.advisor.result import ColumnAdvice, Estimate, Verdict
+from lakesieve.defaults import MAX_PAYBACK_DAYS, MIN_SECONDS_SAVED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from lakesieve.advisor.estimate import IndexAnswers
-
-MIN_SECONDS_SAVED = 1.0
-"""Seconds of reading a day that an index must save to be advised, by default."""
-
-MAX_PAYBACK_DAYS = 30.0
-"""Days after which building an index must be paid to be advised, by default."""
 
 # an index must spare a fifth of the files that its queries read
 _WORTH = 0.2

@@ -12,12 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from lakesieve.defaults import WAREHOUSE
 from lakesieve.engines.pruning import last_pruning
 from lakesieve.engines.rows import open_rows
 from lakesieve.errors import not_installed
 from lakesieve.predicate.arrow import from_arrow
 from lakesieve.predicate.expression import Constant
-from lakesieve.tables.opening import WAREHOUSE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

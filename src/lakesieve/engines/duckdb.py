@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lakesieve.defaults import WAREHOUSE
 from lakesieve.engines import arrow
 from lakesieve.engines.pruning import last_pruning
-from lakesieve.tables.opening import WAREHOUSE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

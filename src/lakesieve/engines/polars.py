@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from lakesieve.defaults import WAREHOUSE
 from lakesieve.engines.pruning import last_pruning
 from lakesieve.engines.rows import open_rows
 from lakesieve.errors import not_installed
 from lakesieve.predicate.expression import Constant
 from lakesieve.predicate.polars import from_polars
-from lakesieve.tables.opening import WAREHOUSE
 
 __all__ = ["last_pruning", "scan"]
 

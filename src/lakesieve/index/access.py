@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from lakesieve.defaults import WAREHOUSE
 from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError
 from lakesieve.index.registry import index_storage, roots_of
 from lakesieve.store import IndexStore
-from lakesieve.tables.opening import WAREHOUSE, open_table, options_by_environment
+from lakesieve.tables.opening import open_table, options_by_environment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -11,11 +11,11 @@ from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from lakesieve.defaults import WAREHOUSE
 from lakesieve.errors import ErrorKind, InvalidInputError, SetupError, not_installed
 from lakesieve.serve.exposure import check_exposure
 from lakesieve.serve.logs import conceal, concealed, log_config, secrets_in
 from lakesieve.serve.workers import end_with_parent
-from lakesieve.tables.opening import WAREHOUSE
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog as PyIceberg

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lakesieve.defaults import ABSENT_HITS
 from lakesieve.sieve.blocks import Blocks
 from lakesieve.sieve.budget import Budget, build_budgeted, trade_offs
 from lakesieve.sieve.build import BlockBuilder, blocks_of_pairs, build_blocks
@@ -25,7 +26,7 @@ from lakesieve.sieve.lookup import (
 from lakesieve.sieve.merge import merge_blocks, merge_streams
 from lakesieve.sieve.pairs import sort_pairs
 from lakesieve.sieve.range_set import RangeSet, one_range, row_groups_of
-from lakesieve.sieve.separators import ABSENT_HITS, with_gaps
+from lakesieve.sieve.separators import with_gaps
 from lakesieve.sieve.shared_prefixes import MAX_PREFIX_BYTES, SharedPrefixes
 from lakesieve.sieve.text import TextCode
 from lakesieve.sieve.trade_off_curve import TradeOff

@@ -14,9 +14,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lakesieve.defaults import ABSENT_HITS
 from lakesieve.errors import ErrorKind, InvalidInputError
 from lakesieve.sieve.build import build_blocks
-from lakesieve.sieve.separators import ABSENT_HITS
 from lakesieve.sieve.trade_off_curve import STEP, TradeOff, TradeOffCurve
 
 if TYPE_CHECKING:

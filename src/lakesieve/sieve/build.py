@@ -8,10 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakesieve.defaults import ABSENT_HITS
 from lakesieve.errors import ErrorKind, InvalidInputError
 from lakesieve.sieve.blocks import Blocks, key_steps
 from lakesieve.sieve.pairs import code_pairs
-from lakesieve.sieve.separators import ABSENT_HITS, Cuts, cut_bytes, cut_ints, with_gaps
+from lakesieve.sieve.separators import Cuts, cut_bytes, cut_ints, with_gaps
 from lakesieve.sieve.slices import slice_indices
 from lakesieve.sieve.text import TextCode
 

@@ -18,9 +18,6 @@ import pyarrow.compute as pc
 from lakesieve.sieve.blocks import single_offsets
 from lakesieve.sieve.byte_order import byte_views, prefix_ends, prefixes, shared_with_next
 
-ABSENT_HITS = 1 / 256
-"""How many of the absent keys may find a unit, by default."""
-
 # share of the keys that may have to be distinguished within a unit of the cut separators
 _CROWDED = 1 / 64
 # every key is a block of its own where so many gaps are cut

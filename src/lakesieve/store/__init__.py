@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from lakesieve.defaults import COMPACTION, RETAIN_COMMITS, SAFETY_AGE
 from lakesieve.store.cache import IN_ORDER_BYTES, BlockCache, shared_cache
 from lakesieve.store.clone import clone
 from lakesieve.store.compact import (
-    COMPACTION,
     CompactionPolicy,
     compaction_changes,
     wants_compaction,
@@ -31,7 +31,7 @@ from lakesieve.store.requirements import (
 from lakesieve.store.segment_loader import DIGEST_BYTES
 from lakesieve.store.snapshot import Changes, Snapshot
 from lakesieve.store.staging import stage_catalogue, stage_segment
-from lakesieve.store.vacuum import RETAIN_COMMITS, SAFETY_AGE, Vacuumed, vacuum
+from lakesieve.store.vacuum import Vacuumed, vacuum
 from lakesieve.store.verify import Damage, Verified, verify
 
 __all__ = [

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakesieve.defaults import COMPACTION
 from lakesieve.errors import ErrorKind, InvalidInputError
 from lakesieve.format import catalogue_id, decode_footer, decode_row_group
 from lakesieve.sieve import merge_streams
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
     from lakesieve.storage import Storage
     from lakesieve.store.index_store import IndexStore
     from lakesieve.store.snapshot import Snapshot
-
-COMPACTION = "16"
-"""The policy of an index that was given none."""
 
 SEGMENT_ORDINALS = 2_000_000
 

@@ -27,6 +27,7 @@ from lakesieve.store.own_changes import note_change
 from lakesieve.store.requirements import HeadIs, Retained, conflicts, implied
 from lakesieve.store.segment_loader import read_catalogue
 from lakesieve.store.snapshot import Changes, Replay, Snapshot
+from lakesieve.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from lakesieve.storage import Storage
     from lakesieve.store.requirements import Conflict, Requirement
 
-WRITER = "lakesieve 0.1.0"
+WRITER = f"lakesieve {__version__}"
 
 _ATTEMPTS = 60
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 1.0

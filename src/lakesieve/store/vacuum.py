@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from lakesieve.defaults import RETAIN_COMMITS, SAFETY_AGE
 from lakesieve.errors import (
     CommitConflictError,
     ErrorKind,
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from lakesieve.store.index_store import IndexStore
     from lakesieve.store.snapshot import Snapshot
 
-RETAIN_COMMITS = 10
-SAFETY_AGE = timedelta(hours=24)
 _ATTEMPTS = 8
 _CONTENT = ("_probe-", "segments/", "files/")
 _FIRST_COMMIT = commit_path(0)

@@ -7,6 +7,7 @@ from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from lakesieve.defaults import WAREHOUSE
 from lakesieve.errors import ErrorKind, InvalidInputError
 from lakesieve.storage import StorageOptions, normalized, trusted_folders
 from lakesieve.tables.names import EMBEDDED_CATALOG, FORMS, parse_name
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
 
     from lakesieve.tables.contract import TableReader
     from lakesieve.tables.names import TableName
-
-WAREHOUSE = "warehouse"
-"""Folder of the embedded catalog, as ``ls.local_session`` has it by default."""
 
 _TRUSTED = "LAKESIEVE_TRUSTED_ROOTS"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from lakesieve.defaults import SHOWN_KEYS
 from lakesieve.errors import ErrorKind, InvalidInputError
 from lakesieve.index.definition import column_names, key_columns
 from lakesieve.index.key_results import KeyCheck
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
     from lakesieve.tables import Column
 
-LIMIT = 20
 """Violations that are listed by default."""
 
 
@@ -35,7 +35,7 @@ def check_unique(
     spark: SparkSession,
     version: str | int | None = None,
     location: str | None = None,
-    limit: int = LIMIT,
+    limit: int = SHOWN_KEYS,
 ) -> KeyCheck:
     """Check that no key is in more than one row; :func:`duplicates` lists those that are.
 
@@ -78,7 +78,7 @@ def check_references(
     *,
     spark: SparkSession,
     location: str | None = None,
-    limit: int = LIMIT,
+    limit: int = SHOWN_KEYS,
 ) -> KeyCheck:
     """Check that all keys of a table are keys of another, as a FOREIGN KEY constraint would.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lakesieve.defaults import MARKED_FILES
 from lakesieve.index import TableStatus
 from lakesieve.spark.tables import open_table
 from lakesieve.spark.tables.contract import MarkedTable
@@ -12,15 +13,13 @@ from lakesieve.spark.tables.row_deletes import RowDeletes
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-THRESHOLD = 0.2
-
 
 def status(
     table: str,
     *,
     spark: SparkSession,
     version: str | int | None = None,
-    threshold: float = THRESHOLD,
+    threshold: float = MARKED_FILES,
 ) -> TableStatus:
     """Tell how many data files carry row-level deletes, and suggest what gets rid of them.
 
