@@ -33,3 +33,6 @@ MIN_SECONDS_SAVED = 1.0
 
 MAX_PAYBACK_DAYS = 30.0
 """Days after which building an index must be paid to be advised."""
+
+ADDRESS = "127.0.0.1"
+"""Address on which servers listen: of this machine alone."""

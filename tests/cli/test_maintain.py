@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lakesieve.cli import maintain as module
 from lakesieve.index.maintenance import MaintenanceStep, TableMaintenance
 from lakesieve.report.maintenance import maintenance_lines
 from lakesieve.report.metrics import MaintenanceMetrics
@@ -73,7 +72,6 @@ def rounds(monkeypatch: pytest.MonkeyPatch, api: FakeApi) -> list[dict[str, Any]
         return [done]
 
     monkeypatch.setattr(api, "maintain", maintain, raising=False)
-    monkeypatch.setattr(module, "ls", api)
     return given
 
 

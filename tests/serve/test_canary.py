@@ -16,7 +16,8 @@ from tests.serve.running import Caller
 from lakesieve.errors import LakesieveError
 from lakesieve.serve.log_lines import JsonLines, TextLines
 from lakesieve.serve.logs import secrets_in
-from lakesieve.serve.run import ServerSettings, guarded_app
+from lakesieve.serve.run import guarded_app
+from lakesieve.serve.settings import ServerSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,8 @@ from tests.serve.running import running
 
 from lakesieve.errors import InvalidInputError
 from lakesieve.serve.exposure import authorises, check_exposure, is_loopback
-from lakesieve.serve.run import ServerSettings, serve
+from lakesieve.serve.run import serve
+from lakesieve.serve.settings import ServerSettings
 
 if TYPE_CHECKING:
     from pathlib import Path

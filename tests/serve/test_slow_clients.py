@@ -166,7 +166,8 @@ def test_shutdown(tmp_path: Path) -> None:
     catalog_of(tmp_path, "db.t", 1)
     port = free_port()
     code = (
-        "from lakesieve.serve.run import ServerSettings, serve\n"
+        "from lakesieve.serve.run import serve\n"
+        "from lakesieve.serve.settings import ServerSettings\n"
         f"serve(ServerSettings(warehouse={str(tmp_path)!r}, port={port}, shutdown_seconds=1))"
     )
     with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL) as process:

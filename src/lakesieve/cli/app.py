@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib import metadata
 from typing import Annotated
 
 import typer
 
-from lakesieve.cli.advise import ADVISE
-from lakesieve.cli.by_key import BY_KEY
-from lakesieve.cli.commands import COMMANDS
-from lakesieve.cli.deletes import DELETES
-from lakesieve.cli.demo import DEMO
-from lakesieve.cli.keys import KEYS
-from lakesieve.cli.maintain import MAINTAIN
-from lakesieve.cli.report import REPORT
-from lakesieve.cli.serve import SERVE
-from lakesieve.cli.spark_jar import SPARK_JAR
-from lakesieve.cli.startup import own_process
+from lakesieve.cli import indexes, pages, rows, server, upkeep
+from lakesieve.cli.command import Command
+from lakesieve.cli.options import option
+from lakesieve.cli.session import own_process
+from lakesieve.version import __version__
 
 
 def build_app() -> typer.Typer:
@@ -36,32 +29,27 @@ def build_app() -> typer.Typer:
     def root(
         version: Annotated[
             bool,
-            typer.Option(
-                "--version", help="Print the version and exit.", callback=_version, is_eager=True
-            ),
+            option("Print the version and exit.", "--version", callback=_version, is_eager=True),
         ] = False,
     ) -> None:
         pass
 
-    for command in (
-        *(*DEMO, *COMMANDS, *ADVISE, *BY_KEY, *KEYS),
-        *(*MAINTAIN, *REPORT, *SERVE, *SPARK_JAR),
-    ):
-        command.add_to(app)
     deletes = typer.Typer(
         name="deletes",
         help="Equality deletes of Iceberg tables: what they cost, and getting rid of them.",
         no_args_is_help=True,
     )
-    for command in DELETES:
-        command.add_to(deletes)
+    for module in (indexes, pages, rows, upkeep, server):
+        for each in vars(module).values():
+            if isinstance(each, Command):
+                each.add_to({"": app, "deletes": deletes})
     app.add_typer(deletes)
     return app
 
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"lakesieve {metadata.version('lakesieve')}")
+        typer.echo(f"lakesieve {__version__}")
         raise typer.Exit
 
 

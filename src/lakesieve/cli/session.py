@@ -1,4 +1,4 @@
-"""Starting Spark without its chatter."""
+"""Starting Spark without its chatter, and commands that need no Spark quickly."""
 
 from __future__ import annotations
 
@@ -7,39 +7,52 @@ import re
 import sys
 import tempfile
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Any, TypeAlias, TypeVar
+from importlib.abc import MetaPathFinder
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 import lakesieve as ls
 from lakesieve.errors import ErrorKind, LakesieveError, SetupError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 
 Session: TypeAlias = Any
 """A Spark session, which the command line only hands on."""
 
-Started = TypeVar("Started")
+_owned: list[bool] = []
+
+
+class _WithoutPandas(MetaPathFinder):
+    def find_spec(self, fullname: str, *_: object) -> None:
+        if fullname == "pandas":
+            raise ModuleNotFoundError("pandas is not used here", name="pandas")
+
+
+def own_process() -> None:
+    """Say that this process is there for one command alone."""
+    _owned.append(True)
+
+
+def leave_out_pandas() -> None:
+    """Keep pyarrow from loading pandas with its first array, which takes half a second."""
+    if _owned:
+        sys.meta_path.insert(0, _WithoutPandas())
 
 
 def start_session(
     warehouse: str, formats: Sequence[str], conf: Mapping[str, str], *, debug: bool
 ) -> Session:
-    """Start the embedded session."""
-    return quietly(lambda: ls.local_session(warehouse, formats=formats, conf=conf), debug=debug)
-
-
-def quietly(start: Callable[[], Started], *, debug: bool) -> Started:
-    """Do what starts a JVM.
+    """Start the embedded session.
 
     Unless ``debug``, everything that the JVM writes from then on goes into a temporary file.
     """
     if debug:
-        return start()
+        return ls.local_session(warehouse, formats=formats, conf=conf)
     with tempfile.TemporaryFile() as log:
         try:
             with _streams_into(log):
-                return start()
+                return ls.local_session(warehouse, formats=formats, conf=conf)
         except LakesieveError:
             raise
         except Exception as error:

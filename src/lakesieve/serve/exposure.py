@@ -9,7 +9,7 @@ from urllib.parse import quote
 from lakesieve.errors import ErrorKind, InvalidInputError
 
 if TYPE_CHECKING:
-    from lakesieve.serve.run import ServerSettings
+    from lakesieve.serve.settings import ServerSettings
 
 _SECONDS = 10.0
 _REFUSALS = frozenset({401, 403})
