@@ -10,7 +10,7 @@ from rich.console import Console
 
 from lakesieve.index.result import Found, Refreshed
 from lakesieve.report.output import Output
-from lakesieve.report.result import Explained
+from lakesieve.report.result import Explanation
 
 
 def test_names_are_no_markup() -> None:
@@ -50,7 +50,7 @@ def test_no_result_breaks_a_path(terminal: bool) -> None:
     file = io.StringIO()
     console = Console(file=file, width=80, force_terminal=terminal, color_system=None)
 
-    Output(json=False, stdout=console).result(Explained(found=found))
+    Output(json=False, stdout=console).result(Explanation(found=found))
 
     names = path.split(" ") if terminal else [f"iceberg:{path}", path]
     assert [name for name in names if name not in file.getvalue()] == []

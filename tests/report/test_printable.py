@@ -11,7 +11,7 @@ from rich.console import Console
 
 from lakesieve.printable import printable, printable_line
 from lakesieve.report import Output, to_json
-from lakesieve.report.result import Dropped
+from lakesieve.report.result import DroppedIndex
 from lakesieve.serve.log_lines import JsonLines, TextLines
 
 UNSAFE = "a\x1b[31mb\x9b2Jc\x07\r\u202ed\u2028e\ud800f\x7f"
@@ -35,7 +35,7 @@ def _output(*, terminal: bool, as_json: bool = False) -> tuple[Output, io.String
 def test_what_a_command_writes(terminal: bool) -> None:
     """Results, messages and errors show the characters as escapes, in colours or not."""
     output, out, err = _output(terminal=terminal)
-    output.result(Dropped(table=UNSAFE, name="i", dry_run=False))
+    output.result(DroppedIndex(table=UNSAFE, name="i", dry_run=False))
     output.say(f"Reading {UNSAFE} ...")
     output.error(f"There is no table {UNSAFE}.")
     for said in (out.getvalue(), err.getvalue()):
@@ -47,7 +47,7 @@ def test_what_a_command_writes(terminal: bool) -> None:
 
 def test_json() -> None:
     """JSON says the same as before in its own escapes, and can be written to any stream."""
-    text = to_json(Dropped(table=UNSAFE, name="i", dry_run=False))
+    text = to_json(DroppedIndex(table=UNSAFE, name="i", dry_run=False))
     assert json.loads(text)["table"] == UNSAFE
     assert not {"\x1b", "\x9b", "\u202e", "\ud800", "\x7f"} & set(text)
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         Refreshed,
         TradeOffInfo,
     )
-    from lakesieve.report import Checked, Dropped, Explained
+    from lakesieve.report import DroppedIndex, Explanation, IndexCheck
     from lakesieve.store import Repaired, Vacuumed
 
 
@@ -171,12 +171,14 @@ def files(run: Run, table: TableName, predicate: Predicate, version: Version = N
 
 
 @command("explain")
-def explain(run: Run, table: TableName, predicate: Predicate, version: Version = None) -> Explained:
+def explain(
+    run: Run, table: TableName, predicate: Predicate, version: Version = None
+) -> Explanation:
     """Explain which files a predicate needs, which indexes were used, and why."""
-    from lakesieve.report import Explained
+    from lakesieve.report import Explanation
 
     found = ls.find_files(table, predicate, version=version, **run.reach(table))
-    return Explained(found=found)
+    return Explanation(found=found)
 
 
 @command("history")
@@ -244,19 +246,19 @@ def verify(
     all_files: Annotated[
         bool, option("Also read all data files of the current version again.", "--all")
     ] = False,
-) -> Checked:
+) -> IndexCheck:
     """Check every checksum of an index; with Spark, also the keys of data files read again."""
-    from lakesieve.report import Checked
+    from lakesieve.report import IndexCheck
 
     if not (files or all_files):
         stored = _open(run, table, index).verify()
-        return Checked(index=index, table=table, stored=stored, rows=None)
+        return IndexCheck(index=index, table=table, stored=stored, rows=None)
     opened = ls.open_index(table, index, spark=run.session(), location=run.location)
     stored, rows = opened.verify(), None
     if not stored.damaged:
         with run.output.building(f"Verifying {index} of {table}") as progress:
             rows = opened.verify_rows(files=None if all_files else files, progress=progress)
-    return Checked(index=index, table=table, stored=stored, rows=rows)
+    return IndexCheck(index=index, table=table, stored=stored, rows=rows)
 
 
 @command("repair")
@@ -294,14 +296,14 @@ def drop(
         bool, option("Also when clones use it, and become unusable.", "--force")
     ] = False,
     dry_run: DryRun = False,
-) -> Dropped:
+) -> DroppedIndex:
     """Delete an index; the table itself is not touched."""
-    from lakesieve.report import Dropped
+    from lakesieve.report import DroppedIndex
 
     opened = _open(run, table, index)
     if not dry_run:
         opened.drop(force=force)
-    return Dropped(table=table, name=index, dry_run=dry_run)
+    return DroppedIndex(table=table, name=index, dry_run=dry_run)
 
 
 def _open(run: Run, table: str, index: str) -> ls.Index:

@@ -13,7 +13,7 @@ from lakesieve.defaults import MAX_PAYBACK_DAYS, MIN_SECONDS_SAVED, SAMPLE_ROWS
 if TYPE_CHECKING:
     from lakesieve.advisor.result import TableAdvice
     from lakesieve.demo.result import DemoResult
-    from lakesieve.report import PageWritten
+    from lakesieve.report import WrittenPage
 
 
 @command("demo", WITHOUT_TABLE)
@@ -125,10 +125,10 @@ def report(
     redact: Annotated[
         bool, option("Leave out where the table and its indexes lie, and literals.", "--redact")
     ] = False,
-) -> PageWritten:
+) -> WrittenPage:
     """Write a page of what is indexed, what it costs and covers, and where the keys are."""
     from lakesieve.api import recent_queries, table_overview
-    from lakesieve.report import PageWritten
+    from lakesieve.report import WrittenPage
     from lakesieve.report.page import report_page
     from lakesieve.storage import write_file
 
@@ -137,7 +137,7 @@ def report(
     recent = recent_queries(table, event_log, **reach) if event_log else None
     page = report_page(overview, recent=recent, redact=redact).encode()
     write_file(html, page, option="--html")
-    return PageWritten(
+    return WrittenPage(
         table=overview.table, path=str(html), bytes=len(page), indexes=len(overview.indexes)
     )
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from lakesieve.index.key_results import KeyCheck
     from lakesieve.index.result import RowChange, TableStatus
-    from lakesieve.report import DuplicateKeys, KeysFound
+    from lakesieve.report import AbsentKeys, DuplicateKeys
 
 Txn = Annotated[
     str | None,
@@ -146,15 +146,15 @@ def contains(
     confirm: Annotated[bool, option("Read the files that can hold the keys.", "--confirm")] = False,
     limit: Limit = SHOWN_KEYS,
     version: Version = None,
-) -> KeysFound:
+) -> AbsentKeys:
     """Tell how many of the keys of a file no row has, from the index alone or confirmed by rows."""
-    from lakesieve.report import KeysFound
+    from lakesieve.report import AbsentKeys
 
     opened: ls.Index = ls.open_index(table, index, **run.reach(table))
     found = opened.contains(keys, version, confirm=confirm)
     absent = found.keys.filter(found.absent)
     first = absent.slice(0, limit).to_pylist()
-    return KeysFound(
+    return AbsentKeys(
         table=found.table,
         index=found.index,
         version=found.version,

@@ -10,26 +10,26 @@ from lakesieve.report.maintenance import step_line
 from lakesieve.report.output import Output
 from lakesieve.report.progress import BuildBar, progress_line
 from lakesieve.report.result import (
-    Checked,
-    Dropped,
+    AbsentKeys,
+    DroppedIndex,
     DuplicateKeys,
-    Explained,
-    KeysFound,
-    PageWritten,
+    Explanation,
+    IndexCheck,
     ServerCheck,
+    WrittenPage,
 )
 from lakesieve.report.text import to_text
 
 __all__ = [
+    "AbsentKeys",
     "BuildBar",
-    "Checked",
-    "Dropped",
+    "DroppedIndex",
     "DuplicateKeys",
-    "Explained",
-    "KeysFound",
+    "Explanation",
+    "IndexCheck",
     "Output",
-    "PageWritten",
     "ServerCheck",
+    "WrittenPage",
     "progress_line",
     "step_line",
     "to_document",

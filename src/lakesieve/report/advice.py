@@ -10,12 +10,10 @@ from rich.text import Text
 from lakesieve.advisor.result import Verdict
 from lakesieve.report import units
 from lakesieve.report.html import rendered
-from lakesieve.report.tables import plain_table
+from lakesieve.report.tables import table_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from rich.table import Table
 
     from lakesieve.advisor.result import AdviceCheck, ColumnAdvice, Estimate, TableAdvice
 
@@ -41,7 +39,7 @@ def _of_table(table: TableAdvice) -> list[RenderableType]:
         ),
     ]
     if table.columns:
-        blocks.append(columns_text(table.columns))
+        blocks.append(table_of(COLUMN_HEADINGS, map(column_cells, table.columns)))
     blocks += [Text(one.command, style="bold") for one in table.advised]
     if not table.advised:
         blocks.append(Text("No index is advised."))
@@ -53,30 +51,34 @@ def _of_table(table: TableAdvice) -> list[RenderableType]:
     if table.unqueried:
         blocks.append(Text(f"No query asks by {', '.join(table.unqueried)}.", style="dim"))
     if table.checks:
-        blocks.append(_checks(table.checks))
+        blocks.append(table_of(_CHECK_HEADINGS, map(_check_cells, table.checks)))
     return blocks + [Text(f"! {problem}") for problem in table.problems]
 
 
-def columns_text(columns: Sequence[ColumnAdvice]) -> Table:
-    """The columns that were tried, one a row."""
-    table = plain_table(
-        *("columns", "advice", "queries>", "files now>", "then>", "saved a day>"),
-        *("index>", "build>", "refresh>", "paid after>"),
+COLUMN_HEADINGS = (
+    *("columns", "advice", "queries>", "files now>", "then>", "saved a day>"),
+    *("index>", "build>", "refresh>", "paid after>"),
+)
+_CHECK_HEADINGS = (
+    *("index", "files predicted>", "measured>", "off by>"),
+    *("bytes predicted>", "measured>", "off by>"),
+)
+
+
+def column_cells(one: ColumnAdvice) -> tuple[str, ...]:
+    """Return the row of a table for columns that were tried."""
+    return (
+        ", ".join(one.columns),
+        str(one.verdict),
+        units.count(one.queries),
+        _between(one.files_now, "files"),
+        _between(one.files_then, "files"),
+        _between(one.seconds_saved, "seconds"),
+        _between(one.index_bytes, "bytes"),
+        _between(one.build_seconds, "seconds"),
+        _between(one.refresh_seconds, "seconds"),
+        "never" if one.payback_days is None else _between(one.payback_days, "days"),
     )
-    for one in columns:
-        table.add_row(
-            ", ".join(one.columns),
-            str(one.verdict),
-            units.count(one.queries),
-            _between(one.files_now, "files"),
-            _between(one.files_then, "files"),
-            _between(one.seconds_saved, "seconds"),
-            _between(one.index_bytes, "bytes"),
-            _between(one.build_seconds, "seconds"),
-            _between(one.refresh_seconds, "seconds"),
-            "never" if one.payback_days is None else _between(one.payback_days, "days"),
-        )
-    return table
 
 
 def _between(estimate: Estimate, kind: str) -> str:
@@ -86,22 +88,16 @@ def _between(estimate: Estimate, kind: str) -> str:
     return f"{value} ({units.figure(estimate.low, kind)} to {units.figure(estimate.high, kind)})"
 
 
-def _checks(checks: Sequence[AdviceCheck]) -> Table:
-    table = plain_table(
-        *("index", "files predicted>", "measured>", "off by>"),
-        *("bytes predicted>", "measured>", "off by>"),
+def _check_cells(check: AdviceCheck) -> tuple[str, ...]:
+    return (
+        check.index,
+        _between(check.files_predicted, "files"),
+        units.figure(check.files_measured, "files"),
+        units.percent(check.files_error, 1),
+        _between(check.bytes_predicted, "bytes"),
+        units.figure(check.bytes_measured, "bytes"),
+        units.percent(check.bytes_error, 1),
     )
-    for check in checks:
-        table.add_row(
-            check.index,
-            _between(check.files_predicted, "files"),
-            units.figure(check.files_measured, "files"),
-            units.percent(check.files_error, 1),
-            _between(check.bytes_predicted, "bytes"),
-            units.figure(check.bytes_measured, "bytes"),
-            units.percent(check.bytes_error, 1),
-        )
-    return table
 
 
 def advice_page(tables: Sequence[TableAdvice]) -> str:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich import box
 from rich.console import Group
-from rich.table import Table
 from rich.text import Text
 
 from lakesieve.report import units
 from lakesieve.report.html import rendered
 from lakesieve.report.pictures import layout_picture
+from lakesieve.report.tables import table_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+    from rich.table import Table
 
     from lakesieve.demo.result import DemoQuery, DemoResult
     from lakesieve.index.overview import TableOverview
@@ -48,11 +48,9 @@ def _headline(result: DemoResult) -> Text:
 
 
 def _indexes(result: DemoResult) -> Table:
-    table = _table(
-        "Indexes", "keys>", "built in>", "size>", "a row>", "of the column>", "of the table>"
-    )
-    for index in result.indexes:
-        table.add_row(
+    costs = ("size>", "a row>", "of the column>", "of the table>")
+    rows = (
+        (
             Text(index.column, style="cyan"),
             units.count(index.keys),
             units.duration(index.build_seconds),
@@ -61,21 +59,28 @@ def _indexes(result: DemoResult) -> Table:
             units.percent(index.bytes, index.column_bytes),
             units.percent(index.bytes, result.table_bytes),
         )
-    return table
+        for index in result.indexes
+    )
+    return table_of(("Indexes", "keys>", "built in>", *costs), rows, framed=True)
 
 
 def _queries(result: DemoResult, largest: float) -> Table:
-    table = _table("Queries", "rows>", "files opened>", "time>", "faster>", "")
-    for number, query in enumerate(result.queries):
-        table.add_row(
+    rows = (
+        (
             Text(query.name, style="cyan"),
             units.count(query.rows),
             _change(units.count(query.files_off), units.count(query.files_on)),
             _change(units.duration(query.seconds_off), units.duration(query.seconds_on)),
             Text(units.times(query.speedup), style="bold green"),
             Text("█" * max(1, round(_BAR * query.speedup / largest)), style="green"),
-            end_section=number == len(result.queries) - 1,
         )
+        for query in result.queries
+    )
+    table = table_of(
+        ("Queries", "rows>", "files opened>", "time>", "faster>", ""), rows, framed=True
+    )
+    if result.queries:
+        table.add_section()
     return table
 
 
@@ -117,14 +122,6 @@ def _question(query: DemoQuery, table: str) -> Text:
     """The part of a query that makes it what it is."""
     rest = query.sql.partition(" FROM ")[2].replace(table, "lineitem", 1)
     return Text.assemble("  ", (f"{query.name:<16}", "cyan"), (f"... {rest}", "dim"))
-
-
-def _table(title: str, *headings: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
-    for heading in (title, *headings):
-        number = heading.endswith(">")
-        table.add_column(heading.rstrip(">"), justify="right" if number else "left", no_wrap=True)
-    return table
 
 
 def demo_page(result: DemoResult, overview: TableOverview) -> str:

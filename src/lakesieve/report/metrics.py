@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lakesieve.defaults import ADDRESS
 from lakesieve.errors import ErrorKind, StorageError, not_installed
 
 try:
@@ -60,7 +61,7 @@ class MaintenanceMetrics:
             self._lag_seconds.labels(table).set(done.lag_seconds)
             self._bytes.labels(table).set(done.bytes)
 
-    def serve(self, port: int, host: str = "127.0.0.1") -> None:
+    def serve(self, port: int, host: str = ADDRESS) -> None:
         """Serve the metrics from now on, at ``/metrics``."""
         try:
             start_http_server(port, addr=host, registry=self.registry)

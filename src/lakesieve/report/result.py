@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Explained:
+class Explanation:
     """An answer to show to a person rather than to use."""
 
     found: Found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeysFound:
+class AbsentKeys:
     """How many of given keys a table lacks."""
 
     table: str
@@ -55,7 +55,7 @@ class DuplicateKeys:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dropped:
+class DroppedIndex:
     """An index that was dropped, or would be."""
 
     table: str
@@ -64,7 +64,7 @@ class Dropped:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PageWritten:
+class WrittenPage:
     """A report that was written."""
 
     table: str
@@ -74,7 +74,7 @@ class PageWritten:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
+class IndexCheck:
     """What was found wrong with an index."""
 
     index: str

@@ -8,19 +8,16 @@ from rich.console import Console, RenderableType
 from rich.measure import Measurement
 from rich.text import Text
 
-from lakesieve.advisor.result import ColumnAdvice, TableAdvice
+from lakesieve.advisor.result import TableAdvice
 from lakesieve.index.maintenance import TableMaintenance
-from lakesieve.index.result import CommitInfo, Found, Refreshed, TablePruning, TradeOffInfo
-from lakesieve.report.result import Explained
+from lakesieve.index.result import Found, IndexInfo
+from lakesieve.report.result import Explanation
 from lakesieve.report.safe_console import printing_safely
-from lakesieve.report.text import to_text
+from lakesieve.report.text import TABLES, to_text
 
 _WIDTH, _MAX_WIDTH = 100, 100_000
-# those that are a row of a table, also if there is only one
-_ROWS = (
-    *(ColumnAdvice, CommitInfo, Refreshed, TableAdvice, TableMaintenance),
-    *(TablePruning, TradeOffInfo),
-)
+# rows of a table, also if there is only one; one index alone is shown in lines
+_ROWS = (*(kind for kind in TABLES if kind is not IndexInfo), TableAdvice, TableMaintenance)
 _PAGE = '<pre style="white-space: pre; overflow-x: auto; line-height: normal">{code}</pre>'
 
 
@@ -47,7 +44,7 @@ def _printed(result: object) -> Console:
 
 def _shown(result: object) -> RenderableType:
     # the command line writes paths alone, one a line, for other programs
-    known = Explained(found=result) if isinstance(result, Found) else result
+    known = Explanation(found=result) if isinstance(result, Found) else result
     if isinstance(known, _ROWS):
         known = [known]
     return to_text(known) or Text("none", style="dim")
