@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
+from tests.predicate.row_evaluator import accepts
+
 from lakesieve.predicate import ColumnType
 from lakesieve.predicate.expression import (
     And,
@@ -21,7 +23,6 @@ from lakesieve.predicate.expression import (
     Or,
     StartsWith,
 )
-from lakesieve.predicate.rows import accepts
 
 if TYPE_CHECKING:
     import itertools

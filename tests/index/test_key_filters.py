@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.predicate.drawn import COLUMNS, VALUES, expressions, rows
+from tests.predicate.row_evaluator import accepts
 
 from lakesieve.format import KeyColumn
 from lakesieve.index import UsableIndex, on_keys
@@ -25,7 +26,6 @@ from lakesieve.predicate import (
     rows_where,
 )
 from lakesieve.predicate.parse import parse_sql
-from lakesieve.predicate.rows import accepts
 from lakesieve.sieve import component_code
 
 if TYPE_CHECKING:

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.predicate.drawn import integers, strings
+from tests.predicate.row_evaluator import accepts
 
 from lakesieve.format import IndexDefinition, KeyColumn, catalogue_id
 from lakesieve.index import OpenedIndex, Plan, ReasonCode, plan_files, usable_indexes
 from lakesieve.predicate import ColumnType, Ranges, bind, rows_where
 from lakesieve.predicate.expression import And, Compare, In, IsNull, Literal, Not, Or
 from lakesieve.predicate.parse import parse_sql
-from lakesieve.predicate.rows import accepts
 from lakesieve.sieve import KeyType, build_blocks, encode_rows, sort_pairs
 from lakesieve.storage import open_storage
 from lakesieve.store import (

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.predicate.drawn import COLUMNS, expressions, integers, rows, strings
+from tests.predicate.row_evaluator import accepts
 
 from lakesieve.predicate import (
     AllOf,
@@ -21,7 +22,6 @@ from lakesieve.predicate import (
     to_text,
 )
 from lakesieve.predicate.expression import And, Compare, Constant, In, Literal, Not, Or, Unknown
-from lakesieve.predicate.rows import accepts
 
 if TYPE_CHECKING:
     from lakesieve.predicate.expression import Expr

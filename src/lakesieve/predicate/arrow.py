@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakesieve.predicate.converting import DEEPEST, MIRRORED, OddError
+from lakesieve.predicate.converting import MIRRORED, OddError, negated_or_null, or_unknown
 from lakesieve.predicate.expression import (
     And,
     Compare,
@@ -109,25 +109,21 @@ class _Reader:
         self._functions = functions
         self._schema = schema
 
+    @or_unknown
     def node(self, node: Any, depth: int, *, negated: bool) -> Expr:
-        """A condition, or its opposite."""
-        if depth > DEEPEST:
-            return Unknown(text="too deep")
-        try:
-            kind = node.WhichOneof("rex_type")
-            if kind == "scalar_function":
+        """Read a condition, or its opposite."""
+        match node.WhichOneof("rex_type"):
+            case "scalar_function":
                 return self._function(node.scalar_function, depth, negated=negated)
-            if kind == "singular_or_list":
+            case "singular_or_list":
                 return self._listed(node.singular_or_list, negated=negated)
-            if kind == "if_then":
+            case "if_then":
                 return self._conditional(node.if_then, depth, negated=negated)
-            if kind == "selection":
+            case "selection":
                 return self._flag(node, negated=negated)
-            if kind == "literal":
+            case "literal":
                 return _constant(node.literal, negated=negated)
-        except (OddError, AttributeError, TypeError, ValueError, IndexError, KeyError):
-            pass
-        return Unknown(text="a part of the filter")
+        raise OddError
 
     def _conditional(self, call: Any, depth: int, *, negated: bool) -> Expr:
         """Read ``if_else``, which DuckDB puts around an IN list to give null for null.
@@ -234,7 +230,7 @@ def _constant(literal: Any, *, negated: bool) -> Constant:
 
 
 def _either(found: Expr, column: tuple[str, ...], negated: bool) -> Expr:
-    return Or(args=(Not(arg=found), IsNull(column=column))) if negated else found
+    return negated_or_null(found, column) if negated else found
 
 
 def _literal(literal: Any, column: pa.DataType) -> Literal | None:

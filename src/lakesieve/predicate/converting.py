@@ -1,6 +1,22 @@
-"""What reading the filters of other libraries takes, whichever library."""
+"""What the readers of other libraries' filters have in common."""
 
 from __future__ import annotations
+
+import struct
+import uuid
+from fractions import Fraction
+from functools import wraps
+from typing import TYPE_CHECKING, TypeVar
+
+import pyarrow as pa
+
+from lakesieve.predicate.expression import Expr, IsNull, Literal, Not, Or, Unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from decimal import Decimal
+
+Reader = TypeVar("Reader", bound="Callable[..., Expr]")
 
 MIRRORED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 """Comparisons with their sides exchanged."""
@@ -11,3 +27,51 @@ DEEPEST = 200
 
 class OddError(Exception):
     """A part of a filter of a form that is not known."""
+
+
+_UNREADABLE = (
+    *(OddError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError),
+    *(struct.error, pa.ArrowException),
+)
+
+
+def or_unknown(read: Reader) -> Reader:
+    """Make a reader return ``Unknown`` for parts that it cannot read, or that are nested too deep.
+
+    The last positional argument of the reader is how deep the part is nested.
+    """
+
+    @wraps(read)
+    def read_part(*args: object, **rest: object) -> Expr:
+        depth = args[-1]
+        if isinstance(depth, int) and depth > DEEPEST:
+            return Unknown(text="too deep")
+        try:
+            return read(*args, **rest)
+        except _UNREADABLE:
+            return Unknown(text="a part of the filter")
+
+    return read_part  # type: ignore[return-value]
+
+
+def negated_or_null(condition: Expr, column: tuple[str, ...]) -> Expr:
+    """Return the opposite of a condition, true of nulls as well."""
+    return Or(args=(Not(arg=condition), IsNull(column=column)))
+
+
+def decimal_literal(number: Decimal, scale: int) -> Literal:
+    """Return a decimal as a literal, exact whatever the number of its digits."""
+    # operators of Decimal would round it
+    unscaled = Fraction(number) * 10**scale
+    if unscaled.denominator != 1:
+        raise OddError
+    return Literal(kind="decimal", value=unscaled.numerator, scale=scale)
+
+
+def uuid_literal(value: object) -> Literal:
+    """Return a UUID, or its 16 bytes, as the text that indexes have for it."""
+    if isinstance(value, bytes):
+        value = uuid.UUID(bytes=value)
+    if not isinstance(value, uuid.UUID):
+        raise OddError
+    return Literal(kind="string", value=str(value).encode())

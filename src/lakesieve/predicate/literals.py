@@ -6,16 +6,17 @@ import math
 import re
 import struct
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from lakesieve.predicate.zones import zone_of
+from lakesieve.errors import ErrorKind, InvalidInputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import tzinfo
 
     from lakesieve.predicate.expression import Literal
     from lakesieve.sieve import KeyType
@@ -37,6 +38,11 @@ _EXACT_LONGS = 2**53
 _EXACT_DIGITS = 15
 """Decimals of so many digits become different doubles, in the same order."""
 _NEAR = timedelta(days=2)
+_OFFSET = re.compile(
+    r"(?:UTC|GMT|UT)?([+-])(?:(\d{1,2})(?::(\d{1,2})(?::(\d\d))?)?|(\d\d)(\d\d)(\d\d)?)", re.ASCII
+)
+# as Java has them; elsewhere they are regions with a history
+_FIXED = {"Z": "+00", "UT": "+00", "EST": "-05", "MST": "-07", "HST": "-10"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,7 +231,7 @@ def _begin_of_day(text: str, kind: str, timezone: str) -> Bound | None:
     if not kind.startswith("timestamp"):
         return None
     if not kind.startswith("timestamp_ntz") and not _is_steady(
-        datetime.fromisoformat(text), zone_of(timezone)
+        datetime.fromisoformat(text), _zone_of(timezone)
     ):
         return None
     return _fitting(_timestamp(text, "date_text", kind, timezone))
@@ -249,13 +255,13 @@ def _timestamp(text: str, written: str, kind: str, timezone: str) -> Bound | Non
     except ValueError:
         return None
     if is_local:
-        if written == "timestamp_text" and not _is_steady(stamp, zone_of(timezone)):
+        if written == "timestamp_text" and not _is_steady(stamp, _zone_of(timezone)):
             return None
         stamp = stamp.replace(tzinfo=UTC)
     elif zone is None:
         # a local time that a clock change skips or repeats is read as Spark reads it: by the offset
         # before the change, which is what fold=0 means
-        stamp = stamp.replace(tzinfo=zone_of(timezone))
+        stamp = stamp.replace(tzinfo=_zone_of(timezone))
     since = stamp - datetime(1970, 1, 1, tzinfo=UTC)
     seconds = since.days * 86400 + since.seconds
     return Bound(code=seconds * 10**digits + int((fraction or "").ljust(digits, "0")))
@@ -272,3 +278,28 @@ def _is_steady(stamp: datetime, zone: tzinfo) -> bool:
     except OverflowError:
         return False
     return len({moment.replace(tzinfo=zone).utcoffset() for moment in around}) == 1
+
+
+@lru_cache(maxsize=64)
+def _zone_of(name: str) -> tzinfo:
+    """Return the time zone of a name such as ``Europe/Berlin``, ``+01:00`` or ``UTC-8``.
+
+    Raises:
+        InvalidInputError: No such zone is known on this machine.
+    """
+    found = _OFFSET.fullmatch(_FIXED.get(name, name))
+    try:
+        if found is None:
+            return ZoneInfo(name)
+        sign, *fields = found.groups()
+        written = zip(fields[:3], fields[3:], strict=True)
+        hours, minutes, seconds = (int(first or second or 0) for first, second in written)
+        offset = timedelta(hours=hours, minutes=minutes, seconds=seconds)
+        return timezone(offset if sign == "+" else -offset) if offset else UTC
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise InvalidInputError(
+            f"The time zone {name!r} is not known.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            hint="Set spark.sql.session.timeZone to a region such as Europe/Berlin or an offset "
+            "such as +01:00, or write times with their offset.",
+        ) from error

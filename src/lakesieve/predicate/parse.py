@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from datetime import date, timedelta
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -14,7 +15,6 @@ from sqlglot.errors import SqlglotError
 
 from lakesieve.errors import ErrorKind, InvalidInputError
 from lakesieve.predicate.converting import MIRRORED
-from lakesieve.predicate.days import compare_day
 from lakesieve.predicate.expression import (
     And,
     Compare,
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 LONGEST = 32_000_000
 DEEPEST = 150
 
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _QUERY = "SELECT 1 FROM t WHERE "
 
 _OPERATORS: dict[type[Expression], str] = {
@@ -217,7 +218,24 @@ def _on_days(column: tuple[str, ...], op: str, other: Expression) -> Expr | None
     value = _literal(other)
     if value is None or value.kind not in {"text", "date_text"}:
         return None
-    return compare_day(column, op, str(value.value))
+    return _compare_day(column, op, str(value.value))
+
+
+def _compare_day(column: tuple[str, ...], op: str, day: str) -> Expr | None:
+    """Return a comparison of moments that is true where that of their days is."""
+    if not _DAY.fullmatch(day):
+        return None
+    try:
+        first = date.fromisoformat(day)
+        days = (first, first + timedelta(days=1))
+    except (ValueError, OverflowError):
+        return None
+    begin, end = (Literal(kind="day_text", value=one.isoformat()) for one in days)
+    if op == "=":
+        bounds = ((">=", begin), ("<", end))
+        return And(args=tuple(Compare(column=column, op=of, value=value) for of, value in bounds))
+    of, value = {"<": ("<", begin), "<=": ("<", end), ">": (">=", end), ">=": (">=", begin)}[op]
+    return Compare(column=column, op=of, value=value)
 
 
 def _null_safe(node: Expression) -> Expr | None:

@@ -7,14 +7,19 @@ neither in a list nor out of it.
 from __future__ import annotations
 
 import json
-import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from lakesieve.predicate.converting import DEEPEST, MIRRORED, OddError
+from lakesieve.predicate.converting import (
+    MIRRORED,
+    OddError,
+    decimal_literal,
+    or_unknown,
+    uuid_literal,
+)
 from lakesieve.predicate.expression import (
     And,
     Compare,
@@ -33,13 +38,11 @@ from lakesieve.predicate.literals import float_code
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from decimal import Decimal
 
 _COMPARED = {"Eq": "=", "Lt": "<", "LtEq": "<=", "Gt": ">", "GtEq": ">="}
 _AND, _OR = frozenset({"And", "LogicalAnd"}), frozenset({"Or", "LogicalOr"})
 _BETWEEN = {"Both": (">=", "<="), "Left": (">=", "<"), "Right": (">", "<="), "None": (">", "<")}
 _INTEGERS = frozenset(f"{sign}Int{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64))
-_UUID_BYTES = 16
 
 
 def from_polars(document: str, schema: pa.Schema) -> Expr:
@@ -86,26 +89,22 @@ class _Reader:
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
 
+    @or_unknown
     def node(self, node: Any, depth: int) -> Expr:
-        if depth > DEEPEST:
-            return Unknown(text="too deep")
-        try:
-            ((kind, body),) = node.items()
-            match kind:
-                case "BinaryExpr":
-                    return self._binary(body, depth)
-                case "Function":
-                    return self._function(body["function"], body["input"], depth)
-                case "Column":
-                    is_true = Literal(kind="boolean", value=True)
-                    return Compare(column=self._column(node).path, op="=", value=is_true)
-                case "Literal":
-                    value = _literal(node)
-                    if value is None or value.kind == "boolean":
-                        return Constant(value=None if value is None else bool(value.value))
-        except (OddError, KeyError, TypeError, ValueError, AttributeError, pa.ArrowException):
-            pass
-        return Unknown(text="a part of the filter")
+        ((kind, body),) = node.items()
+        match kind:
+            case "BinaryExpr":
+                return self._binary(body, depth)
+            case "Function":
+                return self._function(body["function"], body["input"], depth)
+            case "Column":
+                is_true = Literal(kind="boolean", value=True)
+                return Compare(column=self._column(node).path, op="=", value=is_true)
+            case "Literal":
+                value = _literal(node)
+                if value is None or value.kind == "boolean":
+                    return Constant(value=None if value is None else bool(value.value))
+        raise OddError
 
     def _binary(self, body: dict[str, Any], depth: int) -> Expr:
         op, left, right = body["op"], body["left"], body["right"]
@@ -192,9 +191,7 @@ def _compared(value: Literal | None, column: _Column) -> Literal | None:
     """A literal as a value of its column: Polars has UUIDs as 16 bytes, the indexes have text."""
     if value is None or not isinstance(column.kind, pa.UuidType):
         return value
-    if not isinstance(value.value, bytes) or len(value.value) != _UUID_BYTES:
-        raise OddError
-    return Literal(kind="string", value=str(uuid.UUID(bytes=value.value)).encode())
+    return uuid_literal(value.value)
 
 
 def _list(data: Sequence[int]) -> pa.Array:
@@ -223,7 +220,7 @@ def _value(value: Any, kind: pa.DataType) -> Literal:
     if pa.types.is_floating(kind):
         return Literal(kind="float", value=float_code(value))
     if pa.types.is_decimal(kind):
-        return Literal(kind="decimal", value=_unscaled(value, kind.scale), scale=kind.scale)
+        return decimal_literal(value, kind.scale)
     if isinstance(value, str):
         return Literal(kind="string", value=value.encode())
     if isinstance(value, bytes):
@@ -234,15 +231,6 @@ def _value(value: Any, kind: pa.DataType) -> Literal:
         zone = "timestamp_ntz" if kind.tz is None else "timestamp"
         return Literal(kind=zone, value=pa.scalar(value, kind).cast(pa.int64()).as_py())
     raise OddError
-
-
-def _unscaled(number: Decimal, scale: int) -> int:
-    """The digits of a decimal as an integer, exact whatever their number."""
-    sign, digits, exponent = number.as_tuple()
-    if not isinstance(exponent, int) or exponent < -scale:
-        raise OddError
-    size: int = int("".join(map(str, digits))) * 10 ** (exponent + scale)
-    return -size if sign else size
 
 
 def _literal(node: Any) -> Literal | None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from lakesieve.predicate.converting import DEEPEST, OddError
+from lakesieve.predicate.converting import OddError, or_unknown
 from lakesieve.predicate.expression import (
     And,
     Compare,
@@ -64,21 +64,17 @@ def condition_of(document: Any) -> Expr:
     return _node(document, 0)
 
 
+@or_unknown
 def _node(document: Any, depth: int) -> Expr:
-    if depth > DEEPEST:
-        return Unknown(text="too deep")
-    try:
-        op = document["op"]
-        if not document.keys() <= _FIELDS[op]:
-            raise OddError
-        if op in {"and", "or"}:
-            args = tuple(_node(arg, depth + 1) for arg in _list(document["args"]))
-            return And(args=args) if op == "and" else Or(args=args)
-        if op == "not":
-            return Not(arg=_node(document["arg"], depth + 1))
-        return _leaf(op, document)
-    except (OddError, KeyError, TypeError, ValueError, AttributeError, struct.error):
-        return Unknown(text="unreadable condition")
+    op = document["op"]
+    if not document.keys() <= _FIELDS[op]:
+        raise OddError
+    if op in {"and", "or"}:
+        args = tuple(_node(arg, depth + 1) for arg in _list(document["args"]))
+        return And(args=args) if op == "and" else Or(args=args)
+    if op == "not":
+        return Not(arg=_node(document["arg"], depth + 1))
+    return _leaf(op, document)
 
 
 def _leaf(op: str, document: dict[str, Any]) -> Expr:

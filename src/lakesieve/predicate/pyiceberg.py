@@ -8,15 +8,19 @@ nulls: for them NOT IN is true there. So all that is negated holds for nulls, to
 from __future__ import annotations
 
 import math
-import uuid
 from decimal import Decimal
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from lakesieve.predicate.converting import DEEPEST, OddError
+from lakesieve.predicate.converting import (
+    OddError,
+    decimal_literal,
+    negated_or_null,
+    or_unknown,
+    uuid_literal,
+)
 from lakesieve.predicate.expression import (
     And,
     Compare,
@@ -28,7 +32,6 @@ from lakesieve.predicate.expression import (
     Not,
     Or,
     StartsWith,
-    Unknown,
 )
 from lakesieve.predicate.literals import float_code
 
@@ -42,7 +45,8 @@ _COMPARED = {
     "BoundGreaterThan": ">",
     "BoundGreaterThanOrEqual": ">=",
 }
-_NEGATED = {
+_NAMES = {op: name.removeprefix("Bound") for name, op in _COMPARED.items()}
+_OPPOSITES = {
     "BoundNotEqualTo": "BoundEqualTo",
     "BoundNotIn": "BoundIn",
     "BoundNotStartsWith": "BoundStartsWith",
@@ -116,94 +120,53 @@ def _iceberg_type(kind: pa.DataType) -> Any:
 
 
 def from_pyiceberg(expression: Any, paths: Mapping[int, tuple[str, ...]]) -> Expr:
-    """Read an expression that PyIceberg has bound to a schema."""
-    return _node(expression, paths, 0)
+    """Read a ``BooleanExpression`` bound to a schema, whose columns have paths by field id."""
+    return _node(expression, paths, False, 0)
 
 
-def _node(node: Any, paths: Mapping[int, tuple[str, ...]], depth: int) -> Expr:
-    if depth > DEEPEST:
-        return Unknown(text="too deep")
+@or_unknown
+def _node(node: Any, paths: Mapping[int, tuple[str, ...]], negated: bool, depth: int) -> Expr:
+    """Read a condition, or its opposite."""
     name = type(node).__name__
     match name:
-        case "AlwaysTrue":
-            return Constant(value=True)
-        case "AlwaysFalse":
-            return Constant(value=False)
+        case "AlwaysTrue" | "AlwaysFalse":
+            return Constant(value=(name == "AlwaysTrue") != negated)
         case "And" | "Or":
-            args = tuple(_node(arg, paths, depth + 1) for arg in (node.left, node.right))
-            return And(args=args) if name == "And" else Or(args=args)
+            args = tuple(_node(arg, paths, negated, depth + 1) for arg in (node.left, node.right))
+            return And(args=args) if (name == "And") != negated else Or(args=args)
         case "Not":
-            return _not(node.child, paths, depth + 1)
-    try:
-        return _leaf(name, node, paths)
-    except (OddError, AttributeError, TypeError, ValueError, OverflowError, KeyError):
-        return Unknown(text=name)
-
-
-def _not(child: Any, paths: Mapping[int, tuple[str, ...]], depth: int) -> Expr:
-    """NOT, of which NaN makes a difference: there it is true wherever a comparison is not."""
-    name = type(child).__name__
-    if name in {"And", "Or"}:
-        args = tuple(_not(arg, paths, depth + 1) for arg in (child.left, child.right))
-        return Or(args=args) if name == "And" else And(args=args)
-    if name == "Not":
-        return _node(child.child, paths, depth + 1)
-    if name in _COMPARED and name != "BoundEqualTo" and _kind(child) == "float":
-        return Unknown(text=f"NOT {name}")
-    read = _node(child, paths, depth + 1)
-    if isinstance(read, Unknown):
-        # what may be true anywhere may be false anywhere, too
-        return Unknown(text=f"NOT {name}")
-    if isinstance(read, Constant):
-        return Not(arg=read)
-    if name in _NEGATED:
-        return _leaf(_NEGATED[name], child, paths)
-    return _negated(read, paths[child.term.ref().field.field_id])
-
-
-def _negated(read: Expr, column: tuple[str, ...]) -> Expr:
-    if isinstance(read, IsNull):
-        return Not(arg=read)
-    return Or(args=(Not(arg=read), IsNull(column=column)))
-
-
-def _kind(node: Any) -> str:
-    return _KINDS.get(type(node.term.ref().field.field_type).__name__, "other")
-
-
-def _leaf(name: str, node: Any, paths: Mapping[int, tuple[str, ...]]) -> Expr:
-    field = node.term.ref().field
+            return _node(node.child, paths, not negated, depth + 1)
+    if name in _OPPOSITES:
+        name, negated = _OPPOSITES[name], not negated
     # a transform of the column is another thing than the column
     if type(node.term).__name__ not in {"BoundReference", "BoundReferenceWithName"}:
         raise OddError
-    column = paths[field.field_id]
+    field = node.term.ref().field
+    column, field_type = paths[field.field_id], field.field_type
+    if name == "BoundIsNull":
+        is_null = IsNull(column=column)
+        return Not(arg=is_null) if negated else is_null
+    if negated and name in _COMPARED and name != "BoundEqualTo" and _kind(field_type) == "float":
+        # true of NaN there, wherever the comparison is not
+        raise OddError
+    read: Expr
     match name:
-        case "BoundIsNull":
-            return IsNull(column=column)
-        case "BoundNotNull":
-            return Not(arg=IsNull(column=column))
-        case "BoundIsNaN" | "BoundNotNaN":
-            raise OddError
-        case "BoundStartsWith" | "BoundNotStartsWith":
-            if type(field.field_type).__name__ != "StringType":
-                raise OddError
-            prefix = StartsWith(column=column, prefix=str(node.literal.value).encode())
-            return prefix if name == "BoundStartsWith" else _negated(prefix, column)
-        case "BoundNotEqualTo" | "BoundNotIn":
-            return _negated(_values(_NEGATED[name], node, column, field.field_type), column)
-    return _values(name, node, column, field.field_type)
+        case "BoundStartsWith" if type(field_type).__name__ == "StringType":
+            read = StartsWith(column=column, prefix=str(node.literal.value).encode())
+        case "BoundIn":
+            read = In(column=column, values=tuple(_literal(v, field_type) for v in node.literals))
+        case _:
+            value = _literal(node.literal, field_type)
+            read = Compare(column=column, op=_COMPARED[name], value=value)
+    return negated_or_null(read, column) if negated else read
 
 
-def _values(name: str, node: Any, column: tuple[str, ...], field_type: Any) -> Expr:
-    if name == "BoundIn":
-        return In(
-            column=column, values=tuple(_literal(value, field_type) for value in node.literals)
-        )
-    return Compare(column=column, op=_COMPARED[name], value=_literal(node.literal, field_type))
+def _kind(field_type: Any) -> str:
+    return _KINDS.get(type(field_type).__name__, "other")
 
 
 def _literal(literal: Any, field_type: Any) -> Literal:
-    kind, value = _KINDS[type(field_type).__name__], literal.value
+    kind, value, name = _kind(field_type), literal.value, type(field_type).__name__
     # one beyond the range of its type is a mark, not a number
     if type(literal).__name__.endswith(("AboveMax", "BelowMin")):
         raise OddError
@@ -213,26 +176,19 @@ def _literal(literal: Any, field_type: Any) -> Literal:
         case "float":
             number = float(value)
             # of single precision PyIceberg rounds a literal before it compares
-            if math.isnan(number) or (
-                type(field_type).__name__ == "FloatType" and number != np.float32(number)
-            ):
+            if math.isnan(number) or (name == "FloatType" and number != np.float32(number)):
                 raise OddError
             return Literal(kind=kind, value=float_code(number))
         case "decimal":
-            # operators of Decimal would round it
-            unscaled = Fraction(value) * 10**field_type.scale
-            if unscaled.denominator != 1:
-                raise OddError
-            return Literal(kind=kind, value=unscaled.numerator, scale=field_type.scale)
+            return decimal_literal(value, field_type.scale)
         case "string":
-            if type(field_type).__name__ == "UUIDType":
-                value = str(value if isinstance(value, uuid.UUID) else uuid.UUID(bytes=value))
-            return Literal(kind=kind, value=str(value).encode())
+            is_uuid = name == "UUIDType"
+            return uuid_literal(value) if is_uuid else Literal(kind=kind, value=value.encode())
         case "binary":
             return Literal(kind=kind, value=bytes(value))
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise OddError
-    return Literal(kind=kind, value=value)
+        case "integer" | "date" | "timestamp" | "timestamp_ntz" if type(value) is int:
+            return Literal(kind=kind, value=value)
+    raise OddError
 
 
 def to_pyiceberg(expression: Expr, names: Mapping[tuple[str, ...], str]) -> Any:
@@ -259,21 +215,12 @@ def to_pyiceberg(expression: Expr, names: Mapping[tuple[str, ...], str]) -> Any:
         case Compare(column=column, op=op, value=value) if column in names:
             literal = _iceberg_literal(value)
             if literal is not None:
-                return getattr(made, _OPERATORS[op])(names[column], literal)
+                return getattr(made, _NAMES[op])(names[column], literal)
         case In(column=column, values=values) if column in names:
             literals = [_iceberg_literal(value) for value in values]
             if None not in literals:
                 return made.In(names[column], literals)
     return made.AlwaysTrue()
-
-
-_OPERATORS = {
-    "=": "EqualTo",
-    "<": "LessThan",
-    "<=": "LessThanOrEqual",
-    ">": "GreaterThan",
-    ">=": "GreaterThanOrEqual",
-}
 
 
 def _iceberg_literal(literal: Literal) -> Any:
