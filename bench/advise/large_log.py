@@ -22,7 +22,7 @@ _SECONDS, _MEGABYTES = 60.0, 1000.0
 _READ = """
 import json, resource, sys, time
 from lakesieve.advisor.event_log import read_event_logs
-from lakesieve.advisor.plans import KnownTable
+from lakesieve.advisor.table_scans import KnownTable
 kinds = {("l_orderkey",): "integer", ("l_partkey",): "integer", ("l_suppkey",): "integer"}
 table = KnownTable(name=sys.argv[2], location="/none", kinds=kinds)
 start = time.perf_counter()

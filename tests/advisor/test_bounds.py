@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.engines.tables import index_of
 
-from lakesieve.advisor.bounds import BoundsOfFiles
+from lakesieve.advisor.estimate import BoundsOfFiles
 from lakesieve.index import plan
 from lakesieve.index.access import without_engine
 from lakesieve.predicate.parse import parse_sql

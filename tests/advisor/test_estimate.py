@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lakesieve.advisor.candidates import candidates, columns_queried
 from lakesieve.advisor.estimate import (
     FileShares,
     Sample,
@@ -18,7 +17,7 @@ from lakesieve.advisor.estimate import (
     refresh_seconds,
     scaled,
 )
-from lakesieve.advisor.uses import JoinedColumn, TableUse
+from lakesieve.advisor.uses import JoinedColumn, TableUse, candidates, columns_queried
 from lakesieve.predicate.parse import parse_sql
 from lakesieve.tables import Column
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lakesieve.advisor.event_log import read_event_logs
-from lakesieve.advisor.plans import KnownTable
+from lakesieve.advisor.table_scans import KnownTable
 from lakesieve.predicate.expression import And, Compare
 
 if TYPE_CHECKING:

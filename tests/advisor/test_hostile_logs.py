@@ -14,7 +14,7 @@ from tests.advisor.test_event_log import TABLE, above, ended, query, scan, start
 from lakesieve.advisor.condition import read_condition, read_iceberg_filters
 from lakesieve.advisor.event_log import read_event_logs
 from lakesieve.advisor.log_files import log_files
-from lakesieve.advisor.plans import scans_of
+from lakesieve.advisor.table_scans import scans_of
 from lakesieve.predicate.expression import And, Compare, Expr
 from lakesieve.predicate.parse import parse_sql
 

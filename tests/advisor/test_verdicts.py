@@ -7,7 +7,7 @@ import pytest
 
 from lakesieve.advisor.estimate import IndexAnswers
 from lakesieve.advisor.result import ColumnAdvice, Estimate, Verdict
-from lakesieve.advisor.verdicts import Measured, Worth, judged
+from lakesieve.advisor.verdicts import Thresholds, TrialResult, judge
 
 FILES, USES = 100, 10
 EVERY = np.ones((USES, FILES))
@@ -24,11 +24,11 @@ def reads(*files: int, uses: range = range(USES)) -> np.ndarray:
 
 def column(
     name: str, then: np.ndarray, uses: range = range(USES), *, size: int = 1000, look_up: float = 0
-) -> Measured:
+) -> TrialResult:
     """An index that leaves so much."""
     served = np.isin(np.arange(USES), list(uses))
     count = max(int(served.sum()), 1)
-    return Measured(
+    return TrialResult(
         columns=tuple(name.split(",")),
         path=(name.split(",", maxsplit=1)[0],),
         served=served,
@@ -45,14 +45,14 @@ def column(
 
 
 def advice(
-    *measured: Measured,
+    *measured: TrialResult,
     now: np.ndarray = EVERY,
     indexed: np.ndarray | None = None,
     existing: tuple[tuple[str, ...], ...] = (),
     **limits: float,
 ) -> dict[str, ColumnAdvice]:
     """What is said, in order."""
-    found = judged(
+    found = judge(
         measured,
         table="lake.db.my table",
         files=FILES,
@@ -60,7 +60,7 @@ def advice(
         indexed=now if indexed is None else indexed,
         seconds=np.full(USES, 6.0),
         existing={columns: "_".join(columns) for columns in existing},
-        worth=Worth(**limits),
+        worth=Thresholds(**limits),
     )
     return {",".join(one.columns): one for one in found}
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow.compute as pc
 
-from lakesieve.advisor.candidates import candidates, columns_queried
 from lakesieve.advisor.estimate import (
     FileShares,
     Sample,
@@ -20,15 +19,16 @@ from lakesieve.advisor.estimate import (
     with_error_of,
 )
 from lakesieve.advisor.event_log import read_event_logs
-from lakesieve.advisor.plans import known_table
 from lakesieve.advisor.result import AdviceCheck, ColumnAdvice, Estimate, TableAdvice
 from lakesieve.advisor.statements import read_statements
-from lakesieve.advisor.trial import Trials, sampled, trial_folder
+from lakesieve.advisor.table_scans import known_table
+from lakesieve.advisor.trial import TrialBuilder, sampled, trial_folder
+from lakesieve.advisor.uses import candidates, columns_queried
 from lakesieve.advisor.verdicts import (
-    Measured,
-    Worth,
+    Thresholds,
+    TrialResult,
     existing_name,
-    judged,
+    judge,
 )
 from lakesieve.defaults import MAX_PAYBACK_DAYS, MIN_SECONDS_SAVED, SAMPLE_ROWS
 from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError
@@ -96,7 +96,7 @@ def advise(
     names = [tables] if isinstance(tables, str) else list(tables)
     logs, files = list(event_logs), list(queries)
     _check(names, [*logs, *files], sample)
-    worth = Worth(min_saved=min_saved, max_payback=max_payback)
+    worth = Thresholds(min_saved=min_saved, max_payback=max_payback)
     make = partial(_Advisor, sample=sample, location=location, check=check, worth=worth)
     opened = [open_table(spark, name) for name in names]
     known = [known_table(table.reader) for table in opened]
@@ -127,7 +127,7 @@ def _check(names: Sequence[str], sources: Sequence[str], sample: int) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Tried:
+class _TrialSet:
     """A trial over the sample, one over half of it where the sample is not all, two over a file."""
 
     trial: Trial
@@ -153,7 +153,7 @@ class _Advisor:
         sample: int,
         location: str | None,
         check: bool,
-        worth: Worth,
+        worth: Thresholds,
     ) -> None:
         self._worth = worth
         self._spark = spark
@@ -183,7 +183,7 @@ class _Advisor:
         checks: list[AdviceCheck] = []
         if wanted and files:
             with trial_folder(self._spark, self._table, self._location) as folder:
-                trials = Trials(self._spark, self._table, folder, progress)
+                trials = TrialBuilder(self._spark, self._table, folder, progress)
                 some = trials.counted(sampled(self._files, self._rows_wanted), wanted[0])
                 drawn, drawn_rows = some.num_rows, _sum(some.column("records"))
                 rows = self._all_rows(some)
@@ -213,7 +213,7 @@ class _Advisor:
 
     def _judge(
         self,
-        trials: Trials,
+        trials: TrialBuilder,
         wanted: Sequence[tuple[Column, ...]],
         files: pa.Table,
         rows: int,
@@ -226,7 +226,7 @@ class _Advisor:
         # the first of a session loads classes
         trials.build(wanted[0], one)
         tried = [
-            _Tried(
+            _TrialSet(
                 single=(trials.build(columns, one), trials.build(columns, one)),
                 half=None if half is None else trials.build(columns, half),
                 trial=trials.build(columns, files),
@@ -255,7 +255,7 @@ class _Advisor:
         indexed = self._indexed(shares, now, list(existing.values()))
         before = [now if existing_name(one.columns, names) else indexed for one in tried]
         measured = [_measured(o, shares, b, rows) for o, b in zip(tried, before, strict=True)]
-        columns = judged(
+        columns = judge(
             measured,
             table=self._table.reader.name,
             files=self._files.num_rows,
@@ -282,7 +282,7 @@ class _Advisor:
         return indexed
 
     def _seconds_a_file(
-        self, trials: Trials, files: pa.Table, wanted: Sequence[tuple[Column, ...]]
+        self, trials: TrialBuilder, files: pa.Table, wanted: Sequence[tuple[Column, ...]]
     ) -> float:
         """How long a file is read, where queries do not tell."""
         if all(use.seconds is not None for use in self._uses):
@@ -302,7 +302,7 @@ class _Advisor:
 
     def _checks(
         self,
-        measured: Sequence[Measured],
+        measured: Sequence[TrialResult],
         existing: dict[tuple[str, ...], IndexStore],
         shares: FileShares,
     ) -> list[AdviceCheck]:
@@ -348,14 +348,14 @@ def _mean(total: Estimate, count: float) -> Estimate:
     return Estimate(value=total.value / count, low=total.low / count, high=total.high / count)
 
 
-def _measured(tried: _Tried, shares: FileShares, now: np.ndarray, rows: int) -> Measured:
+def _measured(tried: _TrialSet, shares: FileShares, now: np.ndarray, rows: int) -> TrialResult:
     """What an index would do, by its trials."""
     sample = shares.sample
     then = shares.by_index(tried.trial)
     served, count = then.served, max(float(then.served.sum()), 1.0)
     left = np.minimum(then.expected, now)
     found = scaled(np.minimum(then.found, now)[served], sample)
-    return Measured(
+    return TrialResult(
         columns=tried.columns,
         path=tried.trial.columns[0].path,
         served=served,

@@ -7,10 +7,12 @@ read for sure is unknown, which an advisor takes for a condition that no index a
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from lakesieve.errors import LakesieveError
+from lakesieve.predicate.converting import DEEPEST, MIRRORED
 from lakesieve.predicate.expression import (
     And,
     Compare,
@@ -40,7 +42,6 @@ _COMPARED = re.compile(rf"(?P<column>{ATTRIBUTE}) (?P<op><=>|<=|>=|=|<|>) (?P<va
 _MIRRORED = re.compile(
     rf"(?P<value>[^#]*) (?P<op><=>|<=|>=|=|<|>) (?P<column>{ATTRIBUTE})", re.DOTALL
 )
-_MIRROR = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<=>": "<=>"}
 _NULL = re.compile(rf"(?P<what>isnull|isnotnull)\((?P<column>{ATTRIBUTE})\)")
 _IN = re.compile(rf"(?P<column>{ATTRIBUTE}) IN \((?P<values>.*)\)", re.DOTALL)
 _IN_SET = re.compile(rf"(?P<column>{ATTRIBUTE}) INSET (?P<values>.*)", re.DOTALL)
@@ -54,7 +55,6 @@ _NUMBER = re.compile(
     re.ASCII,
 )
 _LONGEST_TIME = 19
-_DEEPEST = 200
 _LONGEST = 1_000_000
 
 
@@ -118,7 +118,7 @@ class _Reader:
         text = self._text[start:end].strip()
         start = self._text.index(text, start, end) if text else start
         end = start + len(text)
-        if depth > _DEEPEST:
+        if depth > DEEPEST:
             return Unknown(text="too deep")
         if text.startswith("NOT "):
             return Not(arg=self.read(start + 4, end, depth + 1))
@@ -180,25 +180,22 @@ class _Reader:
         return In(column=column[0], values=known, has_null="null" in texts)
 
     def _compared(self, text: str) -> Expr | None:
-        found = _COMPARED.fullmatch(text)
-        operator = found["op"] if found else ""
-        if found is None:
-            found = _MIRRORED.fullmatch(text)
-            if found is None:
-                return None
-            operator = _MIRROR[found["op"]]
-        column = self._column(found["column"])
-        if column is None:
+        found, operator = _COMPARED.fullmatch(text), ""
+        if found is not None:
+            operator = found["op"]
+        elif (found := _MIRRORED.fullmatch(text)) is not None:
+            operator = MIRRORED.get(found["op"], found["op"])
+        column = None if found is None else self._column(found["column"])
+        if found is None or column is None:
             return None
         path, kind = column
-        if operator == "<=>" and found["value"] == "null":
-            return NullSafeEqual(column=path, value=None)
-        literal = _literal(found["value"], kind)
-        if literal is None:
+        is_null = operator == "<=>" and found["value"] == "null"
+        literal = None if is_null else _literal(found["value"], kind)
+        if literal is None and not is_null:
             return None
         if operator == "<=>":
             return NullSafeEqual(column=path, value=literal)
-        return Compare(column=path, op=operator, value=literal)
+        return None if literal is None else Compare(column=path, op=operator, value=literal)
 
     def _column(self, attribute: str) -> tuple[tuple[str, ...], str] | None:
         """Path and kind of a column of the table."""
@@ -226,23 +223,19 @@ def _literal(text: str, kind: str) -> Literal | None:
 
 
 def _with_times(expression: Expr, kinds: Mapping[tuple[str, ...], str]) -> Expr:
-    """The same with the numbers that are compared with dates and times as those."""
+    """Turn the numbers that are compared with dates and times into dates and times."""
     match expression:
-        case And():
-            return And(args=tuple(_with_times(arg, kinds) for arg in expression.args))
-        case Or():
-            return Or(args=tuple(_with_times(arg, kinds) for arg in expression.args))
+        case And() | Or():
+            args = tuple(_with_times(arg, kinds) for arg in expression.args)
+            return replace(expression, args=args)
         case Not():
             return Not(arg=_with_times(expression.arg, kinds))
         case Compare():
             kind = kinds.get(expression.column, "other")
-            return Compare(
-                column=expression.column, op=expression.op, value=_time(expression.value, kind)
-            )
+            return replace(expression, value=_time(expression.value, kind))
         case In():
             kind = kinds.get(expression.column, "other")
-            values = tuple(_time(value, kind) for value in expression.values)
-            return In(column=expression.column, values=values, has_null=expression.has_null)
+            return replace(expression, values=tuple(_time(v, kind) for v in expression.values))
         case _:
             return expression
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakesieve.advisor.bounds import BoundsOfFiles
 from lakesieve.advisor.result import Estimate
-from lakesieve.index import plan
+from lakesieve.index import OpenedIndex, plan
 from lakesieve.predicate import AllOf, AnyOf, ColumnRanges
 from lakesieve.predicate.ranges import successor
+from lakesieve.sieve import wide_code
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
     from lakesieve.advisor.trial import Trial
     from lakesieve.advisor.uses import JoinedColumn, TableUse
-    from lakesieve.index import OpenedIndex
-    from lakesieve.predicate import Expr, RowFilter
+    from lakesieve.predicate import Expr, Ranges, RowFilter
+    from lakesieve.predicate.ranges import Code
+    from lakesieve.store import IndexReader, Snapshot
     from lakesieve.tables import Column
 
 _KEYS = 2_048
@@ -58,6 +59,38 @@ class IndexAnswers:
     expected: np.ndarray  # the same, but for single keys by how many files a key is in
     served: np.ndarray  # which uses restrict its first column
     look_up: float  # seconds that a look-up takes
+
+
+class BoundsOfFiles(OpenedIndex):
+    """An index that answers by minimum and maximum alone."""
+
+    def __init__(self, snapshot: Snapshot, reader: IndexReader) -> None:
+        super().__init__(snapshot, reader)
+        lows, highs = self.file_bounds()
+        self._is_bytewise = any(isinstance(code, bytes) for code in lows)
+        self._has = np.array([code is not None for code in lows], bool)
+        # of Python's numbers, as an end may be above all codes
+        self._lows = np.array([self._code(code) for code in lows], object)
+        self._highs = np.array([self._code(code) for code in highs], object)
+
+    def _code(self, code: Code | None) -> Code:
+        if code is None:
+            return b"" if self._is_bytewise else 0
+        return wide_code(code) if self._is_bytewise and isinstance(code, int) else code
+
+    def may_match(self, ranges: Ranges) -> np.ndarray | None:
+        """Whether each file's minimum and maximum leave room for a value of the ranges."""
+        mask = np.zeros(len(self._has), bool)
+        if ranges.nulls:
+            mask |= self.flagged("has_null")
+        for low, high in ranges.intervals:
+            found = self._has.copy()
+            if low is not None:
+                found &= np.asarray(self._highs > self._code(low), bool)
+            if high is not None:
+                found &= np.asarray(self._lows < self._code(high), bool)
+            mask |= found
+        return mask
 
 
 class FileShares:

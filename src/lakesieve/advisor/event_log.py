@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from lakesieve.advisor.log_files import log_files
-from lakesieve.advisor.plans import KnownTable, PlanScan, scans_of
+from lakesieve.advisor.table_scans import KnownTable, TableScan, scans_of
 from lakesieve.advisor.uses import JoinedColumn, TableUse, UsesRead
 from lakesieve.errors import LakesieveError
 
@@ -43,7 +43,7 @@ _MAX_OPEN = 10_000
 class _Execution:
     """A query that has begun."""
 
-    scans: list[PlanScan]
+    scans: list[TableScan]
     started: int
     first_task: int | None = None
     last_task: int | None = None
@@ -270,9 +270,9 @@ def _whole(value: Any) -> int:
     return number
 
 
-def _each_once(scans: Sequence[PlanScan]) -> list[PlanScan]:
+def _each_once(scans: Sequence[TableScan]) -> list[TableScan]:
     """The scans of a query; a command that reads a table twice for one condition counts once."""
-    found: dict[tuple[int, str], PlanScan] = {}
+    found: dict[tuple[int, str], TableScan] = {}
     for scan in sorted(scans, key=lambda scan: scan.rewrites):
         others = [one for one in found.values() if one.table == scan.table]
         key = (scan.table, repr(scan.condition))

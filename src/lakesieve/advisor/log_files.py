@@ -6,6 +6,7 @@ import io
 import re
 import struct
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -14,12 +15,11 @@ from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError
 from lakesieve.storage import open_object, open_storage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import BinaryIO
 
     from lakesieve.storage import Storage, StorageOptions
 
-_CODECS = {"zstd": "zstd", "zst": "zstd", "gz": "gzip", "lz4": "lz4-blocks", "snappy": "snappy"}
 _ROLLED = re.compile(r"events_(?P<number>\d+)_.*")
 _FOLDER = "eventlog_v2_"
 # no event is longer; as Python's objects it takes some twenty times as much memory
@@ -55,12 +55,8 @@ class LogFile:
                 hint="Decompress it, or log with spark.eventLog.compression.codec=zstd.",
             )
         if codec is None:
-            yield from _bounded(stream)
-        elif codec in {"zstd", "gzip"}:
-            yield from _bounded(_Decompressed(self._limited(_arrow_blocks(stream, codec))))
-        else:
-            blocks = _lz4_blocks(stream) if codec == "lz4-blocks" else _snappy_blocks(stream)
-            yield from _bounded(_Decompressed(self._limited(blocks)))
+            return _bounded(stream)
+        return _bounded(io.BufferedReader(_Blocks(self._limited(_BLOCKS[codec](stream))), 1 << 20))
 
     def _limited(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
         """Decompressed blocks, up to as many bytes as a log of this size can have."""
@@ -128,7 +124,7 @@ def _in_order(files: list[LogFile]) -> list[LogFile]:
 def _codec(path: str) -> str | None:
     name = path.rpartition("/")[2].removesuffix(".inprogress").removesuffix(".compact")
     ending = name.rpartition(".")[2].lower()
-    return "lzf" if ending == "lzf" else _CODECS.get(ending)
+    return ending if ending == "lzf" or ending in _BLOCKS else None
 
 
 def _bounded(stream: io.BufferedIOBase | BinaryIO) -> Iterator[bytes]:
@@ -137,13 +133,6 @@ def _bounded(stream: io.BufferedIOBase | BinaryIO) -> Iterator[bytes]:
         yield line if len(line) < _LINE else line[:_BEGINNING]
         while len(line) == _LINE and not line.endswith(b"\n"):
             line = stream.readline(_LINE)
-
-
-class _Decompressed(io.BufferedReader):
-    """Decompressed blocks as one stream."""
-
-    def __init__(self, blocks: Iterator[bytes]) -> None:
-        super().__init__(_Blocks(blocks), 1 << 20)
 
 
 class _Blocks(io.RawIOBase):
@@ -166,7 +155,7 @@ class _Blocks(io.RawIOBase):
         return count
 
 
-def _arrow_blocks(stream: BinaryIO, codec: str) -> Iterator[bytes]:
+def _arrow_blocks(codec: str, stream: BinaryIO) -> Iterator[bytes]:
     decompressed = pa.CompressedInputStream(pa.PythonFile(stream, mode="r"), codec)
     while block := decompressed.read(1 << 20):
         yield block
@@ -210,3 +199,12 @@ def _snappy_blocks(stream: BinaryIO) -> Iterator[bytes]:
         if length > _LARGEST_BLOCK:
             raise OSError("a block of Snappy is larger than any")
         yield codec.decompress(data, length, asbytes=True)
+
+
+_BLOCKS: dict[str, Callable[[BinaryIO], Iterator[bytes]]] = {
+    **dict.fromkeys(("zstd", "zst"), partial(_arrow_blocks, "zstd")),
+    "gz": partial(_arrow_blocks, "gzip"),
+    "lz4": _lz4_blocks,
+    "snappy": _snappy_blocks,
+}
+"""What decompresses a file, by the ending of its name."""

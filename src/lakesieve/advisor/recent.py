@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakesieve.advisor.event_log import read_event_logs
-from lakesieve.advisor.plans import known_table
+from lakesieve.advisor.table_scans import known_table
 from lakesieve.index.by_name import opened_indexes
 from lakesieve.index.find import matching_files
 from lakesieve.predicate.expression import (

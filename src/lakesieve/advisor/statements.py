@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lakesieve.advisor.plans import scans_of
+from lakesieve.advisor.table_scans import scans_of
 from lakesieve.advisor.uses import JoinedColumn, TableUse, UsesRead
 from lakesieve.errors import ErrorKind, InvalidInputError
 from lakesieve.predicate.statements import changed_rows, split_statements
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from lakesieve.advisor.plans import KnownTable
+    from lakesieve.advisor.table_scans import KnownTable
     from lakesieve.predicate.statements import ChangedRows
 
 _UNSHORTENED = {

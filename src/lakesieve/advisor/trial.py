@@ -84,7 +84,7 @@ def sampled(files: pa.Table, rows: int) -> pa.Table:
     return files.take(pa.array(np.sort(order[:count])))
 
 
-class Trials:
+class TrialBuilder:
     """Builds trial indexes of one version of a table."""
 
     def __init__(

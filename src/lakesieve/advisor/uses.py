@@ -1,12 +1,32 @@
-"""How tables are used: what the advisor knows of queries, wherever it has it from."""
+"""How tables are used: what queries restrict and join by, and the columns worth a trial."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING
 
+from lakesieve.predicate.expression import (
+    And,
+    Compare,
+    Expr,
+    In,
+    IsNull,
+    Not,
+    NullSafeEqual,
+    Or,
+    StartsWith,
+)
+
 if TYPE_CHECKING:
-    from lakesieve.predicate import Expr
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from lakesieve.tables import Column
+
+_SINGLE, _TOGETHER = 12, 3
+# columns that are compared together less often than that are served by each one's own index
+_SELDOM = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,3 +58,60 @@ class UsesRead:
     queries: int  # queries in all
     days: float  # how many days the logs cover, at least one
     problems: tuple[str, ...] = ()  # what could not be read, and why
+
+
+def candidates(
+    uses: Sequence[TableUse], columns: Mapping[tuple[str, ...], Column]
+) -> list[tuple[Column, ...]]:
+    """The columns to try, the most used first; then pairs that are compared together."""
+    used: Counter[tuple[str, ...]] = Counter()
+    pairs: Counter[tuple[tuple[str, ...], tuple[str, ...]]] = Counter()
+    for use in uses:
+        mine = {path for path in columns_queried(use) if _can_be_key(columns.get(path))}
+        used.update(mine)
+        equal = sorted(path for path in _equal(use.condition) if path in mine)
+        pairs.update(combinations(equal, 2))
+    found: list[tuple[Column, ...]] = [
+        (columns[path],) for path, _ in used.most_common(_SINGLE) if path in columns
+    ]
+    often = max(3, _SELDOM * len(uses))
+    for pair, count in pairs.most_common(_TOGETHER):
+        if count >= often:
+            first, second = sorted(pair, key=lambda path: -used[path])
+            found.append((columns[first], columns[second]))
+    return found
+
+
+def columns_queried(use: TableUse) -> set[tuple[str, ...]]:
+    """The columns that a use restricts or joins by."""
+    return set(_restricted(use.condition)) | {one.column for one in use.joined}
+
+
+def _can_be_key(column: Column | None) -> bool:
+    return column is not None and column.kind != "other"
+
+
+def _restricted(condition: Expr) -> Iterable[tuple[str, ...]]:
+    match condition:
+        case And() | Or():
+            for arg in condition.args:
+                yield from _restricted(arg)
+        case Not():
+            # "is not null" is what Spark adds to every comparison
+            if not isinstance(condition.arg, IsNull):
+                yield from _restricted(condition.arg)
+        case Compare() | In() | IsNull() | NullSafeEqual() | StartsWith():
+            yield condition.column
+
+
+def _equal(condition: Expr) -> set[tuple[str, ...]]:
+    """Columns of which every row that is needed has one of a few values."""
+    match condition:
+        case And():
+            return set().union(*(_equal(arg) for arg in condition.args))
+        case Compare() if condition.op == "=":
+            return {condition.column}
+        case In() | NullSafeEqual():
+            return {condition.column}
+        case _:
+            return set()

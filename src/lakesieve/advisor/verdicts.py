@@ -26,7 +26,7 @@ _FEW, _MOST = 0.2, 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Worth:
+class Thresholds:
     """From which gain on an index is advised."""
 
     min_saved: float = MIN_SECONDS_SAVED  # seconds of reading a day that it must save
@@ -34,7 +34,7 @@ class Worth:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Measured:
+class TrialResult:
     """What an index on some columns would do."""
 
     columns: tuple[str, ...]
@@ -51,8 +51,8 @@ class Measured:
     refresh_seconds: Estimate  # how long it takes to refresh after one more file
 
 
-def judged(
-    measured: Sequence[Measured],
+def judge(
+    measured: Sequence[TrialResult],
     *,
     table: str,
     files: int,
@@ -60,7 +60,7 @@ def judged(
     indexed: np.ndarray,
     seconds: np.ndarray,
     existing: Mapping[tuple[str, ...], str],
-    worth: Worth,
+    worth: Thresholds,
 ) -> list[ColumnAdvice]:
     """Rank what was tried, and say of each whether to index it."""
     known = {one.columns: existing_name(one.columns, existing) for one in measured}
@@ -103,14 +103,14 @@ def existing_name(columns: tuple[str, ...], existing: Mapping[tuple[str, ...], s
     return existing.get(columns, names[0] if names else None)
 
 
-def _spares(one: Measured, before: np.ndarray) -> bool:
+def _spares(one: TrialResult, before: np.ndarray) -> bool:
     """Whether an index spares its queries enough of the files that they read before."""
     read = float(before[one.served].sum())
     left = float(np.minimum(one.then, before)[one.served].sum())
     return one.queries > 0 and read - left >= _WORTH * read
 
 
-def _unpaid(one: Measured, saved: float, worth: Worth) -> str:
+def _unpaid(one: TrialResult, saved: float, worth: Thresholds) -> str:
     """Why an index that leaves few files is not worth building; empty where it is."""
     if saved >= worth.min_saved and one.build_seconds.value <= worth.max_payback * saved:
         return ""
@@ -123,7 +123,11 @@ def _unpaid(one: Measured, saved: float, worth: Worth) -> str:
 
 
 def _saved(
-    one: Measured, then: np.ndarray, before: np.ndarray, now: np.ndarray, seconds: np.ndarray
+    one: TrialResult,
+    then: np.ndarray,
+    before: np.ndarray,
+    now: np.ndarray,
+    seconds: np.ndarray,
 ) -> float:
     """Seconds a day that reading fewer files than before saves, less what look-ups take."""
     read_now = now.sum(axis=1)
@@ -133,7 +137,7 @@ def _saved(
 
 
 def _alone(
-    one: Measured, files: int, saved: float, existing: str | None, worth: Worth
+    one: TrialResult, files: int, saved: float, existing: str | None, worth: Thresholds
 ) -> tuple[Verdict, str]:
     """What is to be said of an index as if there were no other."""
     now, then = one.files_now.value, one.files_then.value
@@ -156,7 +160,7 @@ def _alone(
     return Verdict.LITTLE_SAVED, f"it would leave {left}"
 
 
-def _nearest(one: Measured, chosen: Sequence[Measured]) -> tuple[str, ...]:
+def _nearest(one: TrialResult, chosen: Sequence[TrialResult]) -> tuple[str, ...]:
     """Of the indexes that are advised the one that leaves least to another's queries."""
     return min(chosen, key=lambda other: float(other.then[one.served].sum())).columns
 
@@ -166,7 +170,7 @@ def _files(count: float) -> str:
 
 
 def _together(
-    worth: Sequence[Measured],
+    worth: Sequence[TrialResult],
     now: np.ndarray,
     indexed: np.ndarray,
     seconds: np.ndarray,
@@ -190,7 +194,7 @@ def _together(
     return tuple(chosen)
 
 
-def _advice(one: Measured, table: str, saved: float, verdict: Verdict, why: str) -> ColumnAdvice:
+def _advice(one: TrialResult, table: str, saved: float, verdict: Verdict, why: str) -> ColumnAdvice:
     now, then = one.files_now, one.files_then
     spared = max(now.value - then.value, 1e-9)
     low, high = (max(now.value - bound, 0.0) / spared for bound in (then.high, then.low))

@@ -9,7 +9,7 @@ from tests.spark.advisor.logs import logged
 
 from lakesieve.advisor.estimate import fields_restricted
 from lakesieve.advisor.event_log import read_event_logs
-from lakesieve.advisor.plans import known_table
+from lakesieve.advisor.table_scans import known_table
 from lakesieve.predicate import ColumnType, bind, rows_where
 from lakesieve.spark.tables import open_table
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from lakesieve.advisor.plans import KnownTable
+    from lakesieve.advisor.table_scans import KnownTable
 
 TABLE = "lake.advised.t"
 FILES = 4

@@ -74,7 +74,7 @@ def known_table(table: TableReader) -> KnownTable:
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class PlanScan:
+class TableScan:
     """A scan of a known table in a plan."""
 
     table: int
@@ -101,22 +101,22 @@ class PlanScan:
         return {metric for metric in found if metric is not None}
 
 
-def scans_of(plan: Mapping[str, Any], tables: Sequence[KnownTable]) -> list[PlanScan]:
+def scans_of(plan: Mapping[str, Any], tables: Sequence[KnownTable]) -> list[TableScan]:
     """Find the scans of tables in a plan."""
-    reader = _PlanReader(tables)
+    reader = _ScanCollector(tables)
     reader.visit(plan, [], 0)
     for node in reader.joins:
         reader.join(node)
     return reader.scans
 
 
-class _PlanReader:
+class _ScanCollector:
     def __init__(self, tables: Sequence[KnownTable]) -> None:
         self._tables = tables
-        self.scans: list[PlanScan] = []
+        self.scans: list[TableScan] = []
         self.joins: list[Mapping[str, Any]] = []
         # columns of scans, and their other names, by the numbers that a plan gives them
-        self._columns: dict[str, tuple[PlanScan, tuple[str, ...]]] = {}
+        self._columns: dict[str, tuple[TableScan, tuple[str, ...]]] = {}
         self._aliases: list[tuple[str, str]] = []
 
     def visit(self, node: Mapping[str, Any], filters: list[str], depth: int) -> None:
@@ -152,7 +152,7 @@ class _PlanReader:
 
     def _found(self, node: Mapping[str, Any], number: int, text: str, filters: list[str]) -> None:
         table = self._tables[number]
-        scan = PlanScan(table=number, files=_metric(node, _FILES), rewrites=_REWRITES in text)
+        scan = TableScan(table=number, files=_metric(node, _FILES), rewrites=_REWRITES in text)
         for condition in filters:
             scan.conditions.append(read_condition(condition, table.kinds))
             scan.text.append(re.sub(r"#\d+L?", "", condition))
@@ -189,7 +189,7 @@ class _PlanReader:
 
     def _resolved(
         self, attribute: str, aliases: Mapping[str, str]
-    ) -> tuple[PlanScan, tuple[str, ...]] | None:
+    ) -> tuple[TableScan, tuple[str, ...]] | None:
         for _ in range(min(len(aliases) + 1, _LONGEST_ALIASES)):
             found = _OUTPUT.fullmatch(attribute.removesuffix("L"))
             if found is None:
