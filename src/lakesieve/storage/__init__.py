@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from lakesieve.storage.background import Background, all_at_once
 from lakesieve.storage.hadoop import HADOOP_PREFIXES, StorageOptions, hadoop_options
-from lakesieve.storage.local_files import write_file
+from lakesieve.storage.local_disk import write_file
 from lakesieve.storage.location import local_path, normalized
-from lakesieve.storage.object_info import ObjectInfo
-from lakesieve.storage.objects import Storage, open_storage
+from lakesieve.storage.objects import (
+    ObjectInfo,
+    Storage,
+    elsewhere,
+    open_object,
+    open_storage,
+)
 from lakesieve.storage.opening import fingerprint
-from lakesieve.storage.reading import elsewhere, open_object
 from lakesieve.storage.trust import (
     INDEX_FOLDER,
     TRUSTED_ROOTS,

@@ -64,7 +64,7 @@ def typed_errors(location: str, *, root: str) -> Iterator[None]:
         raise
     except FileNotFoundError as error:
         raise _refused(location, str(error)) or missing(location) from error
-    except AlreadyExistsError as error:
+    except (AlreadyExistsError, FileExistsError) as error:
         raise StorageError(f"{location} exists.", kind=ErrorKind.ALREADY_EXISTS) from error
     except (PermissionError, PermissionDeniedError, UnauthenticatedError) as error:
         raise _refused(location, str(error)) or read_only(location) from error

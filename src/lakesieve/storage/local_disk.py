@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lakesieve.errors import ErrorKind, UnsupportedError
+from lakesieve.errors import ErrorKind, StorageError, UnsupportedError
 from lakesieve.storage.failures import missing, read_only
 from lakesieve.storage.trust import INDEX_FOLDER
 
@@ -125,3 +125,24 @@ def _linked(folder: str) -> UnsupportedError:
         hint="Nothing is changed behind links in an index. Remove the link, or store the index "
         "elsewhere (location=).",
     )
+
+
+def write_file(path: Path, content: bytes, *, option: str) -> None:
+    """Write a file whole: whoever reads it sees the one before, or this one.
+
+    Raises:
+        StorageError: It cannot be written.
+    """
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        try:
+            part.write_bytes(content)
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError as error:
+        raise StorageError(
+            f"{path} cannot be written: {error.strerror}.",
+            kind=ErrorKind.STORAGE_FAILED,
+            hint=f"Name a file in a folder that is there with {option}.",
+        ) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import re
 import uuid
 from dataclasses import dataclass, field, replace
@@ -13,10 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from lakesieve.errors import ErrorKind, InvalidInputError, StorageError, UnsupportedError, corrupt
 from lakesieve.storage.background import all_at_once
 from lakesieve.storage.failures import read_only, typed_errors
-from lakesieve.storage.hdfs import HDFS, STAGED
+from lakesieve.storage.hdfs import HDFS, STAGED, hdfs_errors
 from lakesieve.storage.local_disk import check_unlinked, delete_file, delete_staged, stamp_of
 from lakesieve.storage.location import normalized
-from lakesieve.storage.object_info import ObjectInfo, object_info
 from lakesieve.storage.opening import Options, client, fingerprint, with_new_credentials
 from lakesieve.storage.trust import TRUSTED_ROOTS, check_trusted, trusted_folders
 
@@ -33,11 +33,36 @@ _Out = TypeVar("_Out")
 _renewed: dict[tuple[str, Options, Renewal | None], Options] = {}
 _MAX_RENEWED = 1000
 _REQUESTS = 16
+_READ_AHEAD = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectInfo:
+    """An object as a listing tells it."""
+
+    path: str
+    size: int
+    version: str  # a text that changes when it is rewritten
+    modified: datetime  # when it was written
+
+
+def _object_info(meta: Any) -> ObjectInfo:
+    """Return what a store's metadata of an object says."""
+    return ObjectInfo(
+        path=str(meta["path"]),
+        size=int(meta["size"]),
+        version=str(meta["e_tag"] or meta["last_modified"]),
+        modified=meta["last_modified"],
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Storage:
-    """Objects under one root. A value: picklable, opened where and when it is used."""
+    """Objects under one root. A value: picklable, opened where and when it is used.
+
+    What asks the store raises ``NotFoundError`` where an object does not exist, and else
+    ``StorageError``, whose ``kind`` tells a missing right from a passing fault.
+    """
 
     location: str  # normalized location of the root
     # settings of the object store, such as `region` or `endpoint`, and the roots that are trusted;
@@ -65,11 +90,7 @@ class Storage:
         return self.location.startswith("/")
 
     def child(self, name: str) -> Storage:
-        """The storage of a folder below this one.
-
-        Raises:
-            InvalidInputError: The name leads out of this root.
-        """
+        """Return the storage of a folder below this one."""
         return replace(self, location=f"{self.location}/{_inside(name)}")
 
     @property
@@ -94,24 +115,11 @@ class Storage:
         return replace(self, location=location)
 
     def get(self, path: str, *, most: int | None = None) -> bytes:
-        """Read a whole object.
-
-        Raises:
-            NotFoundError: It does not exist.
-            CorruptIndexError: It has more bytes.
-            StorageError: The storage failed.
-        """
-        key = _inside(path)
-        return self._attempt(path, lambda store: _whole(store.get(key), path, most))
+        """Read a whole object; one of more than ``most`` bytes is a ``CorruptIndexError``."""
+        return self._attempt(_inside(path), lambda store: _whole(store.get(path), path, most))
 
     def get_all(self, paths: Sequence[str], *, most: int | None = None) -> list[bytes]:
-        """Read several whole objects, at once where each takes a request.
-
-        Raises:
-            NotFoundError: One does not exist.
-            CorruptIndexError: One has more bytes.
-            StorageError: The storage failed.
-        """
+        """Read several whole objects, at once where each takes a request."""
         return self.at_once(partial(self.get, most=most), paths)
 
     def at_once(self, act: Callable[[_In], _Out], items: Sequence[_In]) -> list[_Out]:
@@ -122,81 +130,50 @@ class Storage:
         return all_at_once([partial(act, item) for item in items], _REQUESTS)
 
     def get_range(self, path: str, start: int, length: int) -> bytes:
-        """Read ``length`` bytes from ``start`` on, fewer where the object ends before.
+        """Read ``length`` bytes from ``start`` on, fewer where the object ends before."""
 
-        Raises:
-            NotFoundError: It does not exist.
-            StorageError: The storage failed.
-        """
-        key = _inside(path)
-        return self._attempt(
-            path, lambda store: bytes(store.get_range(key, start=start, length=length))
-        )
+        def read(store: Any) -> bytes:
+            return bytes(store.get_range(path, start=start, length=length))
+
+        return self._attempt(_inside(path), read)
 
     def get_ranges(self, path: str, starts: Sequence[int], lengths: Sequence[int]) -> list[bytes]:
-        """Read parts of an object at once, those that lie close together in one request.
+        """Read parts of an object at once, those that lie close together in one request."""
 
-        Raises:
-            NotFoundError: There is no such object.
-        """
-        key = _inside(path)
-        return self._attempt(
-            path,
-            lambda store: [
-                bytes(data) for data in store.get_ranges(key, starts=starts, lengths=lengths)
-            ],
-        )
+        def read(store: Any) -> list[bytes]:
+            return [bytes(part) for part in store.get_ranges(path, starts=starts, lengths=lengths)]
+
+        return self._attempt(_inside(path), read)
 
     def head(self, path: str) -> ObjectInfo:
-        """Size and version of an object.
-
-        Raises:
-            NotFoundError: It does not exist.
-        """
-        key = _inside(path)
-        return self._attempt(path, lambda store: object_info(store.head(key)))
+        """Return size and version of an object."""
+        return self._attempt(_inside(path), lambda store: _object_info(store.head(path)))
 
     def stamp(self, path: str) -> tuple[int, ...]:
-        """What changes when an object on local disk does; elsewhere nothing, without a request.
-
-        Raises:
-            NotFoundError: It is on local disk and does not exist.
-        """
+        """Return what changes when an object on local disk does; nothing elsewhere."""
         return stamp_of(f"{self.location}/{_inside(path)}") if self.is_local else ()
 
     def create(self, path: str, data: bytes) -> None:
-        """Write an object that must not exist yet, visible whole or not at all.
-
-        Raises:
-            StorageError: ``ALREADY_EXISTS`` when it does, ``READ_ONLY`` or another failure.
-        """
+        """Write an object that must not exist yet, visible whole or not at all."""
         self._put(path, data, "create")
 
     def replace(self, path: str, data: bytes) -> None:
-        """Write an object, visible whole or not at all, in place of what may be there.
-
-        Raises:
-            StorageError: ``READ_ONLY`` or another failure.
-        """
+        """Write an object, visible whole or not at all, in place of what may be there."""
         self._put(path, data, "overwrite")
 
     def objects(self, prefix: str, *, after: str = "") -> list[ObjectInfo]:
-        """Objects below a folder, sorted by path; none when there is no such folder.
+        """List the objects below a folder whose paths are greater than ``after``, sorted by path.
 
-        Args:
-            prefix: The folder.
-            after: Only those whose path is greater; the store does not list the others.
+        There are none where there is no such folder.
         """
         if self.is_local and not Path(self.location).is_dir():
             return []
-        found = self._attempt(
-            prefix,
-            lambda store: [
-                object_info(meta)
-                for batch in store.list(prefix, offset=after or None)
-                for meta in batch
-            ],
-        )
+
+        def read(store: Any) -> list[ObjectInfo]:
+            listed = store.list(prefix, offset=after or None)
+            return [_object_info(meta) for batch in listed for meta in batch]
+
+        found = self._attempt(prefix, read)
         # Azure's lists the others, too
         return sorted((info for info in found if info.path > after), key=lambda info: info.path)
 
@@ -210,41 +187,26 @@ class Storage:
     def delete(self, path: str) -> None:
         """Delete an object; a missing one is not an error.
 
-        On local disk nothing is deleted behind a link.
-
-        Raises:
-            UnsupportedError: A folder on the way to the object is a symbolic link.
-            StorageError: ``READ_ONLY`` or another failure.
+        On local disk nothing is deleted behind a link: that raises ``UnsupportedError``.
         """
-        key = _inside(path)
 
         def act(store: Any) -> None:
             with contextlib.suppress(FileNotFoundError):
-                delete_file(self.location, key) if self.is_local else store.delete(key)
+                delete_file(self.location, path) if self.is_local else store.delete(path)
 
-        self._attempt(path, act)
+        self._attempt(_inside(path), act)
 
     def check_unlinked(self, folder: str) -> None:
-        """Check that no folder from the root down to one is a symbolic link on local disk.
-
-        Raises:
-            UnsupportedError: One is.
-        """
+        """Insist that no folder from the root down to one is a symbolic link on local disk."""
         if self.is_local:
             check_unlinked(self.location, _inside(folder).split("/"))
 
     def sweep(self, before: datetime, names: re.Pattern[str]) -> int:
-        """Delete what writers that were killed left of objects that never appeared.
+        """Delete what killed writers left of objects that never appeared; return how many.
 
         On local disk and in HDFS a writer first puts the bytes beside the object, under a name
-        with a number sign that no listing shows. Elsewhere nothing is left.
-
-        Args:
-            before: Nothing younger is deleted: its writer may be at work.
-            names: The paths of the objects that writers write.
-
-        Returns:
-            How many there were.
+        with a number sign that no listing shows. Elsewhere nothing is left. What is younger than
+        ``before`` stays: its writer may be at work. ``names`` are the paths that writers write.
         """
         staged = re.compile(f"(?:{names.pattern}){STAGED.pattern}")
         if self.location.startswith(HDFS):
@@ -252,12 +214,7 @@ class Storage:
         return delete_staged(self.location, staged, before) if self.is_local else 0
 
     def probe(self) -> None:
-        """Check that this storage can be written to and honours exclusive create.
-
-        Raises:
-            UnsupportedError: It replaces an object that was to be created.
-            StorageError: It cannot be written to.
-        """
+        """Insist that this storage can be written to and honours exclusive create."""
         path = f"_probe-{uuid.uuid4().hex}"
         self.create(path, b"1")
         try:
@@ -275,21 +232,18 @@ class Storage:
             self.delete(path)
 
     def _put(self, path: str, data: bytes, mode: Literal["create", "overwrite"]) -> None:
-        key = _inside(path)
         if self.is_local:
-            check_unlinked(self.location, key.split("/")[:-1])
+            check_unlinked(self.location, _inside(path).split("/")[:-1])
             try:
                 Path(self.location).mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise read_only(self.location) from error
-        self._attempt(path, lambda store: store.put(key, data, mode=mode))
+        self._attempt(_inside(path), lambda store: store.put(path, data, mode=mode))
 
     def _attempt(self, path: str, act: Callable[[Any], _Out]) -> _Out:
         """Ask the store; once more, with what is known now, where it refuses the credentials."""
-        location = f"{self.location}/{path}"
         try:
-            with typed_errors(location, root=self.location):
-                return act(client(self.location, self._options()))
+            return self._ask(path, act)
         except StorageError as error:
             if error.kind is not ErrorKind.CREDENTIALS:
                 raise
@@ -300,7 +254,11 @@ class Storage:
             _renewed[self._refused()] = with_new_credentials(self.options, current)
             for oldest in list(_renewed)[:-_MAX_RENEWED]:
                 _renewed.pop(oldest, None)
-        with typed_errors(location, root=self.location):
+        return self._ask(path, act)
+
+    def _ask(self, path: str, act: Callable[[Any], _Out]) -> _Out:
+        of_client = hdfs_errors() if self.location.startswith(HDFS) else contextlib.nullcontext()
+        with typed_errors(f"{self.location}/{path}", root=self.location), of_client:
             return act(client(self.location, self._options()))
 
     def _options(self) -> Options:
@@ -346,3 +304,44 @@ def _whole(result: Any, path: str, most: int | None) -> bytes:
     if most is not None and size > most:
         raise corrupt(path, f"it has {size} bytes, and may have {most}")
     return bytes(result.bytes())
+
+
+def elsewhere(storage: Storage, location: str) -> Storage:
+    """Return the storage of a folder that a table names, reached with the options of the table."""
+    return replace(storage, location=normalized(location))
+
+
+def open_object(storage: Storage, path: str) -> io.BufferedReader:
+    """Open an object as a file."""
+    return io.BufferedReader(_Object(storage, path), _READ_AHEAD)
+
+
+class _Object(io.RawIOBase):
+    def __init__(self, storage: Storage, path: str) -> None:
+        self._storage = storage
+        self._path = path
+        self._size = storage.head(path).size
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        self._at = max(0, start + offset)
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        length = min(len(buffer), self._size - self._at)
+        if length <= 0:
+            return 0
+        data = self._storage.get_range(self._path, self._at, length)
+        buffer[: len(data)] = data
+        self._at += len(data)
+        return len(data)
