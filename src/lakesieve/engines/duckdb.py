@@ -27,17 +27,8 @@ def relation(
 ) -> duckdb.DuckDBPyRelation:
     """Make a relation of a version of a table; filters and columns are pushed into its scan.
 
-    Args:
-        con: The connection.
-        table: As for :func:`lakesieve.engines.arrow.dataset`, as are the others.
-        version: Snapshot id, time, tag or branch; ``None`` is the current version.
-        catalog: Name of a catalog in PyIceberg's configuration.
-        warehouse: Folder of the embedded catalog.
-        locations: Further roots to search for indexes.
-
-    Raises:
-        NotFoundError: No such table or version.
-        UnsupportedError: Its rows cannot be read without Spark.
+    As for :func:`lakesieve.engines.arrow.dataset` are the parameters behind the connection, and the
+    errors.
     """
     opened = arrow.dataset(
         table, version, catalog=catalog, warehouse=warehouse, locations=locations

@@ -38,17 +38,7 @@ def scan(
     """Scan a version of a table; filters and the choice of columns are pushed into the scan.
 
     Polars itself filters the rows that come from it, as it filters its own.
-
-    Args:
-        table: As for :func:`lakesieve.open_index` without a session.
-        version: Snapshot id, time, tag or branch; ``None`` is the current version.
-        catalog: Name of a catalog in PyIceberg's configuration.
-        warehouse: Folder of the embedded catalog.
-        locations: Further roots to search for indexes.
-
-    Raises:
-        NotFoundError: No such table or version.
-        UnsupportedError: Its rows cannot be read without Spark.
+    As for :func:`lakesieve.engines.arrow.dataset` are the parameters and the errors.
     """
     rows = open_rows(table, version, catalog=catalog, warehouse=warehouse, locations=locations)
 

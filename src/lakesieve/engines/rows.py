@@ -32,15 +32,10 @@ class TableRows(Protocol):
     def batches(
         self, wanted: Expr | Plan, columns: Collection[str] | None = None
     ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-        """Read the files that can hold a row for which a predicate is true.
+        """Return columns, and the rows of the files that can hold a row that is wanted.
 
-        Args:
-            wanted: The predicate; rows for which it is not true may be among them. Or a plan, whose
-                files are read whole.
-            columns: Top-level columns that are needed; ``None`` is all.
-
-        Returns:
-            The columns, in the table's order, and their rows.
+        Rows for which the predicate is not true may be among them; of a plan, files are read whole.
+        ``columns`` are the top-level columns that are needed, ``None`` is all.
         """
 
 

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from lakesieve.engines.field_ids import names_by_id
 from lakesieve.errors import ErrorKind, LakesieveError, UnsupportedError
 from lakesieve.tables.parquet.schema import is_any_list
+from lakesieve.tables.struct_schema import DECIMAL_TYPE, OLD_DEFAULT, PHYSICAL_NAME
 
 if TYPE_CHECKING:
     import io
@@ -35,11 +36,9 @@ _ARROW = {
     "timestamp_ntz": pa.timestamp("us"),
     "void": pa.null(),
 }
-_DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 # Spark's own results in Arrow have nanoseconds
 _TIME, _TIME_TYPE = re.compile(r"time\(\d\)"), pa.time64("ns")
-_PHYSICAL, _ID = "delta.columnMapping.physicalName", "delta.columnMapping.id"
-_DEFAULT = "EXISTS_DEFAULT"
+_ID = "delta.columnMapping.id"
 _LARGEST_DECIMAL = 38
 # written by versions of Spark that had another calendar, or as they had it
 _SHIFTED = frozenset({b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96"})
@@ -81,13 +80,13 @@ class Field:
         metadata = document.get("metadata") or {}
         name = str(document["name"])
         whole = f"{path}.{name}" if path else name
-        if _DEFAULT in metadata:
+        if OLD_DEFAULT in metadata:
             raise _unread(whole, "older files lack it, and have a default")
         mapped = mapping != "none"
         kind, inner = _kind(document["type"], mapping, whole)
         return cls(
             name=name,
-            stored=str(metadata.get(_PHYSICAL, name)) if mapped else name,
+            stored=str(metadata.get(PHYSICAL_NAME, name)) if mapped else name,
             field_id=int(metadata[_ID]) if mapping == "id" else None,
             kind=kind,
             inner=inner,
@@ -96,7 +95,7 @@ class Field:
 
 def _kind(written: Any, mapping: str, path: str) -> tuple[pa.DataType, tuple[Field, ...]]:
     if isinstance(written, str):
-        decimal = _DECIMAL.fullmatch(written)
+        decimal = DECIMAL_TYPE.fullmatch(written)
         if decimal and int(decimal[1]) <= _LARGEST_DECIMAL:
             return pa.decimal128(int(decimal[1]), int(decimal[2])), ()
         if _TIME.fullmatch(written):

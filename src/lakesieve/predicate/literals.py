@@ -30,7 +30,7 @@ _TIMESTAMP = re.compile(
 _WHOLE = re.compile(r"[+-]?\d{1,60}", re.ASCII)
 _BLANKS = " \t\r\n"
 _INT_DIGITS, _LONG_DIGITS, _MAX_DIGITS = 10, 20, 38
-_LOWEST, _HIGHEST = -(2**63), 2**63 - 1
+LOWEST, HIGHEST = -(2**63), 2**63 - 1
 _WIDEST = 10**40
 """Beyond every decimal's unscaled value."""
 _EXACT_LONGS = 2**53
@@ -129,7 +129,7 @@ def float_code(value: float) -> int:
     # adding 0.0 turns -0.0 into 0.0
     packed = b"\0\0\0\0\0\0\xf8\x7f" if math.isnan(value) else struct.pack("<d", value + 0.0)
     bits: int = struct.unpack("<q", packed)[0]
-    return bits ^ ((bits >> 63) & _HIGHEST)
+    return bits ^ ((bits >> 63) & HIGHEST)
 
 
 def is_single(value: float) -> bool:
@@ -200,7 +200,7 @@ def _bound_of(number: Fraction, column: KeyType) -> Bound:
     scaled = number * 10**column.scale if is_decimal else number
     floor = scaled.numerator // scaled.denominator
     bound = Bound(code=floor, exact=scaled.denominator == 1)
-    return _within(bound, -_WIDEST, _WIDEST) if is_decimal else _within(bound, _LOWEST, _HIGHEST)
+    return _within(bound, -_WIDEST, _WIDEST) if is_decimal else _within(bound, LOWEST, HIGHEST)
 
 
 def _within(bound: Bound, lowest: int, highest: int) -> Bound:
@@ -212,7 +212,7 @@ def _within(bound: Bound, lowest: int, highest: int) -> Bound:
 
 
 def _fitting(bound: Bound | None) -> Bound | None:
-    return None if bound is None else _within(bound, _LOWEST, _HIGHEST)
+    return None if bound is None else _within(bound, LOWEST, HIGHEST)
 
 
 def _date(text: str) -> Bound | None:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakesieve.predicate import AllOf, AlwaysFalse, AnyOf, ColumnRanges
-from lakesieve.predicate.literals import float_code
+from lakesieve.predicate.literals import HIGHEST, LOWEST, float_code
 from lakesieve.sieve import wide_code
 from lakesieve.tables.value_codes import is_bytewise
 
@@ -33,7 +33,6 @@ NULL_BUCKET = -2
 """The bucket of files whose partition holds the rows that have null."""
 
 _NAN = float_code(float("nan"))
-_LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -61,10 +60,10 @@ class ColumnBounds:
         mask = np.ones(len(self.low), bool)
         is_bytes = pa.types.is_binary(self.low.type)
         if low is not None:
-            if not is_bytes and isinstance(low, int) and low > _HIGHEST:
+            if not is_bytes and isinstance(low, int) and low > HIGHEST:
                 return np.zeros(len(mask), bool)
             mask &= _known(pc.greater_equal(self.high, _scalar(low, is_bytes=is_bytes)))
-        if high is not None and (is_bytes or not isinstance(high, int) or high <= _HIGHEST):
+        if high is not None and (is_bytes or not isinstance(high, int) or high <= HIGHEST):
             mask &= _known(pc.less(self.low, _scalar(high, is_bytes=is_bytes)))
         return mask
 
@@ -79,7 +78,7 @@ def _scalar(code: Code, *, is_bytes: bool) -> pa.Scalar:
     if is_bytes:
         wide = wide_code(code) if isinstance(code, int) else code
         return pa.scalar(wide, pa.binary())
-    return pa.scalar(max(_LOWEST, min(int(code), _HIGHEST)), pa.int64())
+    return pa.scalar(max(LOWEST, min(int(code), HIGHEST)), pa.int64())
 
 
 def _known(answer: pa.Array) -> np.ndarray:

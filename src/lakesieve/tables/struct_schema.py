@@ -6,11 +6,14 @@ import json
 import re
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lakesieve.errors import ErrorKind, UnsupportedError
 from lakesieve.tables.contract import Column
 from lakesieve.tables.identity import field_identity
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 DELTA_FEATURES = frozenset(
     {
@@ -55,14 +58,19 @@ READ_BY_DEFAULT = {"case": "false", "times": _PLAIN_TIMES}
 """How names are compared and old times are read where no session says otherwise."""
 
 _TIMES = frozenset({"date", "timestamp", "timestamp_ntz"})
-_DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
-_PHYSICAL = "delta.columnMapping.physicalName"
+DECIMAL_TYPE = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
+"""The name of a decimal type: precision and scale."""
+
+PHYSICAL_NAME = "delta.columnMapping.physicalName"
+"""Metadata of a column: its name in the data files of a Delta table with column mapping."""
+
+OLD_DEFAULT = "EXISTS_DEFAULT"
+"""Metadata of a column: its value in files that were written before it was added, as SQL text."""
+
 _COLLATIONS = "__COLLATIONS"
 # the type of a whole column in SQL, where it or a part of it is CHAR or VARCHAR
 _SQL_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
 _CHAR = re.compile(r"\bchar\s*\(", re.IGNORECASE)
-# of files that were written before the column was added, as SQL text
-_DEFAULT = "EXISTS_DEFAULT"
 _NULL = re.compile(r"NULL|CAST\(NULL AS \w+(\([\d, ]+\))?\)", re.IGNORECASE)
 _REFUSALS = {
     "folder": "The values of a partition column are not in the data files; the table's own "
@@ -76,10 +84,11 @@ _DEEPEST_SCHEMA = 64
 
 
 def delta_columns(document: str) -> dict[tuple[str, ...], Column]:
-    """List the columns of a Delta snapshot and the fields of its structs.
+    """List the columns of a Delta snapshot, and the fields of its structs, by path.
 
     A column is known by its name in the data files, which is never given to another column: with
-    column mapping that is the physical name, without it the name itself.
+    column mapping that is the physical name, without it the name itself. ``DeltaFiles.java`` writes
+    the same document.
 
     Raises:
         UnsupportedError: The table was written with a feature that is not known here.
@@ -88,21 +97,15 @@ def delta_columns(document: str) -> dict[tuple[str, ...], Column]:
     unknown = sorted(set(parsed["features"]) - DELTA_FEATURES)
     if parsed["reader"] > _NEWEST_READER:
         unknown.insert(0, f"reader version {parsed['reader']}")
-    if unknown:
-        raise UnsupportedError(
-            f"Delta tables with {', '.join(unknown)} are not known to this version.",
-            kind=ErrorKind.UNSUPPORTED_TABLE,
-            hint="They are read as without an index; look for a newer version of lakesieve.",
-        )
-    key = _PHYSICAL if parsed["mapping"] != "none" else ""
-    return _columns(parsed, key)
+    _refuse("Delta", unknown)
+    return _columns(parsed, PHYSICAL_NAME if parsed["mapping"] != "none" else "")
 
 
 def hudi_columns(document: str) -> dict[tuple[str, ...], Column]:
-    """List the columns of a version of a Hudi table and the fields of its structs.
+    """List the columns of a version of a Hudi table, and the fields of its structs, by path.
 
     A column is known by its name and type: older files are read by name, and their values change
-    with the type.
+    with the type. ``HudiFiles.java`` writes the same document.
 
     Raises:
         UnsupportedError: The table is written or read in a way that is not known here.
@@ -111,13 +114,17 @@ def hudi_columns(document: str) -> dict[tuple[str, ...], Column]:
     unknown = list(parsed["features"])
     if parsed["version"] > _NEWEST_HUDI:
         unknown.insert(0, f"table version {parsed['version']}")
+    _refuse("Hudi", unknown)
+    return _columns(parsed | {"promotes": True}, "")
+
+
+def _refuse(name: str, unknown: Sequence[str]) -> None:
     if unknown:
         raise UnsupportedError(
-            f"Hudi tables with {', '.join(unknown)} are not known to this version.",
+            f"{name} tables with {', '.join(unknown)} are not known to this version.",
             kind=ErrorKind.UNSUPPORTED_TABLE,
             hint="They are read as without an index; look for a newer version of lakesieve.",
         )
-    return _columns(parsed | {"promotes": True}, "")
 
 
 def parquet_columns(document: str) -> dict[tuple[str, ...], Column]:
@@ -149,20 +156,18 @@ def stored_columns(
         the names by which the data files and the log know it.
     """
     parsed = json.loads(document)
-    key = _PHYSICAL if parsed.get("mapping", "none") != "none" else ""
+    key = PHYSICAL_NAME if parsed.get("mapping", "none") != "none" else ""
     fields = _fields(parsed, key)
-    columns = {
-        field.path: _column(
-            parsed,
-            replace(field, refusal=field.text_refusal) if field.refusal == "folder" else field,
-        )
-        for field in fields
-    }
+    columns = {field.path: _column(parsed, _outside_folder(field)) for field in fields}
     stored = {columns[field.path].field_id: field.stored for field in fields}
     # names that differ in case alone
     if len(stored) < len(columns):
         return {}, {}
     return columns, stored
+
+
+def _outside_folder(field: _Field) -> _Field:
+    return replace(field, refusal=field.text_refusal) if field.refusal == "folder" else field
 
 
 def _columns(parsed: dict[str, Any], physical_key: str) -> dict[tuple[str, ...], Column]:
@@ -194,7 +199,7 @@ def _field(
     name = kind["type"] if isinstance(kind, dict) else kind
     path = (*parent.path, written["name"])
     defaults = parent.defaults
-    default = str(metadata.get(_DEFAULT, "NULL"))
+    default = str(metadata.get(OLD_DEFAULT, "NULL"))
     if not _NULL.fullmatch(default.strip()):
         defaults = (*defaults, (len(path), default))
     refusal = parent.refusal
@@ -216,7 +221,7 @@ def _field(
 
 
 def _column(parsed: dict[str, Any], field: _Field) -> Column:
-    decimal = _DECIMAL.fullmatch(field.type)
+    decimal = DECIMAL_TYPE.fullmatch(field.type)
     kind = "decimal" if decimal else SPARK_KINDS.get(field.type, "other")
     refusal = field.refusal
     if kind == "other" or (refusal in _OF_STRINGS and kind != "string"):

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakesieve.predicate.literals import float_code
+from lakesieve.predicate.literals import HIGHEST, LOWEST, float_code
 from lakesieve.sieve import wide_code
 
 if TYPE_CHECKING:
     from lakesieve.predicate.ranges import Code
     from lakesieve.tables.contract import Column
 
-_LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 _INTEGER = re.compile(r"[+-]?\d{1,19}", re.ASCII)
 _DECIMAL = re.compile(r"[+-]?\d{1,38}(\.\d{1,38})?", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
@@ -45,7 +44,7 @@ def text_code(text: str, column: Column) -> Code | None:
             return {"true": 1, "false": 0}.get(text.lower())
         case "integer":
             number = int(text) if _INTEGER.fullmatch(text) else None
-            return number if number is not None and _LOWEST <= number <= _HIGHEST else None
+            return number if number is not None and LOWEST <= number <= HIGHEST else None
         case "float":
             try:
                 parsed = float(text)
@@ -112,7 +111,7 @@ def value_code(value: object, column: Column) -> Code | None:
         case _, bool():
             return None
         case "integer" | "date", int():
-            return value if _LOWEST <= value <= _HIGHEST else None
+            return value if LOWEST <= value <= HIGHEST else None
         case "float", float():
             return float_code(value)
         case "decimal", Decimal():
