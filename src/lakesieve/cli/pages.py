@@ -12,8 +12,18 @@ from lakesieve.defaults import MAX_PAYBACK_DAYS, MIN_SECONDS_SAVED, SAMPLE_ROWS
 
 if TYPE_CHECKING:
     from lakesieve.advisor.result import TableAdvice
+    from lakesieve.cli.session import Session
     from lakesieve.demo.result import DemoResult
     from lakesieve.report import WrittenPage
+
+
+EventLogs = Annotated[
+    list[str] | None,
+    option(
+        "An event log of Spark 3.5 or newer, or a folder of them; may be given several times.",
+        metavar="PATH",
+    ),
+]
 
 
 @command("demo", WITHOUT_TABLE)
@@ -47,13 +57,7 @@ def advise(
     run: Run,
     tables: Annotated[list[str], argument("TABLE...", "The tables, as for `create`.")],
     *,
-    event_log: Annotated[
-        list[str] | None,
-        option(
-            "An event log of Spark 3.5 or newer, or a folder of them; may be given several times.",
-            metavar="PATH",
-        ),
-    ] = None,
+    event_log: EventLogs = None,
     queries: Annotated[
         list[str] | None,
         option(
@@ -97,15 +101,20 @@ def advise(
 
         _write(run, html, advice_page(advice))
     for one in advice if create else ():
-        wanted = [list(column.columns) for column in one.advised]
-        if wanted:
-            names = "; ".join(", ".join(columns) for columns in wanted)
-            # all indexes of a table in one scan
-            with run.output.building(f"Indexing {names} of {one.table}") as progress:
-                ls.create_indexes(
-                    one.table, wanted, spark=spark, location=run.location, progress=progress
-                )
+        _create(run, one, spark)
     return list(advice)
+
+
+def _create(run: Run, advice: TableAdvice, spark: Session) -> None:
+    """Build what is advised of a table, in one scan."""
+    wanted = [list(one.columns) for one in advice.advised]
+    if not wanted:
+        return
+    names = "; ".join(", ".join(columns) for columns in wanted)
+    with run.output.building(f"Indexing {names} of {advice.table}") as progress:
+        ls.create_indexes(
+            advice.table, wanted, spark=spark, location=run.location, progress=progress
+        )
 
 
 @command("report")
@@ -114,14 +123,7 @@ def report(
     table: TableName,
     *,
     html: Annotated[Path, option("The page that is written.", dir_okay=False, metavar="FILE")],
-    event_log: Annotated[
-        list[str] | None,
-        option(
-            "An event log of Spark, or a folder of them: the page shows the latest queries; "
-            "may be given several times.",
-            metavar="PATH",
-        ),
-    ] = None,
+    event_log: EventLogs = None,
     redact: Annotated[
         bool, option("Leave out where the table and its indexes lie, and literals.", "--redact")
     ] = False,

@@ -20,89 +20,92 @@ if TYPE_CHECKING:
 _CHECK = {"rich_help_panel": "Checking a server"}
 _DEFAULT = ServerSettings()
 
+Catalog = Annotated[
+    str | None,
+    option(
+        "A catalog of PyIceberg's configuration, or the address of a REST catalog; by "
+        "default the embedded one.",
+        metavar="NAME|URI",
+    ),
+]
+NoAuth = Annotated[
+    bool,
+    option(
+        "Listen for other machines although nothing checks who calls: all who reach the "
+        "server read the tables' metadata and commit.",
+        "--no-auth",
+    ),
+]
+OwnCredentials = Annotated[
+    bool,
+    option(
+        "In front of a REST catalog that lends no credentials: read tables' metadata with "
+        "those of this server. Every caller may then read what the server may.",
+        "--own-credentials",
+    ),
+]
+Check = Annotated[
+    str | None,
+    option(
+        "Serve nothing: show what a client of a running server would see.",
+        metavar="URI",
+        **_CHECK,
+    ),
+]
+Locations = Annotated[
+    list[str] | None,
+    option("A further root to search for indexes.", "--location", metavar="URI"),
+]
+Memory = Annotated[int, option("Megabytes of manifests that each process keeps.", min=16)]
+Tokens = Annotated[
+    str | None,
+    option("Bearer tokens, one a line; other callers are refused.", metavar="FILE"),
+]
+TableOfServer = Annotated[
+    str | None, argument("[TABLE]", "With --check: a table, such as `db.orders`.")
+]
+LogFilters = Annotated[
+    bool, option("Log the filters of plans, with their values.", "--log-filters")
+]
+Mode = Annotated[str, option("Who plans scans: `server`, `client`, or `either`.")]
+LogFormat = Annotated[str, option("Lines of the log: `text` or `json`.")]
+Concurrency = Annotated[int, option("Answers that each process makes at once.", min=1)]
+Warehouse = Annotated[str, option("Directory of the embedded Iceberg catalog.", metavar="DIR")]
+Certificate = Annotated[str | None, option("A certificate, for TLS.", metavar="FILE")]
+Token = Annotated[str | None, option("A bearer token.", metavar="TOKEN", **_CHECK)]
+Port = Annotated[int, option("Port on which to listen.", min=1, max=65535)]
+Workers = Annotated[int, option("How many processes.", min=1)]
+
 
 @command("serve", WITHOUT_SESSION)
 def serve(
     run: Run,
-    table: Annotated[
-        str | None, argument("[TABLE]", "With --check: a table, such as `db.orders`.")
-    ] = None,
+    table: TableOfServer = None,
     *,
-    catalog: Annotated[
-        str | None,
-        option(
-            "A catalog of PyIceberg's configuration, or the address of a REST catalog; by "
-            "default the embedded one.",
-            metavar="NAME|URI",
-        ),
-    ] = _DEFAULT.catalog,
-    warehouse: Annotated[
-        str, option("Directory of the embedded Iceberg catalog.", metavar="DIR")
-    ] = _DEFAULT.warehouse,
+    catalog: Catalog = _DEFAULT.catalog,
+    warehouse: Warehouse = _DEFAULT.warehouse,
     host: Annotated[str, option("Address on which to listen.")] = _DEFAULT.host,
-    port: Annotated[int, option("Port on which to listen.", min=1, max=65535)] = _DEFAULT.port,
-    workers: Annotated[int, option("How many processes.", min=1)] = _DEFAULT.workers,
-    mode: Annotated[
-        str, option("Who plans scans: `server`, `client`, or `either`.")
-    ] = _DEFAULT.mode,
-    locations: Annotated[
-        list[str] | None,
-        option("A further root to search for indexes.", "--location", metavar="URI"),
-    ] = None,
-    memory: Annotated[
-        int, option("Megabytes of manifests that each process keeps.", min=16)
-    ] = _DEFAULT.memory >> 20,
-    certificate: Annotated[str | None, option("A certificate, for TLS.", metavar="FILE")] = None,
+    port: Port = _DEFAULT.port,
+    workers: Workers = _DEFAULT.workers,
+    mode: Mode = _DEFAULT.mode,
+    locations: Locations = None,
+    memory: Memory = _DEFAULT.memory >> 20,
+    certificate: Certificate = None,
     key: Annotated[str | None, option("The certificate's key.", metavar="FILE")] = None,
-    tokens: Annotated[
-        str | None,
-        option("Bearer tokens, one a line; other callers are refused.", metavar="FILE"),
-    ] = None,
-    no_auth: Annotated[
-        bool,
-        option(
-            "Listen for other machines although nothing checks who calls: all who reach the "
-            "server read the tables' metadata and commit.",
-            "--no-auth",
-        ),
-    ] = False,
-    concurrency: Annotated[
-        int, option("Answers that each process makes at once.", min=1)
-    ] = _DEFAULT.concurrency,
-    log_format: Annotated[str, option("Lines of the log: `text` or `json`.")] = _DEFAULT.log_format,
-    log_filters: Annotated[
-        bool, option("Log the filters of plans, with their values.", "--log-filters")
-    ] = False,
-    own_credentials: Annotated[
-        bool,
-        option(
-            "In front of a REST catalog that lends no credentials: read tables' metadata with "
-            "those of this server. Every caller may then read what the server may.",
-            "--own-credentials",
-        ),
-    ] = False,
-    check: Annotated[
-        str | None,
-        option(
-            "Serve nothing: show what a client of a running server would see.",
-            metavar="URI",
-            **_CHECK,
-        ),
-    ] = None,
-    token: Annotated[str | None, option("A bearer token.", metavar="TOKEN", **_CHECK)] = None,
+    tokens: Tokens = None,
+    no_auth: NoAuth = False,
+    concurrency: Concurrency = _DEFAULT.concurrency,
+    log_format: LogFormat = _DEFAULT.log_format,
+    log_filters: LogFilters = False,
+    own_credentials: OwnCredentials = False,
+    check: Check = None,
+    token: Token = None,
 ) -> ServerCheck | None:
     """Serve a REST catalog that plans scans with indexes, for every Iceberg client."""
     if (check is None) != (table is None):
         raise typer.BadParameter("--check and TABLE need each other", param_hint="--check")
     if check is not None and table is not None:
         return _checked(check, table, token)
-    from lakesieve.serve.logs import FORMATS
-    from lakesieve.serve.run import serve as start
-
-    _insist("--mode", mode, MODES)
-    _insist("--log-format", log_format, FORMATS)
-    shown = catalog or f"the tables in {warehouse}"
-    run.output.say(f"Serving {shown} at http{'s' if certificate else ''}://{host}:{port} ...")
     settings = ServerSettings(
         catalog=catalog,
         warehouse=warehouse,
@@ -121,8 +124,20 @@ def serve(
         log_filters=log_filters,
         own_credentials=own_credentials,
     )
-    start(settings)
+    _start(run, settings)
     return None
+
+
+def _start(run: Run, settings: ServerSettings) -> None:
+    from lakesieve.serve.logs import FORMATS
+    from lakesieve.serve.run import serve as start
+
+    _insist("--mode", settings.mode, MODES)
+    _insist("--log-format", settings.log_format, FORMATS)
+    shown = settings.catalog or f"the tables in {settings.warehouse}"
+    scheme = "https" if settings.certificate else "http"
+    run.output.say(f"Serving {shown} at {scheme}://{settings.host}:{settings.port} ...")
+    start(settings)
 
 
 def _insist(option_name: str, value: str, choices: Sequence[str]) -> None:
