@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakesieve.advisor.trial import Trial
-    from lakesieve.advisor.uses import UsesRead
+    from lakesieve.advisor.uses import TableUse, UsesRead
     from lakesieve.index import BuildProgress
     from lakesieve.spark.tables import SparkTable
     from lakesieve.store import IndexStore
@@ -97,7 +96,6 @@ def advise(
     logs, files = list(event_logs), list(queries)
     _check(names, [*logs, *files], sample)
     worth = Thresholds(min_saved=min_saved, max_payback=max_payback)
-    make = partial(_Advisor, sample=sample, location=location, check=check, worth=worth)
     opened = [open_table(spark, name) for name in names]
     known = [known_table(table.reader) for table in opened]
     read: list[UsesRead] = []
@@ -106,7 +104,18 @@ def advise(
     if files:
         read.append(read_statements(spark, files, known))
     return ShownList(
-        make(spark, table, number, read).advice(progress) for number, table in enumerate(opened)
+        _Advisor(
+            spark=spark,
+            table=table,
+            uses=[use for one in read for use in one.uses if use.table == number],
+            days=max(one.days for one in read),
+            problems=[problem for one in read for problem in one.problems],
+            sample=sample,
+            location=location,
+            check=check,
+            worth=worth,
+        ).advice(progress)
+        for number, table in enumerate(opened)
     )
 
 
@@ -140,38 +149,29 @@ class _TrialSet:
         return tuple(".".join(column.path) for column in self.trial.columns)
 
 
+@dataclass(kw_only=True, eq=False)
 class _Advisor:
     """The advice for one table."""
 
-    def __init__(
-        self,
-        spark: SparkSession,
-        table: SparkTable,
-        number: int,
-        read: Sequence[UsesRead],
-        *,
-        sample: int,
-        location: str | None,
-        check: bool,
-        worth: Thresholds,
-    ) -> None:
-        self._worth = worth
-        self._spark = spark
-        self._table = table
-        self._rows_wanted = sample
-        self._location = location
-        self._check = check
-        self._uses = [use for one in read for use in one.uses if use.table == number]
-        self._problems = [problem for one in read for problem in one.problems]
-        self._days = max(one.days for one in read)
-        version = table.reader.version()
-        self._columns = table.reader.columns(version)
-        self._files = indexable(table.reader.live_files(version))
+    spark: SparkSession
+    table: SparkTable
+    uses: list[TableUse]
+    days: float
+    problems: list[str]
+    sample: int  # rows whose keys are read
+    location: str | None
+    check: bool
+    worth: Thresholds
+
+    def __post_init__(self) -> None:
+        version = self.table.reader.version()
+        self._columns = self.table.reader.columns(version)
+        self._files = indexable(self.table.reader.live_files(version))
 
     def advice(self, progress: Callable[[BuildProgress], None] | None) -> TableAdvice:
         """Try what queries restrict, and judge it."""
-        wanted = candidates(self._uses, self._columns)
-        used = {path for use in self._uses for path in columns_queried(use)}
+        wanted = candidates(self.uses, self._columns)
+        used = {path for use in self.uses for path in columns_queried(use)}
         unqueried = [
             ".".join(path)
             for path, column in sorted(self._columns.items())
@@ -182,24 +182,24 @@ class _Advisor:
         columns: list[ColumnAdvice] = []
         checks: list[AdviceCheck] = []
         if wanted and files:
-            with trial_folder(self._spark, self._table, self._location) as folder:
-                trials = TrialBuilder(self._spark, self._table, folder, progress)
-                some = trials.counted(sampled(self._files, self._rows_wanted), wanted[0])
+            with trial_folder(self.spark, self.table, self.location) as folder:
+                trials = TrialBuilder(self.spark, self.table, folder, progress)
+                some = trials.counted(sampled(self._files, self.sample), wanted[0])
                 drawn, drawn_rows = some.num_rows, _sum(some.column("records"))
                 rows = self._all_rows(some)
                 columns, checks = self._judge(trials, wanted, some, rows)
         return TableAdvice(
-            table=self._table.reader.name,
+            table=self.table.reader.name,
             files=files,
             rows=rows,
             sampled_files=drawn,
             sampled_rows=drawn_rows,
-            queries=len(self._uses),
-            days=self._days,
+            queries=len(self.uses),
+            days=self.days,
             columns=tuple(columns),
             unqueried=tuple(unqueried),
             checks=tuple(checks),
-            problems=tuple(self._problems),
+            problems=tuple(self.problems),
         )
 
     def _all_rows(self, some: pa.Table) -> int:
@@ -234,14 +234,14 @@ class _Advisor:
             for columns in wanted
         ]
         sample = Sample(
-            table_uuid=self._table.reader.uuid,
+            table_uuid=self.table.reader.uuid,
             columns=self._columns,
             paths=files.column("path").combine_chunks(),
             files=self._files.num_rows,
-            timezone=session_timezone(self._spark),
-            has_statistics=self._table.reader.format in _WITH_STATISTICS,
+            timezone=session_timezone(self.spark),
+            has_statistics=self.table.reader.format in _WITH_STATISTICS,
         )
-        shares = FileShares(sample, self._uses)
+        shares = FileShares(sample, self.uses)
         now = shares.by_bounds([one.trial for one in tried if len(one.trial.columns) == 1])
         a_file = self._seconds_a_file(trials, files, wanted)
         seconds = np.array(
@@ -252,40 +252,28 @@ class _Advisor:
         )
         existing = self._existing()
         names = {have: store.snapshot().definition.name for have, store in existing.items()}
-        indexed = self._indexed(shares, now, list(existing.values()))
+        opened = [OpenedIndex.at(store, store.snapshot()) for store in existing.values()]
+        indexed = np.minimum(now, shares.by_indexes(opened))
         before = [now if existing_name(one.columns, names) else indexed for one in tried]
         measured = [_measured(o, shares, b, rows) for o, b in zip(tried, before, strict=True)]
         columns = judge(
             measured,
-            table=self._table.reader.name,
+            table=self.table.reader.name,
             files=self._files.num_rows,
             now=now,
             indexed=indexed,
             seconds=seconds * shares.a_day,
             existing=names,
-            worth=self._worth,
+            worth=self.worth,
         )
-        checks = self._checks(measured, existing, shares) if self._check else []
+        checks = self._checks(measured, existing, shares) if self.check else []
         return columns, checks
-
-    def _indexed(
-        self, shares: FileShares, now: np.ndarray, stores: Sequence[IndexStore]
-    ) -> np.ndarray:
-        """How likely each use reads each sampled file with the indexes that the table has."""
-        indexed = now.copy()
-        if not stores:
-            return indexed
-        opened = [OpenedIndex.at(store, store.snapshot()) for store in stores]
-        for at, use in enumerate(shares.uses):
-            kept, _ = shares.kept(use.condition, opened, shares.sample.paths)
-            indexed[at] = np.minimum(now[at], kept)
-        return indexed
 
     def _seconds_a_file(
         self, trials: TrialBuilder, files: pa.Table, wanted: Sequence[tuple[Column, ...]]
     ) -> float:
         """How long a file is read, where queries do not tell."""
-        if all(use.seconds is not None for use in self._uses):
+        if all(use.seconds is not None for use in self.uses):
             return 0.0
         single = {columns[0].field_id: columns[0] for columns in wanted if len(columns) == 1}
         return trials.seconds_a_file(files, tuple(single.values()))
@@ -293,11 +281,11 @@ class _Advisor:
     def _existing(self) -> dict[tuple[str, ...], IndexStore]:
         """The indexes that the table has, by their columns."""
         found = {}
-        for store in access_by(self._spark).stores(self._table.reader, self._location).values():
+        for store in access_by(self.spark).stores(self.table.reader, self.location).values():
             try:
                 found[tuple(c.name for c in store.snapshot().definition.columns)] = store
             except LakesieveError as error:
-                self._problems.append(str(error))
+                self.problems.append(str(error))
         return found
 
     def _checks(
@@ -322,7 +310,7 @@ class _Advisor:
             opened = [OpenedIndex.at(store, store.snapshot())]
             conditions = [shares.uses[at].condition for at in by_condition]
             left = sum(int(shares.kept(asks, opened, live)[0].sum()) for asks in conditions)
-            info = Index(self._table.reader, store.storage).info()
+            info = Index(self.table.reader, store.storage).info()
             checks.append(
                 AdviceCheck(
                     columns=one.columns,

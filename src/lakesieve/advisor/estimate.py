@@ -12,7 +12,6 @@ import numpy as np
 from lakesieve.advisor.result import Estimate
 from lakesieve.index import OpenedIndex, plan
 from lakesieve.predicate import AllOf, AnyOf, ColumnRanges
-from lakesieve.predicate.ranges import successor
 from lakesieve.sieve import wide_code
 
 if TYPE_CHECKING:
@@ -106,20 +105,18 @@ class FileShares:
         self.a_day = np.array([use.a_day for use in chosen]) * self.weight
         self.sample = sample
 
-    def by_bounds(self, trials: Sequence[Trial]) -> np.ndarray:
-        """By minimum and maximum of the columns, where the format has them.
-
-        Returns:
-            Shares, one row a use and one column a sampled file.
-        """
-        shape = (len(self.uses), len(self.sample.paths))
-        if not self.sample.has_statistics:
-            return np.ones(shape)
-        bounds = [BoundsOfFiles(trial.index.snapshot, trial.index.reader) for trial in trials]
-        found = np.ones(shape)
-        for at, use in enumerate(self.uses):
-            found[at], _ = self.kept(use.condition, bounds, self.sample.paths)
+    def by_indexes(self, indexes: Sequence[OpenedIndex]) -> np.ndarray:
+        """Return the shares by some indexes together: one row a use, one column a sampled file."""
+        found = np.ones((len(self.uses), len(self.sample.paths)))
+        for at, use in enumerate(self.uses if indexes else ()):
+            found[at], _ = self.kept(use.condition, indexes, self.sample.paths)
         return found
+
+    def by_bounds(self, trials: Sequence[Trial]) -> np.ndarray:
+        """Return the shares by minimum and maximum of columns, where the format has them."""
+        if not self.sample.has_statistics:
+            return self.by_indexes([])
+        return self.by_indexes([BoundsOfFiles(t.index.snapshot, t.index.reader) for t in trials])
 
     def by_index(self, trial: Trial) -> IndexAnswers:
         """By an index."""
@@ -215,9 +212,7 @@ class FileShares:
 def _points(where: RowFilter, field: int) -> int:
     """How many single values of a field a condition has; 0 if it also has others, or none."""
     if isinstance(where, ColumnRanges) and where.field_id == field and not where.ranges.nulls:
-        spans = where.ranges.intervals
-        single = all(low is not None and high == successor(low) for low, high in spans)
-        return len(spans) if single else 0
+        return len(where.ranges.singles() or ())
     if isinstance(where, AllOf):
         found = [count for arg in where.args if (count := _points(arg, field))]
         return min(found, default=0)

@@ -43,12 +43,7 @@ class FileRows(ABC, Generic[_Reader]):
     def batches(
         self, wanted: Expr | Plan, columns: Collection[str] | None = None
     ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-        """As for :meth:`TableRows.batches`.
-
-        Raises:
-            StorageError: A file cannot be read.
-            UnsupportedError: One of the columns is not read without Spark.
-        """
+        """As for :meth:`TableRows.batches`."""
         fields = [f for f in self._fields if columns is None or f.name in columns]
         if not fields:
             # a scan without columns still has rows

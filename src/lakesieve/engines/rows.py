@@ -47,26 +47,14 @@ def open_rows(
     warehouse: str,
     locations: Iterable[str],
 ) -> TableRows:
-    """Open a version of a table.
-
-    Raises:
-        NotFoundError: No such table or version.
-        UnsupportedError: Its rows cannot be read without Spark.
-        SetupError: A package that reading it takes is missing.
-    """
+    """Open a version of a table."""
     return rows_of(open_table(table, catalog=catalog, warehouse=warehouse), version, locations)
 
 
 def rows_of(
     opened: TableReader, version: str | int | None, locations: Iterable[str] = ()
 ) -> TableRows:
-    """The rows of a version of a table that is open.
-
-    Raises:
-        NotFoundError: No such version.
-        UnsupportedError: Its rows cannot be read without Spark.
-        SetupError: A package that reading it takes is missing.
-    """
+    """The rows of a version of a table that is open."""
     if isinstance(opened, IcebergReader):
         from lakesieve.engines.iceberg_rows import IcebergRows
 
@@ -86,12 +74,7 @@ def rows_of(
 
 
 def key_rows(wanted: KeysToFind) -> Iterator[list[pa.Array]]:
-    """Key columns of the rows in some files of a version, row-level deletes applied.
-
-    Raises:
-        UnsupportedError: Its rows cannot be read without Spark.
-        SetupError: A package that reading it takes is missing.
-    """
+    """Key columns of the rows in some files of a version, row-level deletes applied."""
     table, version = wanted.table, wanted.version.id
     if version is None:
         return

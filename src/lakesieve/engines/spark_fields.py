@@ -72,11 +72,7 @@ class Field:
 
     @classmethod
     def of(cls, document: Mapping[str, Any], mapping: str, path: str = "") -> Field:
-        """A field of Spark's schema JSON.
-
-        Raises:
-            UnsupportedError: Its values are not read here.
-        """
+        """A field of Spark's schema JSON."""
         metadata = document.get("metadata") or {}
         name = str(document["name"])
         whole = f"{path}.{name}" if path else name
@@ -145,11 +141,7 @@ def rows_of_file(
     path: str,
     widens_floats: bool = True,
 ) -> pa.Table:
-    """The rows of a data file, all of them, under the columns of its table.
-
-    Raises:
-        UnsupportedError: A column is stored in a way that is not read here.
-    """
+    """The rows of a data file, all of them, under the columns of its table."""
     with _named(path):
         rows = _read(opened, [field for field in fields if field.name not in partitioning])
         return rows_of_table(rows, fields, partition, partitioning, widens_floats=widens_floats)
@@ -191,11 +183,7 @@ def rows_of_table(
     *,
     widens_floats: bool = True,
 ) -> pa.Table:
-    """Rows as a data file has them, under the columns of its table.
-
-    Raises:
-        UnsupportedError: A column has another type.
-    """
+    """Rows as a data file has them, under the columns of its table."""
     known = _stored(rows.schema, [field for field in fields if field.name not in partitioning])
     columns = []
     for field in fields:

@@ -69,9 +69,8 @@ def bind(
 ) -> BoundExpr:
     """Bind a predicate to a table's columns.
 
-    Raises:
-        NotFoundError: An unknown column, when strict.
-        InvalidInputError: An impossible literal, when strict.
+    ``strict`` raises ``NotFoundError`` for an unknown column and ``InvalidInputError`` for an
+    impossible literal, instead of taking the condition as unknown.
     """
     return _Binder(columns, timezone, strict=strict).bind(expr)
 

@@ -15,11 +15,7 @@ if TYPE_CHECKING:
 
 
 def expression_of(predicate: str | Any, schema: Callable[[], pa.Schema]) -> Expr:
-    """Read a predicate of any form.
-
-    Raises:
-        InvalidInputError: It is of no such form, or cannot be understood.
-    """
+    """Read a predicate of any form."""
     # each library takes its time to load, and is there where one of its expressions is
     if isinstance(predicate, str):
         from lakesieve.predicate.parse import parse_sql

@@ -74,10 +74,6 @@ def bound(expression: Any, schema: pa.Schema) -> tuple[Any, dict[int, tuple[str,
 
     Returns:
         The bound expression, and the path of each column by the number that it has there.
-
-    Raises:
-        ValueError: It names no column, or a literal does not fit its column.
-        TypeError: A literal does not fit its column.
     """
     from pyiceberg.expressions import visitors
     from pyiceberg.schema import Schema

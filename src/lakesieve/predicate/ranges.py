@@ -97,6 +97,18 @@ class Ranges:
             low = end
         return Ranges(intervals=(*found, (low, None)), nulls=nulls)
 
+    def singles(self) -> list[Code] | None:
+        """Return the codes of a set of few single values; ``None`` for any other set."""
+        codes: list[Code] = []
+        for low, high in self.intervals:
+            if isinstance(low, int) and isinstance(high, int) and high - low <= len(self.intervals):
+                codes += range(low, high)
+            elif isinstance(low, bytes) and high == successor(low):
+                codes.append(low)
+            else:
+                return None
+        return codes
+
     def contains(self, code: Code | None) -> bool:
         """Whether a code, or null, belongs to the set."""
         if code is None:

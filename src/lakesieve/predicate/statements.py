@@ -24,11 +24,7 @@ class ChangedRows:
 
 
 def split_statements(text: str) -> list[str]:
-    """The statements of a text, which end in semicolons.
-
-    Raises:
-        InvalidInputError: A text or a name in it has no end.
-    """
+    """The statements of a text, which end in semicolons."""
     try:
         tokens = sqlglot.tokenize(text, dialect="spark")
     except SqlglotError as error:
@@ -47,11 +43,7 @@ def split_statements(text: str) -> list[str]:
 
 
 def changed_rows(statement: str) -> ChangedRows | None:
-    """What a statement that changes rows asks of its table; ``None`` for any other.
-
-    Raises:
-        InvalidInputError: Its condition cannot be understood.
-    """
+    """What a statement that changes rows asks of its table; ``None`` for any other."""
     try:
         tree = sqlglot.parse_one(statement, dialect="spark")
     except (SqlglotError, RecursionError):

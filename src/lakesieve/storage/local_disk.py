@@ -22,12 +22,7 @@ _LINKED = (errno.ELOOP, errno.ENOTDIR)
 
 
 def stamp_of(file: str) -> tuple[int, ...]:
-    """Return what changes when a file does: its inode, the time of its last change and its size.
-
-    Raises:
-        NotFoundError: The file does not exist.
-        StorageError: The file cannot be read.
-    """
+    """Return what changes when a file does: its inode, the time of its last change and its size."""
     try:
         # not through the store nor a Path, which cost more than the rest of a warm look-up
         stat = os.stat(file)  # noqa: PTH116
@@ -39,11 +34,7 @@ def stamp_of(file: str) -> tuple[int, ...]:
 
 
 def check_unlinked(root: str, folders: Sequence[str]) -> None:
-    """Check that neither the root of an index nor a folder below it is a symbolic link.
-
-    Raises:
-        UnsupportedError: One is a link.
-    """
+    """Check that neither the root of an index nor a folder below it is a symbolic link."""
     place = _first_checked(root)
     for folder in (place, *(place := place / name for name in (*_below(place, root), *folders))):
         if folder.is_symlink():
@@ -55,10 +46,6 @@ def delete_file(root: str, path: str) -> None:
 
     Each folder on the way is opened from the one above it, and links are not followed. So nothing
     outside of the index is deleted, even if a folder becomes a link meanwhile.
-
-    Raises:
-        UnsupportedError: A folder on the way is a link.
-        OSError: The file cannot be deleted.
     """
     *folders, name = path.split("/")
     with contextlib.suppress(FileNotFoundError), _opened(root, folders) as folder:
@@ -66,11 +53,7 @@ def delete_file(root: str, path: str) -> None:
 
 
 def delete_staged(root: str, names: re.Pattern[str], before: datetime) -> int:
-    """Delete files that killed writers left, and return how many there were.
-
-    Raises:
-        UnsupportedError: A folder with such a file is a link.
-    """
+    """Delete files that killed writers left, and return how many there were."""
     gone = 0
     for parent, _, files in os.walk(root):
         for path in (os.path.relpath(Path(parent, file), root) for file in files if "#" in file):
@@ -128,11 +111,7 @@ def _linked(folder: str) -> UnsupportedError:
 
 
 def write_file(path: Path, content: bytes, *, option: str) -> None:
-    """Write a file whole: whoever reads it sees the one before, or this one.
-
-    Raises:
-        StorageError: It cannot be written.
-    """
+    """Write a file whole: whoever reads it sees the one before, or this one."""
     part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         try:

@@ -64,11 +64,7 @@ def normalized(location: str) -> str:
 
 
 def local_path(location: str) -> Path:
-    """The local folder of a location.
-
-    Raises:
-        UnsupportedError: It is not on local disk.
-    """
+    """The local folder of a location."""
     path = normalized(location)
     if not path.startswith("/"):
         raise UnsupportedError(

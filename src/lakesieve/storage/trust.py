@@ -47,11 +47,7 @@ def warehouse_of(location: str) -> str:
 
 
 def trusted_folders(text: str) -> tuple[str, ...]:
-    """The folders of a list that a user has written.
-
-    Raises:
-        InvalidInputError: One is not a full location, leads upwards, or is a whole disk.
-    """
+    """The folders of a list that a user has written."""
     folders = [folder for folder in map(str.strip, text.split(",")) if folder]
     for folder in folders:
         if not _WHOLE.match(folder) or _STEPS.search(folder):
@@ -82,11 +78,7 @@ def _is_below(location: str, folder: str) -> bool:
 
 
 def check_trusted(location: str, index: str, trusted: Iterable[str] = ()) -> None:
-    """Check that an index may refer to another root.
-
-    Raises:
-        UnsupportedError: It lies elsewhere, or is spelled so that this cannot be decided.
-    """
+    """Check that an index may refer to another root."""
     if location and normalized(location) == location:
         if location.startswith("memory:"):
             return  # of this process alone

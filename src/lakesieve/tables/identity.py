@@ -29,11 +29,7 @@ def location_identity(location: str) -> str:
 
 
 def check_identity(name: str, opened: str, current: str) -> None:
-    """Insist that a name leads to the table that was opened.
-
-    Raises:
-        NotFoundError: ``TABLE_REPLACED``: it leads to another one.
-    """
+    """Insist that a name leads to the table that was opened."""
     if opened == current:
         return
     raise NotFoundError(

@@ -32,11 +32,7 @@ class TableName:
     path: str = ""  # the path behind the format; empty for an identifier
 
     def identifier(self) -> tuple[str, ...]:
-        """The parts of an identifier, back quotes taken off.
-
-        Raises:
-            InvalidInputError: It is none.
-        """
+        """The parts of an identifier, back quotes taken off."""
         parts = _parts(self.text)
         if parts is not None:
             return parts
@@ -48,11 +44,7 @@ class TableName:
 
 
 def parse_path(name: str) -> tuple[str, ...]:
-    """The names from a top-level column down to a field, such as ``a.`d.e```.
-
-    Raises:
-        InvalidInputError: The back quotes do not match.
-    """
+    """The names from a top-level column down to a field, such as ``a.`d.e```."""
     parts = _parts(name)
     if parts is None:
         raise InvalidInputError(
@@ -82,11 +74,7 @@ def _parts(text: str) -> tuple[str, ...] | None:
 
 
 def parse_name(name: str) -> TableName:
-    """Tell a path from an identifier.
-
-    Raises:
-        InvalidInputError: It is empty.
-    """
+    """Tell a path from an identifier."""
     text = name.strip()
     if not text:
         raise InvalidInputError(

@@ -24,11 +24,7 @@ _TRUSTED = "LAKESIEVE_TRUSTED_ROOTS"
 def options_by_environment(
     file_io: Callable[[], Mapping[str, str]] | None = None,
 ) -> StorageOptions:
-    """Storage options where no engine has settings: the environment's own.
-
-    Raises:
-        InvalidInputError: The list of trusted places has something else in it.
-    """
+    """Storage options where no engine has settings: the environment's own."""
     return StorageOptions(
         conf={},
         trusted=",".join(trusted_folders(os.environ.get(_TRUSTED, ""))),

@@ -99,26 +99,13 @@ class Buckets:
     def may_match(self, ranges: Ranges) -> np.ndarray:
         """Return for each file whether its bucket can hold one of the single values."""
         everything = np.ones(len(self.numbers), bool)
-        codes = _points(ranges)
+        codes = ranges.singles()
         if ranges.nulls or codes is None:
             return everything
         buckets = [self.bucket_of(code) for code in codes]
         if None in buckets:
             return everything
         return np.isin(self.numbers, np.array([-1, *(b for b in buckets if b is not None)]))
-
-
-def _points(ranges: Ranges) -> list[Code] | None:
-    """The values of ranges of single values; ``None`` for all others."""
-    points: list[Code] = []
-    for low, high in ranges.intervals:
-        if isinstance(low, int) and isinstance(high, int) and high - low <= len(ranges.intervals):
-            points += range(low, high)
-        elif isinstance(low, bytes) and high == low + b"\x00":
-            points.append(low)
-        else:
-            return None
-    return points
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -140,11 +127,7 @@ class FileStatistics:
     lacking: str = ""  # statistics that an engine may use and that are not read here, in words
 
     def may_match(self, rows: RowFilter, live: pa.Array | pa.ChunkedArray) -> np.ndarray:
-        """Return for each live file whether it can hold one of the rows.
-
-        Raises:
-            LakesieveError: Statistics cannot be read.
-        """
+        """Return for each live file whether it can hold one of the rows."""
         fields = restricted_fields(rows)
         if not fields:
             return np.full(len(live), not isinstance(rows, AlwaysFalse))

@@ -89,9 +89,6 @@ def delta_columns(document: str) -> dict[tuple[str, ...], Column]:
     A column is known by its name in the data files, which is never given to another column: with
     column mapping that is the physical name, without it the name itself. ``DeltaFiles.java`` writes
     the same document.
-
-    Raises:
-        UnsupportedError: The table was written with a feature that is not known here.
     """
     parsed = json.loads(document)
     unknown = sorted(set(parsed["features"]) - DELTA_FEATURES)
@@ -106,9 +103,6 @@ def hudi_columns(document: str) -> dict[tuple[str, ...], Column]:
 
     A column is known by its name and type: older files are read by name, and their values change
     with the type. ``HudiFiles.java`` writes the same document.
-
-    Raises:
-        UnsupportedError: The table is written or read in a way that is not known here.
     """
     parsed = json.loads(document)
     unknown = list(parsed["features"])
