@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from lakesieve.cli import build_app, indexes, rows, session, upkeep
+from lakesieve.cli import build_app, index_commands, row_commands, session, upkeep_commands
 from lakesieve.errors import ErrorKind, NotFoundError
 from lakesieve.index.key_results import KeyCheck
 from lakesieve.index.reasons import Reason, ReasonCode
@@ -377,6 +377,6 @@ def api() -> FakeApi:
 @pytest.fixture
 def lakesieve(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
     """Run the command line over the fake, as ``lakesieve("list", "lake.db.t")``."""
-    for module in (indexes, rows, session, upkeep):
+    for module in (index_commands, row_commands, session, upkeep_commands):
         monkeypatch.setattr(module, "ls", api)
     return lambda *arguments: CliRunner().invoke(build_app(), list(arguments))

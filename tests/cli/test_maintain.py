@@ -16,7 +16,7 @@ import pytest
 
 from lakesieve.index.maintenance import MaintenanceStep, TableMaintenance
 from lakesieve.report.maintenance import maintenance_lines
-from lakesieve.report.metrics import MaintenanceMetrics
+from lakesieve.report.maintenance_metrics import MaintenanceMetrics
 
 if TYPE_CHECKING:
     from collections.abc import Callable

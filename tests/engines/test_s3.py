@@ -21,7 +21,7 @@ from lakesieve.engines import arrow
 from lakesieve.errors import ErrorKind, StorageError
 from lakesieve.index import ReasonCode
 from lakesieve.storage import open_storage
-from lakesieve.storage.opening import client
+from lakesieve.storage.clients import client
 from lakesieve.tables.opening import open_table, options_by_environment
 from lakesieve.testing.building import build_index
 

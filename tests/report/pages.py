@@ -16,7 +16,7 @@ from lakesieve.advisor.result import (
     TableAdvice,
     Verdict,
 )
-from lakesieve.demo.result import DemoIndex, DemoQuery, DemoResult
+from lakesieve.demo.measurements import DemoIndex, DemoQuery, DemoResult
 
 if TYPE_CHECKING:
     from pathlib import Path

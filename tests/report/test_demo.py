@@ -5,7 +5,7 @@ import json
 
 from rich.console import Console
 
-from lakesieve.demo.result import DemoIndex, DemoQuery, DemoResult
+from lakesieve.demo.measurements import DemoIndex, DemoQuery, DemoResult
 from lakesieve.report import to_json, to_text
 
 RESULT = DemoResult(

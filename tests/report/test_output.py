@@ -9,8 +9,8 @@ import pytest
 from rich.console import Console
 
 from lakesieve.index.result import Found, Refreshed
+from lakesieve.report.command_results import Explanation
 from lakesieve.report.output import Output
-from lakesieve.report.result import Explanation
 
 
 def test_names_are_no_markup() -> None:

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from lakesieve.printable import printable, printable_line
 from lakesieve.report import Output, to_json
-from lakesieve.report.result import DroppedIndex
+from lakesieve.report.command_results import DroppedIndex
 from lakesieve.serve.log_lines import JsonLines, TextLines
 
 UNSAFE = "a\x1b[31mb\x9b2Jc\x07\r\u202ed\u2028e\ud800f\x7f"

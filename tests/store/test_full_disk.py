@@ -13,7 +13,7 @@ from tests.store.samples import DEFINITION, batch, covers
 
 from lakesieve.errors import ErrorKind, StorageError
 from lakesieve.storage import Storage, open_storage
-from lakesieve.storage.failures import typed_errors
+from lakesieve.storage.store_errors import typed_errors
 from lakesieve.store import IndexStore, compaction_changes, vacuum, verify
 
 _roots = (f"memory://full-{number}" for number in itertools.count())

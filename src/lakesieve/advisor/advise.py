@@ -19,7 +19,7 @@ from lakesieve.advisor.estimate import (
 )
 from lakesieve.advisor.event_log import read_event_logs
 from lakesieve.advisor.result import AdviceCheck, ColumnAdvice, Estimate, TableAdvice
-from lakesieve.advisor.statements import read_statements
+from lakesieve.advisor.sql_files import read_statements
 from lakesieve.advisor.table_scans import known_table
 from lakesieve.advisor.trial import TrialBuilder, sampled, trial_folder
 from lakesieve.advisor.uses import candidates, columns_queried

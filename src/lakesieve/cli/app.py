@@ -8,11 +8,19 @@ from typing import Annotated
 
 import typer
 
-from lakesieve.cli import indexes, pages, rows, server, upkeep
+from lakesieve.cli import (
+    index_commands,
+    page_commands,
+    row_commands,
+    server_commands,
+    upkeep_commands,
+)
 from lakesieve.cli.command import Command
 from lakesieve.cli.options import option
 from lakesieve.cli.session import own_process
 from lakesieve.version import __version__
+
+_MODULES = (index_commands, page_commands, row_commands, upkeep_commands, server_commands)
 
 
 def build_app() -> typer.Typer:
@@ -39,7 +47,7 @@ def build_app() -> typer.Typer:
         help="Equality deletes of Iceberg tables: what they cost, and getting rid of them.",
         no_args_is_help=True,
     )
-    for module in (indexes, pages, rows, upkeep, server):
+    for module in _MODULES:
         for each in vars(module).values():
             if isinstance(each, Command):
                 each.add_to({"": app, "deletes": deletes})

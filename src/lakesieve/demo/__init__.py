@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from lakesieve.demo.result import DemoIndex, DemoQuery, DemoResult
+from lakesieve.demo.measurements import DemoIndex, DemoQuery, DemoResult
 
 __all__ = ["DemoIndex", "DemoQuery", "DemoResult"]

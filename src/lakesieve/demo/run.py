@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from lakesieve.demo.data import RECALLS, TABLE, prepare_table
-from lakesieve.demo.result import DemoIndex, DemoQuery, DemoResult
+from lakesieve.demo.measurements import DemoIndex, DemoQuery, DemoResult
 from lakesieve.errors import ErrorKind, LakesieveError, NotFoundError
 from lakesieve.spark import api
 from lakesieve.spark.create import create_index

@@ -5,11 +5,8 @@ A command makes a result and prints nothing; what is shown, and where, is decide
 
 from __future__ import annotations
 
-from lakesieve.report.document import to_document, to_json
-from lakesieve.report.maintenance import step_line
-from lakesieve.report.output import Output
-from lakesieve.report.progress import BuildBar, progress_line
-from lakesieve.report.result import (
+from lakesieve.report.build_bar import BuildBar, progress_line
+from lakesieve.report.command_results import (
     AbsentKeys,
     DroppedIndex,
     DuplicateKeys,
@@ -18,7 +15,10 @@ from lakesieve.report.result import (
     ServerCheck,
     WrittenPage,
 )
-from lakesieve.report.text import to_text
+from lakesieve.report.document import to_document, to_json
+from lakesieve.report.maintenance import step_line
+from lakesieve.report.output import Output
+from lakesieve.report.result_text import to_text
 
 __all__ = [
     "AbsentKeys",

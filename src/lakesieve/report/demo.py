@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-    from lakesieve.demo.result import DemoQuery, DemoResult
+    from lakesieve.demo.measurements import DemoQuery, DemoResult
     from lakesieve.index.overview import TableOverview
 
 _BAR = 20

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lakesieve.index.key_results import KeyCheck
 from lakesieve.index.result import IndexInfo, RowChange, TableStatus
-from lakesieve.report.result import AbsentKeys, DuplicateKeys, ServerCheck
+from lakesieve.report.command_results import AbsentKeys, DuplicateKeys, ServerCheck
 from lakesieve.report.units import count, duration, percent, plural, size
 from lakesieve.spark.deletes.result import Conversion, DeleteStatus, FieldSet
 from lakesieve.spark.extension.result import EXTENSION, JarInfo

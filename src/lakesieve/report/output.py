@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.measure import Measurement
 
 from lakesieve.printable import printable
+from lakesieve.report.build_bar import BuildBar
 from lakesieve.report.document import to_json
-from lakesieve.report.progress import BuildBar
+from lakesieve.report.result_text import to_text
 from lakesieve.report.safe_console import printing_safely
-from lakesieve.report.text import to_text
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

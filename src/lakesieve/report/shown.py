@@ -11,9 +11,9 @@ from rich.text import Text
 from lakesieve.advisor.result import TableAdvice
 from lakesieve.index.maintenance import TableMaintenance
 from lakesieve.index.result import Found, IndexInfo
-from lakesieve.report.result import Explanation
+from lakesieve.report.command_results import Explanation
+from lakesieve.report.result_text import TABLES, to_text
 from lakesieve.report.safe_console import printing_safely
-from lakesieve.report.text import TABLES, to_text
 
 _WIDTH, _MAX_WIDTH = 100, 100_000
 # rows of a table, also if there is only one; one index alone is shown in lines

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lakesieve.storage.background import Background, all_at_once
+from lakesieve.storage.clients import fingerprint
 from lakesieve.storage.hadoop import HADOOP_PREFIXES, StorageOptions, hadoop_options
 from lakesieve.storage.local_disk import write_file
 from lakesieve.storage.location import local_path, normalized
@@ -13,7 +14,6 @@ from lakesieve.storage.objects import (
     open_object,
     open_storage,
 )
-from lakesieve.storage.opening import fingerprint
 from lakesieve.storage.trust import (
     INDEX_FOLDER,
     TRUSTED_ROOTS,

@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from lakesieve.storage.clients import CREDENTIALS
 from lakesieve.storage.location import normalized
-from lakesieve.storage.opening import CREDENTIALS
 from lakesieve.storage.trust import TRUSTED_ROOTS
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, StorageError, UnsupportedError
-from lakesieve.storage.failures import missing, read_only
+from lakesieve.storage.store_errors import missing, read_only
 from lakesieve.storage.trust import INDEX_FOLDER
 
 if TYPE_CHECKING:

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from lakesieve.errors import ErrorKind, InvalidInputError, StorageError, UnsupportedError, corrupt
 from lakesieve.storage.background import all_at_once
-from lakesieve.storage.failures import read_only, typed_errors
+from lakesieve.storage.clients import Options, client, fingerprint, with_new_credentials
 from lakesieve.storage.hdfs import HDFS, STAGED, hdfs_errors
 from lakesieve.storage.local_disk import check_unlinked, delete_file, delete_staged, stamp_of
 from lakesieve.storage.location import normalized
-from lakesieve.storage.opening import Options, client, fingerprint, with_new_credentials
+from lakesieve.storage.store_errors import read_only, typed_errors
 from lakesieve.storage.trust import TRUSTED_ROOTS, check_trusted, trusted_folders
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from lakesieve.advisor.result import ColumnAdvice, TableAdvice
-from lakesieve.demo.result import DemoResult
+from lakesieve.demo.measurements import DemoResult
 from lakesieve.index.maintenance import TableMaintenance
 from lakesieve.index.reasons import ReasonCode
 from lakesieve.index.result import (
@@ -24,10 +24,10 @@ from lakesieve.index.result import (
     TradeOffInfo,
 )
 from lakesieve.report.advice import COLUMN_HEADINGS, advice_text, column_cells
+from lakesieve.report.command_results import DroppedIndex, Explanation, IndexCheck, WrittenPage
 from lakesieve.report.demo import demo_text
 from lakesieve.report.facts import facts_of
 from lakesieve.report.maintenance import maintenance_lines
-from lakesieve.report.result import DroppedIndex, Explanation, IndexCheck, WrittenPage
 from lakesieve.report.tables import facts_table, table_of
 from lakesieve.report.units import count, plural, size
 from lakesieve.store import Repaired, Vacuumed

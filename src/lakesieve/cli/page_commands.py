@@ -13,7 +13,7 @@ from lakesieve.defaults import MAX_PAYBACK_DAYS, MIN_SECONDS_SAVED, SAMPLE_ROWS
 if TYPE_CHECKING:
     from lakesieve.advisor.result import TableAdvice
     from lakesieve.cli.session import Session
-    from lakesieve.demo.result import DemoResult
+    from lakesieve.demo.measurements import DemoResult
     from lakesieve.report import WrittenPage
 
 

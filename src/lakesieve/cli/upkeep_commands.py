@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from lakesieve.cli.session import Session
     from lakesieve.index.maintenance import MaintenanceStep, TableMaintenance
-    from lakesieve.report.metrics import MaintenanceMetrics
+    from lakesieve.report.maintenance_metrics import MaintenanceMetrics
     from lakesieve.spark.deletes.result import Conversion, ConversionProgress, DeleteStatus
 
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -88,7 +88,7 @@ def maintain(
 
 
 def _metrics(port: int, host: str) -> MaintenanceMetrics:
-    from lakesieve.report.metrics import MaintenanceMetrics
+    from lakesieve.report.maintenance_metrics import MaintenanceMetrics
 
     metrics = MaintenanceMetrics()
     metrics.serve(port, host)
