@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import re
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -39,15 +41,30 @@ _NOT_WHOLE = (
 _MAX_OPEN = 10_000
 
 
+@dataclass(slots=True, eq=False)
+class _Span:
+    """From the first of some times to the last, in milliseconds."""
+
+    first: float = math.inf
+    last: float = -math.inf
+
+    def add(self, *times: int) -> None:
+        self.first = min(self.first, *times)
+        self.last = max(self.last, *times)
+
+    @property
+    def length(self) -> float:
+        return max(self.last - self.first, 0)
+
+
 @dataclass(slots=True, kw_only=True, eq=False)
 class _Execution:
     """A query that has begun."""
 
     scans: list[TableScan]
     started: int
-    first_task: int | None = None
-    last_task: int | None = None
-    counted: dict[int, int] = field(default_factory=dict)
+    tasks: _Span = field(default_factory=_Span)
+    counted: Counter[int] = field(default_factory=Counter)
     stages: list[int] = field(default_factory=list)
     note: str = ""
 
@@ -78,14 +95,12 @@ class _Reading:
         self._stages: dict[int, int] = {}
         self._metrics: set[int] = set()
         self._queries = 0
-        self._first: int | None = None
-        self._last: int | None = None
+        self._span = _Span()
 
     def result(self) -> UsesRead:
         """All that was read."""
-        span = 0 if self._first is None or self._last is None else self._last - self._first
         # what ran for an hour is taken for what runs each day
-        days = max(span / _DAY, 1.0)
+        days = max(self._span.length / _DAY, 1.0)
         return UsesRead(
             uses=tuple(replace(use, a_day=1 / days) for use in self._uses),
             queries=self._queries,
@@ -133,10 +148,6 @@ class _Reading:
         if len(self._problems) < _MAX_PROBLEMS:
             self._problems.append(text)
 
-    def _time(self, at: int) -> None:
-        self._first = at if self._first is None else min(self._first, at)
-        self._last = at if self._last is None else max(self._last, at)
-
     def _begin_application(self) -> None:
         """Numbers begin again with each."""
         self._executions.clear()
@@ -145,30 +156,24 @@ class _Reading:
 
     def _application_start(self, event: dict[str, Any]) -> None:
         self._begin_application()
-        self._time(_whole(event["Timestamp"]))
+        self._span.add(_whole(event["Timestamp"]))
 
     def _execution_start(self, event: dict[str, Any]) -> None:
         number, at = _whole(event["executionId"]), _whole(event["time"])
         self._queries += 1
-        self._time(at)
+        self._span.add(at)
         if len(self._executions) >= _MAX_OPEN:
             self._forget(next(iter(self._executions)))
         self._executions[number] = _Execution(scans=[], started=at)
-        self._planned(number, event)
+        self._planned(event)
 
-    def _planned(self, number: int, event: dict[str, Any]) -> None:
-        execution = self._executions.get(number)
-        if execution is None:
-            return
-        scans = scans_of(event["sparkPlanInfo"], self._tables)
-        if not scans:
-            return
-        execution.scans = scans
-        for scan in scans:
-            self._metrics |= scan.metrics
-
-    def _replanned(self, event: dict[str, Any]) -> None:
-        self._planned(_whole(event["executionId"]), event)
+    def _planned(self, event: dict[str, Any]) -> None:
+        execution = self._executions.get(_whole(event["executionId"]))
+        scans = scans_of(event["sparkPlanInfo"], self._tables) if execution else []
+        if execution is not None and scans:
+            execution.scans = scans
+            for scan in scans:
+                self._metrics |= scan.metrics
 
     def _driver_metrics(self, event: dict[str, Any]) -> None:
         execution = self._executions.get(_whole(event["executionId"]))
@@ -185,7 +190,7 @@ class _Reading:
         execution = self._executions.get(_whole(number))
         if execution is not None and execution.scans:
             notes = [str(properties.get(name, "")) for name in _NOTES]
-            execution.note = next(filter(_is_note, notes), execution.note)
+            execution.note = next((n for n in notes if n.startswith(_BEGIN)), execution.note)
             for stage in event["Stage IDs"]:
                 execution.stages.append(_whole(stage))
                 self._stages[_whole(stage)] = _whole(number)
@@ -199,24 +204,21 @@ class _Reading:
         for one in info.get("Accumulables") or ():
             metric = one.get("ID")
             if metric in self._metrics and "Update" in one:
-                execution.counted[metric] = execution.counted.get(metric, 0) + _whole(one["Update"])
+                execution.counted[metric] += _whole(one["Update"])
         read = ((event.get("Task Metrics") or {}).get("Input Metrics") or {}).get("Bytes Read", 0)
         if read:
-            began, ended = _whole(info["Launch Time"]), _whole(info["Finish Time"])
-            first, last = execution.first_task, execution.last_task
-            execution.first_task = began if first is None else min(first, began)
-            execution.last_task = ended if last is None else max(last, ended)
+            execution.tasks.add(_whole(info["Launch Time"]), _whole(info["Finish Time"]))
 
     def _execution_end(self, event: dict[str, Any]) -> None:
         number, at = _whole(event["executionId"]), _whole(event["time"])
-        self._time(at)
+        self._span.add(at)
         execution = self._forget(number)
         if execution is None or event.get("errorMessage"):
             return
         # what reading took, where tasks tell it; else all of the query
         seconds = (at - execution.started) / 1000
-        if execution.first_task is not None and execution.last_task is not None:
-            seconds = min(seconds, (execution.last_task - execution.first_task) / 1000)
+        if execution.tasks.first <= execution.tasks.last:
+            seconds = min(seconds, execution.tasks.length / 1000)
         counted = execution.counted
         for scan in _each_once(execution.scans):
             joined: dict[tuple[str, ...], int | None] = {}
@@ -258,10 +260,6 @@ class _Reading:
         return execution
 
 
-def _is_note(text: str) -> bool:
-    return text.startswith(_BEGIN)
-
-
 def _whole(value: Any) -> int:
     """A number, a time or a count of an event: Spark writes such as fit into 64 bits."""
     number = int(value)
@@ -285,7 +283,7 @@ def _each_once(scans: Sequence[TableScan]) -> list[TableScan]:
 _ACTS: dict[bytes, Callable[[_Reading, dict[str, Any]], None]] = {
     b"ApplicationStart": _Reading._application_start,
     b"SQLExecutionStart": _Reading._execution_start,
-    b"SQLAdaptiveExecutionUpdate": _Reading._replanned,
+    b"SQLAdaptiveExecutionUpdate": _Reading._planned,
     b"DriverAccumUpdates": _Reading._driver_metrics,
     b"JobStart": _Reading._job_start,
     b"TaskEnd": _Reading._task_end,
