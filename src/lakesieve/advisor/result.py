@@ -26,17 +26,11 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """A figure that was predicted, and between which it lies: files at 95 %.
-
-    Args:
-        value: The figure.
-        low: Not less than that.
-        high: Not more than that.
-    """
+    """A figure that was predicted, and between which it lies: files at 95 %."""
 
     value: float
-    low: float
-    high: float
+    low: float  # not less than that
+    high: float  # not more than that
 
     @classmethod
     def exact(cls, value: float) -> Estimate:
@@ -84,23 +78,14 @@ class ColumnAdvice(Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdviceCheck:
-    """Predictions beside an index that exists.
-
-    Args:
-        columns: Its columns.
-        index: Its name.
-        files_predicted: Data files that the queries would read, in all.
-        files_measured: Data files that it leaves to them, in all.
-        bytes_predicted: What it would take.
-        bytes_measured: What it takes.
-    """
+    """Predictions beside an index that exists."""
 
     columns: tuple[str, ...]
     index: str
-    files_predicted: Estimate
-    files_measured: int
-    bytes_predicted: Estimate
-    bytes_measured: int
+    files_predicted: Estimate  # data files that the queries would read, in all
+    files_measured: int  # data files that it leaves to them, in all
+    bytes_predicted: Estimate  # what it would take
+    bytes_measured: int  # what it takes
 
     def __str__(self) -> str:
         """In one line."""
