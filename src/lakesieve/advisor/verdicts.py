@@ -64,18 +64,17 @@ def judge(
 ) -> list[ColumnAdvice]:
     """Rank what was tried, and say of each whether to index it."""
     known = {one.columns: existing_name(one.columns, existing) for one in measured}
-    saved = {}
-    for one in measured:
-        base = now if known[one.columns] else indexed
-        then = np.minimum(one.then, base)
-        saved[one.columns] = _saved(one, then, base, now, seconds)
+    saved = {
+        one.columns: _saved(one, now if known[one.columns] else indexed, now, seconds)
+        for one in measured
+    }
     ranked = sorted(measured, key=lambda one: -saved[one.columns])
     verdicts = {
         one.columns: _alone(one, files, saved[one.columns], known[one.columns], worth)
         for one in ranked
     }
     for one in ranked if existing else ():
-        fresh = _saved(one, np.minimum(one.then, now), now, now, seconds)
+        fresh = _saved(one, now, now, seconds)
         is_new = known[one.columns] is None and _spares(one, now)
         if is_new and saved[one.columns] < _MORE * max(fresh, 0.0):
             why = "the indexes that there are leave nearly as few files to the same queries"
@@ -122,16 +121,13 @@ def _unpaid(one: TrialResult, saved: float, worth: Thresholds) -> str:
     )
 
 
-def _saved(
-    one: TrialResult,
-    then: np.ndarray,
-    before: np.ndarray,
-    now: np.ndarray,
-    seconds: np.ndarray,
-) -> float:
-    """Seconds a day that reading fewer files than before saves, less what look-ups take."""
+def _saved(one: TrialResult, before: np.ndarray, now: np.ndarray, seconds: np.ndarray) -> float:
+    """Return the seconds a day that an index saves beside what is read before it.
+
+    The uses take ``seconds`` a day by reading ``now``, without any index; look-ups take their time.
+    """
     read_now = now.sum(axis=1)
-    spared = before.sum(axis=1) - then.sum(axis=1)
+    spared = before.sum(axis=1) - np.minimum(one.then, before).sum(axis=1)
     share = np.divide(spared, read_now, out=np.zeros_like(read_now), where=read_now > 0)
     return float((seconds * share).sum()) - one.look_up * one.queries
 
@@ -180,11 +176,11 @@ def _together(
     left = indexed.copy()
     waiting = list(worth)
     while waiting:
-        gains = [_saved(one, np.minimum(left, one.then), left, now, seconds) for one in waiting]
+        gains = [_saved(one, left, now, seconds) for one in waiting]
         best = max(gains)
         near = [one for one, gain in zip(waiting, gains, strict=True) if gain >= _AS_GOOD * best]
         pick = min(near, key=lambda one: one.index_bytes.value)
-        alone = _saved(pick, np.minimum(pick.then, indexed), indexed, now, seconds)
+        alone = _saved(pick, indexed, now, seconds)
         if best <= 0 or gains[waiting.index(pick)] < _MORE * alone:
             waiting.remove(pick)
             continue
