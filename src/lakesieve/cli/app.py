@@ -20,7 +20,14 @@ from lakesieve.cli.options import option
 from lakesieve.cli.session import own_process
 from lakesieve.version import __version__
 
-_MODULES = (index_commands, page_commands, row_commands, upkeep_commands, server_commands)
+_GROUPS = {
+    "Indexes": index_commands,
+    "Demo, advice, reports": page_commands,
+    "Rows and keys": row_commands,
+    "Upkeep": upkeep_commands,
+    "Servers and sessions": server_commands,
+}
+"""Titles under which ``--help`` lists the commands of a module."""
 
 
 def build_app() -> typer.Typer:
@@ -47,11 +54,11 @@ def build_app() -> typer.Typer:
         help="Equality deletes of Iceberg tables: what they cost, and getting rid of them.",
         no_args_is_help=True,
     )
-    for module in _MODULES:
+    for title, module in _GROUPS.items():
         for each in vars(module).values():
             if isinstance(each, Command):
-                each.add_to({"": app, "deletes": deletes})
-    app.add_typer(deletes)
+                each.add_to({"": app, "deletes": deletes}, title)
+    app.add_typer(deletes, rich_help_panel="Upkeep")
     return app
 
 

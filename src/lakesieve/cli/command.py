@@ -147,7 +147,7 @@ class Command:
     function: Callable[..., object]  # its docstring is the command's help
     options: Sequence[str]  # the common options that it takes
 
-    def add_to(self, apps: Mapping[str, typer.Typer]) -> None:
+    def add_to(self, apps: Mapping[str, typer.Typer], title: str) -> None:
         """Register it; ``typer`` sees its own parameters, then the common options."""
         hints = get_type_hints(Run, include_extras=True)
         keyword = inspect.Parameter.KEYWORD_ONLY
@@ -169,7 +169,7 @@ class Command:
         entry.__doc__ = self.function.__doc__
         entry.__signature__ = inspect.Signature([*parameters, *common])  # type: ignore[attr-defined]
         entry.__annotations__ = {p.name: p.annotation for p in (*parameters, *common)}
-        apps[group].command(name)(entry)
+        apps[group].command(name, rich_help_panel=None if group else title)(entry)
 
     def _run(self, run: Run, given: dict[str, Any]) -> None:
         try:
