@@ -141,7 +141,7 @@ class SetupError(LakesieveError, RuntimeError):
 
 
 def corrupt(path: str, what: str) -> CorruptIndexError:
-    """The error for an object of an index that is not what was written."""
+    """Return the error for an object of an index that is not what was written."""
     return CorruptIndexError(
         f"The index file {path} is damaged: {what}.",
         kind=ErrorKind.CORRUPT,
@@ -150,7 +150,7 @@ def corrupt(path: str, what: str) -> CorruptIndexError:
 
 
 def not_installed(need: str, extra: str) -> SetupError:
-    """The error for a package that is missing."""
+    """Return the error for a package that is missing."""
     return SetupError(
         need,
         kind=ErrorKind.DEPENDENCY_MISSING,

@@ -203,7 +203,7 @@ class _Advisor:
         )
 
     def _all_rows(self, some: pa.Table) -> int:
-        """Rows of the table, or about as many."""
+        """Return the rows of the table, or about as many."""
         known = self._files.column("records")
         if not known.null_count:
             return _sum(known)
@@ -272,14 +272,14 @@ class _Advisor:
     def _seconds_a_file(
         self, trials: TrialBuilder, files: pa.Table, wanted: Sequence[tuple[Column, ...]]
     ) -> float:
-        """How long a file is read, where queries do not tell."""
+        """Return how long a file is read, where queries do not tell."""
         if all(use.seconds is not None for use in self.uses):
             return 0.0
         single = {columns[0].field_id: columns[0] for columns in wanted if len(columns) == 1}
         return trials.seconds_a_file(files, tuple(single.values()))
 
     def _existing(self) -> dict[tuple[str, ...], IndexStore]:
-        """The indexes that the table has, by their columns."""
+        """Return the indexes that the table has, by their columns."""
         found = {}
         for store in access_by(self.spark).stores(self.table.reader, self.location).values():
             try:
@@ -337,7 +337,7 @@ def _mean(total: Estimate, count: float) -> Estimate:
 
 
 def _measured(tried: _TrialSet, shares: FileShares, now: np.ndarray, rows: int) -> TrialResult:
-    """What an index would do, by its trials."""
+    """Return what an index would do, by its trials."""
     sample = shares.sample
     then = shares.by_index(tried.trial)
     served, count = then.served, max(float(then.served.sum()), 1.0)

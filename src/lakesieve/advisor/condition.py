@@ -81,7 +81,7 @@ def read_iceberg_filters(text: str, kinds: Mapping[tuple[str, ...], str]) -> Exp
 
 
 def split_list(text: str) -> list[str]:
-    """The parts of a list, commas in brackets and in quotes left alone."""
+    """Return the parts of a list, commas in brackets and in quotes left alone."""
     parts, depth, quoted, start = [], 0, False, 0
     for at, char in enumerate(text):
         if char == "'":
@@ -140,7 +140,7 @@ class _Reader:
         return Unknown(text=text[:80])
 
     def _operator(self, start: int, end: int) -> re.Match[str] | None:
-        """The one AND or OR outside of brackets."""
+        """Return the one AND or OR outside of brackets."""
         at = start
         while (found := _BRACKET_OR_OPERATOR.search(self._text, at, end)) is not None:
             if found["operator"]:
@@ -205,7 +205,7 @@ class _Reader:
 
 
 def _literal(text: str, kind: str) -> Literal | None:
-    """A literal of a column's type; ``None`` where the text is none, such as another column."""
+    """Return a literal of a column's type; ``None`` for other text, such as a column."""
     if kind == "string":
         # a column of the same type is printed as one word with its number
         return None if re.fullmatch(ATTRIBUTE, text) else Literal(kind="text", value=text)

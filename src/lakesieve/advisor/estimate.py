@@ -78,7 +78,7 @@ class BoundsOfFiles(OpenedIndex):
         return wide_code(code) if self._is_bytewise and isinstance(code, int) else code
 
     def may_match(self, ranges: Ranges) -> np.ndarray | None:
-        """Whether each file's minimum and maximum leave room for a value of the ranges."""
+        """Return whether each file's minimum and maximum leave room for a value of the ranges."""
         mask = np.zeros(len(self._has), bool)
         if ranges.nulls:
             mask |= self.flagged("has_null")
@@ -142,7 +142,7 @@ class FileShares:
         return IndexAnswers(found=found, expected=by_keys, served=served, look_up=taken)
 
     def _by_keys(self, trial: Trial, found: np.ndarray, points: np.ndarray) -> np.ndarray:
-        """The same, of single keys by how many files the index's keys are in.
+        """Return the shares, of single keys by how many files the index's keys are in.
 
         A few literals hit few of the sampled files, if any; thousands of keys tell better in how
         many files one is, if what was hit does not say otherwise.
@@ -159,7 +159,7 @@ class FileShares:
         return by_keys
 
     def _files_of_key(self, trial: Trial) -> float:
-        """In how many files of the table a key is, from how many of the sampled ones have it.
+        """Return how many files of the table have a key, from how many of the sampled ones have it.
 
         A key that is in f files is in as many of the sampled ones as a binomial draw says; those
         in none are not seen.
@@ -183,7 +183,7 @@ class FileShares:
         indexes: Sequence[OpenedIndex],
         paths: pa.Array | pa.ChunkedArray,
     ) -> tuple[np.ndarray, RowFilter]:
-        """The files that indexes leave, and the rows for which a condition is true."""
+        """Return the files that indexes leave, and the rows for which a condition is true."""
         sample = self.sample
         planned = plan(
             sample.columns,
@@ -197,7 +197,7 @@ class FileShares:
         return keep, planned.row_filter
 
     def _key_shares(self, trial: Trial) -> np.ndarray:
-        """For each sampled file, the share of the index's keys that it holds."""
+        """Return for each sampled file, the share of the index's keys that it holds."""
         held = np.zeros(len(self.sample.paths))
         codes = trial.index.key_sample(_KEYS)
         if codes is None or not len(codes):
@@ -210,7 +210,7 @@ class FileShares:
 
 
 def _points(where: RowFilter, field: int) -> int:
-    """How many single values of a field a condition has; 0 if it also has others, or none."""
+    """Return how many single values of a field a condition has; 0 if it has others, too."""
     if isinstance(where, ColumnRanges) and where.field_id == field and not where.ranges.nulls:
         return len(where.ranges.singles() or ())
     if isinstance(where, AllOf):
@@ -220,7 +220,7 @@ def _points(where: RowFilter, field: int) -> int:
 
 
 def fields_restricted(where: RowFilter) -> frozenset[int]:
-    """The fields that every row must match, or one of several that it must."""
+    """Return the fields that every row must match, or one of several that it must."""
     match where:
         case ColumnRanges():
             # Spark adds to every comparison that the column is not null
@@ -237,13 +237,13 @@ def fields_restricted(where: RowFilter) -> frozenset[int]:
 
 
 def _hit(shares: np.ndarray, joined: JoinedColumn) -> np.ndarray:
-    """How likely each file holds any of as many keys as the join's other side has rows."""
+    """Return how likely each file holds any of as many keys as the join's other side has rows."""
     rows = joined.rows or 0
     return np.asarray(1 - (1 - np.minimum(shares, 1)) ** rows)
 
 
 def scaled(shares: np.ndarray, sample: Sample) -> Estimate:
-    """Files of the table from files of the sample, over all uses.
+    """Return the files of the table from files of the sample, over all uses.
 
     The error is that of drawing so many of the files: each file's sum over all uses is one draw.
     """
@@ -258,13 +258,13 @@ def scaled(shares: np.ndarray, sample: Sample) -> Estimate:
 
 
 def with_error_of(value: np.ndarray, band: Estimate, sample: Sample) -> Estimate:
-    """Files of the table by some shares, between the bounds of another estimate of the same."""
+    """Return files of the table by some shares, with the bounds of another estimate of them."""
     total = float(value.sum()) * sample.scale
     return Estimate(value=total, low=min(band.low, total), high=max(band.high, total))
 
 
 def index_bytes(trial: Trial, half: Trial | None, rows: int, scale: float) -> Estimate:
-    """What the index of the whole table takes.
+    """Return what the index of the whole table takes.
 
     Bits a row grow by about as much with each doubling of the data files: a key's set names one of
     more files, and separators lie closer together.
@@ -288,7 +288,7 @@ def index_bytes(trial: Trial, half: Trial | None, rows: int, scale: float) -> Es
 
 
 def build_seconds(trial: Trial, single: Sequence[Trial], rows: int, scale: float) -> Estimate:
-    """How long building takes, from how long trials took."""
+    """Return how long building takes, from how long trials took."""
     if scale <= 1:
         return Estimate.exact(trial.seconds)
     least = min(one.seconds for one in single)
@@ -299,6 +299,6 @@ def build_seconds(trial: Trial, single: Sequence[Trial], rows: int, scale: float
 
 
 def refresh_seconds(single: Sequence[Trial]) -> Estimate:
-    """How long a refresh takes after one more data file: as long as building an index over one."""
+    """Return how long a refresh after one more data file takes: the time of a build over one."""
     taken = [one.seconds for one in single]
     return Estimate(value=sum(taken) / len(taken), low=min(taken), high=max(taken))

@@ -98,7 +98,7 @@ class _Reading:
         self._span = _Span()
 
     def result(self) -> UsesRead:
-        """All that was read."""
+        """Return all that was read."""
         # what ran for an hour is taken for what runs each day
         days = max(self._span.length / _DAY, 1.0)
         return UsesRead(
@@ -242,7 +242,7 @@ class _Reading:
             )
 
     def _noted(self, note: str, table: int) -> list[int]:
-        """Data files that scans of a table read, by the note that the optimizer rule left."""
+        """Return how many data files scans of a table read, by the note of the optimizer rule."""
         known = self._tables[table]
         return [
             int(found["read"])
@@ -261,7 +261,7 @@ class _Reading:
 
 
 def _whole(value: Any) -> int:
-    """A number, a time or a count of an event: Spark writes such as fit into 64 bits."""
+    """Return a number, a time or a count of an event: Spark writes such as fit into 64 bits."""
     number = int(value)
     if not -(1 << 63) <= number < 1 << 63:
         raise ValueError("a number that is none of Spark's")
@@ -269,7 +269,7 @@ def _whole(value: Any) -> int:
 
 
 def _each_once(scans: Sequence[TableScan]) -> list[TableScan]:
-    """The scans of a query; a command that reads a table twice for one condition counts once."""
+    """Return the scans of a query; two scans of a table for one condition count once."""
     found: dict[tuple[int, str], TableScan] = {}
     for scan in sorted(scans, key=lambda scan: scan.rewrites):
         others = [one for one in found.values() if one.table == scan.table]

@@ -45,7 +45,7 @@ class LogFile:
         return f"{self.storage.location}/{self.path}"
 
     def lines(self) -> Iterator[bytes]:
-        """The lines, the last one perhaps cut off."""
+        """Return the lines, the last one perhaps cut off."""
         stream = open_object(self.storage, self.path)
         codec = _codec(self.path)
         if codec == "lzf":
@@ -69,7 +69,7 @@ class LogFile:
 
 
 def log_files(location: str, options: StorageOptions | None = None) -> list[LogFile]:
-    """The files of event logs at a place, in the order in which they were written."""
+    """Return the files of event logs at a place, in the order in which they were written."""
     base, _, name = location.rstrip("/").rpartition("/")
     storage = open_storage(
         base or ("/" if location.startswith("/") else "."), _of(options, location)
@@ -104,7 +104,7 @@ def _of(options: StorageOptions | None, location: str) -> dict[str, str] | None:
 
 
 def _in_order(files: list[LogFile]) -> list[LogFile]:
-    """The parts of a log; those that a compaction replaced are left out."""
+    """Return the parts of a log; those that a compaction replaced are left out."""
     numbered = []
     for file in files:
         found = _ROLLED.fullmatch(file.path.rpartition("/")[2])
@@ -128,7 +128,7 @@ def _codec(path: str) -> str | None:
 
 
 def _bounded(stream: io.BufferedIOBase | BinaryIO) -> Iterator[bytes]:
-    """Lines; of one that is longer than any event the beginning, which is no JSON."""
+    """Yield the lines; of one that is longer than any event the beginning, which is no JSON."""
     while line := stream.readline(_LINE):
         yield line if len(line) < _LINE else line[:_BEGINNING]
         while len(line) == _LINE and not line.endswith(b"\n"):

@@ -92,7 +92,7 @@ def recent_queries(
 
 
 def shape_of(condition: Expr) -> str:
-    """The columns and the operators of a condition, without any value."""
+    """Return the columns and the operators of a condition, without any value."""
     match condition:
         case And() | Or():
             parts = list(dict.fromkeys(filter(None, map(shape_of, condition.args))))

@@ -34,7 +34,7 @@ class Estimate:
 
     @classmethod
     def exact(cls, value: float) -> Estimate:
-        """A figure that was measured, not predicted."""
+        """Return a figure that was measured, not predicted."""
         return cls(value=value, low=value, high=value)
 
     @property

@@ -31,7 +31,7 @@ _MAX_PROBLEMS = 20
 
 
 def statements_of(path: str) -> list[str]:
-    """The statements of a file."""
+    """Return the statements of a file."""
     try:
         return split_statements(Path(path).read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
@@ -106,7 +106,7 @@ def _of_statement(
 
 
 def _document(info: Any) -> dict[str, Any]:
-    """A plan as event logs have it."""
+    """Return a plan as event logs have it."""
     metadata = info.metadata()
     location = metadata.get("Location")
     partitions = metadata.get("PartitionFilters")
@@ -123,7 +123,7 @@ def _document(info: Any) -> dict[str, Any]:
 
 
 def _of_change(changed: ChangedRows, tables: Sequence[KnownTable]) -> list[TableUse]:
-    """How a DELETE, UPDATE or MERGE uses its table."""
+    """Return how a DELETE, UPDATE or MERGE uses its table."""
     called, location = ".".join(changed.table), ""
     if len(changed.table) == 2 and changed.table[0].lower() in FORMATS:
         called, location = "", changed.table[1]

@@ -48,7 +48,7 @@ class KnownTable:
     kinds: Mapping[tuple[str, ...], str]  # key kinds of its columns, by path
 
     def is_called(self, identifier: str, location: str) -> bool:
-        """Whether a scan is of this table."""
+        """Return whether a scan is of this table."""
         called = identifier.replace("`", "").lower()
         if called and self.name and called in {self.name, f"spark_catalog.{self.name}"}:
             return True
@@ -63,7 +63,7 @@ class KnownTable:
 
 
 def known_table(table: TableReader) -> KnownTable:
-    """A table as plans call it."""
+    """Return a table as plans call it."""
     name = parse_name(table.name)
     columns = table.columns(table.version())
     return KnownTable(
@@ -203,14 +203,14 @@ class _ScanCollector:
 
 
 def _iceberg_filters(text: str) -> str:
-    """The filters that the text of an Iceberg scan names."""
+    """Return the filters that the text of an Iceberg scan names."""
     start = text.find(_ICEBERG)
     end = None if start < 0 else _ICEBERG_END.search(text, start + len(_ICEBERG))
     return "" if end is None else text[start + len(_ICEBERG) : end.start()]
 
 
 def _rows_of(node: Mapping[str, Any]) -> int | None:
-    """The metric that counts the rows of a node, or of the nearest below it that has one."""
+    """Return the metric that counts the rows of a node, or of the nearest below it that has one."""
     for below in _descending(node):
         found = _metric(below, (_ROWS,))
         if found is not None:

@@ -72,7 +72,7 @@ def trial_folder(spark: SparkSession, table: SparkTable, location: str | None) -
 
 
 def sampled(files: pa.Table, rows: int) -> pa.Table:
-    """Some data files, drawn at random but always the same, in order, with about so many rows."""
+    """Draw data files with about so many rows: always the same, in the order of the table."""
     order = np.random.default_rng(7).permutation(files.num_rows)
     known = files.column("records")
     if known.null_count:
@@ -105,7 +105,7 @@ class TrialBuilder:
         self._made = 0
 
     def counted(self, files: pa.Table, columns: Sequence[Column]) -> pa.Table:
-        """Data files with the rows of each."""
+        """Return the data files with the rows of each."""
         return self._source(files, columns).counted(self._rule).files
 
     def build(self, columns: Sequence[Column], files: pa.Table) -> Trial:
@@ -142,7 +142,7 @@ class TrialBuilder:
         )
 
     def seconds_a_file(self, files: pa.Table, columns: Sequence[Column]) -> float:
-        """How long Spark reads some columns of a data file, with all of its cores at once."""
+        """Measure how long Spark reads some columns of a data file, with all of its cores."""
         few = files.slice(0, _FILES_READ)
         source = replace(self._source(few, columns), is_partial=True)
         best = float("inf")

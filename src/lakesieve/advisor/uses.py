@@ -63,7 +63,7 @@ class UsesRead:
 def candidates(
     uses: Sequence[TableUse], columns: Mapping[tuple[str, ...], Column]
 ) -> list[tuple[Column, ...]]:
-    """The columns to try, the most used first; then pairs that are compared together."""
+    """Return the columns to try, the most used first; then pairs that are compared together."""
     used: Counter[tuple[str, ...]] = Counter()
     pairs: Counter[tuple[tuple[str, ...], tuple[str, ...]]] = Counter()
     for use in uses:
@@ -83,7 +83,7 @@ def candidates(
 
 
 def columns_queried(use: TableUse) -> set[tuple[str, ...]]:
-    """The columns that a use restricts or joins by."""
+    """Return the columns that a use restricts or joins by."""
     return set(_restricted(use.condition)) | {one.column for one in use.joined}
 
 
@@ -105,7 +105,7 @@ def _restricted(condition: Expr) -> Iterable[tuple[str, ...]]:
 
 
 def _equal(condition: Expr) -> set[tuple[str, ...]]:
-    """Columns of which every row that is needed has one of a few values."""
+    """Return the columns of which every row that is needed has one of a few values."""
     match condition:
         case And():
             return set().union(*(_equal(arg) for arg in condition.args))

@@ -103,14 +103,14 @@ def existing_name(columns: tuple[str, ...], existing: Mapping[tuple[str, ...], s
 
 
 def _spares(one: TrialResult, before: np.ndarray) -> bool:
-    """Whether an index spares its queries enough of the files that they read before."""
+    """Return whether an index spares its queries enough of the files that they read before."""
     read = float(before[one.served].sum())
     left = float(np.minimum(one.then, before)[one.served].sum())
     return one.queries > 0 and read - left >= _WORTH * read
 
 
 def _unpaid(one: TrialResult, saved: float, worth: Thresholds) -> str:
-    """Why an index that leaves few files is not worth building; empty where it is."""
+    """Return why an index that leaves few files is not worth building; empty where it is."""
     if saved >= worth.min_saved and one.build_seconds.value <= worth.max_payback * saved:
         return ""
     days = one.build_seconds.value / max(saved, 1e-9)
@@ -135,7 +135,7 @@ def _saved(one: TrialResult, before: np.ndarray, now: np.ndarray, seconds: np.nd
 def _alone(
     one: TrialResult, files: int, saved: float, existing: str | None, worth: Thresholds
 ) -> tuple[Verdict, str]:
-    """What is to be said of an index as if there were no other."""
+    """Return what is to be said of an index as if there were no other."""
     now, then = one.files_now.value, one.files_then.value
     left = f"{_files(then)} of the {_files(now)} that its queries read now"
     if existing is not None:
@@ -171,7 +171,7 @@ def _together(
     indexed: np.ndarray,
     seconds: np.ndarray,
 ) -> tuple[tuple[str, ...], ...]:
-    """The indexes to make, each of which still saves something beside those before it."""
+    """Return the indexes to make, each of which still saves something beside those before it."""
     chosen: list[tuple[str, ...]] = []
     left = indexed.copy()
     waiting = list(worth)

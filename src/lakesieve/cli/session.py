@@ -84,7 +84,7 @@ def _streams_into(log: IO[bytes]) -> Iterator[None]:
 
 
 def _first_complaint(log: IO[bytes]) -> str:
-    """The first line that looks like the cause, else the last one."""
+    """Return the first line that looks like the cause, else the last one."""
     log.seek(0)
     lines = [line.strip() for line in log.read().decode(errors="replace").splitlines()]
     lines = [line for line in lines if line]

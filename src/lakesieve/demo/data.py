@@ -65,7 +65,7 @@ def prepare_table(
 
 
 def _loaded(spark: SparkSession, marker: Path, scale: float) -> DemoTable | None:
-    """What the marker names, if that is still there and is what is wanted."""
+    """Return what the marker names, if that is still there and is what is wanted."""
     try:
         loaded = DemoTable(**json.loads(marker.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
@@ -167,7 +167,7 @@ def _measure(spark: SparkSession, scale: float) -> DemoTable:
 
 
 def _load_recalls(spark: SparkSession, scale: float) -> None:
-    """A small table to join with: one part in a thousand was recalled."""
+    """Write a small table to join with: one part in a thousand was recalled."""
     parts = max(1000, round(200_000 * scale))
     spark.sql(f"DROP TABLE IF EXISTS {RECALLS} PURGE")
     spark.sql(

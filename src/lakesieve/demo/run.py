@@ -173,7 +173,7 @@ def _compare(spark: SparkSession, question: _Question, observer: Observer) -> De
 
 
 def _timed(spark: SparkSession, sql: str) -> tuple[list[Row], float]:
-    """The sorted answer and the median time, planning included, after one untimed run."""
+    """Return the sorted answer and the median time, planning included, after one untimed run."""
     answer = sorted(spark.sql(sql).collect())
     seconds = []
     for _ in range(TIMED_RUNS):

@@ -88,7 +88,7 @@ class _TableDataset(ds.Dataset):  # type: ignore[misc]
         )
 
     def get_fragments(self, filter: Any = None) -> Iterator[ds.Fragment]:  # noqa: A002
-        """The rows that can match, as fragments in memory."""
+        """Yield the rows that can match, as fragments in memory."""
         _, batches = self._batches(None, _expression(filter))
         for batch in batches:
             yield from ds.InMemoryDataset(batch).get_fragments()
@@ -107,5 +107,5 @@ class _TableDataset(ds.Dataset):  # type: ignore[misc]
 
 
 def _expression(condition: Any) -> Any:
-    """A filter; DataFusion's are scalars where they use no column."""
+    """Return a filter; DataFusion's are scalars where they use no column."""
     return pc.scalar(condition) if isinstance(condition, pa.Scalar) else condition

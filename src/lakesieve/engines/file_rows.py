@@ -55,4 +55,4 @@ class FileRows(ABC, Generic[_Reader]):
 
     @abstractmethod
     def _read(self, wanted: Expr | Plan, fields: list[Field]) -> Iterator[pa.RecordBatch]:
-        """Rows of the files that can hold a match, under some of the columns."""
+        """Return the rows of the files that can hold a match, under some of the columns."""

@@ -28,7 +28,7 @@ _ALIKE = {(pa.string(), pa.large_string()), (pa.binary(), pa.large_binary())}
 def plain_rows(
     task: FileScanTask, fields: Schema, target: pa.Schema, metadata: TableMetadata, io: Any
 ) -> pa.Table | None:
-    """All rows of a data file.
+    """Return all rows of a data file.
 
     Returns:
         The rows; ``None`` where PyIceberg has to read them: rows are deleted, the file is large, a
@@ -53,7 +53,7 @@ def plain_rows(
 def _names(
     stored: pa.Schema, fields: Schema, target: pa.Schema, metadata: TableMetadata
 ) -> list[str] | None:
-    """The names that the columns have in a file, if it has them all as they are wanted."""
+    """Return the names that the columns have in a file, if it has them all as they are wanted."""
     known = names_by_id(stored) or _mapped(stored, metadata)
     names = [known.get(field.field_id) for field in fields.fields]
     found = [name for name in names if name is not None and "." not in name]
@@ -68,7 +68,7 @@ def _names(
 
 
 def _mapped(stored: pa.Schema, metadata: TableMetadata) -> dict[int, str]:
-    """The names of the columns of a file without ids, by those that its table maps them to."""
+    """Return the names of the columns of a file without ids, by the ids of the name mapping."""
     mapping: Any = metadata.name_mapping() or ()
     ids = {name: one.field_id for one in mapping for name in one.names}
     known = {ids[name]: name for name in stored.names if name in ids}

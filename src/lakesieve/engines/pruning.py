@@ -72,7 +72,7 @@ class Pruned:
         return keep
 
     def result(self) -> TablePruning:
-        """What was done, as users see it."""
+        """Return what was done, as users see it."""
         reasons = self.reasons
         if self.uncovered and self.plan is not None:
             detail = uncovered_detail(self.uncovered)
@@ -169,7 +169,7 @@ def _tried(table: str, look: Callable[[], Pruned]) -> Pruned:
 
 
 def failed(table: str, error: Exception) -> Pruned:
-    """A scan that reads every file because of a failure."""
+    """Return a scan that reads every file because of a failure."""
     detail = f"{type(error).__name__}: {error}"
     return Pruned(table=table, reasons=(Reason(code=ReasonCode.INTERNAL_ERROR, detail=detail),))
 
@@ -181,6 +181,6 @@ def remember(scans: Sequence[Pruned]) -> None:
 
 
 def last_pruning() -> list[TablePruning]:
-    """What the latest scan of an engine in this process did."""
+    """Return what the latest scan of an engine in this process did."""
     with _lock:
         return ShownList(_latest)

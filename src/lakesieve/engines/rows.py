@@ -54,7 +54,7 @@ def open_rows(
 def rows_of(
     opened: TableReader, version: str | int | None, locations: Iterable[str] = ()
 ) -> TableRows:
-    """The rows of a version of a table that is open."""
+    """Return the rows of a version of a table that is open."""
     if isinstance(opened, IcebergReader):
         from lakesieve.engines.iceberg_rows import IcebergRows
 
@@ -86,7 +86,7 @@ def key_rows(wanted: KeysToFind) -> Iterator[list[pa.Array]]:
 
 
 def _field(batch: pa.RecordBatch, path: Sequence[str]) -> pa.Array:
-    """A column, or a field of structs in it, null where one of those is."""
+    """Return a column, or a field of structs in it, null where one of those is."""
     found = batch.column(path[0])
     for name in path[1:]:
         found = pc.struct_field(found, name)

@@ -63,7 +63,7 @@ class Field:
 
     @classmethod
     def of_table(cls, document: Mapping[str, Any], mapping: str) -> Field:
-        """A column of a table, which may be one whose values cannot be read."""
+        """Return a column of a table, which may be one whose values cannot be read."""
         try:
             return cls.of(document, mapping)
         except UnsupportedError as error:
@@ -72,7 +72,7 @@ class Field:
 
     @classmethod
     def of(cls, document: Mapping[str, Any], mapping: str, path: str = "") -> Field:
-        """A field of Spark's schema JSON."""
+        """Return a field of Spark's schema JSON."""
         metadata = document.get("metadata") or {}
         name = str(document["name"])
         whole = f"{path}.{name}" if path else name
@@ -128,7 +128,7 @@ def _unread(path: str, why: str) -> UnsupportedError:
 
 
 def schema_of(fields: Sequence[Field]) -> pa.Schema:
-    """Columns as Arrow has them."""
+    """Return the columns as Arrow has them."""
     return pa.schema([pa.field(field.name, field.kind) for field in fields])
 
 
@@ -141,7 +141,7 @@ def rows_of_file(
     path: str,
     widens_floats: bool = True,
 ) -> pa.Table:
-    """The rows of a data file, all of them, under the columns of its table."""
+    """Return the rows of a data file, all of them, under the columns of its table."""
     with _named(path):
         rows = _read(opened, [field for field in fields if field.name not in partitioning])
         return rows_of_table(rows, fields, partition, partitioning, widens_floats=widens_floats)
@@ -164,7 +164,7 @@ def _named(path: str) -> Iterator[None]:
 
 
 def _read(opened: io.BufferedReader, own: Sequence[Field]) -> pa.Table:
-    """The columns that a data file itself has."""
+    """Return the columns that a data file itself has."""
     stored = pq.ParquetFile(opened, coerce_int96_timestamp_unit="us")
     if _SHIFTED & (stored.metadata.metadata or {}).keys():
         for field in own:
@@ -183,7 +183,7 @@ def rows_of_table(
     *,
     widens_floats: bool = True,
 ) -> pa.Table:
-    """Rows as a data file has them, under the columns of its table."""
+    """Return the rows as a data file has them, under the columns of its table."""
     known = _stored(rows.schema, [field for field in fields if field.name not in partitioning])
     columns = []
     for field in fields:
@@ -221,7 +221,7 @@ def _stored(schema: pa.Schema, fields: Sequence[Field]) -> dict[str, str | None]
 
 
 def _shaped(array: pa.Array, field: Field) -> pa.Array:
-    """The values of a column as the table has them: nested fields by their names, wider types."""
+    """Return values under the type of the table: nested fields by their names, wider types."""
     if pa.types.is_struct(field.kind):
         kind = array.type
         schema = pa.schema([kind.field(at) for at in range(kind.num_fields)])
@@ -267,7 +267,7 @@ def _shaped(array: pa.Array, field: Field) -> pa.Array:
 
 
 def _plain_list(array: pa.Array, field: Field) -> pa.Array:
-    """A list of any of Arrow's types as the simplest of them."""
+    """Return a list of any of Arrow's types as the simplest of them."""
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     if not is_any_list(array.type):
@@ -287,7 +287,7 @@ _DIGITS_OF = {pa.int8(): 10, pa.int16(): 10, pa.int32(): 10, pa.int64(): 20, pa.
 
 
 def _is_read_as(stored: pa.DataType, kind: pa.DataType) -> bool:
-    """Whether Spark 4.1 reads values of one type as those of the other, and as the same values."""
+    """Return whether Spark 4.1 reads values of one type as the same values of the other."""
     if pa.types.is_dictionary(stored):
         stored = stored.value_type
     if stored == kind or pa.types.is_null(stored):
@@ -326,7 +326,7 @@ _TEXTS = {pa.string(), pa.large_string(), pa.binary(), pa.large_binary()}
 
 
 def _constant(field: Field, value: str | pa.Scalar | None, count: int) -> pa.Array:
-    """The value of a partition column."""
+    """Return the value of a partition column."""
     if isinstance(value, pa.Scalar):
         return pa.repeat(value.cast(field.kind), count)
     text = value

@@ -79,7 +79,7 @@ def _used(root: Any, schema: pa.Schema) -> frozenset[str]:
 
 @lru_cache(maxsize=64)
 def _convertible(schema: pa.Schema) -> pa.Schema:
-    """The schema with types that Substrait has, under which a filter means the same.
+    """Return the schema with types that Substrait has, under which a filter means the same.
 
     Arrow refuses to convert any filter while one column of the schema has a type that Substrait
     lacks, and it does not convert ``starts_with`` on a ``large_string``.
@@ -143,7 +143,7 @@ class _Reader:
         return Or(args=(*branches, self.node(getattr(call, "else"), depth + 1, negated=negated)))
 
     def _flag(self, node: Any, *, negated: bool) -> Expr:
-        """A boolean column that stands alone."""
+        """Return a boolean column that stands alone."""
         column, kind = self._column(node)
         if not pa.types.is_boolean(kind):
             raise OddError
@@ -234,7 +234,7 @@ def _either(found: Expr, column: tuple[str, ...], negated: bool) -> Expr:
 
 
 def _literal(literal: Any, column: pa.DataType) -> Literal | None:
-    """A literal of the column's own type; ``None`` for null."""
+    """Return a literal of the column's own type; ``None`` for null."""
     kind = literal.WhichOneof("literal_type")
     if kind == "null":
         return None
@@ -265,7 +265,7 @@ def _literal(literal: Any, column: pa.DataType) -> Literal | None:
 
 
 def _of_user(literal: Any) -> tuple[str, Any]:
-    """The kind and value of a literal whose type Arrow defines: text, bytes, unsigned numbers."""
+    """Return kind and value of a literal of a type of Arrow: text, bytes, unsigned numbers."""
     from google.protobuf.wrappers_pb2 import BytesValue, StringValue, UInt64Value
 
     for kind, wrapper in (("string", StringValue), ("binary", BytesValue), ("i64", UInt64Value)):

@@ -54,7 +54,7 @@ class Bound:
 
 
 def code_of(literal: Literal, column: KeyType, timezone: str) -> Bound | None:
-    """The position of a literal among the codes of a column; ``None`` when it is unknown.
+    """Return the position of a literal among the codes of a column; ``None`` when it is unknown.
 
     Where Spark would convert the column to compare it, the answer is ``None`` unless the result is
     the same. Codes of decimals are unscaled values of any size.
@@ -87,7 +87,7 @@ def code_of(literal: Literal, column: KeyType, timezone: str) -> Bound | None:
 
 
 def are_comparable(literals: Sequence[Literal], column: KeyType, *, listed: bool) -> bool:
-    """Whether Spark compares a column with values as they are, without rounding.
+    """Return whether Spark compares a column with values as they are, without rounding.
 
     All of them are first converted to one type, decimals to one of at most 38 digits, which may
     cost digits after the point.
@@ -125,7 +125,7 @@ def _digits(literal: Literal) -> tuple[int, int]:
 
 
 def float_code(value: float) -> int:
-    """The code of one float or double, as :func:`lakesieve.sieve.encode_keys` makes them."""
+    """Return the code of one float or double, as :func:`lakesieve.sieve.encode_keys` makes them."""
     # adding 0.0 turns -0.0 into 0.0
     packed = b"\0\0\0\0\0\0\xf8\x7f" if math.isnan(value) else struct.pack("<d", value + 0.0)
     bits: int = struct.unpack("<q", packed)[0]
@@ -133,7 +133,7 @@ def float_code(value: float) -> int:
 
 
 def is_single(value: float) -> bool:
-    """Whether a number has single precision, so that no rounding on the way changes it."""
+    """Return whether a number has single precision, so that no rounding on the way changes it."""
     try:
         return bool(struct.unpack("<f", struct.pack("<f", value))[0] == value)
     except OverflowError:
@@ -165,7 +165,7 @@ def _float(literal: Literal) -> Bound | None:
 
 
 def _number(literal: Literal, column: KeyType) -> Fraction | None:
-    """The number that a column of integers or decimals is compared with."""
+    """Return the number that a column of integers or decimals is compared with."""
     value = literal.value
     if isinstance(value, int):
         if literal.kind == "integer":
@@ -190,7 +190,7 @@ def _number(literal: Literal, column: KeyType) -> Fraction | None:
 
 
 def _is_safe(number: Decimal, column: KeyType) -> bool:
-    """Whether decimals compare with a number as their doubles do with its double."""
+    """Return whether decimals compare with a number as their doubles do with its double."""
     digits = "".join(map(str, number.as_tuple().digits)).rstrip("0")
     return column.precision <= _EXACT_DIGITS and len(digits) <= _EXACT_DIGITS
 
@@ -227,7 +227,7 @@ def _date(text: str) -> Bound | None:
 
 
 def _begin_of_day(text: str, kind: str, timezone: str) -> Bound | None:
-    """The first moment of a day, where all moments of the day before are earlier."""
+    """Return the first moment of a day, where all moments of the day before are earlier."""
     if not kind.startswith("timestamp"):
         return None
     if not kind.startswith("timestamp_ntz") and not _is_steady(
@@ -268,7 +268,7 @@ def _timestamp(text: str, written: str, kind: str, timezone: str) -> Bound | Non
 
 
 def _is_steady(stamp: datetime, zone: tzinfo) -> bool:
-    """Whether clocks do not change around a local time.
+    """Return whether clocks do not change around a local time.
 
     Times without a zone become times with one when they are compared with such; only a clock change
     makes two of them equal, or swaps them.

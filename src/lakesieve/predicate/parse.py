@@ -99,7 +99,7 @@ def _invalid(message: str, hint: str = "") -> InvalidInputError:
 
 
 def _place(error: Exception) -> str:
-    """Where in the text the parser stopped, if it says so."""
+    """Return where in the text the parser stopped, if it says so."""
     found = getattr(error, "errors", None) or [{}]
     line, column = found[0].get("line"), found[0].get("col")
     return f" at character {column - len(_QUERY)}" if line == 1 and column else ""
@@ -131,7 +131,7 @@ def _expr(node: Expression, depth: int) -> Expr:
 
 
 def _truth_of(node: Expression) -> Expr:
-    """A column standing alone, which must be of booleans."""
+    """Return a column standing alone, which must be of booleans."""
     column = _column(node)
     if column is None:
         return Unknown(text=_short(node.sql(dialect="spark")))
@@ -200,7 +200,7 @@ def _comparison(op: str, left: Expression, right: Expression) -> Expr | None:
 
 
 def _day_of(node: Expression) -> tuple[str, ...] | None:
-    """The column of ``date(column)`` or ``CAST(column AS DATE)``."""
+    """Return the column of ``date(column)`` or ``CAST(column AS DATE)``."""
     while isinstance(node, sql.Paren):
         node = node.this
     match node:
@@ -212,7 +212,7 @@ def _day_of(node: Expression) -> tuple[str, ...] | None:
 
 
 def _on_days(column: tuple[str, ...], op: str, other: Expression) -> Expr | None:
-    """A comparison of the day of a moment with a constant."""
+    """Return a comparison of the day of a moment with a constant."""
     if isinstance(other, sql.Null):
         return Constant(value=None)
     value = _literal(other)
@@ -353,7 +353,7 @@ def _written(text: str) -> Literal | None:
 
 
 def _cast(inner: Expression, to: Expression) -> Literal | None:
-    """A cast, ``DATE '...'`` or a suffix, where it changes only the type of what is written."""
+    """Return a literal with a cast, ``DATE '...'`` or a suffix that changes only its type."""
     value = _literal(inner)
     if value is None or value.precision:
         return None
@@ -380,7 +380,7 @@ def _cast(inner: Expression, to: Expression) -> Literal | None:
 
 
 def _is_single(number: Decimal) -> bool:
-    """Whether a number is the same in single precision, and next to longs that are made single."""
+    """Return whether single precision changes neither a number nor longs next to it."""
     if not number.is_finite():
         return True
     nearest = float(number)

@@ -54,7 +54,7 @@ def from_polars(document: str, schema: pa.Schema) -> Expr:
 
 
 def pushed(predicate: Any, schema: pa.Schema) -> str:
-    """What Polars gives a scan of a filter, whose literals then have the types of their columns.
+    """Return what Polars pushes into a scan of a filter, with literals of their columns' types.
 
     Returns:
         JSON for :func:`from_polars`; of a filter that Polars keeps for itself, that of null.
@@ -175,7 +175,7 @@ class _Reader:
 
 
 def _widens(kind: pa.DataType, to: Any) -> bool:
-    """Whether a cast changes no value and no order: Polars adds such casts by itself."""
+    """Return whether a cast changes no value and no order: Polars adds such casts by itself."""
     match to:
         case {"Decimal": [int(precision), int(scale)]} if pa.types.is_decimal(kind):
             more = scale - int(kind.scale)
@@ -188,14 +188,14 @@ def _widens(kind: pa.DataType, to: Any) -> bool:
 
 
 def _compared(value: Literal | None, column: _Column) -> Literal | None:
-    """A literal as a value of its column: Polars has UUIDs as 16 bytes, the indexes have text."""
+    """Return a literal as a value of its column: of a UUID's 16 bytes the text."""
     if value is None or not isinstance(column.kind, pa.UuidType):
         return value
     return uuid_literal(value.value)
 
 
 def _list(data: Sequence[int]) -> pa.Array:
-    """A list of values, which Polars writes as an Arrow stream."""
+    """Return a list of values, which Polars writes as an Arrow stream."""
     with pa.ipc.open_stream(pa.py_buffer(bytes(data))) as stream:
         values = stream.read_all().column(0).combine_chunks()
     nested = pa.types.is_list(values.type) or pa.types.is_large_list(values.type)
@@ -234,7 +234,7 @@ def _value(value: Any, kind: pa.DataType) -> Literal:
 
 
 def _literal(node: Any) -> Literal | None:
-    """A literal; ``None`` for null."""
+    """Return a literal; ``None`` for null."""
     scalar = node["Literal"]["Scalar"]
     if scalar == "Null":
         return None

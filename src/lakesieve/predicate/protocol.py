@@ -110,7 +110,7 @@ def _leaf(op: str, document: dict[str, Any]) -> Expr:
 
 
 def _type(document: dict[str, Any]) -> tuple[str, int]:
-    """The type of the values: a key kind, and the digits after the point of decimals."""
+    """Return the type of the values: a key kind, and the digits after the point of decimals."""
     kind = document["type"]
     if kind not in KINDS or (kind == "decimal") != ("scale" in document):
         raise OddError

@@ -70,7 +70,7 @@ _KINDS = {
 
 
 def bound(expression: Any, schema: pa.Schema) -> tuple[Any, dict[int, tuple[str, ...]]]:
-    """An expression bound to columns, for :func:`from_pyiceberg`.
+    """Return an expression bound to columns, for :func:`from_pyiceberg`.
 
     Returns:
         The bound expression, and the path of each column by the number that it has there.
@@ -188,7 +188,7 @@ def _literal(literal: Any, field_type: Any) -> Literal:
 
 
 def to_pyiceberg(expression: Expr, names: Mapping[tuple[str, ...], str]) -> Any:
-    """The part of a predicate by which PyIceberg can leave out files and row groups.
+    """Return the part of a predicate by which PyIceberg can leave out files and row groups.
 
     It is true wherever the predicate is, and of more rows.
     """
@@ -220,7 +220,7 @@ def to_pyiceberg(expression: Expr, names: Mapping[tuple[str, ...], str]) -> Any:
 
 
 def _iceberg_literal(literal: Literal) -> Any:
-    """A literal of PyIceberg's; ``None`` for kinds whose codes are not their values."""
+    """Return a literal of PyIceberg's; ``None`` for kinds whose codes are not their values."""
     from pyiceberg.expressions import literals
 
     made: Any = literals

@@ -15,7 +15,7 @@ Interval = tuple[Code | None, Code | None]
 
 
 def successor(code: Code) -> Code:
-    """The smallest code above a code."""
+    """Return the smallest code above a code."""
     return code + 1 if isinstance(code, int) else code + b"\x00"
 
 
@@ -34,12 +34,12 @@ class Ranges:
 
     @classmethod
     def points(cls, codes: Iterable[Code]) -> Ranges:
-        """The set of some codes."""
+        """Return the set of some codes."""
         return cls.of((code, successor(code)) for code in codes)
 
     @classmethod
     def of_codes(cls, codes: np.ndarray) -> Ranges:
-        """The set of some int64 codes, in any order, with runs of neighbours joined."""
+        """Return the set of some int64 codes, in any order, with runs of neighbours joined."""
         if len(codes) == 0:
             return cls()
         distinct = np.unique(codes)
@@ -52,12 +52,12 @@ class Ranges:
 
     @classmethod
     def everything(cls, *, nulls: bool = False) -> Ranges:
-        """All values."""
+        """Return all values."""
         return cls(intervals=((None, None),), nulls=nulls)
 
     @classmethod
     def prefix(cls, prefix: bytes) -> Ranges:
-        """All byte strings that start with a prefix."""
+        """Return all byte strings that start with a prefix."""
         if not prefix:
             return cls.everything()
         stem = prefix.rstrip(b"\xff")
@@ -86,7 +86,7 @@ class Ranges:
         return Ranges(intervals=tuple(found), nulls=self.nulls and other.nulls)
 
     def complement(self, *, nulls: bool) -> Ranges:
-        """All values outside the intervals; null as given."""
+        """Return all values outside the intervals; null as given."""
         found: list[Interval] = []
         low: Code | None = None
         for start, end in self.intervals:
@@ -110,7 +110,7 @@ class Ranges:
         return codes
 
     def contains(self, code: Code | None) -> bool:
-        """Whether a code, or null, belongs to the set."""
+        """Return whether a code, or null, belongs to the set."""
         if code is None:
             return self.nulls
         return any(

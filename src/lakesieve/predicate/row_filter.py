@@ -51,7 +51,7 @@ RowFilter = AllOf | AnyOf | ColumnRanges | AlwaysTrue | AlwaysFalse
 
 
 def rows_where(expr: BoundExpr, *, negated: bool = False) -> RowFilter:
-    """The rows for which a predicate is true, a superset where it holds something unknown."""
+    """Return the rows for which a predicate is true; more where parts of it are unknown."""
     match expr:
         case Not():
             return rows_where(expr.arg, negated=not negated)
@@ -73,7 +73,7 @@ def _leaf(field_id: int, ranges: Ranges) -> RowFilter:
 
 
 def all_of(filters: Sequence[RowFilter]) -> RowFilter:
-    """The rows of all filters, leaves of one field merged."""
+    """Return the rows of all filters, leaves of one field merged."""
     flat = _flattened(filters, AllOf)
     if any(isinstance(arg, AlwaysFalse) for arg in flat):
         return AlwaysFalse()
@@ -95,7 +95,7 @@ def all_of(filters: Sequence[RowFilter]) -> RowFilter:
 
 
 def any_of(filters: Sequence[RowFilter]) -> RowFilter:
-    """The rows of any filter, leaves of one field merged."""
+    """Return the rows of any filter, leaves of one field merged."""
     flat = _flattened(filters, AnyOf)
     if any(isinstance(arg, AlwaysTrue) for arg in flat):
         return AlwaysTrue()
@@ -129,7 +129,7 @@ def _flattened(filters: Sequence[RowFilter], kind: type[AllOf | AnyOf]) -> list[
 
 
 def to_text(rows: RowFilter, names: Mapping[int, str], *, limit: int = 300) -> str:
-    """The understood part of a predicate in a line for a person."""
+    """Return the understood part of a predicate in a line for a person."""
     text = _text(rows, names)
     return text if len(text) <= limit else text[: limit - 3] + "..."
 

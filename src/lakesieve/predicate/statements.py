@@ -24,7 +24,7 @@ class ChangedRows:
 
 
 def split_statements(text: str) -> list[str]:
-    """The statements of a text, which end in semicolons."""
+    """Return the statements of a text, which end in semicolons."""
     try:
         tokens = sqlglot.tokenize(text, dialect="spark")
     except SqlglotError as error:
@@ -43,7 +43,7 @@ def split_statements(text: str) -> list[str]:
 
 
 def changed_rows(statement: str) -> ChangedRows | None:
-    """What a statement that changes rows asks of its table; ``None`` for any other."""
+    """Return what a statement that changes rows asks of its table; ``None`` for any other."""
     try:
         tree = sqlglot.parse_one(statement, dialect="spark")
     except (SqlglotError, RecursionError):
@@ -72,7 +72,7 @@ def changed_rows(statement: str) -> ChangedRows | None:
 
 
 def _compared(condition: sql.Expression, called: set[str]) -> tuple[tuple[str, ...], ...]:
-    """The target's columns in the equalities of a condition."""
+    """Return the target's columns in the equalities of a condition."""
     sides = [side for equal in condition.find_all(sql.EQ) for side in (equal.left, equal.right)]
     return tuple(
         (side.name,)

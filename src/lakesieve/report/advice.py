@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def advice_text(tables: Sequence[TableAdvice]) -> RenderableType:
-    """The advice for several tables."""
+    """Return the advice for several tables."""
     blocks: list[RenderableType] = []
     for table in tables:
         blocks += [*_of_table(table), Text("")]

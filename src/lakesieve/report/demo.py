@@ -119,7 +119,7 @@ def _closing(result: DemoResult) -> Group:
 
 
 def _question(query: DemoQuery, table: str) -> Text:
-    """The part of a query that makes it what it is."""
+    """Return the part of a query that makes it what it is."""
     rest = query.sql.partition(" FROM ")[2].replace(table, "lineitem", 1)
     return Text.assemble("  ", (f"{query.name:<16}", "cyan"), (f"... {rest}", "dim"))
 

@@ -24,7 +24,7 @@ def step_line(table: str, step: MaintenanceStep) -> str:
 
 
 def maintenance_lines(rounds: Sequence[TableMaintenance]) -> list[str]:
-    """What was done to each table, or would be, one step a line."""
+    """Return what was done to each table, or would be, one step a line."""
     lines: list[str] = []
     steps = [step for one in rounds for step in one.steps]
     for one in rounds:

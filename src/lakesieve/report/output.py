@@ -47,7 +47,7 @@ class Output:
             self._stdout.file.write(printable(text) + "\n")
 
     def _width(self, text: RenderableType) -> int:
-        """Columns in which no path or name is broken, and outside a terminal no line."""
+        """Return the columns in which no path or name is broken, and outside a terminal no line."""
         options = self._stdout.options.update(max_width=_MAX_WIDTH)
         needed = Measurement.get(self._stdout, options, text)
         if self._stdout.is_terminal:

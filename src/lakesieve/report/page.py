@@ -88,7 +88,7 @@ def _moment(milliseconds: int | None) -> str | None:
 def _advice(
     table: TableOverview, index: IndexOverview, queries: Sequence[RecentQuery]
 ) -> list[_Advice]:
-    """What there is to do about an index."""
+    """Return what there is to do about an index."""
     of_index = f"{table.table} {index.info.name}"
     found = []
     if index.error is not None:
@@ -111,7 +111,7 @@ def _advice(
 def _doubts(
     table: TableOverview, index: IndexOverview, queries: Sequence[RecentQuery]
 ) -> list[_Advice]:
-    """Whether an index seems to save nothing, and what to do about that.
+    """Return whether an index seems to save nothing, and what to do about that.
 
     How the keys lie is a guess at what queries gain. A query that reads fewer files by the index
     refutes it, and only queries that the index serves without any gain confirm it.

@@ -93,7 +93,7 @@ def curve_picture(points: Sequence[BudgetPoint], bits: float) -> CurvePicture | 
 
 
 def files_of_key_bars(layout: KeyLayout) -> list[Bar]:
-    """How many data files hold a key: shares of the sampled keys, by powers of two."""
+    """Return how many data files hold a key: shares of the sampled keys, by powers of two."""
     counts = layout.files_of_key[layout.files_of_key > 0]
     if not len(counts):
         return []
@@ -109,7 +109,7 @@ def files_of_key_bars(layout: KeyLayout) -> list[Bar]:
 
 
 def commit_bars(commits: Sequence[CommitInfo]) -> list[Bar]:
-    """Data files that an index covered after each of its last commits."""
+    """Return the data files that an index covered after each of its last commits."""
     last = commits[-_MAX_COMMITS:]
     most = max((commit.files for commit in last), default=0) or 1
     return [

@@ -22,18 +22,18 @@ _PAGE = '<pre style="white-space: pre; overflow-x: auto; line-height: normal">{c
 
 
 def plain(result: object) -> str:
-    """A result as lines of text."""
+    """Return a result as lines of text."""
     console = _printed(result)
     return "\n".join(line.rstrip() for line in console.export_text().rstrip().splitlines())
 
 
 def html(result: object) -> str:
-    """A result as a fragment of HTML, everything in it escaped."""
+    """Return a result as a fragment of HTML, everything in it escaped."""
     return _printed(result).export_html(code_format=_PAGE, inline_styles=True)
 
 
 def _printed(result: object) -> Console:
-    """A console that has recorded a result, no line of it broken."""
+    """Return a console that has recorded a result, no line of it broken."""
     shown = _shown(result)
     console = Console(file=StringIO(), width=_WIDTH, record=True, force_jupyter=False, markup=False)
     options = console.options.update(max_width=_MAX_WIDTH)

@@ -62,7 +62,7 @@ def with_new_credentials(options: Options, current: Mapping[str, str]) -> Option
 
 @lru_cache(maxsize=64)
 def client(location: str, options: Options) -> Any:
-    """What reads and writes below a location."""
+    """Return the client that reads and writes below a location."""
     if location.startswith("/"):
         return LocalStore(prefix=location)
     if location.startswith("memory:"):

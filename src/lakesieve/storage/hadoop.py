@@ -94,11 +94,11 @@ class StorageOptions:
         return {**other, **options, **trusted}
 
     def of_table(self, file_io: Mapping[str, str]) -> StorageOptions:
-        """The same for the locations of a table whose file IO has these properties."""
+        """Return the same for the locations of a table whose file IO has these properties."""
         return replace(self, file_io=file_io, vended=None)
 
     def renewed(self, location: str) -> dict[str, str]:
-        """The current settings for one location."""
+        """Return the current settings for one location."""
         conf = self.source() if self.source else self.conf
         file_io = self.vended() if self.vended else self.file_io
         return replace(self, conf=conf, file_io=file_io)(location)
@@ -142,7 +142,7 @@ def _s3(conf: Mapping[str, str], bucket: str) -> dict[str, str]:
 
 
 def _azure(conf: Mapping[str, str], authority: str) -> dict[str, str]:
-    """Those of a container of a storage account, ``container@account.dfs.core.windows.net``."""
+    """Return the options of a container, ``container@account.dfs.core.windows.net``."""
     container, _, host = authority.partition("@")
 
     def setting(name: str) -> str:

@@ -67,7 +67,7 @@ def delete_staged(root: str, names: re.Pattern[str], before: datetime) -> int:
 
 
 def _first_checked(root: str) -> Path:
-    """The topmost folder that belongs to an index: the folder of a table's indexes, or its root.
+    """Return the topmost folder that belongs to an index: that of a table's indexes, or its root.
 
     Folders above it are the user's own choice of a place, and may be links.
     """

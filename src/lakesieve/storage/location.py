@@ -64,7 +64,7 @@ def normalized(location: str) -> str:
 
 
 def local_path(location: str) -> Path:
-    """The local folder of a location."""
+    """Return the local folder of a location."""
     path = normalized(location)
     if not path.startswith("/"):
         raise UnsupportedError(

@@ -99,7 +99,7 @@ class Storage:
         return replace(self, location=self.location.rpartition("/")[0])
 
     def at(self, location: str) -> Storage:
-        """The storage of another root that an index names, reached with the same options.
+        """Return the storage of another root that an index names, reached with the same options.
 
         Raises:
             UnsupportedError: It is in a store of another kind, or not in a trusted location.
@@ -178,7 +178,7 @@ class Storage:
         return sorted((info for info in found if info.path > after), key=lambda info: info.path)
 
     def folders(self, prefix: str) -> list[str]:
-        """Names of the folders directly below a folder."""
+        """Return the names of the folders directly below a folder."""
         if self.is_local and not Path(self.location).is_dir():
             return []
         listing = self._attempt(prefix, lambda store: store.list_with_delimiter(prefix or None))

@@ -95,7 +95,7 @@ def typed_errors(location: str, *, root: str) -> Iterator[None]:
 
 
 def _refused(location: str, text: str) -> StorageError | None:
-    """The error where the store does not know the caller, or its bucket; else none."""
+    """Return the error where the store does not know the caller, or its bucket; else none."""
     found = _CODE.search(text)
     code = found.group(1) if found else ""
     status = _STATUS.search(text)
@@ -131,7 +131,7 @@ def _refused(location: str, text: str) -> StorageError | None:
 
 
 def missing(location: str) -> NotFoundError:
-    """The error for an object that does not exist."""
+    """Return the error for an object that does not exist."""
     return NotFoundError(
         f"{location} does not exist.",
         kind=ErrorKind.OBJECT_NOT_FOUND,
@@ -140,7 +140,7 @@ def missing(location: str) -> NotFoundError:
 
 
 def read_only(location: str) -> StorageError:
-    """The error for a location that this process may not write to or read."""
+    """Return the error for a location that this process may not write to or read."""
     return StorageError(
         f"{location} cannot be written or read: permission denied.",
         kind=ErrorKind.READ_ONLY,

@@ -28,7 +28,7 @@ _BESIDE = 4
 
 
 def warehouse_of(location: str) -> str:
-    """The folder around an index and those that it may share objects with.
+    """Return the folder around an index and those that it may share objects with.
 
     For ``<warehouse>/<database>/<table>/_lakesieve/<index>`` this is the warehouse, for
     ``<root>/<table uuid>/<index>`` the root. On a local disk it is never the whole disk, nor a
@@ -47,7 +47,7 @@ def warehouse_of(location: str) -> str:
 
 
 def trusted_folders(text: str) -> tuple[str, ...]:
-    """The folders of a list that a user has written."""
+    """Return the folders of a list that a user has written."""
     folders = [folder for folder in map(str.strip, text.split(",")) if folder]
     for folder in folders:
         if not _WHOLE.match(folder) or _STEPS.search(folder):
@@ -103,5 +103,5 @@ def resolved(location: str) -> str:
 
 
 def is_same_place(one: str, other: str) -> bool:
-    """Whether two normalized locations name one place."""
+    """Return whether two normalized locations name one place."""
     return one == other or resolved(one) == resolved(other)

@@ -37,7 +37,7 @@ _LARGEST_DECIMAL = 38
 def arrow_schema(
     columns: Mapping[tuple[str, ...], Column], *, uuids: pa.DataType | None = None
 ) -> pa.Schema:
-    """The columns with Arrow's types; ``null`` is the type of what has no values of one key."""
+    """Return the columns with Arrow's types; ``null`` is the type of what cannot be a key."""
     inner: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
     for path in columns:
         inner.setdefault(path[:-1], []).append(path)

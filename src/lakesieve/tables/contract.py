@@ -49,7 +49,7 @@ class CountsDeletes(Protocol):
     """A table whose metadata counts row-level deletes."""
 
     def delete_counts(self, version: TableVersion) -> DeleteCounts | None:
-        """The deletes of a version; ``None`` where they were not counted."""
+        """Return the deletes of a version; ``None`` where they were not counted."""
 
 
 @runtime_checkable
@@ -57,7 +57,7 @@ class HasFileStatistics(Protocol):
     """A table whose metadata says more of data files than their names: bounds, or partitions."""
 
     def file_statistics(self, version: TableVersion) -> FileStatistics | None:
-        """The statistics by which engines leave out data files; ``None`` where there are none."""
+        """Return the statistics by which engines leave out data files; ``None`` for none."""
 
 
 class TableReader(Protocol):
@@ -98,10 +98,10 @@ class TableReader(Protocol):
         """
 
     def columns(self, version: TableVersion) -> Mapping[tuple[str, ...], Column]:
-        """The columns, and the fields of structs outside lists and maps, as of that version."""
+        """Return the columns, and the fields of structs outside lists and maps, by path."""
 
     def live_files(self, version: TableVersion) -> pa.Table:
-        """Data files of that version: ``path`` string, ``size`` int64, ``records`` int64.
+        """Return the data files: ``path`` string, ``size`` int64, ``records`` int64.
 
         ``path`` is spelled in the one way of :func:`~lakesieve.tables.paths.normal_paths`; where
         the table spells it otherwise, ``location`` is the table's spelling, and ``scanned`` that of
@@ -114,4 +114,4 @@ class TableReader(Protocol):
         """Paths of the data files of all versions that the table still keeps, as ``live_files``."""
 
     def references(self) -> Sequence[str]:
-        """Names of the branches and tags, the current version's own left out."""
+        """Return the names of the branches and tags, the current version's own left out."""

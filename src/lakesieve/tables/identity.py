@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def field_identity(document: Mapping[str, Any]) -> int:
-    """A number for all that decides which values are read for a field.
+    """Return a number for all that decides which values are read for a field.
 
     ``docs/spec/format-v1.md``, "Identity of a field", says what it is made of, and how.
     """
@@ -23,7 +23,7 @@ def field_identity(document: Mapping[str, Any]) -> int:
 
 
 def location_identity(location: str) -> str:
-    """The identity of a table whose format has none: that of its place."""
+    """Return the identity of a table whose format has none: that of its place."""
     digest = hashlib.md5(location.encode(), usedforsecurity=False).digest()
     return str(uuid.UUID(bytes=digest, version=3))
 

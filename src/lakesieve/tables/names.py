@@ -32,7 +32,7 @@ class TableName:
     path: str = ""  # the path behind the format; empty for an identifier
 
     def identifier(self) -> tuple[str, ...]:
-        """The parts of an identifier, back quotes taken off."""
+        """Return the parts of an identifier, back quotes taken off."""
         parts = _parts(self.text)
         if parts is not None:
             return parts
@@ -44,7 +44,7 @@ class TableName:
 
 
 def parse_path(name: str) -> tuple[str, ...]:
-    """The names from a top-level column down to a field, such as ``a.`d.e```."""
+    """Return the names from a top-level column down to a field, such as ``a.`d.e```."""
     parts = _parts(name)
     if parts is None:
         raise InvalidInputError(
@@ -56,7 +56,7 @@ def parse_path(name: str) -> tuple[str, ...]:
 
 
 def _parts(text: str) -> tuple[str, ...] | None:
-    """The parts between the dots, back quotes taken off; ``None`` where the text has others."""
+    """Return the parts between the dots, without back quotes; ``None`` for any other text."""
     parts = []
     at = 0
     while True:
@@ -89,6 +89,6 @@ def parse_name(name: str) -> TableName:
 
 
 def formats_named(names: Iterable[str]) -> list[str]:
-    """The formats that the names of tables say, such as ``delta`` of ``delta:/data/events``."""
+    """Return the formats in the names of tables, such as ``delta`` of ``delta:/data/events``."""
     schemes = (name.strip().partition(":")[0] for name in names if ":" in name)
     return list(dict.fromkeys(scheme for scheme in schemes if scheme in FORMATS))

@@ -34,7 +34,7 @@ def options_by_environment(
 
 
 def can_open(table: str, *, catalog: str | None = None) -> bool:
-    """Whether :func:`open_table` can open this name with the packages that are installed."""
+    """Return whether :func:`open_table` can open this name with the packages that are installed."""
     name = parse_name(table)
     if name.format is not None:
         return True
@@ -122,7 +122,7 @@ def _named(name: TableName, catalog: str | None, warehouse: str) -> TableReader:
 
 
 def _given(table: Any) -> TableReader:
-    """A table that another library has opened."""
+    """Return a table that another library has opened."""
     if type(table).__module__.startswith("pyiceberg."):
         from lakesieve.tables.iceberg.catalogs import from_object
         from lakesieve.tables.iceberg.table import IcebergReader

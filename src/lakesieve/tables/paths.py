@@ -73,7 +73,7 @@ def _split(parts: pa.Array, *names: str) -> list[pa.Array]:
 
 
 def table_root(location: str) -> str:
-    """The one spelling of a table's location: that of a path, without a slash at its end."""
+    """Return the one spelling of a table's location: that of a path, without a slash at its end."""
     spelled: str = normal_paths(pa.chunked_array([[location]], pa.string()))[0].as_py()
     shorter = spelled.removesuffix("/")
     return spelled if shorter.endswith((":", "/")) else shorter

@@ -56,7 +56,7 @@ class ColumnBounds:
         return mask
 
     def _overlaps(self, low: Code | None, high: Code | None) -> np.ndarray:
-        """Whether values can lie from ``low`` up to, but not including, ``high``."""
+        """Return whether values can lie from ``low`` up to, but not including, ``high``."""
         mask = np.ones(len(self.low), bool)
         is_bytes = pa.types.is_binary(self.low.type)
         if low is not None:
@@ -82,7 +82,7 @@ def _scalar(code: Code, *, is_bytes: bool) -> pa.Scalar:
 
 
 def _known(answer: pa.Array) -> np.ndarray:
-    """Whether a file stays by a comparison; it does where a bound is not known."""
+    """Return whether a file stays by a comparison; it does where a bound is not known."""
     mask: np.ndarray = pc.fill_null(answer, True).to_numpy(zero_copy_only=False)
     return mask
 

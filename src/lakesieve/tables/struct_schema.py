@@ -172,7 +172,7 @@ def _columns(parsed: dict[str, Any], physical_key: str) -> dict[tuple[str, ...],
 
 
 def _fields(parsed: dict[str, Any], physical_key: str) -> list[_Field]:
-    """The columns and the fields of structs, on the way to columns."""
+    """Read the columns and the fields of structs."""
     found: list[_Field] = []
     unread = [_Field(inner=tuple(parsed["schema"]["fields"]))]
     while unread:
@@ -235,13 +235,13 @@ def _column(parsed: dict[str, Any], field: _Field) -> Column:
 
 
 def _depends_on_reader(field: _Field, kind: str) -> bool:
-    """Whether the text of a default says other values in other sessions."""
+    """Return whether the text of a default says other values in other sessions."""
     # a moment without a zone, a text with signs that may stand for others
     return any(kind == "timestamp" or "\\" in text for _, text in field.defaults)
 
 
 def _identity(parsed: dict[str, Any], field: _Field, kind: str) -> int:
-    """A number for where and how the values of a column are read, for want of field ids.
+    """Return a number for where and how the values of a column are read, for want of field ids.
 
     ``docs/spec/format-v1.md``, "Identity of a field", says what goes into it.
     """
@@ -264,7 +264,7 @@ def _identity(parsed: dict[str, Any], field: _Field, kind: str) -> int:
 
 
 def _type_matters(parsed: dict[str, Any], field: _Field, kind: str) -> bool:
-    """Whether the same bytes may be other values under another type of the same kind."""
+    """Return whether the same bytes may be other values under another type of the same kind."""
     if "mapping" in parsed:
         return False
     if "promotes" in parsed:

@@ -73,7 +73,7 @@ def _date(text: str) -> date | None:
 
 
 def _moment(text: str, *, is_local: bool) -> datetime | None:
-    """A moment; one without a zone is in the zone of a session that is not known here."""
+    """Return a moment; one without a zone is in the zone of a session that is not known here."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
