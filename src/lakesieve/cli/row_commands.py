@@ -52,7 +52,7 @@ def upsert(
     dry_run: DryRun = False,
 ) -> RowChange:
     """Update the rows with the keys of a file, and insert those that are not there."""
-    change = partial(ls.upsert, rows, table, on=on, location=run.location, dry_run=dry_run)
+    change = partial(ls.upsert, rows, table, on=on, dry_run=dry_run)
     return _changed(run, change, txn, no_refresh=no_refresh)
 
 
@@ -68,7 +68,7 @@ def delete(
     dry_run: DryRun = False,
 ) -> RowChange:
     """Delete the rows with the keys of a file, reading only the data files that hold them."""
-    change = partial(ls.delete, keys, table, on=on, location=run.location, dry_run=dry_run)
+    change = partial(ls.delete, keys, table, on=on, dry_run=dry_run)
     return _changed(run, change, txn, no_refresh=no_refresh)
 
 
@@ -92,8 +92,7 @@ def insert_new(
     dry_run: DryRun = False,
 ) -> RowChange:
     """Append the rows of a file whose keys are not in the table."""
-    insert = partial(ls.insert_new, rows, table, on=on, duplicates=duplicates)
-    change = partial(insert, location=run.location, dry_run=dry_run)
+    change = partial(ls.insert_new, rows, table, on=on, duplicates=duplicates, dry_run=dry_run)
     return _changed(run, change, txn, no_refresh=no_refresh)
 
 
@@ -130,7 +129,7 @@ def _changed(
 ) -> RowChange:
     transaction = _transaction(txn)
     refresh = None if no_refresh else "after-write"
-    done = change(spark=run.session(), refresh=refresh, txn=transaction)
+    done = change(spark=run.session(), location=run.location, refresh=refresh, txn=transaction)
     for reason in done.reasons:
         run.output.error(f"The commit is made, but an index was not refreshed: {reason}")
     return done
