@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakesieve.advisor.trial import Trial
-    from lakesieve.advisor.uses import TableUse, UsesRead
+    from lakesieve.advisor.uses import UsesRead
     from lakesieve.index import BuildProgress
     from lakesieve.spark.tables import SparkTable
     from lakesieve.store import IndexStore
@@ -103,18 +104,9 @@ def advise(
         read.append(read_event_logs(logs, known, storage_options(spark)))
     if files:
         read.append(read_statements(spark, files, known))
+    make = partial(_Advisor, spark=spark, sample=sample, location=location, check=check)
     return ShownList(
-        _Advisor(
-            spark=spark,
-            table=table,
-            uses=[use for one in read for use in one.uses if use.table == number],
-            days=max(one.days for one in read),
-            problems=[problem for one in read for problem in one.problems],
-            sample=sample,
-            location=location,
-            check=check,
-            worth=worth,
-        ).advice(progress)
+        make(table=table, number=number, read=read, worth=worth).advice(progress)
         for number, table in enumerate(opened)
     )
 
@@ -155,15 +147,17 @@ class _Advisor:
 
     spark: SparkSession
     table: SparkTable
-    uses: list[TableUse]
-    days: float
-    problems: list[str]
+    number: int  # of the table, among those whose uses were read
+    read: Sequence[UsesRead]
     sample: int  # rows whose keys are read
     location: str | None
     check: bool
     worth: Thresholds
 
     def __post_init__(self) -> None:
+        self.uses = [use for one in self.read for use in one.uses if use.table == self.number]
+        self.problems = [problem for one in self.read for problem in one.problems]
+        self.days = max(one.days for one in self.read)
         version = self.table.reader.version()
         self._columns = self.table.reader.columns(version)
         self._files = indexable(self.table.reader.live_files(version))
