@@ -7,6 +7,7 @@ Every error carries a stable ``kind`` (append-only, never renamed), a one-senten
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import partial
 
 __all__ = [
     "CommitConflictError",
@@ -94,18 +95,8 @@ class LakesieveError(Exception):
         return f"{self.message} {self.hint}".strip()
 
     def __reduce__(self) -> tuple[object, ...]:
-        parts = (self.message, self.kind, self.hint, self.public_message)
-        return _rebuild, (type(self), *parts)
-
-
-def _rebuild(
-    cls: type[LakesieveError],
-    message: str,
-    kind: ErrorKind,
-    hint: str,
-    public_message: str | None = None,
-) -> LakesieveError:
-    return cls(message, kind=kind, hint=hint, public_message=public_message)
+        make = partial(type(self), kind=self.kind, hint=self.hint)
+        return partial(make, self.message, public_message=self.public_message), ()
 
 
 class NotFoundError(LakesieveError, LookupError):
