@@ -16,7 +16,7 @@ from lakesieve.report.command_results import (
     WrittenPage,
 )
 from lakesieve.report.document import to_document, to_json
-from lakesieve.report.maintenance import step_line
+from lakesieve.report.maintenance_text import step_line
 from lakesieve.report.output import Output
 from lakesieve.report.result_text import to_text
 

@@ -27,7 +27,7 @@ from lakesieve.report.advice import COLUMN_HEADINGS, advice_text, column_cells
 from lakesieve.report.command_results import DroppedIndex, Explanation, IndexCheck, WrittenPage
 from lakesieve.report.demo import demo_text
 from lakesieve.report.facts import facts_of
-from lakesieve.report.maintenance import maintenance_lines
+from lakesieve.report.maintenance_text import maintenance_lines
 from lakesieve.report.tables import facts_table, table_of
 from lakesieve.report.units import count, plural, size
 from lakesieve.store import Repaired, Vacuumed
