@@ -152,10 +152,6 @@ def read_origin(data: bytes, path: str) -> tuple[CatalogueEntry, Origin | None]:
 
     Returns:
         The entry that a commit would have for it, and what it says of its index, if it does.
-
-    Raises:
-        CorruptIndexError: The bytes are not those that were written.
-        IndexFormatError: They were written by a later version.
     """
     digest = hashlib.sha256(data).hexdigest()
     if path != f"files/{digest[:40]}.parquet":
@@ -196,9 +192,6 @@ def decode_catalogue(
         data: Its bytes.
         entry: What the commit says of it.
         columns: Those to decode; all by default.
-
-    Raises:
-        CorruptIndexError: The bytes are not those that were written.
     """
     if hashlib.sha256(data).hexdigest() != entry.sha256:
         raise corrupt(entry.path, "it fails the checksum")

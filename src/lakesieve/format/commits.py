@@ -72,10 +72,6 @@ class Commit:
         Args:
             document: What :func:`unpack` gave.
             path: Its path below the index's root, for the error.
-
-        Raises:
-            IndexFormatError: It is of a kind that only a later version knows.
-            CorruptIndexError: It is not a commit, or names files outside the index.
         """
         try:
             plain = dict(document)
@@ -132,10 +128,6 @@ class Checkpoint:
         Args:
             document: What :func:`unpack` gave.
             path: Its path below the index's root, for the error.
-
-        Raises:
-            IndexFormatError: It is of a kind that only a later version knows.
-            CorruptIndexError: It is not a checkpoint, or names files outside the index.
         """
         try:
             plain = dict(document)

@@ -28,11 +28,7 @@ def code_to_json(code: Code) -> int | dict[str, str]:
 
 
 def code_from_json(value: Any) -> Code:
-    """Read a key code.
-
-    Raises:
-        ValueError: It is none.
-    """
+    """Read a key code."""
     if isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63:
         return value
     if isinstance(value, dict) and set(value) == {"bytes"} and isinstance(value["bytes"], str):
@@ -100,12 +96,7 @@ class IndexDefinition:
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Self:
-        """Read it.
-
-        Raises:
-            IndexFormatError: It is of a kind that only a later version knows.
-            ValueError: A field is missing, unknown or of another type.
-        """
+        """Read it."""
         # before anything else, as another kind may have other fields
         check_known("index", document["kind"], INDEX_KIND)
         plain = dict(document)
@@ -146,12 +137,7 @@ class CatalogueEntry:
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Self:
-        """Read it.
-
-        Raises:
-            IndexFormatError: Its units are such as only a later version knows.
-            ValueError: A field is missing, unknown or of another type, or the path leads out.
-        """
+        """Read it."""
         check_known("unit", document["unit"], UNIT)
         entry = cls(**checked(cls, document))
         if not _CATALOGUE.fullmatch(entry.path):
@@ -198,11 +184,7 @@ class SegmentEntry:
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Self:
-        """Read it.
-
-        Raises:
-            ValueError: A field is missing, unknown or of another type, or the path leads out.
-        """
+        """Read it."""
         plain = dict(document)
         key_min, key_max = (code_from_json(plain.pop(name)) for name in ("key_min", "key_max"))
         rest = checked(cls, plain, skip={"key_min", "key_max"})
@@ -216,12 +198,7 @@ class SegmentEntry:
 
 
 def check_known(what: str, document: Any, known: str) -> None:
-    """Refuse what only a later version knows.
-
-    Raises:
-        IndexFormatError: It is something else.
-        ValueError: It is not a string.
-    """
+    """Refuse what only a later version knows."""
     if not isinstance(document, str):
         raise ValueError(f"the {what} is {document!r}")
     if document != known:

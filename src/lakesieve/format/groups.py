@@ -85,9 +85,6 @@ def decode_group(
         text: The text code of the separators, if they have one.
         bytewise: Whether the separators are byte strings.
         max_key: The last code that the blocks answer for.
-
-    Raises:
-        StreamError: The bytes contradict themselves.
     """
     if len(data) < _HEADER.size or not 0 < count <= MAX_BLOCKS:
         raise StreamError("it is cut off")

@@ -38,9 +38,6 @@ def claims(data: bytes, metadata: Any) -> dict[str, Claim]:
     """What the headers of the pages of each column say, by the column's name.
 
     What the footer says of it may be a lie; a page that says too little does not decompress.
-
-    Raises:
-        ValueError: The pages are not where the footer says.
     """
     found: dict[str, list[Claim]] = {}
     column_chunks = itertools.product(range(metadata.num_row_groups), range(metadata.num_columns))

@@ -99,9 +99,6 @@ def encode_segment(
 
     Returns:
         The file's bytes and its entry.
-
-    Raises:
-        InvalidInputError: A separator is too long to be stored.
     """
     pieces = [_MAGIC]
     at = len(_MAGIC)
@@ -234,10 +231,6 @@ def decode_footer(data: bytes, entry: SegmentEntry) -> SegmentFooter:
     Args:
         data: The last ``entry.footer_length`` bytes of the file.
         entry: What the commit says of the segment.
-
-    Raises:
-        CorruptIndexError: The bytes are not those that were written.
-        IndexFormatError: They were written by a later version.
     """
     if hashlib.sha256(data).hexdigest() != entry.footer_sha256:
         raise corrupt(entry.path, "its footer fails the checksum")
@@ -319,9 +312,6 @@ def decode_row_group(footer: SegmentFooter, number: int, data: bytes) -> Blocks:
 
     Returns:
         Its blocks. The last of them goes on up to the first of the next row group.
-
-    Raises:
-        CorruptIndexError: The bytes are not those that were written, or contradict themselves.
     """
     group = footer.groups[number]
     if len(data) != group.length or zlib.crc32(data) != group.crc32:

@@ -112,9 +112,6 @@ def decode_sets(
 
     Returns:
         Sizes of the sets, int64, and the sets one after the other, int32.
-
-    Raises:
-        StreamError: The bytes contradict themselves.
     """
     if kind not in _KINDS:
         raise StreamError("its header is none")

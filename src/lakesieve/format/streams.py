@@ -190,9 +190,6 @@ def decode_stream(data: memoryview, at: int, count: int) -> tuple[np.ndarray, in
     Returns:
         The values, unsigned and in few bytes each, not to be written to, and where the stream ends.
         If they are all the same, they are one value without a stride.
-
-    Raises:
-        StreamError: There is no such stream.
     """
     try:
         codec, bits, least, *sizes = _HEADER.unpack_from(data, at)
@@ -293,9 +290,6 @@ def decompressed(data: bytes | memoryview, size: int) -> bytes:
     Args:
         data: The compressed bytes.
         size: Bytes that they must expand to.
-
-    Raises:
-        StreamError: It is damaged, or of another size.
     """
     try:
         unpacked = _codec(1).decompress(data, decompressed_size=size, asbytes=True)

@@ -53,11 +53,7 @@ class TableAccess:
         return found
 
     def index_storage(self, table: TableReader, name: str, location: str | None) -> Storage:
-        """Return the root of an index.
-
-        Raises:
-            NotFoundError: The table has no index of that name.
-        """
+        """Return the root of an index."""
         for root in self.roots(table, location):
             storage = index_storage(root, name)
             if IndexStore(storage).exists():
@@ -65,11 +61,7 @@ class TableAccess:
         raise no_index(table.name, name)
 
     def new_storage(self, table: TableReader, name: str, location: str | None) -> Storage:
-        """The root of an index that is to be made.
-
-        Raises:
-            InvalidInputError: There is one already, or the name cannot be used.
-        """
+        """The root of an index that is to be made."""
         storage = index_storage(self.roots(table, location)[-1], name)
         if IndexStore(storage).exists():
             raise InvalidInputError(

@@ -38,11 +38,6 @@ def budget_curve(index: OpenedIndex) -> list[BudgetPoint]:
     Returns:
         By increasing size, only points that no other one beats in both; nothing for an index
         without keys, or one that has a budget already.
-
-    Raises:
-        CorruptIndexError: Stored bytes fail a check.
-        NotFoundError: A file of the index is gone.
-        IndexFormatError: A file of the index is too new.
     """
     segments = index.snapshot.segments
     if index.definition.budget or not segments:

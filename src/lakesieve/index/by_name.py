@@ -20,11 +20,7 @@ if TYPE_CHECKING:
 
 
 def list_indexes(access: TableAccess, table: str, location: str | None) -> list[IndexInfo]:
-    """List the indexes of a table that can be read.
-
-    Raises:
-        NotFoundError: No such table.
-    """
+    """List the indexes of a table that can be read."""
     opened = access.open_table(table)
     infos = []
     for root in access.roots(opened, location):
@@ -59,10 +55,6 @@ def find_files(
         predicate: SQL text, or an expression of PyIceberg, Polars or Arrow.
         version: The version; ``None`` is the current one.
         location: A further root to search for indexes.
-
-    Raises:
-        NotFoundError: No such table, column or version.
-        InvalidInputError: The predicate cannot be understood.
     """
     opened = access.open_table(table)
     indexes, reasons = opened_indexes(access, opened, location)
@@ -77,12 +69,7 @@ def repair_index(
     *,
     dry_run: bool,
 ) -> Repaired:
-    """Make a damaged index usable again from what is left of it.
-
-    Raises:
-        NotFoundError: No such table, or nothing is left of the index.
-        CorruptIndexError: Nothing that is left says what the index is of.
-    """
+    """Make a damaged index usable again from what is left of it."""
     opened = access.open_table(table)
     for root in access.roots(opened, location):
         storage = index_storage(root, name)

@@ -77,12 +77,7 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 
 
 def read_declarations(path: str) -> list[DeclaredTable]:
-    """Read a file such as ``lakesieve.toml``, or the ``[tool.lakesieve]`` of a ``pyproject.toml``.
-
-    Raises:
-        NotFoundError: There is no such file.
-        InvalidInputError: It is no TOML, or declares what cannot be.
-    """
+    """Read a file such as ``lakesieve.toml``, or the ``[tool.lakesieve]`` of a ``pyproject.toml``."""
     try:
         document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:

@@ -40,11 +40,6 @@ def key_columns(
         version: The version whose columns count.
         columns: One name or several, fields of structs with dots; a name with a dot in it in
             back quotes.
-
-    Raises:
-        InvalidInputError: Too few, too many, or one twice.
-        NotFoundError: There is no such column.
-        UnsupportedError: A column's type cannot be indexed.
     """
     names = column_names(columns)
     if not 1 <= len(names) <= MAX_COLUMNS:
@@ -134,9 +129,6 @@ def define(
         budget: As for :func:`create_index`.
         absent_hits: As for :func:`create_index`.
         compaction: As for :func:`create_index`.
-
-    Raises:
-        InvalidInputError: A setting makes no sense.
     """
     if not 0 < absent_hits <= 1:
         raise InvalidInputError(
@@ -195,9 +187,6 @@ def indexed_columns(
 
     Returns:
         ``None`` where one is missing or of another type.
-
-    Raises:
-        UnsupportedError: One is, and ``strict`` is set.
     """
     columns = table.columns(version)
     by_id: dict[int, Column] = {c.field_id: c for c in columns.values()}

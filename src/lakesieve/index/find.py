@@ -75,10 +75,6 @@ def matching_files(
         live: The live files of the version, as ``live_files`` spells ``path``.
         strict: Whether an unknown column is an error; else it means that every row may match.
         timezone: For timestamps written without one.
-
-    Raises:
-        InvalidInputError: The predicate cannot be understood, and ``strict`` is set.
-        NotFoundError: An unknown column, and ``strict`` is set.
     """
     columns = table.columns(version)
     planned = plan(columns, expression, indexes, table.uuid, strict=strict, timezone=timezone)
@@ -169,10 +165,6 @@ def find(
         predicate: SQL text, or an expression of PyIceberg, Polars or Arrow.
         version: Snapshot id, time, tag or branch; ``None`` is the current version.
         timezone: For timestamps written without one.
-
-    Raises:
-        InvalidInputError: The predicate cannot be understood.
-        NotFoundError: An unknown column or version.
     """
     resolved = table.version(version)
     columns = table.columns(resolved)

@@ -17,12 +17,7 @@ if TYPE_CHECKING:
 
 
 def key_columns_of(names: Sequence[str], columns: Sequence[Column], table: str) -> list[Column]:
-    """The leading columns of an index that given keys have.
-
-    Raises:
-        InvalidInputError: Some are no keys of the index, or one is there twice.
-        NotFoundError: One before the last is missing.
-    """
+    """The leading columns of an index that given keys have."""
     known = [".".join(column.path).lower() for column in columns]
     given = [name.lower() for name in names]
     unknown = [name for name in names if name.lower() not in known]
@@ -59,10 +54,6 @@ class GivenKeys:
             columns are ignored.
         columns: The index's columns as a version of the table has them.
         table: Name of the table.
-
-    Raises:
-        InvalidInputError: Values of other types, or columns that are no keys.
-        NotFoundError: A key column is missing.
     """
 
     def __init__(self, keys: Any, columns: Sequence[Column], table: str) -> None:

@@ -55,11 +55,6 @@ def key_layout(index: OpenedIndex, live: np.ndarray) -> KeyLayout | None:
 
     Returns:
         What was found; ``None`` for an index without keys.
-
-    Raises:
-        CorruptIndexError: Stored bytes fail a check.
-        NotFoundError: A file of the index is gone.
-        IndexFormatError: A file of the index is too new.
     """
     codes = index.key_sample(KEYS)
     if codes is None or not live.any():

@@ -67,11 +67,7 @@ def sorted_codes(
     *,
     is_prefix: bool,
 ) -> KeyCodes:
-    """The distinct codes of keys in the order of the index.
-
-    Raises:
-        UnsupportedError: Values are not of their key type.
-    """
+    """The distinct codes of keys in the order of the index."""
     encode = encode_composite if is_prefix else encode_rows
     codes = encode(key_types, columns)
     order = pc.sort_indices(codes)
@@ -102,9 +98,6 @@ def files_of_codes(
 
     Returns:
         Which code and one file that can hold it, in their numberings, int64, in any order.
-
-    Raises:
-        CorruptIndexError: Stored bytes fail a check.
     """
     if is_prefix:
         return index.prefixes(codes)
@@ -147,9 +140,6 @@ def contained(
         version: The version.
         reader: Reads the key columns of rows, row-level deletes applied, at least of those with
             the keys to find; ``None`` leaves it at what the index says.
-
-    Raises:
-        CorruptIndexError: The index cannot be read.
     """
     codes = _codes_of(keys, keys.values)
     live = _Live(table.live_files(version), index.paths())

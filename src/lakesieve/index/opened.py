@@ -115,11 +115,6 @@ class OpenedIndex:
         Returns:
             A boolean array, one element a covered file; ``None`` where more of the index would have
             to be read than is worth it.
-
-        Raises:
-            CorruptIndexError: Stored bytes fail a check.
-            NotFoundError: A file of the index is gone.
-            IndexFormatError: A file of the index is too new.
         """
         self.check()
         mask = np.zeros(sum(files for _, files in self.files()), dtype=bool)
@@ -139,12 +134,7 @@ class OpenedIndex:
         return mask
 
     def check(self) -> None:
-        """Check the catalogues, which on local disk may have been changed or deleted.
-
-        Raises:
-            CorruptIndexError: One is damaged.
-            NotFoundError: One is gone.
-        """
+        """Check the catalogues, which on local disk may have been changed or deleted."""
         for entry in self.snapshot.catalogues:
             self.reader.flags(entry)
 
@@ -169,24 +159,13 @@ class OpenedIndex:
         return np.concatenate([nothing, *(self._offsets[name] + n for name, n in found.items())])
 
     def key_sample(self, count: int) -> pa.Array | None:
-        """Codes of some keys, ascending and evenly spread; ``None`` where there are none.
-
-        Raises:
-            CorruptIndexError: Stored bytes fail a check.
-            NotFoundError: A file of the index is gone.
-            IndexFormatError: A file of the index is too new.
-        """
+        """Codes of some keys, ascending and evenly spread; ``None`` where there are none."""
         return self.reader.key_sample(count)
 
     def file_bounds(self) -> tuple[list[Code | None], list[Code | None]]:
         """The lowest key code of each covered file, and one above its highest.
 
         There is no key of any file between the highest and that; ``None`` where a file has no keys.
-
-        Raises:
-            CorruptIndexError: Stored bytes fail a check.
-            NotFoundError: A file of the index is gone.
-            IndexFormatError: A file of the index is too new.
         """
         files = sum(count for _, count in self.files())
         lows: list[Code | None] = [None] * files
@@ -207,11 +186,6 @@ class OpenedIndex:
 
         Returns:
             Which key and one file that can hold it, in their numberings, int64, in any order.
-
-        Raises:
-            CorruptIndexError: Stored bytes fail a check.
-            NotFoundError: A file of the index is gone.
-            IndexFormatError: A file of the index is too new.
         """
         return self._numbered(self.reader.points(codes))
 
@@ -223,11 +197,6 @@ class OpenedIndex:
 
         Returns:
             As :meth:`points`.
-
-        Raises:
-            CorruptIndexError: Stored bytes fail a check.
-            NotFoundError: A file of the index is gone.
-            IndexFormatError: A file of the index is too new.
         """
         end = pa.scalar(VALUES[1], pa.binary())
         ends = pc.binary_join_element_wise(codes, end, pa.scalar(b"", pa.binary()))
@@ -238,11 +207,6 @@ class OpenedIndex:
 
         Yields:
             Ranges of key codes, and the files that can hold one of them, in their numbering.
-
-        Raises:
-            CorruptIndexError: Stored bytes fail a check.
-            NotFoundError: A file of the index is gone.
-            IndexFormatError: A file of the index is too new.
         """
         entry = self.snapshot.segments[segment]
         first = self._offsets[entry.catalogue]

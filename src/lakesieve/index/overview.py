@@ -79,11 +79,7 @@ class TableOverview:
 
 
 def table_overview(access: TableAccess, table: str, location: str | None) -> TableOverview:
-    """Look at a table and at all of its indexes; no data file is read.
-
-    Raises:
-        NotFoundError: No such table.
-    """
+    """Look at a table and at all of its indexes; no data file is read."""
     opened = access.open_table(table)
     version = opened.version()
     live = opened.live_files(version)

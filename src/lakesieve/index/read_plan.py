@@ -62,10 +62,6 @@ def plan(
         keys: Conditions by the keys of joins, which are true of every row that is needed.
         timezone: For timestamps written without one.
         visit: As for :func:`plan_files`.
-
-    Raises:
-        InvalidInputError: The predicate cannot be understood, and ``strict`` is set.
-        NotFoundError: An unknown column, and ``strict`` is set.
     """
     types = column_types(columns)
     bound, *bound_keys = (

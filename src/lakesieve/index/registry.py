@@ -51,11 +51,7 @@ def roots_of(
 
 
 def index_storage(root: Storage, name: str) -> Storage:
-    """Storage of one index.
-
-    Raises:
-        InvalidInputError: The name cannot be a folder's name.
-    """
+    """Storage of one index."""
     if not _NAME.fullmatch(name):
         raise InvalidInputError(
             f"{name!r} cannot be an index's name.",

@@ -38,21 +38,12 @@ class Upkeep:
         return pa.chunked_array(chunks, pa.string())
 
     def check_table(self) -> None:
-        """Look at the table as it is now, and insist that the index is of it.
-
-        Raises:
-            NotFoundError: The table is gone, or its name leads to another one.
-            InvalidInputError: The index belongs to a table that was here before.
-        """
+        """Look at the table as it is now, and insist that the index is of it."""
         self.table.reload()
         self.check_definition()
 
     def check_definition(self) -> None:
-        """Insist that the index is of the table as it was looked at last.
-
-        Raises:
-            InvalidInputError: The index belongs to a table that was here before.
-        """
+        """Insist that the index is of the table as it was looked at last."""
         definition = self.store.snapshot().definition
         if definition.table_uuid != self.table.uuid:
             raise InvalidInputError(
@@ -68,12 +59,7 @@ class Upkeep:
         return int(pc.sum(pc.is_in(covered, value_set=self.table.retained_files())).as_py() or 0)
 
     def compacted(self, catalogues: tuple[str, ...] | None = None) -> Snapshot:
-        """Merge some of the catalogues with their segments, by default all.
-
-        Raises:
-            CommitConflictError: Others compact all the time.
-            StorageError: The location cannot be written to.
-        """
+        """Merge some of the catalogues with their segments, by default all."""
         for left in reversed(range(ATTEMPTS)):
             base = self.store.snapshot()
             live = self.table.retained_files()

@@ -54,11 +54,7 @@ class Companion:
         self._sessions: OrderedDict[str, Planner | Reason] = OrderedDict()
 
     def serve(self) -> None:
-        """Answer until the driver closes the pipe.
-
-        Raises:
-            ValueError: What came is no request.
-        """
+        """Answer until the driver closes the pipe."""
         while True:
             head = self._requests.read(_FRAME.size)
             if len(head) < _FRAME.size:

@@ -94,11 +94,7 @@ class DigestsRequest:
 
 
 def read_request(text: str) -> PruningRequest | DigestsRequest:
-    """Read a request.
-
-    Raises:
-        RequestError: It is of another version of the protocol, or not of the form of this one.
-    """
+    """Read a request."""
     try:
         request = json.loads(text)
     except (ValueError, RecursionError):

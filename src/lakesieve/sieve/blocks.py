@@ -74,11 +74,7 @@ class Blocks:
         return text
 
     def validate(self) -> None:
-        """Check everything that a look-up relies on; counts are not needed for one.
-
-        Raises:
-            InvalidInputError: The first property that does not hold.
-        """
+        """Check everything that a look-up relies on; counts are not needed for one."""
         count = len(self.keys)
         _promise(self.keys.type in {pa.int64(), pa.binary()}, "keys are int64 or binary")
         _promise(count > 0 and self.keys.null_count == 0, "there are keys, and none is null")

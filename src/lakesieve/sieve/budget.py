@@ -37,9 +37,6 @@ class Budget:
     Args:
         bits_per_row: Bits a row of the table.
         false_files: False files of a point look-up of a present key, on average.
-
-    Raises:
-        InvalidInputError: Neither or both are given, or one is not above 0.
     """
 
     bits_per_row: float | None = None
@@ -52,11 +49,7 @@ class Budget:
 
     @classmethod
     def parse(cls, text: str) -> Budget:
-        """Read ``"2 bits"`` (a row) or ``"1.5 files"`` (false files of a point query).
-
-        Raises:
-            InvalidInputError: It is neither.
-        """
+        """Read ``"2 bits"`` (a row) or ``"1.5 files"`` (false files of a point query)."""
         found = _TEXT.fullmatch(text)
         if found is None:
             raise _bad_budget(text)

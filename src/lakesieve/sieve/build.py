@@ -32,9 +32,6 @@ def build_blocks(
         absent_hits: Share of the absent keys between the first and the last that may find a unit:
             for integers and text codes at most half as many again, for other strings an aim.
             Where it is 1, separators are kept whole and nothing is cut out between the keys.
-
-    Raises:
-        InvalidInputError: There are no pairs, or they are not sorted and distinct.
     """
     return build_runs(keys, ordinals, absent_hits=absent_hits)[0]
 
@@ -205,9 +202,6 @@ class BlockBuilder:
 
         Returns:
             What is finished by now.
-
-        Raises:
-            InvalidInputError: The pairs are not sorted and distinct.
         """
         self._hold(keys, ordinals)
         if self._held <= self._max_pairs:

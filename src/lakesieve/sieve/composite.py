@@ -52,9 +52,6 @@ def encode_rows(
     Returns:
         Of one column its plain codes, null where it is. Of several a ``binary`` array without
         nulls: a row whose columns are all null has a key like any other.
-
-    Raises:
-        UnsupportedError: Values are not of their key type.
     """
     if len(key_types) == 1:
         return encode_keys(key_types[0], columns[0])
@@ -73,9 +70,6 @@ def encode_composite(
     Returns:
         A ``binary`` array without nulls. The keys lie between a prefix and the same with the end of
         ``VALUES`` behind it.
-
-    Raises:
-        UnsupportedError: Values are not of their key type.
     """
     components = [_components(*both) for both in zip(key_types, columns, strict=True)]
     return _joined(*components)

@@ -38,9 +38,6 @@ class KeyType:
         kind: One of ``KINDS``. ``float`` is float and double, ``string`` also UUIDs as text.
         scale: Digits after the point, for decimals.
         precision: Digits in all, for decimals; beyond 18 their codes are bytes.
-
-    Raises:
-        UnsupportedError: An unknown kind.
     """
 
     kind: str
@@ -82,9 +79,6 @@ def encode_keys(key_type: KeyType, values: pa.Array | pa.ChunkedArray) -> pa.Arr
     Returns:
         An ``int64`` or ``binary`` array of the same length. Decimals of more than 18 digits are 16
         bytes, see :func:`wide_code`.
-
-    Raises:
-        UnsupportedError: The values are not of the key type.
     """
     if isinstance(values, pa.ChunkedArray):
         if values.num_chunks != 1:

@@ -74,9 +74,6 @@ class SharedPrefixes:
             joined: Their bytes.
             delimiter: The byte that ends a prefix.
             count: How many delimiters a prefix holds.
-
-        Raises:
-            ValueError: The last one has no end, or there are too many.
         """
         at = np.flatnonzero(np.frombuffer(joined, np.uint8) == delimiter)
         ends = at[count - 1 :: count] + 1

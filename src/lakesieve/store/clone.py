@@ -42,13 +42,6 @@ def clone(
 
     Returns:
         The clone's first state.
-
-    Raises:
-        NotFoundError: There is no such index or commit.
-        InvalidInputError: There is an index at the target already.
-        UnsupportedError: The target is in another kind of store.
-        CommitConflictError: The origin was vacuumed meanwhile.
-        StorageError: One of the two roots cannot be written to.
     """
     state = origin.snapshot(number)
     original = state.definition

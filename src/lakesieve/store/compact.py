@@ -61,9 +61,6 @@ class CompactionPolicy:
             text: How many deltas there may be, or ``auto``.
             merges_on_read: For ``auto``, whether the table does: one that copies on write has its
                 index rewritten at every refresh as well.
-
-        Raises:
-            InvalidInputError: It is neither.
         """
         if text == "auto":
             return cls() if merges_on_read else cls(deltas=0)
@@ -118,12 +115,6 @@ def compaction_changes(
 
     Returns:
         The changes to commit, or ``None`` when there is nothing to gain.
-
-    Raises:
-        NotFoundError: An object of the index is gone.
-        CorruptIndexError: An object of the index is damaged.
-        IndexFormatError: An object of the index is too new.
-        StorageError: The storage cannot be written to.
     """
     names = {entry.id for entry in snapshot.catalogues} if catalogues is None else set(catalogues)
     chosen = [entry for entry in snapshot.catalogues if entry.id in names]

@@ -22,11 +22,6 @@ def file_bounds(
     Yields:
         Ordinals of data files, each once; and for each its lowest code, and the code at which the
         block of its highest one ends, excluded but where it is the highest of the segment.
-
-    Raises:
-        NotFoundError: A file of the index is gone.
-        CorruptIndexError: A file of the index is damaged.
-        IndexFormatError: A file of the index is too new.
     """
     opened = loader.segment(entry)
     text = opened.footer.text

@@ -49,10 +49,6 @@ class IndexReference:
         Args:
             data: The bytes of the document.
             path: Its path, for the error.
-
-        Raises:
-            CorruptIndexError: It is not what was written.
-            IndexFormatError: It is too new.
         """
         document = unpack(data, path)
         objects = document.get("objects")
@@ -74,19 +70,12 @@ def root_storage(storage: Storage, definition: IndexDefinition, root: int) -> St
         storage: The index's own root.
         definition: The index.
         root: 0 for its own, ``n`` for the ``n``-th of those that it refers to.
-
-    Raises:
-        UnsupportedError: The root is in another kind of store, or not trusted.
     """
     return storage.at(definition.borrowed_roots[root - 1]) if root else storage
 
 
 def referenced_roots(storage: Storage, definition: IndexDefinition) -> list[Storage]:
-    """All roots that an index refers to.
-
-    Raises:
-        UnsupportedError: One is in another kind of store, or not trusted.
-    """
+    """All roots that an index refers to."""
     roots = range(1, len(definition.borrowed_roots) + 1)
     return [root_storage(storage, definition, root) for root in roots]
 
@@ -97,12 +86,7 @@ def reference_path(index_uuid: str) -> str:
 
 
 def references_to(storage: Storage) -> list[IndexReference]:
-    """The references that other indexes keep below the root of one.
-
-    Raises:
-        CorruptIndexError: A reference is damaged, so that it is unknown what may be deleted.
-        IndexFormatError: A reference is too new.
-    """
+    """The references that other indexes keep below the root of one."""
     paths = [info.path for info in storage.objects("borrowers/")]
     documents = storage.get_all(paths, most=MAX_DOCUMENT_BYTES)
     return [IndexReference.read(data, path) for path, data in zip(paths, documents, strict=True)]
@@ -111,12 +95,7 @@ def references_to(storage: Storage) -> list[IndexReference]:
 def add_references(
     storage: Storage, definition: IndexDefinition, needed: Iterable[tuple[int, str]]
 ) -> None:
-    """Write references below all roots that an index uses, before its first commit.
-
-    Raises:
-        StorageError: A root cannot be written to.
-        UnsupportedError: One is not trusted; then no reference is written.
-    """
+    """Write references below all roots that an index uses, before its first commit."""
     targets = referenced_roots(storage, definition)
     for root, objects in _by_root(needed).items():
         target = targets[root - 1]
@@ -129,12 +108,7 @@ def add_references(
 def remove_unused_references(
     storage: Storage, snapshot: Snapshot, needed: Iterable[tuple[int, str]]
 ) -> None:
-    """Shrink the references of an index to what it still needs.
-
-    Raises:
-        StorageError: A root cannot be written to.
-        UnsupportedError: One is not trusted; then no reference is changed.
-    """
+    """Shrink the references of an index to what it still needs."""
     definition = snapshot.definition
     still = _by_root(needed)
     for root, target in enumerate(referenced_roots(storage, definition), 1):

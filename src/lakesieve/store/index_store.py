@@ -61,12 +61,7 @@ class IndexStore:
         return bool(self.log.listing().commits)
 
     def create(self, definition: IndexDefinition, changes: Changes) -> Snapshot:
-        """Make the first commit, with all its objects: the index appears whole or not at all.
-
-        Raises:
-            InvalidInputError: There is an index already.
-            StorageError: The storage cannot be written to.
-        """
+        """Make the first commit, with all its objects: the index appears whole or not at all."""
         commit = _commit(None, changes, definition)
         commit = replace(commit, metrics=Replay(commit).snapshot().totals())
         if not self.log.land(commit):
@@ -85,12 +80,6 @@ class IndexStore:
         Where others committed since, the changes are made on top of theirs if all requirements
         still hold. What the changes imply is required as well: for example that what they remove is
         still there.
-
-        Raises:
-            CommitConflictError: A requirement does not hold any more; both sides are named.
-            NotFoundError: The index was dropped meanwhile.
-            CorruptIndexError: The log is damaged.
-            StorageError: The storage cannot be written to.
         """
         wanted = (*implied(base, changes), *requires)
         head = base if self.log.holds(base.number, base.write_id) else self.log.latest()
@@ -125,13 +114,7 @@ class IndexStore:
         )
 
     def snapshot(self, number: int | None = None) -> Snapshot:
-        """The state after a commit, by default the last one.
-
-        Raises:
-            NotFoundError: There is no index, or no such commit, or its state is not kept.
-            CorruptIndexError: The log is damaged.
-            IndexFormatError: The log is too new.
-        """
+        """The state after a commit, by default the last one."""
         head = self.log.latest()
         if number is None or number == head.number:
             return head
@@ -145,13 +128,7 @@ class IndexStore:
         return self.log.at(number, head.retained_from)
 
     def history(self) -> Iterator[tuple[Commit, Snapshot]]:
-        """The commits that are kept, oldest first, each with the state after it.
-
-        Raises:
-            NotFoundError: There is no index.
-            CorruptIndexError: The log is damaged.
-            IndexFormatError: The log is too new.
-        """
+        """The commits that are kept, oldest first, each with the state after it."""
         head = self.log.latest()
         yield from self.log.states(head.retained_from, head.number)
 
@@ -164,12 +141,6 @@ class IndexStore:
 
         Nothing is lost: the commits in between stay in the history, and data files that the
         earlier state did not cover are read by every query until the next refresh.
-
-        Raises:
-            NotFoundError: There is no such commit, or its state is not kept.
-            CommitConflictError: Others commit all the time.
-            CorruptIndexError: The log is damaged.
-            StorageError: The storage cannot be written to.
         """
         for left in reversed(range(_ATTEMPTS)):
             head = self.snapshot()
@@ -190,12 +161,6 @@ class IndexStore:
 
         Without its log nobody finds the rest; until that is gone the last state can be read. Files
         that lakesieve did not write stay.
-
-        Raises:
-            InvalidInputError: Clones use its objects.
-            CorruptIndexError: It is unknown whether clones do.
-            UnsupportedError: A folder of the index is a symbolic link; nothing is deleted.
-            StorageError: The storage failed.
         """
         for folder in FOLDERS:
             self.storage.check_unlinked(folder)

@@ -24,11 +24,6 @@ def key_sample(loader: SegmentLoader, entries: Sequence[SegmentEntry], count: in
 
     Returns:
         Key codes, ``int64`` or ``binary``, ascending, each once.
-
-    Raises:
-        NotFoundError: A file of the index is gone.
-        CorruptIndexError: A file of the index is damaged.
-        IndexFormatError: A file of the index is too new.
     """
     ends = np.cumsum([entry.row_groups for entry in entries])
     total = int(ends[-1])

@@ -70,13 +70,7 @@ class CommitLog:
         self._storage = storage
 
     def latest(self) -> Snapshot:
-        """The state after the last commit, by reading a bounded number of objects.
-
-        Raises:
-            NotFoundError: There is no index.
-            CorruptIndexError: The log is damaged.
-            IndexFormatError: The log is too new.
-        """
+        """The state after the last commit, by reading a bounded number of objects."""
         for left in reversed(range(_LOOKS)):
             try:
                 return self._latest()
@@ -87,24 +81,12 @@ class CommitLog:
         raise AssertionError("unreachable")
 
     def at(self, number: int, first: int) -> Snapshot:
-        """The state after one commit.
-
-        Raises:
-            NotFoundError: It is gone.
-            CorruptIndexError: The log is damaged.
-            IndexFormatError: The log is too new.
-        """
+        """The state after one commit."""
         listing = self.listing(max(first, 0)).upto(number)
         return self._from_checkpoint(listing) or self._from_root(listing)
 
     def states(self, first: int, last: int) -> Iterator[tuple[Commit, Snapshot]]:
-        """Commits with the states after them, in order.
-
-        Raises:
-            NotFoundError: One is gone.
-            CorruptIndexError: The log is damaged.
-            IndexFormatError: The log is too new.
-        """
+        """Commits with the states after them, in order."""
         replay = Replay(self.at(first, first))
         for commit in self.commits(first, last):
             if commit.number > first:
@@ -112,24 +94,13 @@ class CommitLog:
             yield commit, replay.snapshot()
 
     def commits(self, first: int, last: int) -> Iterator[Commit]:
-        """Commits in order.
-
-        Raises:
-            NotFoundError: One is gone.
-            CorruptIndexError: One is damaged.
-            IndexFormatError: One is too new.
-        """
+        """Commits in order."""
         for numbers in _batches(range(first, last + 1)):
             data = self._documents([commit_path(number) for number in numbers])
             yield from map(_commit, data, numbers)
 
     def since(self, number: int) -> list[Commit]:
-        """Commits after one, found without a listing, which may be stale.
-
-        Raises:
-            CorruptIndexError: One is damaged.
-            IndexFormatError: One is too new.
-        """
+        """Commits after one, found without a listing, which may be stale."""
         found: list[Commit] = []
         with contextlib.suppress(NotFoundError):
             while True:
@@ -137,33 +108,18 @@ class CommitLog:
         return found
 
     def read(self, number: int) -> Commit:
-        """Read one commit.
-
-        Raises:
-            NotFoundError: It does not exist.
-            CorruptIndexError: It is damaged.
-            IndexFormatError: It is too new.
-        """
+        """Read one commit."""
         return _commit(self._documents([commit_path(number)])[0], number)
 
     def holds(self, number: int, write_id: str) -> bool:
-        """Whether a commit is the one of that name.
-
-        Raises:
-            CorruptIndexError: It is damaged.
-            IndexFormatError: It is too new.
-        """
+        """Whether a commit is the one of that name."""
         try:
             return self.read(number).write_id == write_id
         except NotFoundError:
             return False
 
     def land(self, commit: Commit) -> bool:
-        """Create the commit's file; false when another writer was first.
-
-        Raises:
-            StorageError: The storage failed, and the commit is not there.
-        """
+        """Create the commit's file; false when another writer was first."""
         try:
             self._storage.create(commit_path(commit.number), pack(commit.to_json()))
         except StorageError as error:
@@ -197,9 +153,6 @@ class CommitLog:
 
         Returns:
             Whether it was written: a state may be larger than any document.
-
-        Raises:
-            StorageError: The storage failed.
         """
         data = pack(snapshot.to_checkpoint().to_json())
         if len(data) > MAX_DOCUMENT_BYTES:
@@ -270,13 +223,7 @@ class CommitLog:
         return None
 
     def checkpoint(self, number: int) -> Snapshot:
-        """The state that a checkpoint holds.
-
-        Raises:
-            NotFoundError: It does not exist, or its commit does not.
-            CorruptIndexError: It is damaged.
-            IndexFormatError: It is too new.
-        """
+        """The state that a checkpoint holds."""
         path = checkpoint_path(number)
         data, beside = self._documents([path, commit_path(number)])
         checkpoint = Checkpoint.from_json(unpack(data, path), path)

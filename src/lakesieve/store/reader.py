@@ -84,30 +84,15 @@ class IndexReader:
         self._rows = [row for row in rows if row.entries]
 
     def catalogue(self, entry: CatalogueEntry) -> pa.Table:
-        """The data files of a catalogue, row ``i`` that of ordinal ``i``.
-
-        Raises:
-            NotFoundError: It is gone.
-            CorruptIndexError: It is damaged.
-        """
+        """The data files of a catalogue, row ``i`` that of ordinal ``i``."""
         return self.loader.catalogue(entry)
 
     def flags(self, entry: CatalogueEntry) -> pa.Table:
-        """The flags of the data files of a catalogue: ``has_null``, ``has_value``, ``repeats``.
-
-        Raises:
-            NotFoundError: It is gone.
-            CorruptIndexError: It is damaged.
-        """
+        """The flags of the data files of a catalogue: ``has_null``, ``has_value``, ``repeats``."""
         return self.loader.flags(entry)
 
     def digests(self, entry: CatalogueEntry, secret: bytes) -> np.ndarray:
-        """Digests of the paths of a catalogue, 16 bytes each.
-
-        Raises:
-            NotFoundError: It is gone.
-            CorruptIndexError: It is damaged.
-        """
+        """Digests of the paths of a catalogue, 16 bytes each."""
         return self.loader.digests(entry, secret)
 
     def remembered(self, key: tuple[object, ...], make: Callable[[], tuple[Any, int]]) -> Any:
@@ -130,11 +115,6 @@ class IndexReader:
 
         Returns:
             The ordinals, or ``None`` when more would have to be read than is worth it.
-
-        Raises:
-            NotFoundError: A file of the index is gone.
-            CorruptIndexError: A file of the index is damaged.
-            IndexFormatError: A file of the index is too new.
         """
         if most_row_groups is None:
             if len(intervals) == 1:
@@ -227,22 +207,11 @@ class IndexReader:
         Returns:
             Where ranges of keys begin and end, half-open, ascending; an end that is null is above
             all codes. And the ordinals of any of them, each once.
-
-        Raises:
-            NotFoundError: A file of the index is gone.
-            CorruptIndexError: A file of the index is damaged.
-            IndexFormatError: A file of the index is too new.
         """
         return shared_keys(self.loader, entry, live)
 
     def key_sample(self, count: int) -> pa.Array | None:
-        """Some keys, evenly spread; ``None`` where there are none.
-
-        Raises:
-            NotFoundError: A file of the index is gone.
-            CorruptIndexError: A file of the index is damaged.
-            IndexFormatError: A file of the index is too new.
-        """
+        """Some keys, evenly spread; ``None`` where there are none."""
         if not self._rows:
             return None
         row = max(self._rows, key=lambda row: sum(entry.blocks for entry in row.entries))
@@ -256,11 +225,6 @@ class IndexReader:
 
         Returns:
             By catalogue: which key, int64, ascending; and one ordinal that can hold it.
-
-        Raises:
-            NotFoundError: A file of the index is gone.
-            CorruptIndexError: A file of the index is damaged.
-            IndexFormatError: A file of the index is too new.
         """
         found: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
         for row in self._rows:
@@ -284,11 +248,6 @@ class IndexReader:
 
         Returns:
             As :meth:`points`.
-
-        Raises:
-            NotFoundError: A file of the index is gone.
-            CorruptIndexError: A file of the index is damaged.
-            IndexFormatError: A file of the index is too new.
         """
         found: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
         for entry in (entry for row in self._rows for entry in row.entries):

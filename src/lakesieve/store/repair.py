@@ -50,13 +50,6 @@ def repair(store: IndexStore, *, dry_run: bool = True) -> Repaired:
     that hold a key would be skipped. Where commits are lost, the catalogue files themselves tell
     of their segments. Nothing is deleted or overwritten; the new commit is a root, at which readers
     begin.
-
-    Raises:
-        NotFoundError: There is nothing of an index.
-        CorruptIndexError: Nothing that is left says what the index is of.
-        IndexFormatError: The index is too new.
-        CommitConflictError: Another writer was at work.
-        StorageError: The storage failed.
     """
     listing = store.log.listing()
     known, lost = _known(store)

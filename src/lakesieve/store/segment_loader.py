@@ -32,12 +32,7 @@ _AHEAD = 64
 def read_catalogue(
     storage: Storage, entry: CatalogueEntry, columns: Sequence[str] | None = None
 ) -> pa.Table:
-    """The data files of a catalogue, row ``i`` that of ordinal ``i``; it is not cached.
-
-    Raises:
-        NotFoundError: It is gone.
-        CorruptIndexError: It is damaged.
-    """
+    """The data files of a catalogue, row ``i`` that of ordinal ``i``; it is not cached."""
     return decode_catalogue(storage.get(entry.path, most=entry.size), entry, columns)
 
 
@@ -81,12 +76,7 @@ class SegmentLoader:
         self._files = files
 
     def catalogue(self, entry: CatalogueEntry) -> pa.Table:
-        """The data files of a catalogue, row ``i`` that of ordinal ``i``.
-
-        Raises:
-            NotFoundError: It is gone.
-            CorruptIndexError: It is damaged.
-        """
+        """The data files of a catalogue, row ``i`` that of ordinal ``i``."""
 
         def make() -> tuple[pa.Table, int]:
             table = read_catalogue(self._roots[entry.root], entry)
@@ -96,12 +86,7 @@ class SegmentLoader:
         return table
 
     def flags(self, entry: CatalogueEntry) -> pa.Table:
-        """Which data files of a catalogue hold nulls, values, and a key twice, without their paths.
-
-        Raises:
-            NotFoundError: It is gone.
-            CorruptIndexError: It is damaged.
-        """
+        """Which data files of a catalogue hold nulls, values, and a key twice, without their paths."""
 
         def make() -> tuple[pa.Table, int]:
             table = self._decoded(entry, ["has_null", "has_value", "repeats"])
@@ -111,12 +96,7 @@ class SegmentLoader:
         return flags
 
     def digests(self, entry: CatalogueEntry, secret: bytes) -> np.ndarray:
-        """Digests of the paths of a catalogue, 16 bytes each.
-
-        Raises:
-            NotFoundError: It is gone.
-            CorruptIndexError: It is damaged.
-        """
+        """Digests of the paths of a catalogue, 16 bytes each."""
 
         def make() -> tuple[np.ndarray, int]:
             sha256 = hashlib.sha256

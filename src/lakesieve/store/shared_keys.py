@@ -27,11 +27,6 @@ def shared_keys(
     Yields:
         Where ranges of keys begin and end, half-open, ascending; an end that is null is above all
         codes. And the ordinals of any of them, each once.
-
-    Raises:
-        NotFoundError: A file of the index is gone.
-        CorruptIndexError: A file of the index is damaged.
-        IndexFormatError: A file of the index is too new.
     """
     opened = loader.segment(entry)
     text = opened.footer.text

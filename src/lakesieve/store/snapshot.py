@@ -125,11 +125,7 @@ class Replay:
             self._begin(start)
 
     def apply(self, commit: Commit) -> Self:
-        """Go on to the next commit.
-
-        Raises:
-            CorruptIndexError: It is not the next commit of this log.
-        """
+        """Go on to the next commit."""
         if commit.number != self._at.number + 1:
             raise _broken(commit.number, f"it follows commit {self._at.number}")
         if commit.definition is not None:
@@ -148,11 +144,7 @@ class Replay:
         return self
 
     def snapshot(self) -> Snapshot:
-        """The state reached.
-
-        Raises:
-            CorruptIndexError: A segment counts in a catalogue that is not there.
-        """
+        """The state reached."""
         if not all(entry.catalogue in self._catalogues for entry in self._segments.values()):
             raise _broken(self._at.number, "a segment counts in a catalogue that is not there")
         return Snapshot(

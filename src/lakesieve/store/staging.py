@@ -26,9 +26,6 @@ def stage_segment(
         blocks: At least one block.
         unit_count: Units that the ordinals count.
         catalogue: Id of the catalogue that they count in, from ``catalogue_id``.
-
-    Raises:
-        StorageError: The storage cannot be written to.
     """
     data, entry = encode_segment(blocks, unit_count=unit_count, catalogue=catalogue)
     # named by its content: one that is there already is this one, unless it was damaged; written
@@ -51,9 +48,6 @@ def stage_catalogue(
         files: As ``CATALOGUE_SCHEMA``; paths are unique.
         segments: All segments whose ordinals count in it.
         definition: What is indexed.
-
-    Raises:
-        StorageError: The storage cannot be written to.
     """
     data, entry = encode_catalogue(files, segments=segments, definition=definition)
     storage.replace(entry.path, data)

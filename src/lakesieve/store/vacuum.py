@@ -89,15 +89,6 @@ def vacuum(
         retain_commits: Number of last states to keep, at least 1.
         older_than: Age from which objects may be deleted.
         dry_run: Only report what would be deleted.
-
-    Raises:
-        InvalidInputError: ``retain_commits`` is below 1, or ``older_than`` negative.
-        NotFoundError: There is no index.
-        CorruptIndexError: The index is damaged, so that it is unknown what it needs.
-        CommitConflictError: Others commit all the time.
-        StorageError: The storage failed.
-        UnsupportedError: It refers to a root that is not trusted, or one of its folders is a
-            symbolic link; nothing is deleted.
     """
     _check(store, retain_commits, older_than)
     before = datetime.now(UTC) - older_than

@@ -58,13 +58,7 @@ class Verified:
 
 
 def verify(store: IndexStore) -> Verified:
-    """Check the log, and every object that the last state of an index needs.
-
-    Raises:
-        NotFoundError: There is no index.
-        IndexFormatError: It is too new.
-        StorageError: The storage failed; whether the index is damaged is not known.
-    """
+    """Check the log, and every object that the last state of an index needs."""
     try:
         head = store.snapshot()
     except LakesieveError as error:
@@ -87,12 +81,7 @@ def verify(store: IndexStore) -> Verified:
 def damages(
     storage: Storage, snapshot: Snapshot, entry: CatalogueEntry | SegmentEntry
 ) -> list[Damage]:
-    """What is wrong with one object of an index.
-
-    Raises:
-        IndexFormatError: It is too new.
-        StorageError: The storage failed.
-    """
+    """What is wrong with one object of an index."""
     root = root_storage(storage, snapshot.definition, entry.root)
     try:
         for _ in _decoded(root, entry):
@@ -103,12 +92,7 @@ def damages(
 
 
 def log_damages(store: IndexStore, head: Snapshot) -> list[Damage]:
-    """What is wrong with the log of an index whose last state can be read.
-
-    Raises:
-        IndexFormatError: It is too new.
-        StorageError: The storage failed.
-    """
+    """What is wrong with the log of an index whose last state can be read."""
     found = []
     try:
         for _ in store.log.states(head.retained_from, head.number):
