@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lakesieve.predicate.expression import Expr
-    from lakesieve.predicate.ranges import Interval
+    from lakesieve.sieve import Interval
 
 FILES = 6
 KINDS = {"a": "integer", "s": "string", "c": "integer"}
@@ -105,7 +105,7 @@ def stored(rows: Rows, names: Sequence[str], covered: range) -> OpenedIndex:
         definition,
         Changes(operation="create", add_catalogues=(entry,), add_segments=tuple(segments)),
     )
-    return OpenedIndex(snapshot, IndexReader(store, snapshot, BlockCache()))
+    return OpenedIndex(store, snapshot, BlockCache())
 
 
 def planned(expr: Expr, indexes: Sequence[OpenedIndex]) -> set[int]:
@@ -291,7 +291,8 @@ def test_a_broken_index_leaves_the_others() -> None:
     """An index that cannot be read is reported, and the others still skip files."""
     good, bad = (stored(GRID, names, range(FILES)) for names in (["a", "s"], ["s", "a"]))
     entry = dataclasses.replace(bad.snapshot.catalogues[0], path="files/" + "0" * 40 + ".parquet")
-    broken = OpenedIndex(dataclasses.replace(bad.snapshot, catalogues=(entry,)), bad.reader)
+    state = dataclasses.replace(bad.snapshot, catalogues=(entry,))
+    broken = OpenedIndex(IndexStore(bad.storage), state)
     kinds = {c.field_id: (c.kind, c.scale) for c in COLUMNS.values()}
     usable, _ = usable_indexes([good, broken], kinds, "t")
 

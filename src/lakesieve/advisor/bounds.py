@@ -11,20 +11,20 @@ from lakesieve.sieve import wide_code
 
 if TYPE_CHECKING:
     from lakesieve.predicate import Ranges
-    from lakesieve.predicate.ranges import Code
-    from lakesieve.store import IndexReader, Snapshot
+    from lakesieve.sieve import Code
+    from lakesieve.store import IndexStore, Snapshot
 
 
 class BoundsOfFiles(OpenedIndex):
     """An index that answers by minimum and maximum alone.
 
     Args:
-        snapshot: The state of the index.
-        reader: Reads its segments and catalogues.
+        store: The index.
+        snapshot: Its state.
     """
 
-    def __init__(self, snapshot: Snapshot, reader: IndexReader) -> None:
-        super().__init__(snapshot, reader)
+    def __init__(self, store: IndexStore, snapshot: Snapshot) -> None:
+        super().__init__(store, snapshot)
         lows, highs = self.file_bounds()
         self._is_bytewise = any(isinstance(code, bytes) for code in lows)
         self._has = np.array([code is not None for code in lows], bool)

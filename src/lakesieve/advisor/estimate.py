@@ -13,7 +13,8 @@ from lakesieve.advisor.bounds import BoundsOfFiles
 from lakesieve.advisor.result import Estimate
 from lakesieve.index import plan
 from lakesieve.predicate import AllOf, AnyOf, ColumnRanges
-from lakesieve.predicate.ranges import successor
+from lakesieve.sieve import successor
+from lakesieve.store import IndexStore
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -103,7 +104,9 @@ class FileShares:
         shape = (len(self.uses), len(self.sample.paths))
         if not self.sample.has_statistics:
             return np.ones(shape)
-        bounds = [BoundsOfFiles(trial.index.snapshot, trial.index.reader) for trial in trials]
+        bounds = [
+            BoundsOfFiles(IndexStore(trial.index.storage), trial.index.snapshot) for trial in trials
+        ]
         found = np.ones(shape)
         for at, use in enumerate(self.uses):
             found[at], _ = self.kept(use.condition, bounds, self.sample.paths)

@@ -12,7 +12,13 @@ from lakesieve.format.catalogue import (
 )
 from lakesieve.format.commits import Checkpoint, Commit
 from lakesieve.format.documents import FORMAT_VERSION, MAX_DOCUMENT_BYTES, pack, unpack
-from lakesieve.format.entries import CatalogueEntry, IndexDefinition, KeyColumn, SegmentEntry
+from lakesieve.format.entries import (
+    COMPACTION,
+    CatalogueEntry,
+    IndexDefinition,
+    KeyColumn,
+    SegmentEntry,
+)
 from lakesieve.format.segment import (
     RowGroup,
     SegmentFooter,
@@ -23,6 +29,7 @@ from lakesieve.format.segment import (
 
 __all__ = [
     "CATALOGUE_SCHEMA",
+    "COMPACTION",
     "FORMAT_VERSION",
     "MAX_DOCUMENT_BYTES",
     "CatalogueEntry",

@@ -6,10 +6,13 @@ import base64
 import binascii
 import re
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from lakesieve.errors import ErrorKind, IndexFormatError
 from lakesieve.sieve import ABSENT_HITS
+
+if TYPE_CHECKING:
+    from lakesieve.sieve import Code
 
 INDEX_KIND = "sieve"
 """The only kind of index so far: blocks of sorted keys, each with the units that hold them."""
@@ -17,7 +20,9 @@ INDEX_KIND = "sieve"
 UNIT = "data-file"
 """What an ordinal names, so far always a whole data file."""
 
-Code = int | bytes
+COMPACTION = "16"
+"""How many deltas there may be before they are merged, in an index that was given no policy."""
+
 _SEGMENT = re.compile(r"segments/[0-9a-f]{40}\.sieve")
 _CATALOGUE = re.compile(r"files/[0-9a-f]{40}\.parquet")
 
@@ -86,7 +91,7 @@ class IndexDefinition:
     created_at: str
     budget: str = ""
     absent_hits: float = ABSENT_HITS
-    compaction: str = "8"
+    compaction: str = COMPACTION
     borrowed_roots: tuple[str, ...] = ()
     kind: str = INDEX_KIND
 

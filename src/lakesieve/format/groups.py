@@ -16,7 +16,7 @@ from lakesieve.format.streams import StreamError, StreamReader, StreamWriter, is
 from lakesieve.sieve import Blocks, front_coded, front_decoded, prefix_ends, with_gaps
 
 if TYPE_CHECKING:
-    from lakesieve.sieve import TextCode
+    from lakesieve.sieve import Code, TextCode
 
 MAX_BLOCKS = 1 << 20
 MAX_BYTES = 1 << 24
@@ -74,7 +74,7 @@ def decode_group(
     units: int,
     text: TextCode | None,
     bytewise: bool,
-    max_key: int | bytes,
+    max_key: Code,
 ) -> Blocks:
     """Read some blocks.
 

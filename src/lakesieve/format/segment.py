@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError, corrupt
 from lakesieve.format.documents import FORMAT_VERSION, check_version
-from lakesieve.format.entries import Code, SegmentEntry, code_from_json, code_to_json
+from lakesieve.format.entries import SegmentEntry, code_from_json, code_to_json
 from lakesieve.format.groups import (
     LONGEST_SEPARATOR,
     MAX_BLOCKS,
@@ -31,7 +31,7 @@ from lakesieve.sieve import MAX_PREFIX_BYTES, SharedPrefixes, TextCode
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from lakesieve.sieve import Blocks
+    from lakesieve.sieve import Blocks, Code
 
 GROUP_BLOCKS = 1 << 16
 GROUP_BYTES = 256 << 10

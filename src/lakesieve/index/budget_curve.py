@@ -43,7 +43,7 @@ def budget_curve(index: OpenedIndex) -> list[BudgetPoint]:
     if index.definition.budget or not segments:
         return []
     entry = max(segments, key=lambda one: one.blocks)
-    loader = index.reader.loader
+    loader = index.loader
     opened = loader.segment(entry)
     ((_, blocks),) = loader.row_groups(opened, [entry.row_groups // 2])
     sizes = np.diff(blocks.offsets)[:_BLOCKS]

@@ -77,7 +77,7 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 
 
 def read_declarations(path: str) -> list[DeclaredTable]:
-    """Read a file such as ``lakesieve.toml``, or the ``[tool.lakesieve]`` of a ``pyproject.toml``."""
+    """Read ``lakesieve.toml``, or ``[tool.lakesieve]`` of a ``pyproject.toml``, or alike."""
     try:
         document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from lakesieve.index.read_plan import Planned, column_types, plan
 from lakesieve.index.reasons import Reason, ReasonCode, uncovered_detail
 from lakesieve.index.result import Found
+from lakesieve.index.scan_decision import ScanDecision, column_types, plan
 from lakesieve.predicate import (
     AlwaysTrue,
     bind,
@@ -51,7 +51,7 @@ class MatchingFiles:
     by_format: np.ndarray
     keep: np.ndarray
     uncovered: int
-    planned: Planned
+    planned: ScanDecision
     reasons: tuple[Reason, ...]
 
 
@@ -129,7 +129,7 @@ def _unread(detail: str) -> Reason:
 
 
 def _with_next_step(
-    planned: Planned, table: str, columns: Mapping[tuple[str, ...], Column]
+    planned: ScanDecision, table: str, columns: Mapping[tuple[str, ...], Column]
 ) -> list[Reason]:
     """The reasons of a plan; where no index took part, with the index that would answer."""
     if planned.plan.used:

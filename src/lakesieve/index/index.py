@@ -20,10 +20,8 @@ from lakesieve.index.upkeep import Upkeep
 from lakesieve.store import (
     RETAIN_COMMITS,
     SAFETY_AGE,
-    IndexReader,
     IndexStore,
     clone,
-    shared_cache,
     vacuum,
     verify,
 )
@@ -67,7 +65,6 @@ class Index:
         self._storage = storage
         self._access = access or without_engine()
         self._store = IndexStore(storage)
-        self._cache = shared_cache()
         self._commit = commit
         self._key_reader = key_reader
         self._snapshot = self._store.snapshot(commit)
@@ -158,7 +155,7 @@ class Index:
         """The state that is read now."""
         if self._commit is None:
             self._snapshot = self._store.snapshot()
-        return OpenedIndex(self._snapshot, IndexReader(self._store, self._snapshot, self._cache))
+        return OpenedIndex(self._store, self._snapshot)
 
     def _columns(self, version: TableVersion) -> tuple[Column, ...]:
         """The key columns as a version has them."""

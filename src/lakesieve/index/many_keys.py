@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakesieve.index.key_results import Contained
-from lakesieve.index.planner import Part, Plan
+from lakesieve.index.scan_decision import KeepLeaf, Plan
 from lakesieve.sieve import encode_composite, encode_rows
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def plan_of_files(index: OpenedIndex, numbers: np.ndarray) -> Plan:
     keep[numbers] = True
     return Plan(
         indexes=(index,),
-        keep=Part(index=0, keep=keep),
+        keep=KeepLeaf(index=0, keep=keep),
         used=(index.definition.name,),
         reasons=(),
     )

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError, NotFoundError
 from lakesieve.index.opened import OpenedIndex
-from lakesieve.index.planner import READ_FAILURES, broken_index
-from lakesieve.index.reasons import Reason, ReasonCode
+from lakesieve.index.reasons import READ_FAILURES, Reason, ReasonCode, broken_index
 from lakesieve.storage import INDEX_FOLDER, Background, Storage, all_at_once, open_storage
-from lakesieve.store import IndexReader, IndexStore, changes_made, shared_cache
+from lakesieve.store import IndexStore, changes_made
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -103,7 +102,6 @@ class IndexRegistry:
     ) -> None:
         self._locations = tuple(locations)
         self._options = options
-        self._cache = shared_cache()
         # all by storage: what is read with other settings is another thing, or not to be read
         self._entries: dict[Storage, _Entry] = {}
         # of roots on object stores
@@ -275,7 +273,7 @@ class IndexRegistry:
                     hint="Create the index again, or repair it.",
                 ) from None
             return None
-        index = OpenedIndex(snapshot, IndexReader(store, snapshot, self._cache))
+        index = OpenedIndex(store, snapshot)
         mark = (store.mark(snapshot.number)[0], "")
         with self._lock:
             self._entries.pop(storage, None)

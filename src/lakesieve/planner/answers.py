@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakesieve.index import Part, Parts, Reason
+from lakesieve.index import KeepLeaf, KeepNode, Reason
 from lakesieve.planner.requests import PROTOCOL
 
 if TYPE_CHECKING:
@@ -46,8 +46,8 @@ def kept_files(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _tree(part: Part | Parts) -> dict[str, Any]:
-    if isinstance(part, Part):
+def _tree(part: KeepLeaf | KeepNode) -> dict[str, Any]:
+    if isinstance(part, KeepLeaf):
         bits = np.packbits(part.keep, bitorder="little").tobytes()
         return {"index": part.index, "keep": base64.b64encode(bits).decode("ascii")}
     if not part.args and not part.every:

@@ -13,7 +13,15 @@ from lakesieve.sieve.composite import (
     encode_composite,
     encode_rows,
 )
-from lakesieve.sieve.keys import KINDS, KeyType, encode_keys, wide_code
+from lakesieve.sieve.keys import (
+    KINDS,
+    Code,
+    Interval,
+    KeyType,
+    encode_keys,
+    successor,
+    wide_code,
+)
 from lakesieve.sieve.lookup import (
     distinct,
     lookup_codes,
@@ -39,6 +47,8 @@ __all__ = [
     "BlockBuilder",
     "Blocks",
     "Budget",
+    "Code",
+    "Interval",
     "KeyType",
     "RangeSet",
     "SharedPrefixes",
@@ -65,6 +75,7 @@ __all__ = [
     "prefix_ends",
     "row_groups_of",
     "sort_pairs",
+    "successor",
     "trade_offs",
     "wide_code",
     "with_gaps",

@@ -15,6 +15,7 @@ from lakesieve.errors import ErrorKind, InvalidInputError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from lakesieve.sieve.keys import Code
     from lakesieve.sieve.text import TextCode
 
 
@@ -40,8 +41,8 @@ class Blocks:
     keys: pa.Array
     offsets: np.ndarray
     ordinals: np.ndarray
-    max_key: int | bytes
-    bounds: tuple[int | bytes, int | bytes]
+    max_key: Code
+    bounds: tuple[Code, Code]
     key_count: int
     pair_count: int
     text: TextCode | None = None

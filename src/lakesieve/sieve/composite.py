@@ -25,6 +25,8 @@ from lakesieve.sieve.keys import KeyType, encode_keys, wide_code
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from lakesieve.sieve.keys import Code
+
 MAX_COLUMNS = 8
 """Columns that a composite key may have."""
 
@@ -75,7 +77,7 @@ def encode_composite(
     return _joined(*components)
 
 
-def component_code(kind: str, code: int | bytes | None) -> bytes:
+def component_code(kind: str, code: Code | None) -> bytes:
     """One component of a composite key, as :func:`encode_rows` writes it.
 
     Args:

@@ -10,6 +10,12 @@ import pyarrow.compute as pc
 
 from lakesieve.errors import ErrorKind, UnsupportedError
 
+Code = int | bytes
+"""A key code, of one key or of a bound."""
+
+Interval = tuple[Code | None, Code | None]
+"""Half-open, ``[low, high)``; ``None`` is no bound."""
+
 KINDS = (
     "boolean",
     "integer",
@@ -106,6 +112,11 @@ def encode_keys(key_type: KeyType, values: pa.Array | pa.ChunkedArray) -> pa.Arr
         kind=ErrorKind.UNSUPPORTED_TYPE,
         hint="The column's type changed; build the index again.",
     )
+
+
+def successor(code: Code) -> Code:
+    """Return the smallest code above a code."""
+    return code + 1 if isinstance(code, int) else code + b"\0"
 
 
 def wide_code(unscaled: int) -> bytes:

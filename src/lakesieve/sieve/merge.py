@@ -21,7 +21,7 @@ from lakesieve.sieve.text import TextCode
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-Code = int | bytes
+    from lakesieve.sieve.keys import Code
 
 # pairs held at once while sets are united
 _PAIRS = 1 << 22

@@ -14,10 +14,8 @@ from lakesieve.sieve.keys import wide_code
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from lakesieve.sieve.keys import Code, Interval
     from lakesieve.sieve.text import TextCode
-
-Code = int | bytes
-Interval = tuple[Code | None, Code | None]
 
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 

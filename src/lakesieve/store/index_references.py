@@ -19,6 +19,7 @@ from lakesieve.errors import (
 )
 from lakesieve.format import MAX_DOCUMENT_BYTES, pack, unpack
 from lakesieve.storage import is_same_place
+from lakesieve.store.snapshot import root_storage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -61,17 +62,6 @@ class IndexReference:
     def pack(self) -> bytes:
         """Write a reference."""
         return pack({field.name: getattr(self, field.name) for field in fields(self)})
-
-
-def root_storage(storage: Storage, definition: IndexDefinition, root: int) -> Storage:
-    """Where the objects of one of an index's roots lie.
-
-    Args:
-        storage: The index's own root.
-        definition: The index.
-        root: 0 for its own, ``n`` for the ``n``-th of those that it refers to.
-    """
-    return storage.at(definition.borrowed_roots[root - 1]) if root else storage
 
 
 def referenced_roots(storage: Storage, definition: IndexDefinition) -> list[Storage]:

@@ -20,13 +20,20 @@ from lakesieve.errors import (
     StorageError,
 )
 from lakesieve.format import Commit
-from lakesieve.store.index_references import references_to, remove_references, root_storage
-from lakesieve.store.log import CHECKPOINT_INTERVAL, CommitLog, checkpoint_path, commit_path
-from lakesieve.store.object_names import FOLDERS, OBJECT_NAMES, is_object
-from lakesieve.store.own_changes import note_change
+from lakesieve.store.index_references import references_to, remove_references
+from lakesieve.store.log import (
+    CHECKPOINT_INTERVAL,
+    FOLDERS,
+    OBJECT_NAMES,
+    CommitLog,
+    checkpoint_path,
+    commit_path,
+    is_object,
+    note_change,
+)
 from lakesieve.store.requirements import HeadIs, Retained, conflicts, implied
 from lakesieve.store.segment_loader import read_catalogue
-from lakesieve.store.snapshot import Changes, Replay, Snapshot
+from lakesieve.store.snapshot import Changes, Replay, Snapshot, root_storage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

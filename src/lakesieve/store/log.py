@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,6 @@ from lakesieve.errors import (
     corrupt,
 )
 from lakesieve.format import MAX_DOCUMENT_BYTES, Checkpoint, Commit, pack, unpack
-from lakesieve.store.own_changes import note_change
 from lakesieve.store.snapshot import Replay, Snapshot
 
 if TYPE_CHECKING:
@@ -27,11 +27,46 @@ if TYPE_CHECKING:
 CHECKPOINT_INTERVAL = 10
 """Commits from one checkpoint to the next."""
 
+FOLDERS = ("log", "segments", "files", "borrowers")
+"""The folders below the root of an index."""
+
+OBJECT_NAMES = re.compile(
+    r"log/(?:\d{20}(?:\.checkpoint)?\.json|_last_checkpoint)"
+    r"|segments/[0-9a-f]{40}\.sieve"
+    r"|files/[0-9a-f]{40}\.parquet"
+    r"|borrowers/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.json"
+    r"|_probe-[0-9a-f]{1,32}",
+    re.ASCII,
+)
+"""The paths of the objects that this version and earlier ones write; nothing else is deleted."""
+
 HINT = "log/_last_checkpoint"
 _OBJECT = re.compile(r"log/(\d{20})(\.checkpoint)?\.json")
 # how often a reader looks again when a vacuum cuts the log meanwhile
 _LOOKS = 4
 _BATCH = 64
+
+_CHANGES_LOCK = threading.Lock()
+_CHANGES = [0]
+
+
+def note_change() -> None:
+    """Count a commit or a drop that this process has just made."""
+    with _CHANGES_LOCK:
+        _CHANGES[0] += 1
+
+
+def changes_made() -> int:
+    """Return how many changes this process has made, of any index.
+
+    What it keeps of object stores is behind when the number grows.
+    """
+    return _CHANGES[0]
+
+
+def is_object(path: str) -> bool:
+    """Return whether a path below the root of an index is one that lakesieve writes."""
+    return OBJECT_NAMES.fullmatch(path) is not None
 
 
 def commit_path(number: int) -> str:

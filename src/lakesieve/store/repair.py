@@ -14,7 +14,9 @@ from lakesieve.errors import (
     NotFoundError,
 )
 from lakesieve.format import Commit, SegmentEntry, read_origin
+from lakesieve.store.cache import BlockCache
 from lakesieve.store.index_store import WRITER
+from lakesieve.store.segment_loader import SegmentLoader
 from lakesieve.store.snapshot import Replay, Snapshot
 from lakesieve.store.verify import Damage, damages, log_damages
 
@@ -161,8 +163,9 @@ def _whole(store: IndexStore, known: Snapshot) -> tuple[Snapshot, list[Damage]]:
     """The catalogues that are whole with all their segments, and what is wrong with the others."""
     lost: list[Damage] = []
     bad: set[str] = set()
+    loader = SegmentLoader(store.storage, known, BlockCache(0))
     for entry in known.entries:
-        found = damages(store.storage, known, entry)
+        found = damages(loader, entry)
         lost += found
         if found:
             bad.add(entry.catalogue if isinstance(entry, SegmentEntry) else entry.id)
@@ -182,16 +185,17 @@ def _with_files(store: IndexStore, state: Snapshot) -> Snapshot:
         if origin.definition.index_uuid != state.definition.index_uuid:
             continue
         paths = set(read(entry).to_pylist())
-        objects: tuple[CatalogueEntry | SegmentEntry, ...] = (entry, *origin.segments)
-        if paths <= covered or any(damages(store.storage, state, one) for one in objects):
+        if paths <= covered or entry.id in {known.id for known in state.catalogues}:
             continue
-        if entry.id in {known.id for known in state.catalogues}:
+        own = replace(state, catalogues=(entry,), segments=origin.segments)
+        loader = SegmentLoader(store.storage, own, BlockCache(0))
+        if any(damages(loader, one) for one in own.entries):
             continue
         covered |= paths
         state = replace(
             state,
-            catalogues=(*state.catalogues, entry),
-            segments=(*state.segments, *origin.segments),
+            catalogues=(*state.catalogues, *own.catalogues),
+            segments=(*state.segments, *own.segments),
         )
     return state
 

@@ -10,6 +10,7 @@ from lakesieve.format import Checkpoint
 
 if TYPE_CHECKING:
     from lakesieve.format import CatalogueEntry, Commit, IndexDefinition, SegmentEntry
+    from lakesieve.storage import Storage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,6 +183,17 @@ class Replay:
             if known is not None and known.catalogue != segment.catalogue:
                 raise _broken(commit.number, f"{segment.path} counts in two catalogues")
             self._segments[segment.path] = segment
+
+
+def root_storage(storage: Storage, definition: IndexDefinition, root: int) -> Storage:
+    """Return where the objects of one of an index's roots lie, by its number.
+
+    0 is the index's own root, ``storage``, and ``n`` the ``n``-th of those that it refers to.
+
+    Raises:
+        UnsupportedError: The root is in another kind of store, or not trusted.
+    """
+    return storage.at(definition.borrowed_roots[root - 1]) if root else storage
 
 
 def _broken(number: int, what: str) -> CorruptIndexError:

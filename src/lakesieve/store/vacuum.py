@@ -19,8 +19,13 @@ from lakesieve.store.index_references import (
     references_to,
     remove_unused_references,
 )
-from lakesieve.store.log import CHECKPOINT_INTERVAL, commit_path
-from lakesieve.store.object_names import FOLDERS, OBJECT_NAMES, is_object
+from lakesieve.store.log import (
+    CHECKPOINT_INTERVAL,
+    FOLDERS,
+    OBJECT_NAMES,
+    commit_path,
+    is_object,
+)
 from lakesieve.store.requirements import HeadIs
 from lakesieve.store.snapshot import Changes
 

@@ -13,7 +13,7 @@ from lakesieve.predicate.literals import float_code
 from lakesieve.sieve import wide_code
 
 if TYPE_CHECKING:
-    from lakesieve.predicate.ranges import Code
+    from lakesieve.sieve import Code
     from lakesieve.tables.contract import Column
 
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
