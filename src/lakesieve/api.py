@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
-from lakesieve.index import Index, by_name, overview
-from lakesieve.index.access import without_engine
+from lakesieve.index import Index, IndexInfo, ShownList, find, index_storage, overview
+from lakesieve.index.access import no_index, without_engine
+from lakesieve.store import IndexStore, repair
 from lakesieve.tables.opening import WAREHOUSE
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakesieve.advisor.recent import RecentQueries
-    from lakesieve.index import Found, IndexInfo, TablePruning
+    from lakesieve.index import Found, TablePruning
     from lakesieve.index.access import TableAccess
     from lakesieve.index.many_keys import KeysToFind
     from lakesieve.index.overview import TableOverview
@@ -113,7 +114,11 @@ def list_indexes(
         NotFoundError: No such table.
     """
     access = _access(spark, catalog, warehouse, timezone)
-    return by_name.list_indexes(access, table, location)
+    opened = access.open_table(table)
+    stores = access.stores(opened, location).values()
+    return ShownList(
+        IndexInfo.of(store.snapshot(), opened.name, store.storage.location) for store in stores
+    )
 
 
 def table_overview(
@@ -201,7 +206,9 @@ def find_files(
         InvalidInputError: The predicate cannot be understood.
     """
     access = _access(spark, catalog, warehouse, timezone)
-    return by_name.find_files(access, table, predicate, version, location)
+    opened = access.open_table(table)
+    indexes, reasons = access.indexes(opened, location)
+    return find(opened, indexes, reasons, predicate, version, timezone=access.timezone())
 
 
 def repair_index(
@@ -232,7 +239,12 @@ def repair_index(
         CorruptIndexError: Nothing that is left says what the index is of.
     """
     access = _access(spark, catalog, warehouse, timezone)
-    return by_name.repair_index(access, table, name, location, dry_run=dry_run)
+    opened = access.open_table(table)
+    for root in access.roots(opened, location):
+        storage = index_storage(root, name)
+        if storage.objects("log/") or storage.objects("files/"):
+            return repair(IndexStore(storage), dry_run=dry_run)
+    raise no_index(opened.name, name)
 
 
 def last_pruning(spark: SparkSession | None = None) -> list[TablePruning]:

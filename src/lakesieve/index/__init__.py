@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lakesieve.index.find import find
-from lakesieve.index.index import Index, describe
+from lakesieve.index.index import Index
 from lakesieve.index.key_filters import UsableIndex, on_keys
 from lakesieve.index.opened import OpenedIndex
 from lakesieve.index.reasons import Reason, ReasonCode, broken_index, uncovered_detail
@@ -58,7 +58,6 @@ __all__ = [
     "UsableIndex",
     "VerifiedRows",
     "broken_index",
-    "describe",
     "find",
     "index_storage",
     "on_keys",

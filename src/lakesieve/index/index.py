@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from lakesieve.index.key_results import Contained
     from lakesieve.index.many_keys import KeyReader
     from lakesieve.storage import Storage
-    from lakesieve.store import Snapshot, Vacuumed, Verified
+    from lakesieve.store import Vacuumed, Verified
     from lakesieve.tables import Column, TableReader, TableVersion
 
 
@@ -87,7 +87,7 @@ class Index:
         """What it is and what it costs."""
         if self._commit is None:
             self._snapshot = self._store.snapshot()
-        return describe(self._snapshot, self._table.name, self._storage.location)
+        return IndexInfo.of(self._snapshot, self._table.name, self._storage.location)
 
     def files(self, predicate: str | Any, version: str | int | None = None) -> Found:
         """Data files that can hold a row for which the predicate is true.
@@ -164,23 +164,7 @@ class Index:
 
     def history(self) -> list[CommitInfo]:
         """The index's commits that are kept, oldest first, each with the totals after it."""
-        commits = []
-        for commit, after in self._store.history():
-            totals = after.totals()
-            commits.append(
-                CommitInfo(
-                    number=commit.number,
-                    parent=commit.parent,
-                    operation=commit.operation,
-                    created_at=commit.created_at,
-                    table_version=str(after.table_version.get("id", "")),
-                    files=totals["files"],
-                    segments=totals["segments"],
-                    blocks=totals["blocks"],
-                    bytes=totals["bytes"],
-                )
-            )
-        return ShownList(commits)
+        return ShownList(CommitInfo.of(*both) for both in self._store.history())
 
     def at(self, commit: int) -> Index:
         """The index as it was after an earlier commit, for look-ups; it does not follow new ones.
@@ -353,32 +337,3 @@ class Index:
                 kind=ErrorKind.TABLE_REPLACED,
                 hint="Open it again, by the table's name.",
             )
-
-
-def describe(snapshot: Snapshot, table: str, location: str) -> IndexInfo:
-    """Sum up one state of an index."""
-    definition = snapshot.definition
-    rows = sum(entry.records for entry in snapshot.catalogues)
-    size = sum(entry.size for entry in snapshot.catalogues)
-    size += sum(entry.size for entry in snapshot.segments)
-    return IndexInfo(
-        name=definition.name,
-        table=table,
-        table_format=definition.table_format,
-        columns=tuple(column.name for column in definition.columns),
-        types=tuple(column.type for column in definition.columns),
-        location=location,
-        commit=snapshot.number,
-        created_at=definition.created_at,
-        files=sum(entry.files for entry in snapshot.catalogues),
-        rows=rows,
-        keys=sum(entry.keys for entry in snapshot.segments),
-        pairs=sum(entry.pairs for entry in snapshot.segments),
-        blocks=sum(entry.blocks for entry in snapshot.segments),
-        segments=len(snapshot.segments),
-        bytes=size,
-        bits_per_row=8 * size / rows if rows else 0.0,
-        table_version=str(snapshot.table_version.get("id", "")),
-        budget=definition.budget,
-        compaction=definition.compaction,
-    )

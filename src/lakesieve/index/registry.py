@@ -61,8 +61,13 @@ def index_storage(root: Storage, name: str) -> Storage:
     return root.child(name)
 
 
+def index_folders(root: Storage) -> dict[str, Storage]:
+    """Return the folders below a root that indexes of one table may be in, by name."""
+    return {name: root.child(name) for name in sorted(root.folders("")) if _NAME.fullmatch(name)}
+
+
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class _Opened:
+class _RootIndexes:
     """The indexes of one root, and why others are not among them."""
 
     indexes: tuple[OpenedIndex, ...] = ()
@@ -105,9 +110,9 @@ class IndexRegistry:
         # all by storage: what is read with other settings is another thing, or not to be read
         self._entries: dict[Storage, _Entry] = {}
         # of roots on object stores
-        self._answers: dict[Storage, tuple[float, _Opened]] = {}
+        self._answers: dict[Storage, tuple[float, _RootIndexes]] = {}
         self._changes = changes_made()
-        self._running: dict[Storage, Background[_Opened]] = {}
+        self._running: dict[Storage, Background[_RootIndexes]] = {}
         self._resting: dict[Storage, tuple[float, Reason]] = {}
         self._lock = threading.Lock()
 
@@ -148,7 +153,7 @@ class IndexRegistry:
             elif task.wait(until):
                 opened = task.result()
             else:
-                opened = _Opened(reasons=(self.rest(root),))
+                opened = _RootIndexes(reasons=(self.rest(root),))
                 if task.is_done:
                     self.wake(root)
             indexes.extend(opened.indexes)
@@ -175,7 +180,7 @@ class IndexRegistry:
         with self._lock:
             self._resting.pop(root, None)
 
-    def _known(self, root: Storage) -> _Opened:
+    def _known(self, root: Storage) -> _RootIndexes:
         """What is there without waiting for an object store."""
         if root.is_local:
             return self._open_all(root)
@@ -183,10 +188,10 @@ class IndexRegistry:
             rest = self._resting.get(root)
             answer = self._answers.get(root)
         if rest is not None:
-            return _Opened(reasons=(rest[1],))
-        return answer[1] if answer is not None else _Opened()
+            return _RootIndexes(reasons=(rest[1],))
+        return answer[1] if answer is not None else _RootIndexes()
 
-    def _start(self, root: Storage, *, patient: bool) -> Background[_Opened] | None:
+    def _start(self, root: Storage, *, patient: bool) -> Background[_RootIndexes] | None:
         """Open a root on an object store in the background, unless its indexes are known."""
         if root.is_local:
             return None
@@ -213,7 +218,7 @@ class IndexRegistry:
                 if entry[0] <= time_now:
                     del known[root]
 
-    def _open_remote(self, root: Storage) -> _Opened:
+    def _open_remote(self, root: Storage) -> _RootIndexes:
         changes = changes_made()
         try:
             opened = self._open_all(root)
@@ -232,19 +237,19 @@ class IndexRegistry:
                 self._answers[root] = (time_now + _REMOTE_SECONDS, opened)
         return opened
 
-    def _open_all(self, root: Storage) -> _Opened:
+    def _open_all(self, root: Storage) -> _RootIndexes:
         try:
-            names = sorted(n for n in root.folders("") if _NAME.fullmatch(n))
+            folders = index_folders(root)
         except LakesieveError as error:
-            return _Opened(reasons=(broken_index(root.location, error),))
+            return _RootIndexes(reasons=(broken_index(root.location, error),))
         with self._lock:
-            there = {root.child(name).location for name in names}
+            there = {storage.location for storage in folders.values()}
             for known in [k for k in self._entries if _parent(k.location) == root.location]:
                 if known.options == root.options and known.location not in there:
                     del self._entries[known]
-        opening = [partial(self._try_open, root.child(name), name) for name in names]
+        opening = [partial(self._try_open, storage, name) for name, storage in folders.items()]
         opened = [one() for one in opening] if root.is_local else all_at_once(opening)
-        return _Opened(
+        return _RootIndexes(
             indexes=tuple(one for one in opened if isinstance(one, OpenedIndex)),
             reasons=tuple(one for one in opened if isinstance(one, Reason)),
         )

@@ -72,8 +72,13 @@ class Snapshot:
         """Root and path of every object it is made of."""
         return {(entry.root, entry.path) for entry in self.entries}
 
+    @property
+    def version_id(self) -> str:
+        """The table version that was indexed last, empty for none."""
+        return str(self.table_version.get("id", ""))
+
     def totals(self) -> dict[str, int]:
-        """What it amounts to: files, segments, blocks and bytes."""
+        """Return what it amounts to: files, segments, blocks and bytes."""
         return {
             "files": sum(entry.files for entry in self.catalogues),
             "segments": len(self.segments),
