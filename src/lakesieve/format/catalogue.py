@@ -46,7 +46,6 @@ class Origin:
     """What a catalogue file says of its index, so that the files alone can tell what they are.
 
     Args:
-        definition: What is indexed.
         segments: All segments whose ordinals count in this catalogue.
     """
 
@@ -98,10 +97,7 @@ def encode_catalogue(
 ) -> tuple[bytes, CatalogueEntry]:
     """Write a catalogue; row ``i`` is the file of ordinal ``i``.
 
-    Args:
-        files: As ``CATALOGUE_SCHEMA``, with ``repeats`` or without; paths are unique.
-        segments: All segments whose ordinals count in it.
-        definition: What is indexed; without it the catalogue cannot be rebuilt from its file alone.
+    Paths are unique. Without ``definition`` the catalogue cannot be rebuilt from its file alone.
     """
     sink = io.BytesIO()
     schema = _schema_of(files)
@@ -146,9 +142,7 @@ def _schema_of(files: pa.Table) -> pa.Schema:
 def read_origin(data: bytes, path: str) -> tuple[CatalogueEntry, Origin | None]:
     """Read a catalogue file that may be in no commit.
 
-    Args:
-        data: The file's bytes.
-        path: Its path, which holds their hash.
+    Its path holds the hash of its bytes.
 
     Returns:
         The entry that a commit would have for it, and what it says of its index, if it does.
@@ -186,13 +180,7 @@ def _origin(stored: bytes, entry: CatalogueEntry) -> Origin:
 def decode_catalogue(
     data: bytes, entry: CatalogueEntry, columns: Sequence[str] | None = None
 ) -> pa.Table:
-    """Check and read a catalogue.
-
-    Args:
-        data: Its bytes.
-        entry: What the commit says of it.
-        columns: Those to decode; all by default.
-    """
+    """Check and read a catalogue, all its columns by default."""
     if hashlib.sha256(data).hexdigest() != entry.sha256:
         raise corrupt(entry.path, "it fails the checksum")
     table = _table(data, entry.path, files=entry.files, columns=columns)

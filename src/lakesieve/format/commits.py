@@ -16,18 +16,10 @@ class Commit:
     """One commit of the log.
 
     Args:
-        number: Its number in the log, from 0.
-        operation: What made it, such as ``create``.
         created_at: When, ISO 8601 in UTC.
-        writer: What wrote it.
         write_id: Drawn by the writer, to know its own commit again.
         parent_id: The ``write_id`` of the commit before it; empty in a root.
         definition: What is indexed; makes the commit a root, whose state is what it adds.
-        table_version: The table version that was indexed.
-        add_catalogues: File catalogues added.
-        add_segments: Segments added.
-        remove_segments: Paths of segments removed.
-        remove_catalogues: Ids of catalogues removed.
         retained_from: Earlier states than this commit's may be gone from now on.
         metrics: Totals of the state after it, for people.
     """
@@ -67,12 +59,7 @@ class Commit:
 
     @classmethod
     def from_json(cls, document: dict[str, Any], path: str) -> Self:
-        """Read it from the body of a document.
-
-        Args:
-            document: What :func:`unpack` gave.
-            path: Its path below the index's root, for the error.
-        """
+        """Read it from the body of a document; ``path`` is for the error."""
         try:
             plain = dict(document)
             definition = plain.pop("definition")
@@ -96,13 +83,8 @@ class Checkpoint:
     """The whole state after a commit; made from the log alone, so that any writer's is the same.
 
     Args:
-        number: The commit.
         write_id: That commit's.
         retained_from: Earlier states than this commit's may be gone.
-        definition: What is indexed.
-        table_version: The table version that was indexed last.
-        catalogues: Live file catalogues, oldest first.
-        segments: Live segments, oldest first.
     """
 
     number: int
@@ -123,12 +105,7 @@ class Checkpoint:
 
     @classmethod
     def from_json(cls, document: dict[str, Any], path: str) -> Self:
-        """Read it from the body of a document.
-
-        Args:
-            document: What :func:`unpack` gave.
-            path: Its path below the index's root, for the error.
-        """
+        """Read it from the body of a document; ``path`` is for the error."""
         try:
             plain = dict(document)
             parsed: dict[str, Any] = {

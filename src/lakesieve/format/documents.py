@@ -22,12 +22,7 @@ def pack(body: dict[str, Any]) -> bytes:
 
 
 def unpack(data: bytes, path: str) -> dict[str, Any]:
-    """Read a document and check it.
-
-    Args:
-        data: The bytes of a JSON document.
-        path: Its path below the index's root, for the error.
-    """
+    """Read a document and check it; ``path`` is for the error."""
     if len(data) > MAX_DOCUMENT_BYTES:
         raise corrupt(path, f"it has {len(data)} bytes")
     try:

@@ -46,14 +46,11 @@ def code_from_json(value: Any) -> Code:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyColumn:
-    """A key column as it was when the index was made.
+    """A key column as it was when the index was made: its name and type may be others now.
 
     Args:
         field_id: Its identity in the table, unchanged by renames.
-        name: Its name then, dots leading into structs.
-        type: Its type then, as the format prints it.
         key_kind: How its values become key codes.
-        scale: Digits after the point, for decimals.
     """
 
     field_id: int
@@ -68,18 +65,10 @@ class IndexDefinition:
     """What is indexed. Written once, in the first commit.
 
     Args:
-        name: The index's name.
-        index_uuid: Its identity; a clone has its own.
-        table_format: Such as ``iceberg``.
-        table_uuid: Identity of the table.
-        table_location: Root of the table.
-        columns: The key columns.
-        created_at: When, ISO 8601 in UTC.
         budget: What it may cost or how wrong it may be, such as ``2 bits``; none for exact blocks.
         absent_hits: Share of absent keys that may find a data file.
         compaction: How many deltas there may be before they are merged, or ``auto``.
         borrowed_roots: Roots of other indexes that hold objects of this one, for a clone.
-        kind: What kind of index it is, ``INDEX_KIND``.
     """
 
     name: str
@@ -118,13 +107,9 @@ class CatalogueEntry:
 
     Args:
         id: Hash of its data files' paths; segments name it.
-        path: Where it lies in the index.
-        size: Bytes.
         sha256: Checksum of all its bytes.
-        files: Data files in it.
         records: Their rows.
         root: 0 for the index's own root, ``n`` for the ``n``-th borrowed one.
-        unit: What each of its rows is, ``UNIT``.
     """
 
     id: str
@@ -155,17 +140,10 @@ class SegmentEntry:
     """A segment: blocks of keys between two bounds.
 
     Args:
-        path: Where it lies in the index.
-        size: Bytes.
-        footer_length: Bytes of its footer, at its end.
         footer_sha256: Checksum of those; the footer holds the row groups' own.
-        catalogue: The catalogue that its ordinals count in.
         key_min: First key code.
         key_max: Last key code.
-        blocks: Blocks in it.
-        keys: Distinct keys.
         pairs: Distinct (key, file) pairs.
-        row_groups: Row groups in it.
         root: 0 for the index's own root, ``n`` for the ``n``-th borrowed one.
     """
 

@@ -39,12 +39,7 @@ def encode_group(
 ) -> bytes:
     """Write some blocks.
 
-    Args:
-        writer: Writes the streams of all row groups of a segment.
-        keys: Separators, ``int64`` or ``binary``.
-        offsets: Where each set starts in ``ordinals``, one more than keys.
-        ordinals: The sets.
-        units: Units that the ordinals count.
+    ``offsets`` say where each set starts in ``ordinals``, one more than keys.
     """
     lengths = np.diff(offsets)
     # an empty block after one that is not is stored as the end of that one
@@ -78,13 +73,7 @@ def decode_group(
 ) -> Blocks:
     """Read some blocks.
 
-    Args:
-        data: As :func:`encode_group` wrote it.
-        count: How many blocks there must be.
-        units: Units that the ordinals count.
-        text: The text code of the separators, if they have one.
-        bytewise: Whether the separators are byte strings.
-        max_key: The last code that the blocks answer for.
+    There must be ``count`` blocks; ``max_key`` is the last code that they answer for.
     """
     if len(data) < _HEADER.size or not 0 < count <= MAX_BLOCKS:
         raise StreamError("it is cut off")

@@ -82,12 +82,7 @@ def _number(fields: dict[int, Any], name: int) -> int:
 
 
 class _Header:
-    """A page header in Thrift's compact protocol.
-
-    Args:
-        data: A column chunk.
-        at: Where the header begins.
-    """
+    """A page header in Thrift's compact protocol, which begins at ``at``."""
 
     def __init__(self, data: bytes, at: int) -> None:
         self._data = data

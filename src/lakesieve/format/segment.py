@@ -62,13 +62,9 @@ class SegmentFooter:
     """A segment's checked footer.
 
     Args:
-        path: Where the segment lies in the index.
-        catalogue: The catalogue that its ordinals count in.
-        unit_count: Units that its ordinals count.
         bytewise: Whether its separators are byte strings.
         text: The text code of its separators, if they have one.
         max_key: The last code it answers for.
-        groups: Its row groups.
     """
 
     path: str
@@ -88,14 +84,9 @@ def encode_segment(
     group_blocks: int = GROUP_BLOCKS,
     group_bytes: int = GROUP_BYTES,
 ) -> tuple[bytes, SegmentEntry]:
-    """Write blocks as a segment file.
+    """Write blocks, at least one, as a segment file; return its bytes and its entry.
 
-    Args:
-        blocks: At least one.
-        unit_count: Units the ordinals count.
-        catalogue: Id of the catalogue they count in; two catalogues never share a segment.
-        group_blocks: Most blocks of a row group.
-        group_bytes: Most bytes of a row group, estimated; one block may take more.
+    Two catalogues never share a segment. ``group_bytes`` is estimated, and one block may take more.
 
     Returns:
         The file's bytes and its entry.
@@ -226,12 +217,7 @@ def _prefixes_from_json(document: Any) -> SharedPrefixes:
 
 
 def decode_footer(data: bytes, entry: SegmentEntry) -> SegmentFooter:
-    """Check and read a segment's footer.
-
-    Args:
-        data: The last ``entry.footer_length`` bytes of the file.
-        entry: What the commit says of the segment.
-    """
+    """Check and read a segment's footer, the last ``entry.footer_length`` bytes of the file."""
     if hashlib.sha256(data).hexdigest() != entry.footer_sha256:
         raise corrupt(entry.path, "its footer fails the checksum")
     try:
@@ -303,12 +289,7 @@ def _in_order(footer: SegmentFooter) -> bool:
 
 
 def decode_row_group(footer: SegmentFooter, number: int, data: bytes) -> Blocks:
-    """Check and read one row group.
-
-    Args:
-        footer: The segment's footer.
-        number: Which row group.
-        data: Its bytes, as the footer says where they lie.
+    """Check and read one row group; its last block goes on up to the first of the next one.
 
     Returns:
         Its blocks. The last of them goes on up to the first of the next row group.

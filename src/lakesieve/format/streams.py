@@ -227,12 +227,7 @@ def decode_stream(data: memoryview, at: int, count: int) -> tuple[np.ndarray, in
 
 
 class StreamReader:
-    """Reads streams one after the other.
-
-    Args:
-        data: Bytes that hold them.
-        at: Where the first one begins.
-    """
+    """Reads streams one after the other, from ``at`` on."""
 
     def __init__(self, data: memoryview, at: int) -> None:
         self._data = data
@@ -285,12 +280,7 @@ def compressed(data: bytes) -> bytes:
 
 
 def decompressed(data: bytes | memoryview, size: int) -> bytes:
-    """What :func:`compressed` got.
-
-    Args:
-        data: The compressed bytes.
-        size: Bytes that they must expand to.
-    """
+    """Return what :func:`compressed` got, which must expand to ``size`` bytes."""
     try:
         unpacked = _codec(1).decompress(data, decompressed_size=size, asbytes=True)
     except (pa.ArrowException, OSError, ValueError) as error:

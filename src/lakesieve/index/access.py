@@ -28,7 +28,6 @@ class TableAccess:
     """Opens tables by their names, and finds the folders of their indexes.
 
     Args:
-        open_table: Opens a table by its name.
         options: The storage options of each location; given the properties of a table's own file
             IO, if any.
         timezone: The zone of timestamps that are written without one.

@@ -24,8 +24,6 @@ class DeclaredIndex:
     """One index as a file declares it.
 
     Args:
-        columns: Its key columns, in order.
-        name: Its name.
         budget: As for :func:`lakesieve.create_index`, as are the others; empty for exact blocks.
         absent_hits: Share of look-ups of absent values that may find a file.
         compaction: How many deltas there may be.
@@ -44,10 +42,7 @@ class DeclaredTable:
 
     Args:
         name: As for :func:`lakesieve.create_index`.
-        indexes: The indexes that it should have.
         location: Where they are, if not in the table's own folder.
-        all_refs: Whether files of all branches and tags are indexed.
-        convert_deletes: Whether equality deletes of an Iceberg table are converted.
         retain_commits: Commits whose states a vacuum keeps.
         retain_hours: Nothing younger is deleted by a vacuum.
     """

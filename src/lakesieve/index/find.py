@@ -44,8 +44,6 @@ class MatchingFiles:
         keep: Whether each live file must be read: indexes and statistics both leave it.
         uncovered: How many of the files that must be read no index has seen; 0 where no index
             takes part.
-        planned: What the predicate means for the indexes.
-        reasons: Coded reasons.
     """
 
     by_format: np.ndarray
@@ -67,14 +65,8 @@ def matching_files(
 ) -> MatchingFiles:
     """Find the data files that can hold a row for which an expression is true.
 
-    Args:
-        table: The table.
-        version: Its version.
-        expression: The predicate.
-        indexes: Its indexes that could be opened.
-        live: The live files of the version, as ``live_files`` spells ``path``.
-        strict: Whether an unknown column is an error; else it means that every row may match.
-        timezone: For timestamps written without one.
+    ``live`` are the paths of the version's live files, as ``live_files`` spells them. With
+    ``strict`` an unknown column is an error; else it means that every row may match.
     """
     columns = table.columns(version)
     planned = plan(columns, expression, indexes, table.uuid, strict=strict, timezone=timezone)
@@ -156,15 +148,11 @@ def find(
     *,
     timezone: str = "UTC",
 ) -> Found:
-    """Data files of a version that can hold a row for which the predicate is true.
+    """Return the data files of a version that can hold a row for which the predicate is true.
 
-    Args:
-        table: The table.
-        indexes: Its indexes that could be opened.
-        reasons: Why others could not.
-        predicate: SQL text, or an expression of PyIceberg, Polars or Arrow.
-        version: Snapshot id, time, tag or branch; ``None`` is the current version.
-        timezone: For timestamps written without one.
+    The predicate is SQL text, or an expression of PyIceberg, Polars or Arrow; the version a
+    snapshot id, time, tag or branch, ``None`` for the current one. ``reasons`` tell why other
+    indexes could not be opened.
     """
     resolved = table.version(version)
     columns = table.columns(resolved)

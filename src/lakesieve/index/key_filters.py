@@ -30,7 +30,6 @@ class UsableIndex:
     """An index, and which of its key columns conditions can be stated of.
 
     Args:
-        index: The opened index.
         columns: Its leading key columns that the table still has, under the same key kind.
     """
 
@@ -48,11 +47,8 @@ def on_keys(
 ) -> RowFilter:
     """Turn conditions on columns into conditions on the keys of some indexes.
 
-    Args:
-        rows: A row filter, its leaves by field id.
-        indexes: The indexes.
-        most_ranges: Intervals that values of several columns may multiply to, for each index; what
-            is beyond is answered by fewer columns.
+    Values of several columns multiply to at most ``most_ranges`` intervals for each index; what is
+    beyond is answered by fewer columns.
 
     Returns:
         Those rows or a superset, leaves by the position of the index in ``indexes``.

@@ -44,15 +44,7 @@ class KeyCodes:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class KeysToFind:
-    """Keys that rows of some files of a table may have.
-
-    Args:
-        table: The table.
-        version: Its version.
-        plan: Which of its files are read.
-        columns: The key columns.
-        keys: Their values.
-    """
+    """Keys that rows of some files of a table may have."""
 
     table: TableReader
     version: TableVersion
@@ -67,7 +59,7 @@ def sorted_codes(
     *,
     is_prefix: bool,
 ) -> KeyCodes:
-    """The distinct codes of keys in the order of the index."""
+    """Return the distinct codes of keys in the order of the index."""
     encode = encode_composite if is_prefix else encode_rows
     codes = encode(key_types, columns)
     order = pc.sort_indices(codes)
@@ -89,12 +81,9 @@ def sorted_codes(
 def files_of_codes(
     index: OpenedIndex, codes: pa.Array, *, is_prefix: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The covered files that can hold each of many keys.
+    """Return the covered files that can hold each of many keys.
 
-    Args:
-        index: The index.
-        codes: As :class:`KeyCodes` has them.
-        is_prefix: Whether the index has more columns than the keys.
+    ``is_prefix`` tells that the index has more columns than the keys.
 
     Returns:
         Which code and one file that can hold it, in their numberings, int64, in any order.
@@ -133,13 +122,8 @@ def contained(
 ) -> Contained:
     """Tell which of many keys a version of a table lacks.
 
-    Args:
-        keys: The keys.
-        index: The index.
-        table: Its table.
-        version: The version.
-        reader: Reads the key columns of rows, row-level deletes applied, at least of those with
-            the keys to find; ``None`` leaves it at what the index says.
+    ``reader`` reads the key columns of rows, row-level deletes applied, at least of those with the
+    keys to find; ``None`` leaves it at what the index says.
     """
     codes = _codes_of(keys, keys.values)
     live = _Live(table.live_files(version), index.paths())
@@ -179,12 +163,7 @@ def contained(
 
 
 class _Live:
-    """The data files of a version beside those that an index covers.
-
-    Args:
-        files: As ``live_files`` has them.
-        covered: Paths of the covered files.
-    """
+    """The data files of a version beside those that an index covers."""
 
     def __init__(self, files: pa.Table, covered: pa.ChunkedArray) -> None:
         self.shown = files.column("location" if "location" in files.column_names else "path")

@@ -53,7 +53,6 @@ class Reason:
     """One coded reason.
 
     Args:
-        code: The stable code.
         detail: A sentence for a person, with the names involved.
     """
 

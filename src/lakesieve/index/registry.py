@@ -96,10 +96,6 @@ class IndexRegistry:
     Nothing is locked while storage is read. A root on an object store is opened once, whoever
     waits for it, in a thread that goes on when nobody waits any more. After one that failed or was
     not awaited, its root is left alone for half a minute, or until it is opened after all.
-
-    Args:
-        locations: Further roots to search.
-        options: The storage options of each location.
     """
 
     def __init__(
@@ -129,14 +125,10 @@ class IndexRegistry:
         file_io: Mapping[str, str] | None = None,
         until: float | None = None,
     ) -> tuple[list[OpenedIndex], list[Reason]]:
-        """All indexes of a table, and coded reasons for those that cannot be opened.
+        """Return the indexes of a table, and coded reasons for those that cannot be opened.
 
-        Args:
-            table_location: Root of the table.
-            table_uuid: Its identity.
-            file_io: Properties of the table's own file IO.
-            until: How long to wait for storage, as ``time.monotonic()`` has it; ``None`` is without
-                end, and tries roots that are left alone, too.
+        Storage is waited for until ``time.monotonic()`` is ``until``. ``None`` waits without end,
+        and tries roots that are left alone, too.
         """
         indexes: list[OpenedIndex] = []
         reasons: list[Reason] = []

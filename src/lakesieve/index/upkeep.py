@@ -21,12 +21,7 @@ ATTEMPTS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upkeep:
-    """One index and its table.
-
-    Args:
-        table: The table that the index was opened for.
-        store: The index.
-    """
+    """One index and its table."""
 
     table: TableReader
     store: IndexStore

@@ -39,12 +39,7 @@ _SESSIONS = 1000
 
 
 class Companion:
-    """Reads requests and writes answers, each when it is there.
-
-    Args:
-        requests: The pipe from the driver.
-        answers: The pipe to it.
-    """
+    """Reads requests and writes answers, each when it is there."""
 
     def __init__(self, requests: IO[bytes], answers: IO[bytes]) -> None:
         self._requests = requests

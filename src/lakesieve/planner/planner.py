@@ -43,10 +43,6 @@ class Planner:
     """Answers the requests of one session; the engine's threads may call it at the same time.
 
     Runs no query of the engine itself, which would ask again.
-
-    Args:
-        locations: Further roots to search for indexes.
-        options: Tells the settings with which a location is reached.
     """
 
     def __init__(

@@ -46,12 +46,8 @@ def build_runs(
 ) -> tuple[Blocks, pa.Array, np.ndarray]:
     """:func:`build_blocks`, with more to go on.
 
-    Args:
-        keys: As :func:`sort_pairs` or :func:`code_pairs` gives them.
-        ordinals: The unit of each pair.
-        absent_hits: As for :func:`build_blocks`.
-        text: The text code, where the keys are codes.
-        top: A string not below any of them then.
+    ``text`` is the text code, where the keys are codes; then ``top`` is a string not below any of
+    them.
 
     Returns:
         The blocks; the codes of all distinct keys; the first of those in each block but the gaps.
@@ -105,7 +101,7 @@ def _key_starts(keys: pa.Array, ordinals: np.ndarray) -> np.ndarray:
 
 
 def differing_sets(ordinals: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Which of adjacent sets are another one than the set before.
+    """Return which of adjacent sets are another one than the set before; the first is.
 
     Returns:
         One bool a set; the first is another one.
@@ -195,10 +191,6 @@ class BlockBuilder:
 
     def push(self, keys: pa.Array, ordinals: np.ndarray) -> list[Blocks]:
         """Take the next chunk of sorted distinct pairs; the pairs of a key may straddle chunks.
-
-        Args:
-            keys: Sorted keys, int64 or ``binary``.
-            ordinals: Unit of each pair, int32, ascending within a key.
 
         Returns:
             What is finished by now.

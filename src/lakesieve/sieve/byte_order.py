@@ -85,10 +85,7 @@ def position_codes(
 ) -> tuple[np.ndarray, tuple[tuple[int, ...], ...], bool]:
     """Code strings by the symbols that occur at each position, in order.
 
-    Args:
-        data: Bytes.
-        starts: Where each string starts in them.
-        lengths: How long it is; negative if the string has ended before.
+    The length of a string that has ended before is negative.
 
     Returns:
         One integer a string, below 2**63; the symbols seen at each position that it covers, as

@@ -47,10 +47,6 @@ def encode_rows(
 ) -> pa.Array:
     """Turn the key columns of rows into one key code a row.
 
-    Args:
-        key_types: Type of each column.
-        columns: Their values, as :func:`lakesieve.sieve.encode_keys` takes them, equally many.
-
     Returns:
         Of one column its plain codes, null where it is. Of several a ``binary`` array without
         nulls: a row whose columns are all null has a key like any other.
@@ -65,10 +61,6 @@ def encode_composite(
 ) -> pa.Array:
     """Turn leading key columns into what all composite keys of their values begin with.
 
-    Args:
-        key_types: Type of each column.
-        columns: Their values, as for :func:`encode_rows`; one is enough.
-
     Returns:
         A ``binary`` array without nulls. The keys lie between a prefix and the same with the end of
         ``VALUES`` behind it.
@@ -78,12 +70,10 @@ def encode_composite(
 
 
 def component_code(kind: str, code: Code | None) -> bytes:
-    """One component of a composite key, as :func:`encode_rows` writes it.
+    """Return one component of a composite key, as :func:`encode_rows` writes it.
 
-    Args:
-        kind: Key kind of the column.
-        code: The value's code, for decimals the unscaled value; ``None`` is null. An integer beyond
-            all codes of the kind gives the end of ``VALUES`` that it lies beyond.
+    Of decimals the code is the unscaled value; ``None`` is null. An integer beyond all codes of the
+    kind gives the end of ``VALUES`` that it lies beyond.
     """
     if code is None:
         return bytes(1 + _WIDTHS.get(kind, 8))

@@ -24,7 +24,7 @@ _MARKED = 16
 
 
 def lookup_ranges(blocks: Blocks, ranges: RangeSet) -> np.ndarray:
-    """Units that can hold a key of any of the ranges.
+    """Return the units that can hold a key of any of the ranges.
 
     A block is taken when any code it covers lies in a range, also if only absent keys do.
 
@@ -49,10 +49,7 @@ def lookup_ranges(blocks: Blocks, ranges: RangeSet) -> np.ndarray:
 def lookup_range(blocks: Blocks, low: Any, high: Any) -> np.ndarray:
     """:func:`lookup_ranges` for a single range, without the work that only many ranges need.
 
-    Args:
-        blocks: The blocks to search, at least one.
-        low: First code of the range.
-        high: Its last code, included; for bytes its excluded end, ``None`` for no end.
+    ``high`` is the last code, included; for bytes the excluded end, ``None`` for no end.
     """
     codes = blocks.codes
     if codes is None:
@@ -112,12 +109,10 @@ def _touched(blocks: Blocks, ranges: RangeSet) -> tuple[np.ndarray, np.ndarray]:
 
 
 def lookup_points(blocks: Blocks, keys: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """The units of each of many keys.
+    """Return the units of each of many keys.
 
-    Args:
-        blocks: The blocks to search.
-        keys: Key codes of the blocks' type, byte strings where they have a text code; without
-            nulls, in any order.
+    Keys are codes of the blocks' type, byte strings where they have a text code; without nulls, in
+    any order.
 
     Returns:
         Offsets, int64, one more than keys, and the sets one after the other, int32. A key below
@@ -139,9 +134,7 @@ def lookup_points(blocks: Blocks, keys: pa.Array) -> tuple[np.ndarray, np.ndarra
 def lookup_codes(blocks: Blocks, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """:func:`lookup_points` for codes of blocks whose separators are integers.
 
-    Args:
-        blocks: The blocks to search.
-        codes: Key codes, int64, of byte strings the text codes of such as can be keys.
+    The codes of byte strings are the text codes of such as can be keys.
     """
     separators: np.ndarray = blocks.codes  # type: ignore[assignment]
     block = np.searchsorted(separators, codes, side="right") - 1
@@ -159,14 +152,11 @@ def _sets(blocks: Blocks, block: np.ndarray, beyond: np.ndarray) -> tuple[np.nda
 
 
 def lookup_spans(blocks: Blocks, lows: pa.Array, highs: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """The units that can hold a key of each of many ranges of byte strings.
+    """Return the units that can hold a key of each of many ranges of byte strings.
 
     A block is taken when any code it covers lies in the range, also if only absent keys do.
 
-    Args:
-        blocks: The blocks to search, of byte strings or their text codes.
-        lows: Where each range begins, ``binary``, without nulls.
-        highs: Where it ends; no key is equal to one.
+    Ranges are ``binary``, without nulls; no key is equal to the end of one.
 
     Returns:
         Offsets, int64, one more than ranges, and for each range the units of all its blocks one

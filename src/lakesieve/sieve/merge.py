@@ -32,9 +32,6 @@ class _Chunk:
     """Adjacent blocks of one list.
 
     Args:
-        keys: Separators, ``int64`` or ``binary``.
-        offsets: Of their sets.
-        ordinals: The sets.
         end: The code behind them; ``None`` is behind all codes.
     """
 

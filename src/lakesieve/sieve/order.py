@@ -11,13 +11,10 @@ _CHUNK = 1 << 15
 
 
 def ascending_order(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Sort integers.
+    """Sort int64.
 
     Each word holds the high bits of a value and its index, so that plain words are sorted, for
     which numpy has vector code. Values that agree in all these bits are put in order afterwards.
-
-    Args:
-        values: int64.
 
     Returns:
         Their indices, int64, equal values in their first order; and the values, ascending.

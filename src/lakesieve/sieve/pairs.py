@@ -44,10 +44,6 @@ def code_pairs(
 ) -> tuple[pa.Array, np.ndarray, TextCode | None]:
     """Sort pairs as :func:`sort_pairs` does, by text codes where byte strings have them.
 
-    Args:
-        keys: Key codes, ``int64`` or ``binary``, without nulls, at least one.
-        ordinals: One unit a key, int32, not negative.
-
     Returns:
         Keys or their text codes, and ordinals, of the distinct pairs, ascending; and the text code
         where there is one, under which different keys have different codes.
@@ -129,11 +125,8 @@ def _sort_packed(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sort key and ordinal in one word: a single sort of machine integers.
 
-    Args:
-        keys: int64.
-        ordinals: One a key.
-        dropped: How many low bits of a key do not fit; without them keys must stay distinct.
-        ascending: The keys in order, given where some are dropped.
+    ``dropped`` low bits of a key do not fit; without them keys must stay distinct, and
+    ``ascending`` has the keys in order.
     """
     low = np.uint64(int(keys.min()) % 2**64)
     bits = int(ordinals.max()).bit_length()

@@ -42,12 +42,9 @@ class RangeSet:
     ) -> RangeSet:
         """Make it from half-open intervals, ``None`` meaning unbounded.
 
-        Args:
-            intervals: ``[low, high)`` pairs in any order; empty ones are dropped. An integer high
-                may be more than the highest code.
-            physical: ``int64`` or ``bytes``: what the blocks hold, or their text codes encode.
-                Integers become :func:`wide_code` where that is bytes.
-            text: The text code of the blocks, if they have one.
+        Intervals come in any order, and empty ones are dropped. An integer high may be more than
+        the highest code. ``physical`` is what the blocks hold, or their text codes encode; integers
+        become :func:`wide_code` where that is bytes.
         """
         if len(intervals) == 1:
             one = one_range(*intervals[0], physical, text)
@@ -69,12 +66,7 @@ class RangeSet:
         return cls(lows=lows, highs=highs)
 
     def between(self, low: Code | None, high: Code | None) -> RangeSet:
-        """Those of disjoint ranges that hold a code of ``[low, high)``.
-
-        Args:
-            low: First code.
-            high: First code behind, ``None`` for no end.
-        """
+        """Return those of disjoint ranges that hold a code of ``[low, high)``."""
         if len(self) == 1:
             return self
         if isinstance(self.lows, list):
@@ -92,7 +84,7 @@ class RangeSet:
         return RangeSet(lows=self.lows[start:end], highs=self.highs[start:end])
 
     def row_groups(self, firsts: Sequence[Code]) -> list[int]:
-        """Indices of the row groups that can hold codes of the ranges.
+        """Return the indices of the row groups that can hold codes of the ranges.
 
         Args:
             firsts: First code of each row group, ascending; the first one has no lower bound, the
@@ -118,13 +110,7 @@ class RangeSet:
 def one_range(
     low: Code | None, high: Code | None, physical: str, text: TextCode | None = None
 ) -> tuple[Any, Any] | None:
-    """The only range of :meth:`RangeSet.from_intervals` for one interval, without arrays.
-
-    Args:
-        low: Its first code, ``None`` meaning unbounded.
-        high: Its end, not included; ``None`` meaning unbounded.
-        physical: ``int64`` or ``bytes``: what the blocks hold, or their text codes encode.
-        text: The text code of the blocks, if they have one.
+    """Return the only range of :meth:`RangeSet.from_intervals` for one interval, without arrays.
 
     Returns:
         First and last code, for bytes first code and excluded end; ``None`` where it is empty.

@@ -33,8 +33,6 @@ class Cuts:
     """Blocks cut out of ascending distinct keys.
 
     Args:
-        first: Index of each block's first key.
-        separators: First code of each block, like the keys.
         gaps: Which blocks end in a gap.
         ends: First code of each of those gaps.
     """

@@ -68,13 +68,7 @@ class SharedPrefixes:
 
     @classmethod
     def split(cls, joined: bytes, delimiter: int, count: int) -> SharedPrefixes:
-        """Split prefixes that were written one after the other.
-
-        Args:
-            joined: Their bytes.
-            delimiter: The byte that ends a prefix.
-            count: How many delimiters a prefix holds.
-        """
+        """Split prefixes that were written one after the other."""
         at = np.flatnonzero(np.frombuffer(joined, np.uint8) == delimiter)
         ends = at[count - 1 :: count] + 1
         if len(ends) == 0 or int(ends[-1]) != len(joined) or len(ends) > MAX_PREFIXES:
@@ -85,9 +79,6 @@ class SharedPrefixes:
     @classmethod
     def fit(cls, strings: pa.Array) -> tuple[SharedPrefixes, np.ndarray, np.ndarray] | None:
         """Find prefixes under which strings have few bytes left.
-
-        Args:
-            strings: ``binary``, without nulls, at least one.
 
         Returns:
             The prefixes, which of them each string begins with, and how long that is; ``None``
@@ -121,9 +112,6 @@ class SharedPrefixes:
 
     def locate(self, strings: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Find the prefixes of any strings.
-
-        Args:
-            strings: ``binary``, without nulls.
 
         Returns:
             The last prefix not above each string, -1 where there is none; whether the string begins

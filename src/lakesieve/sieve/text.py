@@ -101,9 +101,6 @@ class TextCode:
     def fit(cls, strings: pa.Array) -> tuple[TextCode, np.ndarray] | None:
         """Find the code under which strictly ascending strings have strictly ascending codes.
 
-        Args:
-            strings: ``binary``, without nulls, at least one, strictly ascending.
-
         Returns:
             The code and the codes of the strings; ``None`` where 63 bits do not tell them apart.
         """
@@ -121,9 +118,6 @@ class TextCode:
     @classmethod
     def of(cls, strings: pa.Array) -> tuple[TextCode, np.ndarray, bool]:
         """Code strings in any order, as well as 63 bits can.
-
-        Args:
-            strings: ``binary``, without nulls, at least one.
 
         Returns:
             A code, the codes of the strings, and whether equal codes mean equal strings.
@@ -160,9 +154,6 @@ class TextCode:
 
     def encode(self, strings: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Code any strings.
-
-        Args:
-            strings: ``binary``, without nulls.
 
         Returns:
             For each string the greatest code not above it, int64, -1 if there is none; whether
@@ -225,12 +216,7 @@ class TextCode:
         return codes, active, np.full(len(starts), len(self.prefix))
 
     def interval(self, low: bytes | None, high: bytes | None) -> tuple[int, int]:
-        """The codes of all keys in ``[low, high)``, as a half-open interval.
-
-        Args:
-            low: First key, ``None`` for no bound.
-            high: First key behind, ``None`` for no bound.
-        """
+        """Return the codes of all keys in ``[low, high)`` as an interval; ``None`` is no bound."""
         start, end = 0, CODE_LIMIT
         if low is not None and high == low + b"\0":
             code, known, _ = self._encode_one(low)
@@ -341,10 +327,7 @@ class TextCode:
 
     @classmethod
     def union(cls, codes: Sequence[TextCode | None]) -> TextCode | None:
-        """The code that knows every string that one of some codes knows.
-
-        Args:
-            codes: The codes; ``None`` knows no string.
+        """Return the code that knows every string that one of some codes knows, if there is one.
 
         Returns:
             The code; ``None`` if there is no such code.

@@ -52,8 +52,6 @@ class _Coarse:
     """Runs in groups.
 
     Args:
-        first: First run of each group.
-        weights: Distinct keys of each group.
         pairs: Group times units plus unit, ascending: the unions.
         cells: Where separators had better lie, if they can: the cell of each group's first run.
     """
@@ -109,12 +107,7 @@ class TradeOffCurve:
         self.exact = self.point("exact", self._finest)
 
     def point(self, strategy: str, state: _Coarse) -> TradeOff:
-        """Measure one form.
-
-        Args:
-            strategy: How the form was made, see :class:`TradeOff`.
-            state: The form.
-        """
+        """Measure one form."""
         sizes = np.bincount(state.pairs // self._units, minlength=len(state.first))
         blocks = replace(
             self._runs,
@@ -140,12 +133,7 @@ class TradeOffCurve:
         return pa.array(np.where(fits, state.cells, short))
 
     def divided(self, strategy: str, groups: float) -> _Coarse:
-        """At most about so many groups, of equal numbers of keys or of equal width.
-
-        Args:
-            strategy: ``even`` or ``grid``.
-            groups: About how many groups.
-        """
+        """Return at most about so many groups, of equal numbers of keys or of equal width."""
         if strategy == "even":
             before = np.cumsum(self._finest.weights) - self._finest.weights
             group = (before * (groups / self.keys)).astype(np.int64)
@@ -160,12 +148,7 @@ class TradeOffCurve:
         return replace(self._grouped(self._finest, starts), cells=begins.view(np.int64))
 
     def coarsest_within(self, strategy: str, size: float) -> TradeOff:
-        """The most groups that take at most so many bytes.
-
-        Args:
-            strategy: ``even`` or ``grid``.
-            size: Bytes at rest.
-        """
+        """Return the most groups that take at most so many bytes."""
         low, high = 1.0, float(self.keys)
         best = self.point(strategy, self.divided(strategy, low))
         for _ in range(_TRIES):
@@ -193,13 +176,10 @@ class TradeOffCurve:
         return point
 
     def mixed_within(self, size: float) -> TradeOff | None:
-        """Finer groups up to some key and coarser ones behind it, out of all measured ones.
+        """Return finer groups up to some key and coarser ones behind it, out of all measured ones.
 
         For any curve of bytes against false units, the straight line between any two of its
         points can be reached as well.
-
-        Args:
-            size: Most bytes.
 
         Returns:
             The best such mixture; ``None`` where nothing measured is finer, or nothing fits.

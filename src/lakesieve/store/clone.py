@@ -31,14 +31,8 @@ def clone(
     From then on the two are independent. Vacuums of the origin keep the objects that the clone
     uses, until the clone has compacted them away and vacuumed, or was dropped.
 
-    Args:
-        origin: The index to share.
-        target: The clone's root, in the same kind of store.
-        number: The commit whose state is taken; by default the last one.
-        name: The clone's name; by default the origin's.
-        table_uuid: Identity of the table that the clone is for; by default the origin's. Its data
-            files must be those of the origin's table, by the same paths.
-        table_location: Root of that table.
+    The data files of the table that the clone is for must be those of the origin's table, by the
+    same paths. What is not given is the origin's.
 
     Returns:
         The clone's first state.

@@ -102,13 +102,8 @@ def compaction_changes(
     Neither the table nor its data files are read. Memory is bounded by the row groups of as many
     segments as overlap at one key, and by one segment of the result.
 
-    Args:
-        store: The index.
-        snapshot: Its state.
-        catalogues: Ids of those to merge; by default all.
-        live: Paths of the data files that any kept table version holds; the others are dropped.
-            By default all are kept.
-        segment_ordinals: About how many ordinals a merged segment holds.
+    ``catalogues`` are merged, by default all. ``live`` are the data files that any kept table
+    version holds; others are dropped. A merged segment holds about ``segment_ordinals`` ordinals.
 
     Returns:
         The changes to commit, or ``None`` when there is nothing to gain.

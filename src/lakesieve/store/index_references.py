@@ -34,8 +34,6 @@ class IndexReference:
     """An index that uses objects of another one.
 
     Args:
-        index_uuid: Its identity.
-        location: Its root.
         objects: Paths, below the root of the index that is used, of what it may still need.
     """
 
@@ -45,12 +43,7 @@ class IndexReference:
 
     @classmethod
     def read(cls, data: bytes, path: str) -> Self:
-        """Read a reference.
-
-        Args:
-            data: The bytes of the document.
-            path: Its path, for the error.
-        """
+        """Read a reference; ``path`` is for the error."""
         document = unpack(data, path)
         objects = document.get("objects")
         texts = isinstance(objects, list) and all(isinstance(item, str) for item in objects)

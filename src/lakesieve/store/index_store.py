@@ -54,7 +54,6 @@ class IndexStore:
     """One index at rest.
 
     Args:
-        storage: The index's root.
         sleep: Waits for some seconds between attempts to commit.
     """
 

@@ -95,11 +95,7 @@ class Listing:
 
 
 class CommitLog:
-    """The log of one index.
-
-    Args:
-        storage: The index's root.
-    """
+    """The log of one index."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage

@@ -58,11 +58,6 @@ class IndexReader:
     On local storage every object's size and version are looked at before what is cached of it is
     used, so that a damaged or deleted file is noticed at once. Elsewhere content-addressed names
     are trusted.
-
-    Args:
-        store: The index.
-        snapshot: Which state of it.
-        cache: Where decoded parts are kept; may be shared between readers.
     """
 
     def __init__(self, store: IndexStore, snapshot: Snapshot, cache: BlockCache) -> None:

@@ -32,9 +32,7 @@ class Repaired:
     """What a repair did, or would do.
 
     Args:
-        dry_run: Whether it only looked.
         commit: The commit that holds what was saved; -1 when nothing had to be done or nothing was.
-        files: Data files that the index covers now.
         lost: What could not be saved; data files that only it covered are read by every query
             until the next refresh.
     """

@@ -43,10 +43,7 @@ class OpenedSegment:
     """A segment with its footer at hand.
 
     Args:
-        entry: What the commit says of it.
         version: Which object it was read from.
-        footer: Its footer.
-        firsts: First codes of its row groups.
         physical: ``int64`` or ``bytes``: what its keys are.
     """
 

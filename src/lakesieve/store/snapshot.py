@@ -18,11 +18,7 @@ class Snapshot:
     """The state of an index after one of its commits.
 
     Args:
-        number: The commit's number.
-        definition: What is indexed.
         table_version: The table version that was indexed last.
-        catalogues: Live file catalogues, oldest first.
-        segments: Live segments, oldest first.
         write_id: The commit's own name.
         retained_from: The first state that can still be read.
         checkpoint: The latest checkpoint known when it was read; -1 for none.
@@ -92,10 +88,7 @@ class Changes:
     """What a commit does; the objects it adds are staged already.
 
     Args:
-        operation: Its name in the history.
         table_version: The table version that was indexed; empty leaves it as it is.
-        add_catalogues: File catalogues added.
-        add_segments: Segments added.
         remove_segments: Paths of segments removed.
         remove_catalogues: Ids of catalogues removed.
         retained_from: Earlier states than this commit's may be deleted.
@@ -111,11 +104,7 @@ class Changes:
 
 
 class Replay:
-    """Applies commits, one after the other, to a state.
-
-    Args:
-        start: Where to begin: a state, or a root commit.
-    """
+    """Applies commits, one after the other, to a state."""
 
     def __init__(self, start: Snapshot | Commit) -> None:
         if isinstance(start, Snapshot):

@@ -50,9 +50,6 @@ class Vacuumed:
     """What a vacuum deleted, or would.
 
     Args:
-        dry_run: Whether it only looked.
-        paths: The objects.
-        bytes: Their sizes together.
         retained_from: The first commit whose state can be read afterwards.
         borrowers: Roots of clones for which objects were kept.
     """
@@ -88,12 +85,6 @@ def vacuum(
 
     On a full disk there is no room for the commit that says which states are kept. Then objects
     that no state needs are deleted before it, or else some of the states that are given up.
-
-    Args:
-        store: The index.
-        retain_commits: Number of last states to keep, at least 1.
-        older_than: Age from which objects may be deleted.
-        dry_run: Only report what would be deleted.
     """
     _check(store, retain_commits, older_than)
     before = datetime.now(UTC) - older_than

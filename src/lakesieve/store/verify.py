@@ -19,12 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Damage:
-    """Something that is not as it was written.
-
-    Args:
-        path: The object, below its root.
-        problem: What is wrong, a sentence.
-    """
+    """Something that is not as it was written."""
 
     path: str
     problem: str
@@ -36,10 +31,6 @@ class Verified:
 
     Args:
         commit: The last commit; -1 when the log cannot be read.
-        commits: Commits that were checked.
-        objects: Segments and catalogues that were checked.
-        bytes: Their bytes.
-        damaged: What is wrong; nothing when it is empty.
     """
 
     commit: int
