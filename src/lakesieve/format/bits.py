@@ -64,7 +64,7 @@ def unpack_bits(data: memoryview, count: int, bits: int) -> np.ndarray:
 
 
 def _field(padded: np.ndarray, stride: int, start: int, bits: int) -> np.ndarray:
-    """The bits from ``start`` on of each ``stride`` bytes."""
+    """Return the bits from ``start`` on of each ``stride`` bytes."""
     first, skipped = divmod(start, 8)
     octets = (len(padded) - _WORD.itemsize) // stride
     words = np.ndarray((octets,), ">u8", padded, first, (stride,)).astype(np.uint64)

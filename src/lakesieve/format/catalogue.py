@@ -54,7 +54,7 @@ class Origin:
 
 
 def catalogue_id(paths: pa.ChunkedArray | pa.Array) -> str:
-    """The name under which segments know a catalogue: a hash of its data files' paths, in order.
+    """Return the name of a catalogue for its segments: a hash of its data files' paths, in order.
 
     It is known before the data files are read. Two catalogues of one name cover the same files.
     """
@@ -73,7 +73,7 @@ def catalogue_id(paths: pa.ChunkedArray | pa.Array) -> str:
 
 
 def _offsets(texts: pa.Array) -> np.ndarray:
-    """Where the texts begin and end in their buffer, int64."""
+    """Return where the texts begin and end in their buffer, int64."""
     offsets = texts.buffers()[1]
     if offsets is None:
         return np.zeros(1, np.int64)
@@ -133,7 +133,7 @@ def encode_catalogue(
 
 
 def _schema_of(files: pa.Table) -> pa.Schema:
-    """The columns that are stored: what is known of no file is not."""
+    """Return the columns that are stored: what is known of no file is not."""
     at = CATALOGUE_SCHEMA.get_field_index(_OPTIONAL)
     known = _OPTIONAL in files.column_names and files.column(_OPTIONAL).null_count < len(files)
     return CATALOGUE_SCHEMA if known else CATALOGUE_SCHEMA.remove(at)
@@ -192,7 +192,7 @@ def decode_catalogue(
 
 
 def _joined(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
-    """The rows of some batches in as few as they fit in."""
+    """Return the rows of some batches in as few as they fit in."""
     if len(batches) < 2:
         return batches
     joined: list[pa.RecordBatch] = pa.Table.from_batches(batches).combine_chunks().to_batches()

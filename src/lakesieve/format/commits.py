@@ -50,7 +50,7 @@ class Commit:
         return self.number - 1 if self.parent_id else None
 
     def to_json(self) -> dict[str, Any]:
-        """As the body of a document."""
+        """Return the body of a document."""
         plain = {field.name: getattr(self, field.name) for field in fields(self)}
         plain["definition"] = None if self.definition is None else self.definition.to_json()
         plain["add_catalogues"] = [entry.to_json() for entry in self.add_catalogues]
@@ -96,7 +96,7 @@ class Checkpoint:
     segments: tuple[SegmentEntry, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """As the body of a document."""
+        """Return the body of a document."""
         plain = {field.name: getattr(self, field.name) for field in fields(self)}
         plain["definition"] = self.definition.to_json()
         plain["catalogues"] = [entry.to_json() for entry in self.catalogues]

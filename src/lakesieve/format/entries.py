@@ -28,7 +28,7 @@ _CATALOGUE = re.compile(r"files/[0-9a-f]{40}\.parquet")
 
 
 def code_to_json(code: Code) -> int | dict[str, str]:
-    """A key code as JSON: a number, or bytes as base64."""
+    """Return a key code as JSON: a number, or bytes as base64."""
     return code if isinstance(code, int) else {"bytes": base64.b64encode(code).decode("ascii")}
 
 
@@ -85,7 +85,7 @@ class IndexDefinition:
     kind: str = INDEX_KIND
 
     def to_json(self) -> dict[str, Any]:
-        """As a JSON object."""
+        """Return a JSON object."""
         return asdict(self)
 
     @classmethod
@@ -122,7 +122,7 @@ class CatalogueEntry:
     unit: str = UNIT
 
     def to_json(self) -> dict[str, Any]:
-        """As a JSON object."""
+        """Return a JSON object."""
         return asdict(self)
 
     @classmethod
@@ -161,7 +161,7 @@ class SegmentEntry:
     root: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        """As a JSON object."""
+        """Return a JSON object."""
         bounds = {"key_min": code_to_json(self.key_min), "key_max": code_to_json(self.key_max)}
         return {field.name: getattr(self, field.name) for field in fields(self)} | bounds
 
@@ -202,7 +202,7 @@ _PLAIN: dict[str, Any] = {
 
 
 def checked(cls: type, document: dict[str, Any], skip: set[str] | None = None) -> dict[str, Any]:
-    """Fields of a dataclass as JSON gave them: none missing, none unknown, each of its type."""
+    """Return a dataclass's fields from JSON: none missing, none unknown, each of its type."""
     wanted = {f.name: f.type for f in fields(cls) if f.name not in (skip or ())}
     if set(document) != set(wanted):
         raise ValueError(f"fields {sorted(set(document) ^ set(wanted))} of {cls.__name__}")

@@ -125,7 +125,7 @@ def _int_streams(
 
 
 def _grid(words: np.ndarray) -> tuple[np.uint64, np.uint64]:
-    """Where nearly all separators lie: so many codes apart, from a first one on."""
+    """Return where nearly all separators lie: so many codes apart, from a first one on."""
     steps = np.diff(words[:_SAMPLE])
     steps = steps[steps > 0]
     if len(steps):
@@ -147,7 +147,7 @@ def _grid(words: np.ndarray) -> tuple[np.uint64, np.uint64]:
 
 
 def _divided(values: np.ndarray, cell: np.uint64) -> tuple[np.ndarray, np.ndarray]:
-    """Quotients and remainders; powers of two, which are usual, are faster shifted."""
+    """Return quotients and remainders; powers of two, which are usual, are faster shifted."""
     bits = int(cell).bit_length() - 1
     if int(cell) == 1 << bits:
         return values >> np.uint64(bits), values & (cell - np.uint64(1))
@@ -174,7 +174,7 @@ def _int_keys(reader: StreamReader, rows: int) -> tuple[pa.Array, np.ndarray, pa
 
 
 def _end_prefixes(keys: pa.Array, following: pa.Array) -> np.ndarray:
-    """Whether strings are the ends of prefixes, one by one."""
+    """Return whether strings are the ends of prefixes, one by one."""
     ends, found_ends = prefix_ends(keys)
     ended: np.ndarray = found_ends & pc.equal(ends, following).to_numpy(zero_copy_only=False)
     return ended

@@ -130,7 +130,7 @@ def _index(path: str, where: str, given: Any) -> DeclaredIndex:
 def _checked(
     path: str, where: str, body: Any, kind: type, but: tuple[str, ...] = ()
 ) -> dict[str, Any]:
-    """The settings of a table or an index, all known and of their types."""
+    """Return the settings of a table or an index, all known and of their types."""
     if not isinstance(body, dict):
         raise _wrong(path, f"{where} is no table of settings")
     known = {field.name for field in fields(kind)} - set(but)

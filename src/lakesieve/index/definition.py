@@ -159,7 +159,7 @@ def type_by_name(
 
 
 def _change(key: KeyColumn, now: str | None) -> str:
-    """What became of an indexed column, in words."""
+    """Return what became of an indexed column, in words."""
     if now is None:
         return "is gone"
     if now == key.type:
@@ -170,7 +170,7 @@ def _change(key: KeyColumn, now: str | None) -> str:
 def indexed_columns(
     definition: IndexDefinition, table: TableReader, version: TableVersion, *, strict: bool
 ) -> tuple[Column, ...] | None:
-    """The key columns of an index as a version of a table has them, by field id.
+    """Return the key columns of an index as a version of a table has them, by field id.
 
     Returns:
         ``None`` where one is missing or of another type.

@@ -94,7 +94,7 @@ def _by_format(
     live: pa.ChunkedArray,
     timezone: str,
 ) -> tuple[np.ndarray, list[Reason]]:
-    """The files that the format's statistics leave, and why some statistics were not used."""
+    """Return the files that the format's statistics leave, and why some were not used."""
     everything = np.ones(len(live), bool)
     if not isinstance(table, HasFileStatistics):
         return everything, []
@@ -123,7 +123,7 @@ def _unread(detail: str) -> Reason:
 def _with_next_step(
     planned: ScanDecision, table: str, columns: Mapping[tuple[str, ...], Column]
 ) -> list[Reason]:
-    """The reasons of a plan; where no index took part, with the index that would answer."""
+    """Return the reasons of a plan; where no index took part, with the index that would answer."""
     if planned.plan.used:
         return list(planned.reasons)
     leading = {usable.columns[0].field_id for usable in planned.usable}

@@ -80,17 +80,17 @@ class Index:
         return f"<{type(self).__name__} {self.name} of {self._table.name}: {covered:,} data files>"
 
     def _repr_html_(self) -> str:
-        """As a notebook shows it."""
+        """Return what a notebook shows."""
         return self.info()._repr_html_()
 
     def info(self) -> IndexInfo:
-        """What it is and what it costs."""
+        """Return what the index is and what it costs."""
         if self._commit is None:
             self._snapshot = self._store.snapshot()
         return IndexInfo.of(self._snapshot, self._table.name, self._storage.location)
 
     def files(self, predicate: str | Any, version: str | int | None = None) -> Found:
-        """Data files that can hold a row for which the predicate is true.
+        """Return data files that can hold a row for which the predicate is true.
 
         Args:
             predicate: SQL text, such as ``l_orderkey BETWEEN 5 AND 9``, or an expression of
@@ -105,7 +105,7 @@ class Index:
         return find(self._table, [opened], [], predicate, version, timezone=self._access.timezone())
 
     def explain(self, predicate: str | Any, version: str | int | None = None) -> str:
-        """The answer of :meth:`files`, as text for a person.
+        """Return the answer of :meth:`files`, as text for a person.
 
         Args:
             predicate: As for :meth:`files`, as is the version.
@@ -152,22 +152,22 @@ class Index:
         return contained(given, opened, table=self._table, version=table_version, reader=reader)
 
     def _opened(self) -> OpenedIndex:
-        """The state that is read now."""
+        """Return the state that is read now."""
         if self._commit is None:
             self._snapshot = self._store.snapshot()
         return OpenedIndex(self._store, self._snapshot)
 
     def _columns(self, version: TableVersion) -> tuple[Column, ...]:
-        """The key columns as a version has them."""
+        """Return the key columns as a version has them."""
         definition = self._snapshot.definition
         return indexed_columns(definition, self._table, version, strict=True) or ()
 
     def history(self) -> list[CommitInfo]:
-        """The index's commits that are kept, oldest first, each with the totals after it."""
+        """Return the index's commits that are kept, oldest first, each with the totals after it."""
         return ShownList(CommitInfo.of(*both) for both in self._store.history())
 
     def at(self, commit: int) -> Index:
-        """The index as it was after an earlier commit, for look-ups; it does not follow new ones.
+        """Return the index after an earlier commit, for look-ups; it does not follow new commits.
 
         Args:
             commit: The commit's number.

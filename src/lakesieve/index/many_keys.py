@@ -101,7 +101,7 @@ def files_of_codes(
 
 
 def plan_of_files(index: OpenedIndex, numbers: np.ndarray) -> Plan:
-    """A plan that keeps some of the files that an index covers, and all others."""
+    """Return a plan that keeps some of the files that an index covers, and all others."""
     keep = np.zeros(len(index.paths()), bool)
     keep[numbers] = True
     return Plan(
@@ -179,7 +179,7 @@ class _Live:
 def _pairs(
     codes: KeyCodes, which: np.ndarray, files: np.ndarray, shown: pa.ChunkedArray
 ) -> pa.Table:
-    """Each given key with each of its files, by the number of the key."""
+    """Return each given key with each of its files, by the number of the key."""
     order = np.argsort(which, kind="stable")
     starts = np.searchsorted(which[order], np.arange(len(codes.codes) + 1))
     counts = np.diff(starts)[codes.places]
@@ -205,7 +205,7 @@ def _held(
     sought: np.ndarray,
     batches: Iterable[Sequence[pa.Array]],
 ) -> np.ndarray:
-    """Which of the sought keys are in the rows."""
+    """Return which of the sought keys are in the rows."""
     places = np.flatnonzero(sought)
     wanted = given.codes.take(pa.array(places))
     held = np.zeros(len(sought), bool)

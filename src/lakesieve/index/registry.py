@@ -37,7 +37,7 @@ def roots_of(
     locations: Iterable[str] = (),
     options: StorageOptions | None = None,
 ) -> list[Storage]:
-    """Folders in which indexes of a table may be, the table's own first."""
+    """Return folders in which indexes of a table may be, the table's own first."""
     folders = [(table_location, INDEX_FOLDER), *((location, table_uuid) for location in locations)]
     return [
         open_storage(
@@ -50,7 +50,7 @@ def roots_of(
 
 
 def index_storage(root: Storage, name: str) -> Storage:
-    """Storage of one index."""
+    """Return the storage of one index."""
     if not _NAME.fullmatch(name):
         raise InvalidInputError(
             f"{name!r} cannot be an index's name.",
@@ -173,7 +173,7 @@ class IndexRegistry:
             self._resting.pop(root, None)
 
     def _known(self, root: Storage) -> _RootIndexes:
-        """What is there without waiting for an object store."""
+        """Return what is there without waiting for an object store."""
         if root.is_local:
             return self._open_all(root)
         with self._lock:

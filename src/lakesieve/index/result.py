@@ -41,7 +41,7 @@ class Found(Shown):
     indexes: tuple[str, ...]
 
     def __str__(self) -> str:
-        """The answer in a few lines for a person."""
+        """Return the answer in a few lines for a person."""
         used = ", ".join(self.indexes) or "none"
         lines = [
             f"{self.table} at version {self.version}: {self.predicate}",

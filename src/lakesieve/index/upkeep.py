@@ -27,7 +27,7 @@ class Upkeep:
     store: IndexStore
 
     def covered(self, state: Snapshot) -> pa.ChunkedArray:
-        """Paths of the data files that a state of the index covers."""
+        """Return paths of the data files that a state of the index covers."""
         read = self.store.covered_by(state)
         chunks = [chunk for entry in state.catalogues for chunk in read(entry).chunks]
         return pa.chunked_array(chunks, pa.string())
@@ -49,7 +49,7 @@ class Upkeep:
             )
 
     def kept_files(self, state: Snapshot) -> int:
-        """How many of the files that a state covers some version of the table still keeps."""
+        """Return how many of the covered files some version of the table still keeps."""
         covered = self.covered(state).unique()
         return int(pc.sum(pc.is_in(covered, value_set=self.table.retained_files())).as_py() or 0)
 

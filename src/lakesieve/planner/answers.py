@@ -39,7 +39,7 @@ def unpruned(scan: int, reasons: Iterable[Reason]) -> dict[str, Any]:
 
 
 def kept_files(plan: Plan) -> dict[str, Any]:
-    """The part of a scan's answer that says which files it keeps."""
+    """Return the part of a scan's answer that says which files it keeps."""
     return {
         "catalogues": [index.files() for index in plan.indexes],
         "keep": _tree(plan.keep),

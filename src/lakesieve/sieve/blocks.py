@@ -99,7 +99,7 @@ class Blocks:
 
 
 def single_offsets(count: int) -> np.ndarray:
-    """The offsets of ``count`` sets of one unit, shared by all such blocks; read-only."""
+    """Return the offsets of ``count`` sets of one unit, shared by all such blocks; read-only."""
     return _numbers(count.bit_length())[: count + 1]
 
 
@@ -137,7 +137,7 @@ def key_steps(keys: pa.Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _greater(keys: pa.Array) -> np.ndarray:
-    """Where a key is greater than the one before it."""
+    """Return where a key is greater than the one before it."""
     if keys.type == pa.int64():
         values = keys.to_numpy()
         is_greater: np.ndarray = values[1:] > values[:-1]

@@ -44,7 +44,7 @@ def build_runs(
     text: TextCode | None = None,
     top: bytes | None = None,
 ) -> tuple[Blocks, pa.Array, np.ndarray]:
-    """:func:`build_blocks`, with more to go on.
+    """Cut pairs as :func:`build_blocks` does, with more to go on.
 
     ``text`` is the text code, where the keys are codes; then ``top`` is a string not below any of
     them.
@@ -89,7 +89,7 @@ def _cut_ints(keys: pa.Array, runs: np.ndarray, absent_hits: float) -> Cuts:
 
 
 def _key_starts(keys: pa.Array, ordinals: np.ndarray) -> np.ndarray:
-    """Index of each key's first pair; blocks of pairs out of order would lose units."""
+    """Return the index of each key's first pair; blocks of pairs out of order would lose units."""
     greater, equal = key_steps(keys)
     if len(keys) == 0 or not (greater | (equal & (ordinals[1:] > ordinals[:-1]))).all():
         raise InvalidInputError(

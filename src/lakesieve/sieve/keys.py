@@ -120,7 +120,7 @@ def successor(code: Code) -> Code:
 
 
 def wide_code(unscaled: int) -> bytes:
-    """A decimal's unscaled value as 16 bytes that compare like it; limits clamp.
+    """Return a decimal's unscaled value as 16 bytes that compare like it; limits clamp.
 
     Two's complement, big-endian, the sign bit flipped.
     """

@@ -47,7 +47,7 @@ def lookup_ranges(blocks: Blocks, ranges: RangeSet) -> np.ndarray:
 
 
 def lookup_range(blocks: Blocks, low: Any, high: Any) -> np.ndarray:
-    """:func:`lookup_ranges` for a single range, without the work that only many ranges need.
+    """Look up a single range, without the work that only many ranges need.
 
     ``high`` is the last code, included; for bytes the excluded end, ``None`` for no end.
     """
@@ -66,7 +66,7 @@ def lookup_range(blocks: Blocks, low: Any, high: Any) -> np.ndarray:
 
 
 def _overlapping_in_bytes(blocks: Blocks, low: bytes, high: bytes | None) -> tuple[int, int]:
-    """The first block that overlaps a range of byte strings, and the one behind the last."""
+    """Return the first block that overlaps a range of byte strings, and the one behind the last."""
     key, count = blocks.text_at, len(blocks)
     first = max(bisect.bisect_right(range(count), low, key=key) - 1, 0)
     last = count
@@ -79,7 +79,7 @@ def _overlapping_in_bytes(blocks: Blocks, low: bytes, high: bytes | None) -> tup
 
 
 def distinct(ordinals: np.ndarray) -> np.ndarray:
-    """Ascending distinct ordinals."""
+    """Return ascending distinct ordinals."""
     if len(ordinals) == 0:
         return ordinals
     top = int(ordinals.max())
@@ -91,7 +91,7 @@ def distinct(ordinals: np.ndarray) -> np.ndarray:
 
 
 def _touched(blocks: Blocks, ranges: RangeSet) -> tuple[np.ndarray, np.ndarray]:
-    """Half-open block slices that overlap each range."""
+    """Return half-open block slices that overlap each range."""
     if blocks.codes is not None:
         first = np.searchsorted(blocks.codes, ranges.lows, side="right") - 1
         last = np.searchsorted(blocks.codes, ranges.highs, side="right")
@@ -132,7 +132,7 @@ def lookup_points(blocks: Blocks, keys: pa.Array) -> tuple[np.ndarray, np.ndarra
 
 
 def lookup_codes(blocks: Blocks, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """:func:`lookup_points` for codes of blocks whose separators are integers.
+    """Look up points by codes of blocks whose separators are integers.
 
     The codes of byte strings are the text codes of such as can be keys.
     """
@@ -142,7 +142,7 @@ def lookup_codes(blocks: Blocks, codes: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def _sets(blocks: Blocks, block: np.ndarray, beyond: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The sets of some blocks, empty below the first one and where it is beyond the last key."""
+    """Return the sets of some blocks, empty below the first one and beyond the last key."""
     outside = (block < 0) | beyond
     block = np.where(outside, 0, block)
     starts = blocks.offsets[block]
@@ -186,7 +186,7 @@ def lookup_spans(blocks: Blocks, lows: pa.Array, highs: pa.Array) -> tuple[np.nd
 def _search_bytes(
     blocks: Blocks, wanted: list[bytes], *, side: Literal["left", "right"]
 ) -> np.ndarray:
-    """``numpy.searchsorted`` for separators that are byte strings."""
+    """Return what ``numpy.searchsorted`` does, for separators that are byte strings."""
     count = len(blocks)
     if len(wanted) * count.bit_length() * _SCALAR_COST < count:
         # few: read only the keys that the search passes

@@ -51,7 +51,7 @@ def ascending_order(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _alike(packed: np.ndarray, index_bits: int) -> np.ndarray:
-    """Which words have the same high bits as the next."""
+    """Return which words have the same high bits as the next."""
     found = []
     for start in range(0, len(packed) - 1, _CHUNK):
         high_bits = packed[start : start + _CHUNK + 1] >> np.uint64(index_bits)

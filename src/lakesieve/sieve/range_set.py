@@ -78,7 +78,7 @@ class RangeSet:
         return RangeSet(lows=self.lows[start:end], highs=self.highs[start:end])
 
     def within(self, first: int, last: int) -> RangeSet:
-        """Those of disjoint ranges of integers that hold a code from the first to the last."""
+        """Return the disjoint ranges of integers that hold a code from the first to the last."""
         start = int(np.searchsorted(self.highs, first))
         end = int(np.searchsorted(self.lows, last, side="right"))
         return RangeSet(lows=self.lows[start:end], highs=self.highs[start:end])
@@ -130,7 +130,7 @@ def one_range(
 
 
 def row_groups_of(firsts: Sequence[Code], low: Any, high: Any) -> range:
-    """:meth:`RangeSet.row_groups` for one range, as :func:`one_range` returns it."""
+    """Return :meth:`RangeSet.row_groups` for one range, as :func:`one_range` returns it."""
     first = max(bisect.bisect_right(firsts, low) - 1, 0)
     if low == high:
         return range(first, first + 1)
@@ -138,7 +138,7 @@ def row_groups_of(firsts: Sequence[Code], low: Any, high: Any) -> range:
 
 
 def _end_of(firsts: Sequence[Code], high: Any) -> int:
-    """The first row group behind a range's end."""
+    """Return the first row group behind a range's end."""
     if high is None:
         return len(firsts)
     search = bisect.bisect_left if isinstance(high, bytes) else bisect.bisect_right

@@ -131,7 +131,7 @@ class TextCode:
 
     @classmethod
     def _plain(cls, strings: pa.Array) -> tuple[TextCode, np.ndarray, bool]:
-        """:meth:`of` without shared prefixes."""
+        """Code strings as :meth:`of` does, without shared prefixes."""
         prefix = shared_prefix(strings)
         data, starts, lengths = byte_views(strings)
         codes, alphabets, whole = position_codes(data, starts + len(prefix), lengths - len(prefix))
@@ -139,7 +139,7 @@ class TextCode:
 
     @classmethod
     def _with_shared_prefixes(cls, strings: pa.Array) -> tuple[TextCode, np.ndarray] | None:
-        """A code with shared prefixes whose equal codes mean equal strings, if there is one."""
+        """Return a code with shared prefixes that tells strings apart, if there is one."""
         fitted = SharedPrefixes.fit(strings)
         if fitted is None:
             return None
@@ -193,12 +193,12 @@ class TextCode:
         return tuple(symbols)
 
     def reach(self, strings: pa.Array) -> np.ndarray:
-        """How many bytes of each string its code looks at."""
+        """Return how many bytes of each string its code looks at."""
         reach: np.ndarray = self._behind_prefix(strings)[2] + len(self.alphabets)
         return reach
 
     def _behind_prefix(self, strings: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """First codes; which strings begin with the prefix; and the length of the prefix."""
+        """Return first codes; which strings begin with the prefix; and the length of the prefix."""
         if self.shared_prefixes is not None:
             indices, active, skipped = self.shared_prefixes.locate(strings)
             return np.where(active, indices, indices + 1) * self._tails - ~active, active, skipped
@@ -234,7 +234,7 @@ class TextCode:
     def intervals(
         self, pairs: Sequence[tuple[bytes | None, bytes | None]]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """First and last codes of many ``[low, high)``, both included; empty ones left out."""
+        """Return first and last codes, both included, of those ``[low, high)`` with any."""
         if len(pairs) < _FEW:
             intervals = [self.interval(low, high) for low, high in pairs]
             kept = np.array([(a, b - 1) for a, b in intervals if a < b], np.int64).reshape(-1, 2)
@@ -254,7 +254,7 @@ class TextCode:
         return firsts[kept], lasts[kept]
 
     def _encode_one(self, text: bytes) -> tuple[int, bool, bool]:
-        """:meth:`encode` for one string."""
+        """Encode one string."""
         end = len(text)
         if self.shared_prefixes is not None:
             index, at = self.shared_prefixes.find(text)
@@ -293,7 +293,7 @@ class TextCode:
         )
 
     def decode(self, codes: np.ndarray) -> pa.Array:
-        """The shortest strings that separate the keys as some codes do.
+        """Return the shortest strings that separate the keys as some codes do.
 
         Args:
             codes: int64, from 0 on, whose code is known.

@@ -72,7 +72,7 @@ class _Tried(NamedTuple):
 
 
 def false_units(blocks: Blocks, weights: np.ndarray) -> float:
-    """False units of a present key, on average."""
+    """Return false units of a present key, on average."""
     found = float((np.diff(blocks.offsets) * weights).sum())
     return (found - blocks.pair_count) / blocks.key_count
 
@@ -163,7 +163,7 @@ class TradeOffCurve:
         return best
 
     def neighbours_within(self, size: float) -> TradeOff:
-        """The first of ever coarser groups of neighbours that take at most so many bytes."""
+        """Return the first of ever coarser groups of neighbours that take at most so many bytes."""
         ratio = 1.0
         point = self.exact
         for state in self.steps(STEP):
@@ -223,7 +223,7 @@ class TradeOffCurve:
         return replace(mixed, cells=cells)
 
     def with_false(self, limit: float) -> list[TradeOff]:
-        """The coarsest groups of each strategy that find no more false units."""
+        """Return the coarsest groups of each strategy that find no more false units."""
         last = self._finest
         for state in self.steps(STEP):
             if self._false(state) > limit:
@@ -244,7 +244,7 @@ class TradeOffCurve:
         return points
 
     def steps(self, step: float) -> Iterator[_Coarse]:
-        """Groups of neighbours, each time at most ``step`` times as many."""
+        """Yield groups of neighbours, each time at most ``step`` times as many."""
         state = self._finest
         blocks = len(state.first)
         while len(state.first) > 1:
@@ -297,6 +297,6 @@ class TradeOffCurve:
         return float((sizes * state.weights).sum() - self._runs.pair_count) / self.keys
 
     def _estimate(self, state: _Coarse) -> float:
-        """Bytes, guessed."""
+        """Return bytes, guessed."""
         sizes = np.bincount(state.pairs // self._units, minlength=len(state.first))
         return float(self._set_bits[sizes].sum() + _KEY_BITS * len(sizes)) / 8

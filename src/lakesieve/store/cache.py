@@ -78,5 +78,5 @@ _SHARED = BlockCache()
 
 
 def shared_cache() -> BlockCache:
-    """The one cache of this process, for all handles and sessions."""
+    """Return the one cache of this process, for all handles and sessions."""
     return _SHARED

@@ -61,7 +61,7 @@ def clone(
 
 
 def _first_changes(state: Snapshot) -> Changes:
-    """The objects of a state, as objects of another root."""
+    """Return the objects of a state, as objects of another root."""
     return Changes(
         operation="clone",
         table_version=state.table_version,
@@ -71,7 +71,7 @@ def _first_changes(state: Snapshot) -> Changes:
 
 
 def _check_kept(origin: IndexStore, state: Snapshot) -> None:
-    """A vacuum that did not see the references has committed before this; look for its commit."""
+    """Look for the commit of a vacuum that did not see the references."""
     current = origin.snapshot()
     same = current.definition.index_uuid == state.definition.index_uuid
     if not same or current.retained_from > state.number:

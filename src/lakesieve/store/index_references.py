@@ -58,18 +58,18 @@ class IndexReference:
 
 
 def referenced_roots(storage: Storage, definition: IndexDefinition) -> list[Storage]:
-    """All roots that an index refers to."""
+    """Return all roots that an index refers to."""
     roots = range(1, len(definition.borrowed_roots) + 1)
     return [root_storage(storage, definition, root) for root in roots]
 
 
 def reference_path(index_uuid: str) -> str:
-    """Where the reference of an index lies."""
+    """Return where the reference of an index lies."""
     return f"borrowers/{index_uuid}.json"
 
 
 def references_to(storage: Storage) -> list[IndexReference]:
-    """The references that other indexes keep below the root of one."""
+    """Return the references that other indexes keep below the root of one."""
     paths = [info.path for info in storage.objects("borrowers/")]
     documents = storage.get_all(paths, most=MAX_DOCUMENT_BYTES)
     return [IndexReference.read(data, path) for path, data in zip(paths, documents, strict=True)]
@@ -141,7 +141,7 @@ def _own_reference(
 
 
 def _by_root(objects: Iterable[tuple[int, str]]) -> dict[int, tuple[str, ...]]:
-    """Paths by the root that they are below."""
+    """Return paths by the root that they are below."""
     found: dict[int, list[str]] = {}
     for root, path in sorted(objects):
         if root:

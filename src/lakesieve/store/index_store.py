@@ -63,7 +63,7 @@ class IndexStore:
         self._sleep = sleep
 
     def exists(self) -> bool:
-        """Whether a first commit has been made here."""
+        """Return whether a first commit has been made here."""
         return bool(self.log.listing().commits)
 
     def create(self, definition: IndexDefinition, changes: Changes) -> Snapshot:
@@ -120,7 +120,7 @@ class IndexStore:
         )
 
     def snapshot(self, number: int | None = None) -> Snapshot:
-        """The state after a commit, by default the last one."""
+        """Return the state after a commit, by default the last one."""
         head = self.log.latest()
         if number is None or number == head.number:
             return head
@@ -134,12 +134,12 @@ class IndexStore:
         return self.log.at(number, head.retained_from)
 
     def history(self) -> Iterator[tuple[Commit, Snapshot]]:
-        """The commits that are kept, oldest first, each with the state after it."""
+        """Yield the commits that are kept, oldest first, each with the state after it."""
         head = self.log.latest()
         yield from self.log.states(head.retained_from, head.number)
 
     def mark(self, number: int) -> tuple[object, object]:
-        """A value that changes with each commit, and when the index is dropped or made anew."""
+        """Return a value that changes with each commit, and when the index is made anew."""
         return self._version(number), self._version(number + 1)
 
     def rollback(self, number: int) -> Snapshot:
@@ -237,7 +237,7 @@ class IndexStore:
 
 
 def difference(head: Snapshot, wanted: Snapshot, operation: str) -> Changes:
-    """The changes that make one state hold what another does."""
+    """Return the changes that make one state hold what another does."""
     had, want = set(head.catalogues), set(wanted.catalogues)
     held, hold = set(head.segments), set(wanted.segments)
     return Changes(

@@ -70,12 +70,12 @@ def is_object(path: str) -> bool:
 
 
 def commit_path(number: int) -> str:
-    """Where a commit lies."""
+    """Return where a commit lies."""
     return f"log/{number:020d}.json"
 
 
 def checkpoint_path(number: int) -> str:
-    """Where a checkpoint lies."""
+    """Return where a checkpoint lies."""
     return f"log/{number:020d}.checkpoint.json"
 
 
@@ -87,7 +87,7 @@ class Listing:
     checkpoints: tuple[int, ...]
 
     def upto(self, number: int) -> Listing:
-        """Those up to a number."""
+        """Return the commits and checkpoints up to a number."""
         return Listing(
             commits=tuple(n for n in self.commits if n <= number),
             checkpoints=tuple(n for n in self.checkpoints if n <= number),
@@ -101,7 +101,7 @@ class CommitLog:
         self._storage = storage
 
     def latest(self) -> Snapshot:
-        """The state after the last commit, by reading a bounded number of objects."""
+        """Return the state after the last commit, by reading a bounded number of objects."""
         for left in reversed(range(_LOOKS)):
             try:
                 return self._latest()
@@ -112,12 +112,12 @@ class CommitLog:
         raise AssertionError("unreachable")
 
     def at(self, number: int, first: int) -> Snapshot:
-        """The state after one commit."""
+        """Return the state after one commit."""
         listing = self.listing(max(first, 0)).upto(number)
         return self._from_checkpoint(listing) or self._from_root(listing)
 
     def states(self, first: int, last: int) -> Iterator[tuple[Commit, Snapshot]]:
-        """Commits with the states after them, in order."""
+        """Yield commits with the states after them, in order."""
         replay = Replay(self.at(first, first))
         for commit in self.commits(first, last):
             if commit.number > first:
@@ -125,13 +125,13 @@ class CommitLog:
             yield commit, replay.snapshot()
 
     def commits(self, first: int, last: int) -> Iterator[Commit]:
-        """Commits in order."""
+        """Yield commits in order."""
         for numbers in _batches(range(first, last + 1)):
             data = self._documents([commit_path(number) for number in numbers])
             yield from map(_commit, data, numbers)
 
     def since(self, number: int) -> list[Commit]:
-        """Commits after one, found without a listing, which may be stale."""
+        """Return commits after one, found without a listing, which may be stale."""
         found: list[Commit] = []
         with contextlib.suppress(NotFoundError):
             while True:
@@ -143,7 +143,7 @@ class CommitLog:
         return _commit(self._documents([commit_path(number)])[0], number)
 
     def holds(self, number: int, write_id: str) -> bool:
-        """Whether a commit is the one of that name."""
+        """Return whether a commit is the one of that name."""
         try:
             return self.read(number).write_id == write_id
         except NotFoundError:
@@ -168,7 +168,7 @@ class CommitLog:
         return True
 
     def is_linked(self, commit: Commit) -> bool:
-        """Whether a commit that landed is part of the log.
+        """Return whether a commit that landed is part of the log.
 
         It is not where its base was cleaned away, or its index dropped, while it was prepared:
         then its number was free, but not at the log's end.
@@ -195,7 +195,7 @@ class CommitLog:
         return True
 
     def listing(self, first: int = 0) -> Listing:
-        """What the log holds from a number on."""
+        """Return what the log holds from a number on."""
         after = f"log/{first:020d}" if first else ""
         found = [
             match
@@ -227,7 +227,7 @@ class CommitLog:
         return self._storage.get_all(paths, most=MAX_DOCUMENT_BYTES)
 
     def _hint(self) -> int | None:
-        """Where to begin looking, which only saves time: it may be old, wrong or gone."""
+        """Return where to begin looking, which only saves time: it may be old, wrong or gone."""
         with contextlib.suppress(LakesieveError):
             number = unpack(self._documents([HINT])[0], HINT).get("number")
             if isinstance(number, int) and 0 <= number < 10**20:
@@ -254,7 +254,7 @@ class CommitLog:
         return None
 
     def checkpoint(self, number: int) -> Snapshot:
-        """The state that a checkpoint holds."""
+        """Return the state that a checkpoint holds."""
         path = checkpoint_path(number)
         data, beside = self._documents([path, commit_path(number)])
         checkpoint = Checkpoint.from_json(unpack(data, path), path)

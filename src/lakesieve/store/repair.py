@@ -89,7 +89,7 @@ def _root(number: int, state: Snapshot) -> Commit:
 
 
 def _known(store: IndexStore) -> tuple[Snapshot, list[Damage]]:
-    """The best state that the log holds, or the files' definition; and what is wrong."""
+    """Return the best state that the log holds, or the files' definition; and what is wrong."""
     try:
         head = store.snapshot()
         return head, log_damages(store, head)
@@ -122,7 +122,7 @@ def _known(store: IndexStore) -> tuple[Snapshot, list[Damage]]:
 
 
 def _from_log(store: IndexStore) -> Snapshot | None:
-    """The last state that can be replayed, with what readable commits after it changed."""
+    """Return the last state that can be replayed, with what readable commits after it changed."""
     listing = store.log.listing()
     start: Snapshot | None = None
     for number in sorted({*listing.commits, *listing.checkpoints}, reverse=True):
@@ -158,7 +158,7 @@ def _from_log(store: IndexStore) -> Snapshot | None:
 
 
 def _whole(store: IndexStore, known: Snapshot) -> tuple[Snapshot, list[Damage]]:
-    """The catalogues that are whole with all their segments, and what is wrong with the others."""
+    """Return the catalogues that are whole with their segments, and what ails the others."""
     lost: list[Damage] = []
     bad: set[str] = set()
     loader = SegmentLoader(store.storage, known, BlockCache(0))
@@ -176,7 +176,7 @@ def _whole(store: IndexStore, known: Snapshot) -> tuple[Snapshot, list[Damage]]:
 
 
 def _with_files(store: IndexStore, state: Snapshot) -> Snapshot:
-    """A state with those catalogues that only their files describe, where they cover more."""
+    """Add the catalogues that only their files describe, where they cover more."""
     read = store.covered_by(state)
     covered = {path for entry in state.catalogues for path in read(entry).to_pylist()}
     for entry, origin in _origins(store):
@@ -199,7 +199,7 @@ def _with_files(store: IndexStore, state: Snapshot) -> Snapshot:
 
 
 def _origins(store: IndexStore) -> Iterator[tuple[CatalogueEntry, Origin]]:
-    """What catalogue files say of themselves, the last written first."""
+    """Yield what catalogue files say of themselves, the last written first."""
     files = sorted(store.storage.objects("files/"), key=lambda info: info.modified, reverse=True)
     for info in files:
         try:

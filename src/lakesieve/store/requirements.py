@@ -85,7 +85,7 @@ class Conflict:
 
 
 def implied(base: Snapshot, changes: Changes) -> tuple[Requirement, ...]:
-    """The requirements that changes imply."""
+    """Return the requirements that changes imply."""
     added = {entry.id for entry in changes.add_catalogues}
     needed = {entry.catalogue for entry in changes.add_segments} - added
     return (

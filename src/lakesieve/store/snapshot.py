@@ -35,7 +35,7 @@ class Snapshot:
 
     @classmethod
     def from_checkpoint(cls, checkpoint: Checkpoint) -> Self:
-        """The state that a checkpoint holds."""
+        """Return the state that a checkpoint holds."""
         return cls(
             number=checkpoint.number,
             definition=checkpoint.definition,
@@ -48,7 +48,7 @@ class Snapshot:
         )
 
     def to_checkpoint(self) -> Checkpoint:
-        """The checkpoint that holds this state."""
+        """Return the checkpoint that holds this state."""
         return Checkpoint(
             number=self.number,
             write_id=self.write_id,
@@ -65,7 +65,7 @@ class Snapshot:
         return (*self.catalogues, *self.segments)
 
     def objects(self) -> set[tuple[int, str]]:
-        """Root and path of every object it is made of."""
+        """Return root and path of every object it is made of."""
         return {(entry.root, entry.path) for entry in self.entries}
 
     @property
@@ -139,7 +139,7 @@ class Replay:
         return self
 
     def snapshot(self) -> Snapshot:
-        """The state reached."""
+        """Return the state reached."""
         if not all(entry.catalogue in self._catalogues for entry in self._segments.values()):
             raise _broken(self._at.number, "a segment counts in a catalogue that is not there")
         return Snapshot(

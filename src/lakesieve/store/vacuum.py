@@ -141,7 +141,7 @@ def _planned(store: IndexStore, retain_commits: int, before: datetime) -> _Plan:
 
 
 def _kept_from(store: IndexStore, head: Snapshot, commits: list[Commit], first: int) -> _Plan:
-    """What the states from a commit on need."""
+    """Return what the states from a commit on need."""
     needed = head.objects() | store.snapshot(first).objects()
     for commit in commits:
         if commit.number > first:
