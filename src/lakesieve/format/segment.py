@@ -289,11 +289,7 @@ def _in_order(footer: SegmentFooter) -> bool:
 
 
 def decode_row_group(footer: SegmentFooter, number: int, data: bytes) -> Blocks:
-    """Check and read one row group; its last block goes on up to the first of the next one.
-
-    Returns:
-        Its blocks. The last of them goes on up to the first of the next row group.
-    """
+    """Check and read one row group; its last block goes on up to the first of the next one."""
     group = footer.groups[number]
     if len(data) != group.length or zlib.crc32(data) != group.crc32:
         raise corrupt(footer.path, f"row group {number} fails the checksum")

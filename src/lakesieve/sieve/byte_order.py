@@ -118,7 +118,7 @@ def position_codes(
 def _column(
     data: np.ndarray, starts: np.ndarray, lengths: np.ndarray | None, at: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the symbols at one position, bytes if no string ends before it, and the distinct ones."""
+    """Return the symbols at one position, bytes if no string ended, and the distinct ones."""
     if lengths is None:
         column = np.empty(len(starts), np.uint8)
         known = b""

@@ -19,7 +19,7 @@ from lakesieve.errors import (
 )
 from lakesieve.format import MAX_DOCUMENT_BYTES, pack, unpack
 from lakesieve.storage import is_same_place
-from lakesieve.store.snapshot import root_storage
+from lakesieve.store.snapshot import referenced_roots, root_storage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -55,12 +55,6 @@ class IndexReference:
     def pack(self) -> bytes:
         """Write a reference."""
         return pack({field.name: getattr(self, field.name) for field in fields(self)})
-
-
-def referenced_roots(storage: Storage, definition: IndexDefinition) -> list[Storage]:
-    """Return all roots that an index refers to."""
-    roots = range(1, len(definition.borrowed_roots) + 1)
-    return [root_storage(storage, definition, root) for root in roots]
 
 
 def reference_path(index_uuid: str) -> str:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from lakesieve.errors import corrupt
 from lakesieve.format import decode_catalogue, decode_footer, decode_row_group
-from lakesieve.store.snapshot import root_storage
+from lakesieve.store.snapshot import referenced_roots
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -68,11 +68,9 @@ class SegmentLoader:
         self.storage = storage
         self.cache = cache
         self.files = {entry.id: entry.files for entry in snapshot.catalogues}
-        used = {0, *(entry.root for entry in snapshot.entries)}
-        self._roots = {
-            number: root_storage(storage, snapshot.definition, number) for number in used
-        }
-        self._identities = {number: root.identity for number, root in self._roots.items()}
+        # an index that refers to a root which is not trusted is refused, read or not
+        self._roots = [storage, *referenced_roots(storage, snapshot.definition)]
+        self._identities = [root.identity for root in self._roots]
 
     def root_of(self, entry: CatalogueEntry | SegmentEntry) -> Storage:
         """Return the root that an object lies below."""

@@ -190,6 +190,12 @@ def root_storage(storage: Storage, definition: IndexDefinition, root: int) -> St
     return storage.at(definition.borrowed_roots[root - 1]) if root else storage
 
 
+def referenced_roots(storage: Storage, definition: IndexDefinition) -> list[Storage]:
+    """Return all roots that an index refers to."""
+    roots = range(1, len(definition.borrowed_roots) + 1)
+    return [root_storage(storage, definition, root) for root in roots]
+
+
 def _broken(number: int, what: str) -> CorruptIndexError:
     return CorruptIndexError(
         f"The log is damaged at commit {number}: {what}.",

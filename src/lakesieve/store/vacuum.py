@@ -14,11 +14,7 @@ from lakesieve.errors import (
     NotFoundError,
     StorageError,
 )
-from lakesieve.store.index_references import (
-    referenced_roots,
-    references_to,
-    remove_unused_references,
-)
+from lakesieve.store.index_references import references_to, remove_unused_references
 from lakesieve.store.log import (
     CHECKPOINT_INTERVAL,
     FOLDERS,
@@ -27,7 +23,7 @@ from lakesieve.store.log import (
     is_object,
 )
 from lakesieve.store.requirements import HeadIs
-from lakesieve.store.snapshot import Changes
+from lakesieve.store.snapshot import Changes, referenced_roots
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
