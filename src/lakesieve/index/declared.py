@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass, fields
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError
 from lakesieve.index.definition import default_name
 from lakesieve.sieve import ABSENT_HITS, Budget
-from lakesieve.store import COMPACTION, RETAIN_COMMITS, CompactionPolicy
+from lakesieve.store import COMPACTION, RETAIN_COMMITS, SAFETY_AGE, CompactionPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _TOOL = ("tool", "lakesieve")
-_HOURS = 24.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class DeclaredTable:
     all_refs: bool = False
     convert_deletes: bool = False
     retain_commits: int = RETAIN_COMMITS
-    retain_hours: float = _HOURS
+    retain_hours: float = SAFETY_AGE / timedelta(hours=1)
 
 
 _TYPES: Mapping[str, tuple[type, ...]] = {

@@ -98,6 +98,17 @@ class Blocks:
             _promise(bool((steps[inside] > 0).all()), "each set ascends strictly")
 
 
+def slice_indices(starts: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Put slices of an array one after the other.
+
+    Returns:
+        Offsets of the slices in the result, int64, one more than slices; and the indices.
+    """
+    offsets = np.zeros(len(starts) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets, np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
+
+
 def single_offsets(count: int) -> np.ndarray:
     """Return the offsets of ``count`` sets of one unit, shared by all such blocks; read-only."""
     return _numbers(count.bit_length())[: count + 1]

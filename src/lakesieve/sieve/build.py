@@ -9,10 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakesieve.errors import ErrorKind, InvalidInputError
-from lakesieve.sieve.blocks import Blocks, key_steps
+from lakesieve.sieve.blocks import Blocks, key_steps, slice_indices
 from lakesieve.sieve.pairs import code_pairs
 from lakesieve.sieve.separators import ABSENT_HITS, Cuts, cut_bytes, cut_ints, with_gaps
-from lakesieve.sieve.slices import slice_indices
 from lakesieve.sieve.text import TextCode
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakesieve.sieve.blocks import slice_indices
 from lakesieve.sieve.order import ascending_order
-from lakesieve.sieve.slices import slice_indices
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

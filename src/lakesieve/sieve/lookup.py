@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakesieve.sieve.blocks import slice_indices
 from lakesieve.sieve.byte_order import CODE_LIMIT
-from lakesieve.sieve.slices import slice_indices
 
 if TYPE_CHECKING:
     from lakesieve.sieve.blocks import Blocks

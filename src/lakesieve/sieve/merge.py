@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from lakesieve.sieve.blocks import Blocks
+from lakesieve.sieve.blocks import Blocks, slice_indices
 from lakesieve.sieve.build import differing_sets
 from lakesieve.sieve.byte_order import byte_views, bytewise_order
 from lakesieve.sieve.order import ascending_order
 from lakesieve.sieve.pairs import sort_pairs
-from lakesieve.sieve.slices import slice_indices
 from lakesieve.sieve.text import TextCode
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from lakesieve import __version__
 from lakesieve.errors import (
     CommitConflictError,
     CorruptIndexError,
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from lakesieve.storage import Storage
     from lakesieve.store.requirements import Conflict, Requirement
 
-WRITER = "lakesieve 0.1.0"
+WRITER = f"lakesieve {__version__}"
 
 _ATTEMPTS = 60
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 1.0
