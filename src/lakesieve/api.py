@@ -130,15 +130,7 @@ def table_overview(
     warehouse: str = WAREHOUSE,
     timezone: str = "UTC",
 ) -> TableOverview:
-    """A table and all of its indexes at a glance, for a report; no data file is read.
-
-    Args:
-        table: As for :func:`open_index`, as are the others.
-        spark: A session, if any.
-        location: A further root to search for indexes.
-        catalog: Name of a catalog in PyIceberg's configuration.
-        warehouse: Folder of the embedded catalog.
-        timezone: As for the others; nothing here depends on it.
+    """Return a table and all of its indexes at a glance, for a report; no data file is read.
 
     Raises:
         NotFoundError: No such table.
@@ -157,16 +149,7 @@ def recent_queries(
     warehouse: str = WAREHOUSE,
     timezone: str = "UTC",
 ) -> RecentQueries:
-    """The latest queries of a table in event logs, and what its indexes leave of them now.
-
-    Args:
-        table: As for :func:`open_index`, as are the others.
-        event_logs: Logs of Spark, or folders of them.
-        spark: A session, if any.
-        location: A further root to search for indexes.
-        catalog: Name of a catalog in PyIceberg's configuration.
-        warehouse: Folder of the embedded catalog.
-        timezone: The zone of timestamps that are written without one.
+    """Return the latest queries of a table in event logs, and what its indexes leave of them now.
 
     Raises:
         NotFoundError: No such table, or no log.
