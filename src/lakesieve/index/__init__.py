@@ -27,8 +27,8 @@ from lakesieve.index.scan_decision import (
     KeepNode,
     Plan,
     ScanDecision,
+    keep_tree,
     plan,
-    plan_files,
     usable_indexes,
 )
 from lakesieve.index.shown import ShownList
@@ -60,9 +60,9 @@ __all__ = [
     "broken_index",
     "find",
     "index_storage",
+    "keep_tree",
     "on_keys",
     "plan",
-    "plan_files",
     "roots_of",
     "uncovered_detail",
     "usable_indexes",

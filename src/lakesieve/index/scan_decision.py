@@ -169,7 +169,7 @@ def plan(
             that every row may match.
         keys: Conditions by the keys of joins, which are true of every row that is needed.
         timezone: For timestamps written without one.
-        visit: As for :func:`plan_files`.
+        visit: As for :func:`keep_tree`.
     """
     types = column_types(columns)
     bound, *bound_keys = (
@@ -181,7 +181,7 @@ def plan(
     names = {".".join(path): column.type for path, column in columns.items()}
     usable, unfit = usable_indexes(indexes, kinds, table_uuid, types_by_name=names)
     truth = all_of([row_filter, *of_keys])
-    found = plan_files(truth, usable, visit=visit)
+    found = keep_tree(truth, usable, visit=visit)
     if not found.skips and _is_without_value(truth) and _has_unknown(bound):
         # Spark adds IS NOT NULL to conditions such as abs(k) = 9, which alone an index answers
         found = _reading_all([_no_predicate(usable)])
@@ -268,7 +268,7 @@ def _type_changed(name: str, column: KeyColumn, current: str) -> Reason:
     return Reason(code=ReasonCode.TYPE_CHANGED, detail=detail)
 
 
-def plan_files(
+def keep_tree(
     truth: RowFilter,
     indexes: Sequence[UsableIndex],
     *,
