@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Self
 
 from lakesieve.errors import CorruptIndexError, ErrorKind
@@ -36,28 +36,12 @@ class Snapshot:
     @classmethod
     def from_checkpoint(cls, checkpoint: Checkpoint) -> Self:
         """Return the state that a checkpoint holds."""
-        return cls(
-            number=checkpoint.number,
-            definition=checkpoint.definition,
-            table_version=checkpoint.table_version,
-            catalogues=checkpoint.catalogues,
-            segments=checkpoint.segments,
-            write_id=checkpoint.write_id,
-            retained_from=checkpoint.retained_from,
-            checkpoint=checkpoint.number,
-        )
+        held = {field.name: getattr(checkpoint, field.name) for field in fields(checkpoint)}
+        return cls(**held, checkpoint=checkpoint.number)
 
     def to_checkpoint(self) -> Checkpoint:
         """Return the checkpoint that holds this state."""
-        return Checkpoint(
-            number=self.number,
-            write_id=self.write_id,
-            retained_from=self.retained_from,
-            definition=self.definition,
-            table_version=self.table_version,
-            catalogues=self.catalogues,
-            segments=self.segments,
-        )
+        return Checkpoint(**{field.name: getattr(self, field.name) for field in fields(Checkpoint)})
 
     @property
     def entries(self) -> tuple[CatalogueEntry | SegmentEntry, ...]:
