@@ -10,7 +10,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from lakesieve import __version__
 from lakesieve.errors import (
     CommitConflictError,
     CorruptIndexError,
@@ -45,7 +44,8 @@ if TYPE_CHECKING:
     from lakesieve.storage import Storage
     from lakesieve.store.requirements import Conflict, Requirement
 
-WRITER = f"lakesieve {__version__}"
+WRITER = "lakesieve 0.1.0"
+"""What commits say wrote them; a test holds it equal to the version of the package."""
 
 _ATTEMPTS = 60
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 1.0
