@@ -21,7 +21,7 @@ from bench.synthetic import ROWS_A_FILE, ManyFiles
 from lakesieve.index import OpenedIndex
 from lakesieve.predicate.ranges import Ranges
 from lakesieve.storage import hadoop_options, open_storage
-from lakesieve.store import BlockCache, IndexReader, IndexStore
+from lakesieve.store import BlockCache, IndexStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -162,7 +162,7 @@ def _opened(folder: Path, size: int) -> Iterator[Measured]:
         start = time.perf_counter()
         store = IndexStore(open_storage(location, hadoop_options(through, location)))
         state = store.snapshot()
-        index = OpenedIndex(state, IndexReader(store, state, BlockCache()))
+        index = OpenedIndex(store, state, BlockCache())
         assert index.may_match(Ranges(intervals=((77, 78),))) is not None
         taken.append(time.perf_counter() - start)
         listed.append(len(index.paths()))

@@ -13,6 +13,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from lakesieve.printable import Renderer, render_with
 from lakesieve.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -132,6 +133,17 @@ _HOMES = {
     "status": "lakesieve.spark.commands.status",
     "upsert": "lakesieve.spark.commands.by_key",
 }
+
+
+def _renderer() -> Renderer:
+    # loads rich, which only results that are shown need
+    from lakesieve.report import shown
+
+    return shown
+
+
+# the layers that make results stand below the one that renders them
+render_with(_renderer)
 
 
 def __getattr__(name: str) -> Any:

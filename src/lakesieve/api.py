@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, overload
 
 from lakesieve.defaults import WAREHOUSE
-from lakesieve.index import Index, by_name, overview
-from lakesieve.index.access import without_engine
+from lakesieve.index import Index, IndexInfo, ShownList, find, index_storage, overview
+from lakesieve.index.access import no_index, without_engine
+from lakesieve.store import IndexStore, repair
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakesieve.advisor.recent import RecentQueries
-    from lakesieve.index import Found, IndexInfo, TablePruning
+    from lakesieve.index import Found, TablePruning
     from lakesieve.index.access import TableAccess
     from lakesieve.index.many_keys import KeysToFind
     from lakesieve.index.overview import TableOverview
@@ -113,7 +114,11 @@ def list_indexes(
         NotFoundError: No such table.
     """
     access = _access(spark, catalog, warehouse, timezone)
-    return by_name.list_indexes(access, table, location)
+    opened = access.open_table(table)
+    stores = access.stores(opened, location).values()
+    return ShownList(
+        IndexInfo.of(store.snapshot(), opened.name, store.storage.location) for store in stores
+    )
 
 
 def table_overview(
@@ -125,15 +130,7 @@ def table_overview(
     warehouse: str = WAREHOUSE,
     timezone: str = "UTC",
 ) -> TableOverview:
-    """A table and all of its indexes at a glance, for a report; no data file is read.
-
-    Args:
-        table: As for :func:`open_index`, as are the others.
-        spark: A session, if any.
-        location: A further root to search for indexes.
-        catalog: Name of a catalog in PyIceberg's configuration.
-        warehouse: Folder of the embedded catalog.
-        timezone: As for the others; nothing here depends on it.
+    """Return a table and all of its indexes at a glance, for a report; no data file is read.
 
     Raises:
         NotFoundError: No such table.
@@ -152,16 +149,7 @@ def recent_queries(
     warehouse: str = WAREHOUSE,
     timezone: str = "UTC",
 ) -> RecentQueries:
-    """The latest queries of a table in event logs, and what its indexes leave of them now.
-
-    Args:
-        table: As for :func:`open_index`, as are the others.
-        event_logs: Logs of Spark, or folders of them.
-        spark: A session, if any.
-        location: A further root to search for indexes.
-        catalog: Name of a catalog in PyIceberg's configuration.
-        warehouse: Folder of the embedded catalog.
-        timezone: The zone of timestamps that are written without one.
+    """Return the latest queries of a table in event logs, and what its indexes leave of them now.
 
     Raises:
         NotFoundError: No such table, or no log.
@@ -201,7 +189,9 @@ def find_files(
         InvalidInputError: The predicate cannot be understood.
     """
     access = _access(spark, catalog, warehouse, timezone)
-    return by_name.find_files(access, table, predicate, version, location)
+    opened = access.open_table(table)
+    indexes, reasons = access.indexes(opened, location)
+    return find(opened, indexes, reasons, predicate, version, timezone=access.timezone())
 
 
 def repair_index(
@@ -232,7 +222,12 @@ def repair_index(
         CorruptIndexError: Nothing that is left says what the index is of.
     """
     access = _access(spark, catalog, warehouse, timezone)
-    return by_name.repair_index(access, table, name, location, dry_run=dry_run)
+    opened = access.open_table(table)
+    for root in access.roots(opened, location):
+        storage = index_storage(root, name)
+        if storage.objects("log/") or storage.objects("files/"):
+            return repair(IndexStore(storage), dry_run=dry_run)
+    raise no_index(opened.name, name)
 
 
 def last_pruning(spark: SparkSession | None = None) -> list[TablePruning]:

@@ -1,8 +1,12 @@
-"""Text that is safe on a terminal and in a log."""
+"""Text that is safe on a terminal and in a log, and what renders results as text."""
 
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 # C0 and C1 control characters but tab and line feed, marks that reverse the direction of text,
 # separators that some programs take for line ends, and halves of surrogate pairs
@@ -35,3 +39,26 @@ def _escape(found: re.Match[str]) -> str:
 def printable_json(text: str) -> str:
     """Write the same characters of a JSON text as JSON's own escapes: its meaning stays."""
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+class Renderer(Protocol):
+    """Renders the results of functions as the command line does."""
+
+    def plain(self, result: object) -> str:
+        """Return a result as text for a person."""
+
+    def html(self, result: object) -> str:
+        """Return a result as a notebook shows it."""
+
+
+_LOADERS: list[Callable[[], Renderer]] = []
+
+
+def render_with(load: Callable[[], Renderer]) -> None:
+    """Have results rendered by what ``load`` returns; it is called when a result is shown."""
+    _LOADERS[:] = [load]
+
+
+def renderer() -> Renderer:
+    """Return what renders results; the package has registered it."""
+    return _LOADERS[0]()

@@ -15,7 +15,6 @@ from lakesieve.advisor.estimate import BoundsOfFiles
 from lakesieve.index import plan
 from lakesieve.index.access import without_engine
 from lakesieve.predicate.parse import parse_sql
-from lakesieve.store import IndexReader, shared_cache
 from lakesieve.tables.opening import open_table
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ def test_bounds(tmp_path: Path, kind: str) -> None:
     index_of(table, "k", covers=lambda _: True)
     store = without_engine().stores(table)["k"]
     state = store.snapshot()
-    bounds = BoundsOfFiles(state, IndexReader(store, state, shared_cache()))
+    bounds = BoundsOfFiles(store, state)
     version = table.version()
     paths = table.live_files(version).column("path")
     order = np.argsort(np.array([path.rpartition("/")[2] for path in paths.to_pylist()]))

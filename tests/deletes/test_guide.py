@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.index.test_planner import ARROW, FILES, KINDS, Row, stored
+from tests.index.test_scan_decision import ARROW, FILES, KINDS, Row, stored
 
 from lakesieve.sieve import KeyType
 from lakesieve.spark.deletes.guide import holders

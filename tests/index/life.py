@@ -25,7 +25,6 @@ from lakesieve.store import (
     BlockCache,
     CompactionPolicy,
     FilesUncovered,
-    IndexReader,
     IndexStore,
     clone,
     compaction_changes,
@@ -97,7 +96,7 @@ class Copy:
             assert reasons == []
             return found
         state = self.store.snapshot(number)
-        return OpenedIndex(state, IndexReader(self.store, state, self.cache))
+        return OpenedIndex(self.store, state, self.cache)
 
 
 class Life:

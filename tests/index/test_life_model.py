@@ -15,7 +15,7 @@ from tests.index.life import Life
 from tests.index.life_build import Shape
 from tests.index.life_table import COLUMNS, matches
 
-from lakesieve.index import OpenedIndex, plan_files, usable_indexes
+from lakesieve.index import OpenedIndex, keep_tree, usable_indexes
 from lakesieve.predicate import bind, rows_where
 from lakesieve.store import verify
 
@@ -67,7 +67,7 @@ class Answer:
 def ask(index: OpenedIndex, expr: Expr) -> Answer:
     usable, reasons = usable_indexes([index], KINDS, "t")
     assert reasons == []
-    plan = plan_files(rows_where(bind(expr, COLUMNS, strict=False)), usable)
+    plan = keep_tree(rows_where(bind(expr, COLUMNS, strict=False)), usable)
     if not plan.indexes:
         return Answer(known=frozenset(), kept=frozenset())
     covered = index.paths()

@@ -73,7 +73,7 @@ def found(reader: IndexReader, state: Snapshot, key: int) -> set[str]:
     """Data files that an index names for a key."""
     hits = reader.lookup([(key, key + 1)])
     assert hits is not None
-    files = {entry.id: reader.catalogue(entry).column("path") for entry in state.catalogues}
+    files = {entry.id: reader.loader.catalogue(entry).column("path") for entry in state.catalogues}
     return {files[name][int(unit)].as_py() for name, units in hits.items() for unit in units}
 
 
@@ -86,7 +86,7 @@ def covers(store: IndexStore, snapshot: Snapshot | None = None) -> set[int]:
     """The batches that an index covers, after checking that it answers for each of them."""
     state = snapshot or store.snapshot()
     reader = IndexReader(store, state, BlockCache())
-    files = [reader.catalogue(entry).column("path") for entry in state.catalogues]
+    files = [reader.loader.catalogue(entry).column("path") for entry in state.catalogues]
     result = [path for paths in files for path in paths.to_pylist()]
     paths = set(result)
     assert len(result) == len(paths)

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from tests.store.samples import DEFINITION, batch, covers, data_files
 
+import lakesieve
 from lakesieve.errors import CommitConflictError, CorruptIndexError, ErrorKind
 from lakesieve.storage import open_storage
 from lakesieve.store import (
@@ -23,6 +24,7 @@ from lakesieve.store import (
     SegmentsLive,
     conflicts,
 )
+from lakesieve.store.index_store import WRITER
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -233,3 +235,8 @@ def test_conflicts_are_a_function(store: IndexStore, requirement: Requirement, b
 
     assert [conflict.requirement for conflict in result] == ([requirement] if broken else [])
     assert all(broken in conflict.detail for conflict in result)
+
+
+def test_commits_name_the_version_that_wrote_them() -> None:
+    """The writer of a commit is the version of the package."""
+    assert f"lakesieve {lakesieve.__version__}" == WRITER

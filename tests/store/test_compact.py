@@ -91,7 +91,7 @@ def staged(storage: Storage, delta: Delta, kind: pa.DataType) -> Changes:
 
 def answers(store: IndexStore, keys: list[Any], state: Snapshot) -> dict[Any, set[str]]:
     reader = IndexReader(store, state, BlockCache())
-    paths = {entry.id: reader.catalogue(entry).column("path") for entry in state.catalogues}
+    paths = {entry.id: reader.loader.catalogue(entry).column("path") for entry in state.catalogues}
     expected = {}
     for key in keys:
         after = key + 1 if isinstance(key, int) else key + b"\0"
@@ -257,7 +257,7 @@ def test_files_without_a_value_survive() -> None:
     state = store.commit(state, changes)
 
     assert answers(store, [5], state) == {5: {"f1"}}
-    files = IndexReader(store, state, BlockCache()).catalogue(state.catalogues[0])
+    files = IndexReader(store, state, BlockCache()).loader.catalogue(state.catalogues[0])
     assert dict(zip(files["path"].to_pylist(), files["has_null"].to_pylist(), strict=True)) == {
         f"f{name}": name % 2 == 0 for name in range(10)
     }

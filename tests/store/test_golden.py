@@ -73,7 +73,7 @@ def _files_of(store: IndexStore, codes: list[Any]) -> list[list[str]]:
 
 
 def _names(reader: IndexReader, state: Any, arrays: dict[str, np.ndarray]) -> list[str]:
-    files = {entry.id: reader.catalogue(entry).column("path") for entry in state.catalogues}
+    files = {entry.id: reader.loader.catalogue(entry).column("path") for entry in state.catalogues}
     return sorted(
         {files[name][int(unit)].as_py() for name, units in arrays.items() for unit in units}
     )

@@ -263,6 +263,6 @@ def test_an_object_that_is_too_large_is_not_read(store: IndexStore, at: str) -> 
         file.truncate(1 << 40)
 
     reader = IndexReader(store, state, BlockCache())
-    read = store.snapshot if at == "log/" else partial(reader.catalogue, state.catalogues[0])
+    read = store.snapshot if at == "log/" else partial(reader.loader.catalogue, state.catalogues[0])
     with pytest.raises(CorruptIndexError, match=f"it has {1 << 40} bytes"):
         read()

@@ -13,6 +13,7 @@ from lakesieve.advisor.result import Estimate
 from lakesieve.index import OpenedIndex, plan
 from lakesieve.predicate import AllOf, AnyOf, ColumnRanges
 from lakesieve.sieve import wide_code
+from lakesieve.store import IndexStore
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from lakesieve.advisor.trial import Trial
     from lakesieve.advisor.uses import JoinedColumn, TableUse
     from lakesieve.predicate import Expr, Ranges, RowFilter
-    from lakesieve.predicate.ranges import Code
-    from lakesieve.store import IndexReader, Snapshot
+    from lakesieve.sieve import Code
+    from lakesieve.store import Snapshot
     from lakesieve.tables import Column
 
 _KEYS = 2_048
@@ -63,8 +64,8 @@ class IndexAnswers:
 class BoundsOfFiles(OpenedIndex):
     """An index that answers by minimum and maximum alone."""
 
-    def __init__(self, snapshot: Snapshot, reader: IndexReader) -> None:
-        super().__init__(snapshot, reader)
+    def __init__(self, store: IndexStore, snapshot: Snapshot) -> None:
+        super().__init__(store, snapshot)
         lows, highs = self.file_bounds()
         self._is_bytewise = any(isinstance(code, bytes) for code in lows)
         self._has = np.array([code is not None for code in lows], bool)
@@ -116,7 +117,8 @@ class FileShares:
         """Return the shares by minimum and maximum of columns, where the format has them."""
         if not self.sample.has_statistics:
             return self.by_indexes([])
-        return self.by_indexes([BoundsOfFiles(t.index.snapshot, t.index.reader) for t in trials])
+        states = [(IndexStore(trial.index.storage), trial.index.snapshot) for trial in trials]
+        return self.by_indexes([BoundsOfFiles(store, snapshot) for store, snapshot in states])
 
     def by_index(self, trial: Trial) -> IndexAnswers:
         """By an index."""

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from lakesieve.advisor.event_log import read_event_logs
 from lakesieve.advisor.table_scans import known_table
-from lakesieve.index.by_name import opened_indexes
 from lakesieve.index.find import matching_files
 from lakesieve.predicate.expression import (
     And,
@@ -64,7 +63,7 @@ def recent_queries(
     version = opened.version()
     live = opened.live_files(version).column("path")
     read = read_event_logs(event_logs, [known_table(opened)], access.options(None))
-    indexes, _ = opened_indexes(access, opened, location)
+    indexes, _ = access.indexes(opened, location)
     found = []
     for use in reversed([use for use in read.uses if use.text][-_COUNT:]):
         matches = matching_files(

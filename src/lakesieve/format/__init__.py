@@ -12,7 +12,12 @@ from lakesieve.format.catalogue import (
 )
 from lakesieve.format.commits import Checkpoint, Commit
 from lakesieve.format.documents import FORMAT_VERSION, MAX_DOCUMENT_BYTES, pack, unpack
-from lakesieve.format.entries import CatalogueEntry, IndexDefinition, KeyColumn, SegmentEntry
+from lakesieve.format.entries import (
+    CatalogueEntry,
+    IndexDefinition,
+    KeyColumn,
+    SegmentEntry,
+)
 from lakesieve.format.segment import (
     RowGroup,
     SegmentFooter,

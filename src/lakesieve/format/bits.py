@@ -34,12 +34,7 @@ def pack_bits(values: np.ndarray, bits: int) -> bytes:
 
 
 def unpack_bits(data: memoryview, count: int, bits: int) -> np.ndarray:
-    """Read what :func:`pack_bits` wrote.
-
-    Args:
-        data: Bytes, as many as the values fill.
-        count: How many values.
-        bits: Of each, 1 to 63.
+    """Read what :func:`pack_bits` wrote: ``count`` values of ``bits`` bits each, 1 to 63.
 
     Returns:
         The values, unsigned and in few bytes each.
@@ -69,7 +64,7 @@ def unpack_bits(data: memoryview, count: int, bits: int) -> np.ndarray:
 
 
 def _field(padded: np.ndarray, stride: int, start: int, bits: int) -> np.ndarray:
-    """The bits from ``start`` on of each ``stride`` bytes."""
+    """Return the bits from ``start`` on of each ``stride`` bytes."""
     first, skipped = divmod(start, 8)
     octets = (len(padded) - _WORD.itemsize) // stride
     words = np.ndarray((octets,), ">u8", padded, first, (stride,)).astype(np.uint64)

@@ -46,7 +46,6 @@ class Origin:
     """What a catalogue file says of its index, so that the files alone can tell what they are.
 
     Args:
-        definition: What is indexed.
         segments: All segments whose ordinals count in this catalogue.
     """
 
@@ -55,7 +54,7 @@ class Origin:
 
 
 def catalogue_id(paths: pa.ChunkedArray | pa.Array) -> str:
-    """The name under which segments know a catalogue: a hash of its data files' paths, in order.
+    """Return the name of a catalogue for its segments: a hash of its data files' paths, in order.
 
     It is known before the data files are read. Two catalogues of one name cover the same files.
     """
@@ -74,7 +73,7 @@ def catalogue_id(paths: pa.ChunkedArray | pa.Array) -> str:
 
 
 def _offsets(texts: pa.Array) -> np.ndarray:
-    """Where the texts begin and end in their buffer, int64."""
+    """Return where the texts begin and end in their buffer, int64."""
     offsets = texts.buffers()[1]
     if offsets is None:
         return np.zeros(1, np.int64)
@@ -98,10 +97,7 @@ def encode_catalogue(
 ) -> tuple[bytes, CatalogueEntry]:
     """Write a catalogue; row ``i`` is the file of ordinal ``i``.
 
-    Args:
-        files: As ``CATALOGUE_SCHEMA``, with ``repeats`` or without; paths are unique.
-        segments: All segments whose ordinals count in it.
-        definition: What is indexed; without it the catalogue cannot be rebuilt from its file alone.
+    Paths are unique. Without ``definition`` the catalogue cannot be rebuilt from its file alone.
     """
     sink = io.BytesIO()
     schema = _schema_of(files)
@@ -137,7 +133,7 @@ def encode_catalogue(
 
 
 def _schema_of(files: pa.Table) -> pa.Schema:
-    """The columns that are stored: what is known of no file is not."""
+    """Return the columns that are stored: what is known of no file is not."""
     at = CATALOGUE_SCHEMA.get_field_index(_OPTIONAL)
     known = _OPTIONAL in files.column_names and files.column(_OPTIONAL).null_count < len(files)
     return CATALOGUE_SCHEMA if known else CATALOGUE_SCHEMA.remove(at)
@@ -146,16 +142,10 @@ def _schema_of(files: pa.Table) -> pa.Schema:
 def read_origin(data: bytes, path: str) -> tuple[CatalogueEntry, Origin | None]:
     """Read a catalogue file that may be in no commit.
 
-    Args:
-        data: The file's bytes.
-        path: Its path, which holds their hash.
+    Its path holds the hash of its bytes.
 
     Returns:
         The entry that a commit would have for it, and what it says of its index, if it does.
-
-    Raises:
-        CorruptIndexError: The bytes are not those that were written.
-        IndexFormatError: They were written by a later version.
     """
     digest = hashlib.sha256(data).hexdigest()
     if path != f"files/{digest[:40]}.parquet":
@@ -190,16 +180,7 @@ def _origin(stored: bytes, entry: CatalogueEntry) -> Origin:
 def decode_catalogue(
     data: bytes, entry: CatalogueEntry, columns: Sequence[str] | None = None
 ) -> pa.Table:
-    """Check and read a catalogue.
-
-    Args:
-        data: Its bytes.
-        entry: What the commit says of it.
-        columns: Those to decode; all by default.
-
-    Raises:
-        CorruptIndexError: The bytes are not those that were written.
-    """
+    """Check and read a catalogue, all its columns by default."""
     if hashlib.sha256(data).hexdigest() != entry.sha256:
         raise corrupt(entry.path, "it fails the checksum")
     table = _table(data, entry.path, files=entry.files, columns=columns)
@@ -211,7 +192,7 @@ def decode_catalogue(
 
 
 def _joined(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
-    """The rows of some batches in as few as they fit in."""
+    """Return the rows of some batches in as few as they fit in."""
     if len(batches) < 2:
         return batches
     joined: list[pa.RecordBatch] = pa.Table.from_batches(batches).combine_chunks().to_batches()

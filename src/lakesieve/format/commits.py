@@ -16,18 +16,10 @@ class Commit:
     """One commit of the log.
 
     Args:
-        number: Its number in the log, from 0.
-        operation: What made it, such as ``create``.
         created_at: When, ISO 8601 in UTC.
-        writer: What wrote it.
         write_id: Drawn by the writer, to know its own commit again.
         parent_id: The ``write_id`` of the commit before it; empty in a root.
         definition: What is indexed; makes the commit a root, whose state is what it adds.
-        table_version: The table version that was indexed.
-        add_catalogues: File catalogues added.
-        add_segments: Segments added.
-        remove_segments: Paths of segments removed.
-        remove_catalogues: Ids of catalogues removed.
         retained_from: Earlier states than this commit's may be gone from now on.
         metrics: Totals of the state after it, for people.
     """
@@ -58,7 +50,7 @@ class Commit:
         return self.number - 1 if self.parent_id else None
 
     def to_json(self) -> dict[str, Any]:
-        """As the body of a document."""
+        """Return the body of a document."""
         plain = {field.name: getattr(self, field.name) for field in fields(self)}
         plain["definition"] = None if self.definition is None else self.definition.to_json()
         plain["add_catalogues"] = [entry.to_json() for entry in self.add_catalogues]
@@ -67,16 +59,7 @@ class Commit:
 
     @classmethod
     def from_json(cls, document: dict[str, Any], path: str) -> Self:
-        """Read it from the body of a document.
-
-        Args:
-            document: What :func:`unpack` gave.
-            path: Its path below the index's root, for the error.
-
-        Raises:
-            IndexFormatError: It is of a kind that only a later version knows.
-            CorruptIndexError: It is not a commit, or names files outside the index.
-        """
+        """Read it from the body of a document; ``path`` is for the error."""
         try:
             plain = dict(document)
             definition = plain.pop("definition")
@@ -100,13 +83,8 @@ class Checkpoint:
     """The whole state after a commit; made from the log alone, so that any writer's is the same.
 
     Args:
-        number: The commit.
         write_id: That commit's.
         retained_from: Earlier states than this commit's may be gone.
-        definition: What is indexed.
-        table_version: The table version that was indexed last.
-        catalogues: Live file catalogues, oldest first.
-        segments: Live segments, oldest first.
     """
 
     number: int
@@ -118,7 +96,7 @@ class Checkpoint:
     segments: tuple[SegmentEntry, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """As the body of a document."""
+        """Return the body of a document."""
         plain = {field.name: getattr(self, field.name) for field in fields(self)}
         plain["definition"] = self.definition.to_json()
         plain["catalogues"] = [entry.to_json() for entry in self.catalogues]
@@ -127,16 +105,7 @@ class Checkpoint:
 
     @classmethod
     def from_json(cls, document: dict[str, Any], path: str) -> Self:
-        """Read it from the body of a document.
-
-        Args:
-            document: What :func:`unpack` gave.
-            path: Its path below the index's root, for the error.
-
-        Raises:
-            IndexFormatError: It is of a kind that only a later version knows.
-            CorruptIndexError: It is not a checkpoint, or names files outside the index.
-        """
+        """Read it from the body of a document; ``path`` is for the error."""
         try:
             plain = dict(document)
             parsed: dict[str, Any] = {

@@ -22,16 +22,7 @@ def pack(body: dict[str, Any]) -> bytes:
 
 
 def unpack(data: bytes, path: str) -> dict[str, Any]:
-    """Read a document and check it.
-
-    Args:
-        data: The bytes of a JSON document.
-        path: Its path below the index's root, for the error.
-
-    Raises:
-        IndexFormatError: It was written by a later version.
-        CorruptIndexError: It is not what was written.
-    """
+    """Read a document and check it; ``path`` is for the error."""
     if len(data) > MAX_DOCUMENT_BYTES:
         raise corrupt(path, f"it has {len(data)} bytes")
     try:
@@ -49,12 +40,7 @@ def unpack(data: bytes, path: str) -> dict[str, Any]:
 
 
 def check_version(document: dict[str, Any], path: str) -> None:
-    """Refuse a document that a later version wrote.
-
-    Raises:
-        IndexFormatError: Its version is above this reader's.
-        CorruptIndexError: It has no version.
-    """
+    """Refuse a document that a later version wrote."""
     version = document.get("format_version")
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise corrupt(path, "it has no format version")

@@ -6,10 +6,13 @@ import base64
 import binascii
 import re
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
+from lakesieve.defaults import ABSENT_HITS, COMPACTION
 from lakesieve.errors import ErrorKind, IndexFormatError
-from lakesieve.sieve import ABSENT_HITS
+
+if TYPE_CHECKING:
+    from lakesieve.sieve import Code
 
 INDEX_KIND = "sieve"
 """The only kind of index so far: blocks of sorted keys, each with the units that hold them."""
@@ -17,22 +20,17 @@ INDEX_KIND = "sieve"
 UNIT = "data-file"
 """What an ordinal names, so far always a whole data file."""
 
-Code = int | bytes
 _SEGMENT = re.compile(r"segments/[0-9a-f]{40}\.sieve")
 _CATALOGUE = re.compile(r"files/[0-9a-f]{40}\.parquet")
 
 
 def code_to_json(code: Code) -> int | dict[str, str]:
-    """A key code as JSON: a number, or bytes as base64."""
+    """Return a key code as JSON: a number, or bytes as base64."""
     return code if isinstance(code, int) else {"bytes": base64.b64encode(code).decode("ascii")}
 
 
 def code_from_json(value: Any) -> Code:
-    """Read a key code.
-
-    Raises:
-        ValueError: It is none.
-    """
+    """Read a key code."""
     if isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63:
         return value
     if isinstance(value, dict) and set(value) == {"bytes"} and isinstance(value["bytes"], str):
@@ -45,14 +43,11 @@ def code_from_json(value: Any) -> Code:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyColumn:
-    """A key column as it was when the index was made.
+    """A key column as it was when the index was made: its name and type may be others now.
 
     Args:
         field_id: Its identity in the table, unchanged by renames.
-        name: Its name then, dots leading into structs.
-        type: Its type then, as the format prints it.
         key_kind: How its values become key codes.
-        scale: Digits after the point, for decimals.
     """
 
     field_id: int
@@ -67,18 +62,10 @@ class IndexDefinition:
     """What is indexed. Written once, in the first commit.
 
     Args:
-        name: The index's name.
-        index_uuid: Its identity; a clone has its own.
-        table_format: Such as ``iceberg``.
-        table_uuid: Identity of the table.
-        table_location: Root of the table.
-        columns: The key columns.
-        created_at: When, ISO 8601 in UTC.
         budget: What it may cost or how wrong it may be, such as ``2 bits``; none for exact blocks.
         absent_hits: Share of absent keys that may find a data file.
         compaction: How many deltas there may be before they are merged, or ``auto``.
         borrowed_roots: Roots of other indexes that hold objects of this one, for a clone.
-        kind: What kind of index it is, ``INDEX_KIND``.
     """
 
     name: str
@@ -90,22 +77,17 @@ class IndexDefinition:
     created_at: str
     budget: str = ""
     absent_hits: float = ABSENT_HITS
-    compaction: str = "8"
+    compaction: str = COMPACTION
     borrowed_roots: tuple[str, ...] = ()
     kind: str = INDEX_KIND
 
     def to_json(self) -> dict[str, Any]:
-        """As a JSON object."""
+        """Return a JSON object."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Self:
-        """Read it.
-
-        Raises:
-            IndexFormatError: It is of a kind that only a later version knows.
-            ValueError: A field is missing, unknown or of another type.
-        """
+        """Read it."""
         # before anything else, as another kind may have other fields
         check_known("index", document["kind"], INDEX_KIND)
         plain = dict(document)
@@ -122,13 +104,9 @@ class CatalogueEntry:
 
     Args:
         id: Hash of its data files' paths; segments name it.
-        path: Where it lies in the index.
-        size: Bytes.
         sha256: Checksum of all its bytes.
-        files: Data files in it.
         records: Their rows.
         root: 0 for the index's own root, ``n`` for the ``n``-th borrowed one.
-        unit: What each of its rows is, ``UNIT``.
     """
 
     id: str
@@ -141,17 +119,12 @@ class CatalogueEntry:
     unit: str = UNIT
 
     def to_json(self) -> dict[str, Any]:
-        """As a JSON object."""
+        """Return a JSON object."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Self:
-        """Read it.
-
-        Raises:
-            IndexFormatError: Its units are such as only a later version knows.
-            ValueError: A field is missing, unknown or of another type, or the path leads out.
-        """
+        """Read it."""
         check_known("unit", document["unit"], UNIT)
         entry = cls(**checked(cls, document))
         if not _CATALOGUE.fullmatch(entry.path):
@@ -164,17 +137,10 @@ class SegmentEntry:
     """A segment: blocks of keys between two bounds.
 
     Args:
-        path: Where it lies in the index.
-        size: Bytes.
-        footer_length: Bytes of its footer, at its end.
         footer_sha256: Checksum of those; the footer holds the row groups' own.
-        catalogue: The catalogue that its ordinals count in.
         key_min: First key code.
         key_max: Last key code.
-        blocks: Blocks in it.
-        keys: Distinct keys.
         pairs: Distinct (key, file) pairs.
-        row_groups: Row groups in it.
         root: 0 for the index's own root, ``n`` for the ``n``-th borrowed one.
     """
 
@@ -192,17 +158,13 @@ class SegmentEntry:
     root: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        """As a JSON object."""
+        """Return a JSON object."""
         bounds = {"key_min": code_to_json(self.key_min), "key_max": code_to_json(self.key_max)}
         return {field.name: getattr(self, field.name) for field in fields(self)} | bounds
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Self:
-        """Read it.
-
-        Raises:
-            ValueError: A field is missing, unknown or of another type, or the path leads out.
-        """
+        """Read it."""
         plain = dict(document)
         key_min, key_max = (code_from_json(plain.pop(name)) for name in ("key_min", "key_max"))
         rest = checked(cls, plain, skip={"key_min", "key_max"})
@@ -216,12 +178,7 @@ class SegmentEntry:
 
 
 def check_known(what: str, document: Any, known: str) -> None:
-    """Refuse what only a later version knows.
-
-    Raises:
-        IndexFormatError: It is something else.
-        ValueError: It is not a string.
-    """
+    """Refuse what only a later version knows."""
     if not isinstance(document, str):
         raise ValueError(f"the {what} is {document!r}")
     if document != known:
@@ -242,7 +199,7 @@ _PLAIN: dict[str, Any] = {
 
 
 def checked(cls: type, document: dict[str, Any], skip: set[str] | None = None) -> dict[str, Any]:
-    """Fields of a dataclass as JSON gave them: none missing, none unknown, each of its type."""
+    """Return a dataclass's fields from JSON: none missing, none unknown, each of its type."""
     wanted = {f.name: f.type for f in fields(cls) if f.name not in (skip or ())}
     if set(document) != set(wanted):
         raise ValueError(f"fields {sorted(set(document) ^ set(wanted))} of {cls.__name__}")

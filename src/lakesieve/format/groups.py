@@ -16,7 +16,7 @@ from lakesieve.format.streams import StreamError, StreamReader, StreamWriter, is
 from lakesieve.sieve import Blocks, front_coded, front_decoded, prefix_ends, with_gaps
 
 if TYPE_CHECKING:
-    from lakesieve.sieve import TextCode
+    from lakesieve.sieve import Code, TextCode
 
 MAX_BLOCKS = 1 << 20
 MAX_BYTES = 1 << 24
@@ -39,12 +39,7 @@ def encode_group(
 ) -> bytes:
     """Write some blocks.
 
-    Args:
-        writer: Writes the streams of all row groups of a segment.
-        keys: Separators, ``int64`` or ``binary``.
-        offsets: Where each set starts in ``ordinals``, one more than keys.
-        ordinals: The sets.
-        units: Units that the ordinals count.
+    ``offsets`` say where each set starts in ``ordinals``, one more than keys.
     """
     lengths = np.diff(offsets)
     # an empty block after one that is not is stored as the end of that one
@@ -74,20 +69,11 @@ def decode_group(
     units: int,
     text: TextCode | None,
     bytewise: bool,
-    max_key: int | bytes,
+    max_key: Code,
 ) -> Blocks:
     """Read some blocks.
 
-    Args:
-        data: As :func:`encode_group` wrote it.
-        count: How many blocks there must be.
-        units: Units that the ordinals count.
-        text: The text code of the separators, if they have one.
-        bytewise: Whether the separators are byte strings.
-        max_key: The last code that the blocks answer for.
-
-    Raises:
-        StreamError: The bytes contradict themselves.
+    There must be ``count`` blocks; ``max_key`` is the last code that they answer for.
     """
     if len(data) < _HEADER.size or not 0 < count <= MAX_BLOCKS:
         raise StreamError("it is cut off")
@@ -139,7 +125,7 @@ def _int_streams(
 
 
 def _grid(words: np.ndarray) -> tuple[np.uint64, np.uint64]:
-    """Where nearly all separators lie: so many codes apart, from a first one on."""
+    """Return where nearly all separators lie: so many codes apart, from a first one on."""
     steps = np.diff(words[:_SAMPLE])
     steps = steps[steps > 0]
     if len(steps):
@@ -161,7 +147,7 @@ def _grid(words: np.ndarray) -> tuple[np.uint64, np.uint64]:
 
 
 def _divided(values: np.ndarray, cell: np.uint64) -> tuple[np.ndarray, np.ndarray]:
-    """Quotients and remainders; powers of two, which are usual, are faster shifted."""
+    """Return quotients and remainders; powers of two, which are usual, are faster shifted."""
     bits = int(cell).bit_length() - 1
     if int(cell) == 1 << bits:
         return values >> np.uint64(bits), values & (cell - np.uint64(1))
@@ -188,7 +174,7 @@ def _int_keys(reader: StreamReader, rows: int) -> tuple[pa.Array, np.ndarray, pa
 
 
 def _end_prefixes(keys: pa.Array, following: pa.Array) -> np.ndarray:
-    """Whether strings are the ends of prefixes, one by one."""
+    """Return whether strings are the ends of prefixes, one by one."""
     ends, found_ends = prefix_ends(keys)
     ended: np.ndarray = found_ends & pc.equal(ends, following).to_numpy(zero_copy_only=False)
     return ended

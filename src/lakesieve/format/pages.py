@@ -35,12 +35,9 @@ class Claim:
 
 
 def claims(data: bytes, metadata: Any) -> dict[str, Claim]:
-    """What the headers of the pages of each column say, by the column's name.
+    """Return what the headers of the pages of each column say, by the column's name.
 
     What the footer says of it may be a lie; a page that says too little does not decompress.
-
-    Raises:
-        ValueError: The pages are not where the footer says.
     """
     found: dict[str, list[Claim]] = {}
     column_chunks = itertools.product(range(metadata.num_row_groups), range(metadata.num_columns))
@@ -63,7 +60,7 @@ def claims(data: bytes, metadata: Any) -> dict[str, Claim]:
 
 
 def _pages(chunk: bytes) -> Iterator[Claim]:
-    """What the header of each page of a column chunk says."""
+    """Yield what the header of each page of a column chunk says."""
     at = 0
     while at < len(chunk):
         reader = _Header(chunk, at)
@@ -85,19 +82,14 @@ def _number(fields: dict[int, Any], name: int) -> int:
 
 
 class _Header:
-    """A page header in Thrift's compact protocol.
-
-    Args:
-        data: A column chunk.
-        at: Where the header begins.
-    """
+    """A page header in Thrift's compact protocol, which begins at ``at``."""
 
     def __init__(self, data: bytes, at: int) -> None:
         self._data = data
         self.at = at
 
     def struct(self, depth: int = 0) -> dict[int, Any]:
-        """The fields of a struct that are numbers or structs; the others are skipped."""
+        """Return the fields of a struct that are numbers or structs; the others are skipped."""
         if depth > _DEEPEST:
             raise ValueError("a page header within a page header")
         found: dict[int, Any] = {}

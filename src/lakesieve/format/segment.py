@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError, corrupt
 from lakesieve.format.documents import FORMAT_VERSION, check_version
-from lakesieve.format.entries import Code, SegmentEntry, code_from_json, code_to_json
+from lakesieve.format.entries import SegmentEntry, code_from_json, code_to_json
 from lakesieve.format.groups import (
     LONGEST_SEPARATOR,
     MAX_BLOCKS,
@@ -31,7 +31,7 @@ from lakesieve.sieve import MAX_PREFIX_BYTES, SharedPrefixes, TextCode
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from lakesieve.sieve import Blocks
+    from lakesieve.sieve import Blocks, Code
 
 GROUP_BLOCKS = 1 << 16
 GROUP_BYTES = 256 << 10
@@ -62,13 +62,9 @@ class SegmentFooter:
     """A segment's checked footer.
 
     Args:
-        path: Where the segment lies in the index.
-        catalogue: The catalogue that its ordinals count in.
-        unit_count: Units that its ordinals count.
         bytewise: Whether its separators are byte strings.
         text: The text code of its separators, if they have one.
         max_key: The last code it answers for.
-        groups: Its row groups.
     """
 
     path: str
@@ -88,20 +84,12 @@ def encode_segment(
     group_blocks: int = GROUP_BLOCKS,
     group_bytes: int = GROUP_BYTES,
 ) -> tuple[bytes, SegmentEntry]:
-    """Write blocks as a segment file.
+    """Write blocks, at least one, as a segment file; return its bytes and its entry.
 
-    Args:
-        blocks: At least one.
-        unit_count: Units the ordinals count.
-        catalogue: Id of the catalogue they count in; two catalogues never share a segment.
-        group_blocks: Most blocks of a row group.
-        group_bytes: Most bytes of a row group, estimated; one block may take more.
+    Two catalogues never share a segment. ``group_bytes`` is estimated, and one block may take more.
 
     Returns:
         The file's bytes and its entry.
-
-    Raises:
-        InvalidInputError: A separator is too long to be stored.
     """
     pieces = [_MAGIC]
     at = len(_MAGIC)
@@ -229,16 +217,7 @@ def _prefixes_from_json(document: Any) -> SharedPrefixes:
 
 
 def decode_footer(data: bytes, entry: SegmentEntry) -> SegmentFooter:
-    """Check and read a segment's footer.
-
-    Args:
-        data: The last ``entry.footer_length`` bytes of the file.
-        entry: What the commit says of the segment.
-
-    Raises:
-        CorruptIndexError: The bytes are not those that were written.
-        IndexFormatError: They were written by a later version.
-    """
+    """Check and read a segment's footer, the last ``entry.footer_length`` bytes of the file."""
     if hashlib.sha256(data).hexdigest() != entry.footer_sha256:
         raise corrupt(entry.path, "its footer fails the checksum")
     try:
@@ -310,19 +289,7 @@ def _in_order(footer: SegmentFooter) -> bool:
 
 
 def decode_row_group(footer: SegmentFooter, number: int, data: bytes) -> Blocks:
-    """Check and read one row group.
-
-    Args:
-        footer: The segment's footer.
-        number: Which row group.
-        data: Its bytes, as the footer says where they lie.
-
-    Returns:
-        Its blocks. The last of them goes on up to the first of the next row group.
-
-    Raises:
-        CorruptIndexError: The bytes are not those that were written, or contradict themselves.
-    """
+    """Check and read one row group; its last block goes on up to the first of the next one."""
     group = footer.groups[number]
     if len(data) != group.length or zlib.crc32(data) != group.crc32:
         raise corrupt(footer.path, f"row group {number} fails the checksum")

@@ -66,7 +66,7 @@ def encode_sets(
 
 
 def _return_streams(writer: StreamWriter, first_units: np.ndarray) -> list[bytes]:
-    """First units as those of the sets before: in late data, every other set is of one file.
+    """Write first units as those of the sets before: late data names one file in every other set.
 
     Returns:
         Streams of codes and of the units that are new, or, where that is longer, of the units.
@@ -112,9 +112,6 @@ def decode_sets(
 
     Returns:
         Sizes of the sets, int64, and the sets one after the other, int32.
-
-    Raises:
-        StreamError: The bytes contradict themselves.
     """
     if kind not in _KINDS:
         raise StreamError("its header is none")
@@ -145,7 +142,7 @@ def _lists(reader: StreamReader, rows: int, units: int, kind: int) -> tuple[np.n
 def _joined(
     firsts: np.ndarray, others: np.ndarray, lengths: np.ndarray, *, as_they_are: bool
 ) -> np.ndarray:
-    """Sets of their first units and of the others, or of the steps to these."""
+    """Return sets of their first units and of the others, or of the steps to these."""
     starts = np.cumsum(lengths) - lengths
     inner = np.ones(len(firsts) + len(others), bool)
     inner[starts] = False

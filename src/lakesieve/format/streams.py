@@ -115,12 +115,12 @@ class _Coding(NamedTuple):
 
 
 def _worth(cost: float) -> float:
-    """The largest estimate of a coding that may turn out as good as one of that cost."""
+    """Return the largest estimate of a coding that may turn out as good as one of that cost."""
     return 1.02 * cost + 0.02
 
 
 def bits_a_value(values: np.ndarray) -> float:
-    """About how many bits a value takes in a stream, from a sample."""
+    """Return about how many bits a value takes in a stream, from a sample."""
     if len(values) == 0:
         return 0.0
     sample = _sampled(values).astype(np.uint64)
@@ -161,7 +161,7 @@ class _Coded:
         self.size = len(self._header) + len(packed) + low + len(rest)
 
     def joined(self) -> bytes:
-        """The stream."""
+        """Return the stream."""
         low = b""
         if self._bits:
             mask = self._values.dtype.type((1 << self._bits) - 1)
@@ -170,7 +170,7 @@ class _Coded:
 
 
 def _together(symbols: np.ndarray, width: int) -> np.ndarray:
-    """Bytes of as many symbols as fit."""
+    """Return bytes of as many symbols as fit."""
     together = 8 // width
     if together == 1:
         return symbols
@@ -190,9 +190,6 @@ def decode_stream(data: memoryview, at: int, count: int) -> tuple[np.ndarray, in
     Returns:
         The values, unsigned and in few bytes each, not to be written to, and where the stream ends.
         If they are all the same, they are one value without a stride.
-
-    Raises:
-        StreamError: There is no such stream.
     """
     try:
         codec, bits, least, *sizes = _HEADER.unpack_from(data, at)
@@ -230,24 +227,19 @@ def decode_stream(data: memoryview, at: int, count: int) -> tuple[np.ndarray, in
 
 
 class StreamReader:
-    """Reads streams one after the other.
-
-    Args:
-        data: Bytes that hold them.
-        at: Where the first one begins.
-    """
+    """Reads streams one after the other, from ``at`` on."""
 
     def __init__(self, data: memoryview, at: int) -> None:
         self._data = data
         self.at = at
 
     def next(self, expected: int) -> np.ndarray:
-        """So many values, as :func:`decode_stream` gives them."""
+        """Return ``expected`` values, as :func:`decode_stream` gives them."""
         values, self.at = decode_stream(self._data, self.at, expected)
         return values
 
     def small(self, expected: int, limit: int) -> np.ndarray:
-        """Values of which none is above a limit, int64."""
+        """Return values of which none is above a limit, int64."""
         values = self.next(expected)
         if len(values) and int(values[0] if is_one(values) else values.max()) > limit:
             raise StreamError("a value is too great")
@@ -255,7 +247,7 @@ class StreamReader:
 
 
 def is_one(values: np.ndarray) -> bool:
-    """Whether the values of a stream are a single one, which takes no memory for each."""
+    """Return whether the values of a stream are a single one, which takes no memory for each."""
     return values.strides == (0,)
 
 
@@ -269,7 +261,7 @@ def _symbols(data: memoryview, count: int, width: int, *, plain: bool) -> np.nda
 
 @lru_cache
 def _apart(width: int) -> np.ndarray:
-    """The symbols of each byte, the lowest first, as one word."""
+    """Return the symbols of each byte, the lowest first, as one word."""
     together = 8 // width
     held = np.arange(256)
     symbols = [(held >> (width * at)) & ((1 << width) - 1) for at in range(together)]
@@ -282,21 +274,13 @@ def _codec(level: int) -> pa.Codec:
 
 
 def compressed(data: bytes) -> bytes:
-    """Bytes as zstd."""
+    """Return bytes as zstd."""
     packed: bytes = _codec(_LEVELS[-1]).compress(data, asbytes=True)
     return packed
 
 
 def decompressed(data: bytes | memoryview, size: int) -> bytes:
-    """What :func:`compressed` got.
-
-    Args:
-        data: The compressed bytes.
-        size: Bytes that they must expand to.
-
-    Raises:
-        StreamError: It is damaged, or of another size.
-    """
+    """Return what :func:`compressed` got, which must expand to ``size`` bytes."""
     try:
         unpacked = _codec(1).decompress(data, decompressed_size=size, asbytes=True)
     except (pa.ArrowException, OSError, ValueError) as error:
@@ -311,7 +295,7 @@ def _sampled(values: np.ndarray) -> np.ndarray:
 
 
 def _estimates(values: np.ndarray) -> dict[int, tuple[int, float]]:
-    """By the width of symbols: how many low bits are cheapest, and what a value takes then."""
+    """Return by width of symbols how many low bits are cheapest, and what a value takes then."""
     sample = _sampled(values)
     highest = int(values.max()).bit_length()
     middle = len(sample) // 2
@@ -320,7 +304,7 @@ def _estimates(values: np.ndarray) -> dict[int, tuple[int, float]]:
 
 
 def _low_bits(sample: np.ndarray, width: int, usual: int, highest: int) -> tuple[int, float]:
-    """The number of low bits that is cheapest by the entropy of a sample's symbols; its cost."""
+    """Return the number of low bits that is cheapest by a sample's entropy, and its cost."""
     lowest = max(0, usual - width)
     best = (_cost(sample, lowest, width), lowest)
     for bits in range(lowest + 1, max(lowest, highest - width) + 2):
@@ -334,7 +318,7 @@ def _low_bits(sample: np.ndarray, width: int, usual: int, highest: int) -> tuple
 
 
 def _cost(sample: np.ndarray, bits: int, width: int) -> float:
-    """Bits a value takes."""
+    """Return bits a value takes."""
     escape = (1 << width) - 1
     word = sample.dtype.type
     symbols = np.minimum(sample >> word(bits), word(escape)).astype(np.int64)

@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 from lakesieve.index.find import find
-from lakesieve.index.index import Index, describe
+from lakesieve.index.index import Index
 from lakesieve.index.key_filters import UsableIndex, on_keys
 from lakesieve.index.opened import OpenedIndex
-from lakesieve.index.planner import (
-    Part,
-    Parts,
-    Plan,
-    broken_index,
-    plan_files,
-)
-from lakesieve.index.read_plan import Planned, plan, usable_indexes
-from lakesieve.index.reasons import Reason, ReasonCode, uncovered_detail
+from lakesieve.index.reasons import Reason, ReasonCode, broken_index, uncovered_detail
 from lakesieve.index.registry import IndexRegistry, index_storage, roots_of
 from lakesieve.index.result import (
     BuildProgress,
@@ -30,6 +22,15 @@ from lakesieve.index.result import (
     TradeOffInfo,
     VerifiedRows,
 )
+from lakesieve.index.scan_decision import (
+    KeepLeaf,
+    KeepNode,
+    Plan,
+    ScanDecision,
+    keep_tree,
+    plan,
+    usable_indexes,
+)
 from lakesieve.index.shown import ShownList
 
 __all__ = [
@@ -41,15 +42,15 @@ __all__ = [
     "Index",
     "IndexInfo",
     "IndexRegistry",
+    "KeepLeaf",
+    "KeepNode",
     "OpenedIndex",
-    "Part",
-    "Parts",
     "Plan",
-    "Planned",
     "Reason",
     "ReasonCode",
     "Refreshed",
     "RowChange",
+    "ScanDecision",
     "ShownList",
     "TablePruning",
     "TableStatus",
@@ -57,12 +58,11 @@ __all__ = [
     "UsableIndex",
     "VerifiedRows",
     "broken_index",
-    "describe",
     "find",
     "index_storage",
+    "keep_tree",
     "on_keys",
     "plan",
-    "plan_files",
     "roots_of",
     "uncovered_detail",
     "usable_indexes",

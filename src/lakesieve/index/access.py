@@ -1,4 +1,4 @@
-"""How tables and the folders of their indexes are reached: through a session, or without one."""
+"""How tables and their indexes are reached: through a session, or without one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from lakesieve.defaults import WAREHOUSE
 from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError
-from lakesieve.index.registry import index_storage, roots_of
+from lakesieve.index.registry import IndexRegistry, index_folders, index_storage, roots_of
 from lakesieve.store import IndexStore
 from lakesieve.tables.opening import open_table, options_by_environment
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import TypeAlias
 
+    from lakesieve.index.opened import OpenedIndex
+    from lakesieve.index.reasons import Reason
     from lakesieve.storage import Storage, StorageOptions
     from lakesieve.tables import TableReader
 
@@ -24,10 +26,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TableAccess:
-    """What reaches tables and storages.
+    """Opens tables by their names, and finds the folders of their indexes.
 
     Args:
-        open_table: Opens a table by its name.
         options: The storage options of each location; given the properties of a table's own file
             IO, if any.
         timezone: The zone of timestamps that are written without one.
@@ -38,23 +39,31 @@ class TableAccess:
     timezone: Callable[[], str]
 
     def roots(self, table: TableReader, location: str | None = None) -> list[Storage]:
-        """The roots that hold indexes of a table: its own folder first."""
+        """Return the roots that hold indexes of a table: its own folder first."""
         locations = () if location is None else (location,)
         options = self.options(lambda: table.file_io)
         return roots_of(table.location, table.uuid, locations, options)
 
     def stores(self, table: TableReader, location: str | None = None) -> dict[str, IndexStore]:
-        """All indexes of a table that can be opened, by name; the first of a name counts."""
+        """Return the indexes of a table that have a commit, by name; the first of a name counts."""
         found: dict[str, IndexStore] = {}
         for root in self.roots(table, location):
-            for name in sorted(root.folders("")):
-                store = IndexStore(root.child(name))
+            for name, storage in index_folders(root).items():
+                store = IndexStore(storage)
                 if name not in found and store.exists():
                     found[name] = store
         return found
 
+    def indexes(
+        self, table: TableReader, location: str | None = None
+    ) -> tuple[list[OpenedIndex], list[Reason]]:
+        """Open the indexes of a table that can be read, and tell why others cannot."""
+        locations = () if location is None else (location,)
+        registry = IndexRegistry(locations, self.options(None))
+        return registry.indexes(table.location, table.uuid, file_io=table.file_io)
+
     def index_storage(self, table: TableReader, name: str, location: str | None) -> Storage:
-        """Return the root of an index.
+        """Return the root of an index that is there.
 
         Raises:
             NotFoundError: The table has no index of that name.
@@ -66,11 +75,7 @@ class TableAccess:
         raise no_index(table.name, name)
 
     def new_storage(self, table: TableReader, name: str, location: str | None) -> Storage:
-        """The root of an index that is to be made.
-
-        Raises:
-            InvalidInputError: There is one already, or the name cannot be used.
-        """
+        """Return the root of an index that is to be made."""
         storage = index_storage(self.roots(table, location)[-1], name)
         if IndexStore(storage).exists():
             raise InvalidInputError(
@@ -84,7 +89,7 @@ class TableAccess:
 def without_engine(
     *, catalog: str | None = None, warehouse: str = WAREHOUSE, timezone: str = "UTC"
 ) -> TableAccess:
-    """Reach tables without a session."""
+    """Return how tables are reached without a session."""
     return TableAccess(
         open_table=partial(open_table, catalog=catalog, warehouse=warehouse),
         options=options_by_environment,
@@ -93,7 +98,7 @@ def without_engine(
 
 
 def no_index(table: str, name: str) -> NotFoundError:
-    """The error where a table lacks an index that was named."""
+    """Return the error where a table lacks an index that was named."""
     return NotFoundError(
         f"{table} has no index {name}.",
         kind=ErrorKind.INDEX_NOT_FOUND,

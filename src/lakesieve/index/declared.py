@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass, fields
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError
 from lakesieve.index.definition import default_name
 from lakesieve.sieve import ABSENT_HITS, Budget
-from lakesieve.store import COMPACTION, RETAIN_COMMITS, CompactionPolicy
+from lakesieve.store import COMPACTION, RETAIN_COMMITS, SAFETY_AGE, CompactionPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _TOOL = ("tool", "lakesieve")
-_HOURS = 24.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,8 +24,6 @@ class DeclaredIndex:
     """One index as a file declares it.
 
     Args:
-        columns: Its key columns, in order.
-        name: Its name.
         budget: As for :func:`lakesieve.create_index`, as are the others; empty for exact blocks.
         absent_hits: Share of look-ups of absent values that may find a file.
         compaction: How many deltas there may be.
@@ -44,10 +42,7 @@ class DeclaredTable:
 
     Args:
         name: As for :func:`lakesieve.create_index`.
-        indexes: The indexes that it should have.
         location: Where they are, if not in the table's own folder.
-        all_refs: Whether files of all branches and tags are indexed.
-        convert_deletes: Whether equality deletes of an Iceberg table are converted.
         retain_commits: Commits whose states a vacuum keeps.
         retain_hours: Nothing younger is deleted by a vacuum.
     """
@@ -58,7 +53,7 @@ class DeclaredTable:
     all_refs: bool = False
     convert_deletes: bool = False
     retain_commits: int = RETAIN_COMMITS
-    retain_hours: float = _HOURS
+    retain_hours: float = SAFETY_AGE / timedelta(hours=1)
 
 
 _TYPES: Mapping[str, tuple[type, ...]] = {
@@ -77,12 +72,7 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 
 
 def read_declarations(path: str) -> list[DeclaredTable]:
-    """Read a file such as ``lakesieve.toml``, or the ``[tool.lakesieve]`` of a ``pyproject.toml``.
-
-    Raises:
-        NotFoundError: There is no such file.
-        InvalidInputError: It is no TOML, or declares what cannot be.
-    """
+    """Read ``lakesieve.toml``, or ``[tool.lakesieve]`` of a ``pyproject.toml``, or alike."""
     try:
         document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
@@ -140,7 +130,7 @@ def _index(path: str, where: str, given: Any) -> DeclaredIndex:
 def _checked(
     path: str, where: str, body: Any, kind: type, but: tuple[str, ...] = ()
 ) -> dict[str, Any]:
-    """The settings of a table or an index, all known and of their types."""
+    """Return the settings of a table or an index, all known and of their types."""
     if not isinstance(body, dict):
         raise _wrong(path, f"{where} is no table of settings")
     known = {field.name for field in fields(kind)} - set(but)

@@ -35,16 +35,7 @@ def key_columns(
 ) -> tuple[Column, ...]:
     """Find the columns of a table by name.
 
-    Args:
-        table: The table.
-        version: The version whose columns count.
-        columns: One name or several, fields of structs with dots; a name with a dot in it in
-            back quotes.
-
-    Raises:
-        InvalidInputError: Too few, too many, or one twice.
-        NotFoundError: There is no such column.
-        UnsupportedError: A column's type cannot be indexed.
+    Fields of structs are named with dots, a name with a dot in it in back quotes.
     """
     names = column_names(columns)
     if not 1 <= len(names) <= MAX_COLUMNS:
@@ -108,7 +99,7 @@ def _not_indexable(what: str, column: Column) -> UnsupportedError:
 
 
 def default_name(columns: Sequence[str]) -> str:
-    """The name of an index that was given none: its columns' names, joined by ``_``.
+    """Return the name of an index that was given none: its columns' names, joined by ``_``.
 
     Whatever cannot stand in a folder's name, such as blanks and back quotes, becomes ``_``.
     """
@@ -125,19 +116,7 @@ def define(
     absent_hits: float,
     compaction: str,
 ) -> IndexDefinition:
-    """Write down what an index is to be.
-
-    Args:
-        table: The table.
-        columns: The key columns, in order.
-        name: Name of the index; the columns joined by ``_`` by default.
-        budget: As for :func:`create_index`.
-        absent_hits: As for :func:`create_index`.
-        compaction: As for :func:`create_index`.
-
-    Raises:
-        InvalidInputError: A setting makes no sense.
-    """
+    """Write down what an index is to be."""
     if not 0 < absent_hits <= 1:
         raise InvalidInputError(
             f"absent_hits={absent_hits!r} is no share.",
@@ -172,7 +151,7 @@ def define(
 def type_by_name(
     definition: IndexDefinition, key: KeyColumn, types: Mapping[str, str]
 ) -> str | None:
-    """The type of the column that has an indexed column's name now, if it may be the same column.
+    """Return the type of the column that has an indexed column's name now, if it may be the same.
 
     Iceberg's columns have ids of their own: there, another column took the name.
     """
@@ -180,7 +159,7 @@ def type_by_name(
 
 
 def _change(key: KeyColumn, now: str | None) -> str:
-    """What became of an indexed column, in words."""
+    """Return what became of an indexed column, in words."""
     if now is None:
         return "is gone"
     if now == key.type:
@@ -191,13 +170,10 @@ def _change(key: KeyColumn, now: str | None) -> str:
 def indexed_columns(
     definition: IndexDefinition, table: TableReader, version: TableVersion, *, strict: bool
 ) -> tuple[Column, ...] | None:
-    """The key columns of an index as a version of a table has them, by field id.
+    """Return the key columns of an index as a version of a table has them, by field id.
 
     Returns:
         ``None`` where one is missing or of another type.
-
-    Raises:
-        UnsupportedError: One is, and ``strict`` is set.
     """
     columns = table.columns(version)
     by_id: dict[int, Column] = {c.field_id: c for c in columns.values()}

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from lakesieve.index.read_plan import Planned, column_types, plan
 from lakesieve.index.reasons import Reason, ReasonCode, uncovered_detail
 from lakesieve.index.result import Found
+from lakesieve.index.scan_decision import ScanDecision, column_types, plan
 from lakesieve.predicate import (
     AlwaysTrue,
     bind,
@@ -44,14 +44,12 @@ class MatchingFiles:
         keep: Whether each live file must be read: indexes and statistics both leave it.
         uncovered: How many of the files that must be read no index has seen; 0 where no index
             takes part.
-        planned: What the predicate means for the indexes.
-        reasons: Coded reasons.
     """
 
     by_format: np.ndarray
     keep: np.ndarray
     uncovered: int
-    planned: Planned
+    planned: ScanDecision
     reasons: tuple[Reason, ...]
 
 
@@ -67,18 +65,8 @@ def matching_files(
 ) -> MatchingFiles:
     """Find the data files that can hold a row for which an expression is true.
 
-    Args:
-        table: The table.
-        version: Its version.
-        expression: The predicate.
-        indexes: Its indexes that could be opened.
-        live: The live files of the version, as ``live_files`` spells ``path``.
-        strict: Whether an unknown column is an error; else it means that every row may match.
-        timezone: For timestamps written without one.
-
-    Raises:
-        InvalidInputError: The predicate cannot be understood, and ``strict`` is set.
-        NotFoundError: An unknown column, and ``strict`` is set.
+    ``live`` are the paths of the version's live files, as ``live_files`` spells them. With
+    ``strict`` an unknown column is an error; else it means that every row may match.
     """
     columns = table.columns(version)
     planned = plan(columns, expression, indexes, table.uuid, strict=strict, timezone=timezone)
@@ -106,7 +94,7 @@ def _by_format(
     live: pa.ChunkedArray,
     timezone: str,
 ) -> tuple[np.ndarray, list[Reason]]:
-    """The files that the format's statistics leave, and why some statistics were not used."""
+    """Return the files that the format's statistics leave, and why some were not used."""
     everything = np.ones(len(live), bool)
     if not isinstance(table, HasFileStatistics):
         return everything, []
@@ -133,9 +121,9 @@ def _unread(detail: str) -> Reason:
 
 
 def _with_next_step(
-    planned: Planned, table: str, columns: Mapping[tuple[str, ...], Column]
+    planned: ScanDecision, table: str, columns: Mapping[tuple[str, ...], Column]
 ) -> list[Reason]:
-    """The reasons of a plan; where no index took part, with the index that would answer."""
+    """Return the reasons of a plan; where no index took part, with the index that would answer."""
     if planned.plan.used:
         return list(planned.reasons)
     leading = {usable.columns[0].field_id for usable in planned.usable}
@@ -160,19 +148,11 @@ def find(
     *,
     timezone: str = "UTC",
 ) -> Found:
-    """Data files of a version that can hold a row for which the predicate is true.
+    """Return the data files of a version that can hold a row for which the predicate is true.
 
-    Args:
-        table: The table.
-        indexes: Its indexes that could be opened.
-        reasons: Why others could not.
-        predicate: SQL text, or an expression of PyIceberg, Polars or Arrow.
-        version: Snapshot id, time, tag or branch; ``None`` is the current version.
-        timezone: For timestamps written without one.
-
-    Raises:
-        InvalidInputError: The predicate cannot be understood.
-        NotFoundError: An unknown column or version.
+    The predicate is SQL text, or an expression of PyIceberg, Polars or Arrow; the version a
+    snapshot id, time, tag or branch, ``None`` for the current one. ``reasons`` tell why other
+    indexes could not be opened.
     """
     resolved = table.version(version)
     columns = table.columns(resolved)

@@ -17,12 +17,7 @@ if TYPE_CHECKING:
 
 
 def key_columns_of(names: Sequence[str], columns: Sequence[Column], table: str) -> list[Column]:
-    """The leading columns of an index that given keys have.
-
-    Raises:
-        InvalidInputError: Some are no keys of the index, or one is there twice.
-        NotFoundError: One before the last is missing.
-    """
+    """Return the leading columns of an index that given keys have."""
     known = [".".join(column.path).lower() for column in columns]
     given = [name.lower() for name in names]
     unknown = [name for name in names if name.lower() not in known]
@@ -59,10 +54,6 @@ class GivenKeys:
             columns are ignored.
         columns: The index's columns as a version of the table has them.
         table: Name of the table.
-
-    Raises:
-        InvalidInputError: Values of other types, or columns that are no keys.
-        NotFoundError: A key column is missing.
     """
 
     def __init__(self, keys: Any, columns: Sequence[Column], table: str) -> None:
@@ -111,7 +102,7 @@ def _as_table(keys: Any, columns: Sequence[Column]) -> pa.Table:
 
 
 def _in_file(path: str, columns: Sequence[Column]) -> pa.Table:
-    """The columns of a file that are an index's, read as the types of those."""
+    """Return the columns of a file that are an index's, read as the types of those."""
     import pyarrow.parquet as pq
     from pyarrow import csv
 
@@ -139,7 +130,7 @@ def _in_file(path: str, columns: Sequence[Column]) -> pa.Table:
 
 
 def _as_type(values: pa.ChunkedArray, wanted: pa.DataType, column: Column) -> pa.ChunkedArray:
-    """Values in the form that is encoded, if nothing is lost by that."""
+    """Return values in the form that is encoded, if nothing is lost by that."""
     found = values.type
     if pa.types.is_dictionary(found):
         values = values.cast(found.value_type)
@@ -153,7 +144,7 @@ def _as_type(values: pa.ChunkedArray, wanted: pa.DataType, column: Column) -> pa
 
 
 def _alike(found: pa.DataType, wanted: pa.DataType) -> bool:
-    """Whether values of a type may be cast to another that compares like it."""
+    """Return whether values of a type may be cast to another that compares like it."""
     t = pa.types
     if t.is_null(found):
         return True

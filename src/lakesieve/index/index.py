@@ -20,10 +20,8 @@ from lakesieve.index.upkeep import Upkeep
 from lakesieve.store import (
     RETAIN_COMMITS,
     SAFETY_AGE,
-    IndexReader,
     IndexStore,
     clone,
-    shared_cache,
     vacuum,
     verify,
 )
@@ -35,7 +33,7 @@ if TYPE_CHECKING:
     from lakesieve.index.key_results import Contained
     from lakesieve.index.many_keys import KeyReader
     from lakesieve.storage import Storage
-    from lakesieve.store import Snapshot, Vacuumed, Verified
+    from lakesieve.store import Vacuumed, Verified
     from lakesieve.tables import Column, TableReader, TableVersion
 
 
@@ -67,7 +65,6 @@ class Index:
         self._storage = storage
         self._access = access or without_engine()
         self._store = IndexStore(storage)
-        self._cache = shared_cache()
         self._commit = commit
         self._key_reader = key_reader
         self._snapshot = self._store.snapshot(commit)
@@ -83,17 +80,17 @@ class Index:
         return f"<{type(self).__name__} {self.name} of {self._table.name}: {covered:,} data files>"
 
     def _repr_html_(self) -> str:
-        """As a notebook shows it."""
+        """Return what a notebook shows."""
         return self.info()._repr_html_()
 
     def info(self) -> IndexInfo:
-        """What it is and what it costs."""
+        """Return what the index is and what it costs."""
         if self._commit is None:
             self._snapshot = self._store.snapshot()
-        return describe(self._snapshot, self._table.name, self._storage.location)
+        return IndexInfo.of(self._snapshot, self._table.name, self._storage.location)
 
     def files(self, predicate: str | Any, version: str | int | None = None) -> Found:
-        """Data files that can hold a row for which the predicate is true.
+        """Return data files that can hold a row for which the predicate is true.
 
         Args:
             predicate: SQL text, such as ``l_orderkey BETWEEN 5 AND 9``, or an expression of
@@ -108,7 +105,7 @@ class Index:
         return find(self._table, [opened], [], predicate, version, timezone=self._access.timezone())
 
     def explain(self, predicate: str | Any, version: str | int | None = None) -> str:
-        """The answer of :meth:`files`, as text for a person.
+        """Return the answer of :meth:`files`, as text for a person.
 
         Args:
             predicate: As for :meth:`files`, as is the version.
@@ -155,38 +152,22 @@ class Index:
         return contained(given, opened, table=self._table, version=table_version, reader=reader)
 
     def _opened(self) -> OpenedIndex:
-        """The state that is read now."""
+        """Return the state that is read now."""
         if self._commit is None:
             self._snapshot = self._store.snapshot()
-        return OpenedIndex(self._snapshot, IndexReader(self._store, self._snapshot, self._cache))
+        return OpenedIndex(self._store, self._snapshot)
 
     def _columns(self, version: TableVersion) -> tuple[Column, ...]:
-        """The key columns as a version has them."""
+        """Return the key columns as a version has them."""
         definition = self._snapshot.definition
         return indexed_columns(definition, self._table, version, strict=True) or ()
 
     def history(self) -> list[CommitInfo]:
-        """The index's commits that are kept, oldest first, each with the totals after it."""
-        commits = []
-        for commit, after in self._store.history():
-            totals = after.totals()
-            commits.append(
-                CommitInfo(
-                    number=commit.number,
-                    parent=commit.parent,
-                    operation=commit.operation,
-                    created_at=commit.created_at,
-                    table_version=str(after.table_version.get("id", "")),
-                    files=totals["files"],
-                    segments=totals["segments"],
-                    blocks=totals["blocks"],
-                    bytes=totals["bytes"],
-                )
-            )
-        return ShownList(commits)
+        """Return the index's commits that are kept, oldest first, each with the totals after it."""
+        return ShownList(CommitInfo.of(*both) for both in self._store.history())
 
     def at(self, commit: int) -> Index:
-        """The index as it was after an earlier commit, for look-ups; it does not follow new ones.
+        """Return the index after an earlier commit, for look-ups; it does not follow new commits.
 
         Args:
             commit: The commit's number.
@@ -356,32 +337,3 @@ class Index:
                 kind=ErrorKind.TABLE_REPLACED,
                 hint="Open it again, by the table's name.",
             )
-
-
-def describe(snapshot: Snapshot, table: str, location: str) -> IndexInfo:
-    """Sum up one state of an index."""
-    definition = snapshot.definition
-    rows = sum(entry.records for entry in snapshot.catalogues)
-    size = sum(entry.size for entry in snapshot.catalogues)
-    size += sum(entry.size for entry in snapshot.segments)
-    return IndexInfo(
-        name=definition.name,
-        table=table,
-        table_format=definition.table_format,
-        columns=tuple(column.name for column in definition.columns),
-        types=tuple(column.type for column in definition.columns),
-        location=location,
-        commit=snapshot.number,
-        created_at=definition.created_at,
-        files=sum(entry.files for entry in snapshot.catalogues),
-        rows=rows,
-        keys=sum(entry.keys for entry in snapshot.segments),
-        pairs=sum(entry.pairs for entry in snapshot.segments),
-        blocks=sum(entry.blocks for entry in snapshot.segments),
-        segments=len(snapshot.segments),
-        bytes=size,
-        bits_per_row=8 * size / rows if rows else 0.0,
-        table_version=str(snapshot.table_version.get("id", "")),
-        budget=definition.budget,
-        compaction=definition.compaction,
-    )

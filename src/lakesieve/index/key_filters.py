@@ -30,7 +30,6 @@ class UsableIndex:
     """An index, and which of its key columns conditions can be stated of.
 
     Args:
-        index: The opened index.
         columns: Its leading key columns that the table still has, under the same key kind.
     """
 
@@ -48,11 +47,8 @@ def on_keys(
 ) -> RowFilter:
     """Turn conditions on columns into conditions on the keys of some indexes.
 
-    Args:
-        rows: A row filter, its leaves by field id.
-        indexes: The indexes.
-        most_ranges: Intervals that values of several columns may multiply to, for each index; what
-            is beyond is answered by fewer columns.
+    Values of several columns multiply to at most ``most_ranges`` intervals for each index; what is
+    beyond is answered by fewer columns.
 
     Returns:
         Those rows or a superset, leaves by the position of the index in ``indexes``.
@@ -63,7 +59,7 @@ def on_keys(
 def _on_keys(
     rows: RowFilter, indexes: Sequence[UsableIndex], known: Mapping[int, Ranges], room: int
 ) -> RowFilter:
-    """The same below an AND with the ranges ``known``, within ``room`` intervals."""
+    """Return the same below an AND with the ranges ``known``, within ``room`` intervals."""
     match rows:
         case ColumnRanges():
             return _leaves(indexes, {rows.field_id: rows.ranges}, known, room)
@@ -88,7 +84,7 @@ def _leaves(
     known: Mapping[int, Ranges],
     room: int,
 ) -> RowFilter:
-    """What conditions on some columns, together with those known, say of each index's keys."""
+    """Return what conditions on columns, with those known, say of each index's keys."""
     leaves: list[RowFilter] = []
     for number, usable in enumerate(indexes):
         if usable.is_composite:
@@ -106,7 +102,7 @@ def _composite(
     known: Mapping[int, Ranges],
     room: int,
 ) -> Ranges | None:
-    """Composite keys for which conditions can hold; ``None`` if only ``known`` restricts them."""
+    """Return composite keys that conditions allow; ``None`` if only ``known`` restricts them."""
     by_column = {**known, **by_field}
     leading = list(itertools.takewhile(lambda column: column.field_id in by_column, columns))
     if not leading or _is_any_value(by_column[leading[0].field_id]):
@@ -130,7 +126,7 @@ def _composite(
 
 
 def _is_any_value(ranges: Ranges) -> bool:
-    """Whether the only condition is that a value is not null, as joins have for their keys."""
+    """Return whether the only condition is that a value is not null, as for keys of joins."""
     return ranges.intervals == ((None, None),)
 
 
@@ -139,7 +135,7 @@ def _size(ranges: Ranges) -> int:
 
 
 def _intervals(kind: str, ranges: Ranges) -> list[tuple[bytes, bytes]]:
-    """The components of a column whose values lie in ranges."""
+    """Return the components of a column whose values lie in ranges."""
     below, above = VALUES
     nulls = [(component_code(kind, None), below)] if ranges.nulls else []
     return nulls + [
@@ -152,7 +148,7 @@ def _intervals(kind: str, ranges: Ranges) -> list[tuple[bytes, bytes]]:
 
 
 def _points(kind: str, ranges: Ranges, most: int) -> list[bytes] | None:
-    """The components one by one, ``None`` where they cannot be listed or are too many."""
+    """Return the components one by one, ``None`` where they cannot be listed or are too many."""
     points = [component_code(kind, None)] if ranges.nulls else []
     for low, high in ranges.intervals:
         codes: Sequence[int | bytes]

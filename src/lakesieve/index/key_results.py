@@ -42,7 +42,7 @@ class Contained:
     commit: int
 
     def __str__(self) -> str:
-        """The answer in a few lines for a person."""
+        """Return the answer in a few lines for a person."""
         absent, keys = self.absent.true_count, len(self.absent)
         named = len(self.pairs.column("file").unique())
         what = "present" if self.confirmed else "possible"

@@ -16,9 +16,6 @@ class MaintenanceStep:
             index that is not as declared, and ``undeclared``, one that is not declared: these are
             only reported.
         index: The index, if it is of one.
-        detail: What there is to do, or what was done.
-        done: Whether it was done.
-        seconds: How long it took.
         error: What it failed with.
     """
 
@@ -35,15 +32,11 @@ class TableMaintenance(Shown):
     """One round of one table.
 
     Args:
-        table: The table's name.
         steps: What was to be done, in order; nothing where all is as declared.
         lag_files: Live data files that some declared index had not seen when the round began.
         lag_seconds: By how much the version that the oldest index has seen was older than the
             current one then; 0 where no files lag.
-        files: Live data files.
         bytes: Bytes of the declared indexes after the round.
-        seconds: How long the round took.
-        dry_run: Nothing was done.
         error: Why the table could not be looked at.
     """
 

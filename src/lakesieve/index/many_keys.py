@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakesieve.index.key_results import Contained
-from lakesieve.index.planner import Part, Plan
+from lakesieve.index.scan_decision import KeepLeaf, Plan
 from lakesieve.sieve import encode_composite, encode_rows
 
 if TYPE_CHECKING:
@@ -44,15 +44,7 @@ class KeyCodes:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class KeysToFind:
-    """Keys that rows of some files of a table may have.
-
-    Args:
-        table: The table.
-        version: Its version.
-        plan: Which of its files are read.
-        columns: The key columns.
-        keys: Their values.
-    """
+    """Keys that rows of some files of a table may have."""
 
     table: TableReader
     version: TableVersion
@@ -67,11 +59,7 @@ def sorted_codes(
     *,
     is_prefix: bool,
 ) -> KeyCodes:
-    """The distinct codes of keys in the order of the index.
-
-    Raises:
-        UnsupportedError: Values are not of their key type.
-    """
+    """Return the distinct codes of keys in the order of the index."""
     encode = encode_composite if is_prefix else encode_rows
     codes = encode(key_types, columns)
     order = pc.sort_indices(codes)
@@ -93,18 +81,12 @@ def sorted_codes(
 def files_of_codes(
     index: OpenedIndex, codes: pa.Array, *, is_prefix: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The covered files that can hold each of many keys.
+    """Return the covered files that can hold each of many keys.
 
-    Args:
-        index: The index.
-        codes: As :class:`KeyCodes` has them.
-        is_prefix: Whether the index has more columns than the keys.
+    ``is_prefix`` tells that the index has more columns than the keys.
 
     Returns:
         Which code and one file that can hold it, in their numberings, int64, in any order.
-
-    Raises:
-        CorruptIndexError: Stored bytes fail a check.
     """
     if is_prefix:
         return index.prefixes(codes)
@@ -119,12 +101,12 @@ def files_of_codes(
 
 
 def plan_of_files(index: OpenedIndex, numbers: np.ndarray) -> Plan:
-    """A plan that keeps some of the files that an index covers, and all others."""
+    """Return a plan that keeps some of the files that an index covers, and all others."""
     keep = np.zeros(len(index.paths()), bool)
     keep[numbers] = True
     return Plan(
         indexes=(index,),
-        keep=Part(index=0, keep=keep),
+        keep=KeepLeaf(index=0, keep=keep),
         used=(index.definition.name,),
         reasons=(),
     )
@@ -140,16 +122,8 @@ def contained(
 ) -> Contained:
     """Tell which of many keys a version of a table lacks.
 
-    Args:
-        keys: The keys.
-        index: The index.
-        table: Its table.
-        version: The version.
-        reader: Reads the key columns of rows, row-level deletes applied, at least of those with
-            the keys to find; ``None`` leaves it at what the index says.
-
-    Raises:
-        CorruptIndexError: The index cannot be read.
+    ``reader`` reads the key columns of rows, row-level deletes applied, at least of those with the
+    keys to find; ``None`` leaves it at what the index says.
     """
     codes = _codes_of(keys, keys.values)
     live = _Live(table.live_files(version), index.paths())
@@ -189,12 +163,7 @@ def contained(
 
 
 class _Live:
-    """The data files of a version beside those that an index covers.
-
-    Args:
-        files: As ``live_files`` has them.
-        covered: Paths of the covered files.
-    """
+    """The data files of a version beside those that an index covers."""
 
     def __init__(self, files: pa.Table, covered: pa.ChunkedArray) -> None:
         self.shown = files.column("location" if "location" in files.column_names else "path")
@@ -210,7 +179,7 @@ class _Live:
 def _pairs(
     codes: KeyCodes, which: np.ndarray, files: np.ndarray, shown: pa.ChunkedArray
 ) -> pa.Table:
-    """Each given key with each of its files, by the number of the key."""
+    """Return each given key with each of its files, by the number of the key."""
     order = np.argsort(which, kind="stable")
     starts = np.searchsorted(which[order], np.arange(len(codes.codes) + 1))
     counts = np.diff(starts)[codes.places]
@@ -236,7 +205,7 @@ def _held(
     sought: np.ndarray,
     batches: Iterable[Sequence[pa.Array]],
 ) -> np.ndarray:
-    """Which of the sought keys are in the rows."""
+    """Return which of the sought keys are in the rows."""
     places = np.flatnonzero(sought)
     wanted = given.codes.take(pa.array(places))
     held = np.zeros(len(sought), bool)

@@ -9,15 +9,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakesieve.index.shared_keys import KeyRanges
-from lakesieve.predicate.ranges import successor
-from lakesieve.sieve import VALUES, wide_code
+from lakesieve.index.key_ranges import KeyRanges
+from lakesieve.sieve import VALUES, successor, wide_code
 from lakesieve.store import (
     IN_ORDER_BYTES,
     BlockCache,
     IndexReader,
     file_bounds,
+    key_sample,
     shared_cache,
+    shared_keys,
 )
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from lakesieve.format import IndexDefinition
     from lakesieve.predicate import Ranges
-    from lakesieve.predicate.ranges import Code
+    from lakesieve.sieve import Code
     from lakesieve.storage import Storage
     from lakesieve.store import IndexStore, Snapshot
 
@@ -36,22 +37,27 @@ _MANY_RANGES = 256
 class OpenedIndex:
     """An index at one of its commits, ready to answer.
 
-    Covered files are numbered 0..n-1, catalogue after catalogue.
+    The covered data files are numbered 0..n-1, catalogue after catalogue. ``CorruptIndexError``,
+    ``NotFoundError`` and ``IndexFormatError`` tell of a file of the index that is damaged, gone or
+    too new.
 
     Args:
-        snapshot: The state of the index.
-        reader: Reads its segments and catalogues.
+        store: The index.
+        snapshot: The state that answers.
+        cache: Where decoded parts are kept; by default that of all sessions of the process.
     """
 
-    def __init__(self, snapshot: Snapshot, reader: IndexReader) -> None:
+    def __init__(
+        self, store: IndexStore, snapshot: Snapshot, cache: BlockCache | None = None
+    ) -> None:
         self.snapshot = snapshot
-        self.reader = reader
+        self.reader = IndexReader(store, snapshot, cache or shared_cache())
+        self.loader = self.reader.loader
 
     @classmethod
     def at(cls, store: IndexStore, snapshot: Snapshot, *, in_order: bool = False) -> Self:
-        """An index at one of its commits; what is decoded of it is kept for others, too."""
-        cache = BlockCache(IN_ORDER_BYTES) if in_order else shared_cache()
-        return cls(snapshot, IndexReader(store, snapshot, cache))
+        """Open an index for many look-ups, whose keys may come in ascending order."""
+        return cls(store, snapshot, BlockCache(IN_ORDER_BYTES) if in_order else None)
 
     @property
     def definition(self) -> IndexDefinition:
@@ -61,7 +67,7 @@ class OpenedIndex:
     @property
     def storage(self) -> Storage:
         """The index's root, by which workers open the same state."""
-        return self.reader.storage
+        return self.loader.storage
 
     @property
     def identity(self) -> str:
@@ -73,56 +79,46 @@ class OpenedIndex:
         place = ":".join(self.storage.identity)
         return f"{place}:{self.definition.index_uuid}@{self.snapshot.write_id}"
 
-    def _catalogues(self) -> pa.Table:
-        # through the reader each time: on local disk it notices a file that was changed
-        tables = [self.reader.catalogue(entry) for entry in self.snapshot.catalogues]
-        if not tables:
-            return pa.table({"path": pa.array([], pa.string())})
-        return pa.concat_tables(tables)
-
     @cached_property
     def _offsets(self) -> dict[str, int]:
-        """First covered file of each catalogue."""
-        ends = np.cumsum([entry.files for entry in self.snapshot.catalogues], dtype=np.int64)
-        starts = [0, *ends[:-1].tolist()] if len(ends) else []
-        return {
-            entry.id: int(start)
-            for entry, start in zip(self.snapshot.catalogues, starts, strict=True)
-        }
+        """The number of the first data file of each catalogue."""
+        starts, end = {}, 0
+        for entry in self.snapshot.catalogues:
+            starts[entry.id] = end
+            end += entry.files
+        return starts
 
     def paths(self) -> pa.ChunkedArray:
-        """Paths of the covered files, in their numbering."""
-        return self._catalogues().column("path")
+        """Return the paths of the covered files, in their numbering."""
+        # through the loader each time: on local disk it notices a file that was changed
+        tables = [self.loader.catalogue(entry) for entry in self.snapshot.catalogues]
+        chunks = [chunk for table in tables for chunk in table.column("path").chunks]
+        return pa.chunked_array(chunks, pa.string())
 
     def numbers(self, paths: pa.Array | pa.ChunkedArray) -> np.ndarray:
-        """The numbers of files among those that are covered, -1 for one that is not."""
+        """Return the numbers of files among those that are covered, -1 for one that is not."""
         found = pc.index_in(paths, value_set=self.paths())
         numbers: np.ndarray = pc.fill_null(found, -1).to_numpy(zero_copy_only=False)
         return numbers
 
     def files(self) -> list[tuple[str, int]]:
-        """The catalogues in the order of the numbering: the name of each, and its files."""
+        """Return the catalogues in the order of the numbering: the name of each, and its files."""
         return [(entry.id, entry.files) for entry in self.snapshot.catalogues]
 
     def digests(self, catalogue: str, secret: bytes) -> np.ndarray:
-        """Digests of the paths of one catalogue."""
+        """Return digests of the paths of one catalogue."""
         entry = next(entry for entry in self.snapshot.catalogues if entry.id == catalogue)
-        return self.reader.digests(entry, secret)
+        return self.loader.digests(entry, secret)
 
     def may_match(self, ranges: Ranges) -> np.ndarray | None:
-        """Whether each covered file can hold a value of the ranges.
+        """Return whether each covered file can hold a value of the ranges.
 
         Returns:
             A boolean array, one element a covered file; ``None`` where more of the index would have
             to be read than is worth it.
-
-        Raises:
-            CorruptIndexError: Stored bytes fail a check.
-            NotFoundError: A file of the index is gone.
-            IndexFormatError: A file of the index is too new.
         """
         self.check()
-        mask = np.zeros(sum(files for _, files in self.files()), dtype=bool)
+        mask = np.zeros(sum(self.loader.files.values()), dtype=bool)
         if not len(mask):
             return mask
         if ranges.nulls:
@@ -139,29 +135,23 @@ class OpenedIndex:
         return mask
 
     def check(self) -> None:
-        """Check the catalogues, which on local disk may have been changed or deleted.
-
-        Raises:
-            CorruptIndexError: One is damaged.
-            NotFoundError: One is gone.
-        """
+        """Check the catalogues, which on local disk may have been changed or deleted."""
         for entry in self.snapshot.catalogues:
-            self.reader.flags(entry)
+            self.loader.flags(entry)
 
     def _remembered(self, ranges: Ranges) -> np.ndarray | None:
-        """The answer, kept: a state never changes, and so neither does what it answers."""
+        """Return the answer, kept: a state never changes, and so neither does what it answers."""
 
         def make() -> tuple[np.ndarray | None, int]:
             found = self._holding(ranges)
-            return found, 1000 + 200 * len(ranges.intervals) + (
-                0 if found is None else found.nbytes
-            )
+            size = 0 if found is None else found.nbytes
+            return found, 1000 + 200 * len(ranges.intervals) + size
 
-        held: np.ndarray | None = self.reader.remembered((self.identity, ranges), make)
+        held: np.ndarray | None = self.loader.cache.get((self.identity, ranges), make)
         return held
 
     def _holding(self, ranges: Ranges) -> np.ndarray | None:
-        """The covered files that can hold a code of the intervals; ``None`` as in the look-up."""
+        """Return the covered files that can hold a code of the intervals, as the look-up does."""
         found = self.reader.lookup(ranges.intervals)
         if found is None:
             return None
@@ -169,31 +159,20 @@ class OpenedIndex:
         return np.concatenate([nothing, *(self._offsets[name] + n for name, n in found.items())])
 
     def key_sample(self, count: int) -> pa.Array | None:
-        """Codes of some keys, ascending and evenly spread; ``None`` where there are none.
-
-        Raises:
-            CorruptIndexError: Stored bytes fail a check.
-            NotFoundError: A file of the index is gone.
-            IndexFormatError: A file of the index is too new.
-        """
-        return self.reader.key_sample(count)
+        """Return codes of some keys, ascending and evenly spread; ``None`` without keys."""
+        return key_sample(self.loader, self.snapshot.segments, count)
 
     def file_bounds(self) -> tuple[list[Code | None], list[Code | None]]:
-        """The lowest key code of each covered file, and one above its highest.
+        """Return the lowest key code of each covered file, and one above its highest.
 
         There is no key of any file between the highest and that; ``None`` where a file has no keys.
-
-        Raises:
-            CorruptIndexError: Stored bytes fail a check.
-            NotFoundError: A file of the index is gone.
-            IndexFormatError: A file of the index is too new.
         """
-        files = sum(count for _, count in self.files())
+        files = sum(self.loader.files.values())
         lows: list[Code | None] = [None] * files
         highs: list[Code | None] = [None] * files
         for entry in self.snapshot.segments:
             first = self._offsets[entry.catalogue]
-            for ordinals, low, high in file_bounds(self.reader.loader, entry):
+            for ordinals, low, high in file_bounds(self.loader, entry):
                 parts = (ordinals.tolist(), low.to_pylist(), high.to_pylist())
                 for ordinal, lowest, end in zip(*parts, strict=True):
                     at = first + ordinal
@@ -203,51 +182,36 @@ class OpenedIndex:
         return lows, highs
 
     def points(self, codes: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-        """The covered files that can hold each of many keys.
+        """Return the covered files that can hold each of many keys.
 
         Returns:
             Which key and one file that can hold it, in their numberings, int64, in any order.
-
-        Raises:
-            CorruptIndexError: Stored bytes fail a check.
-            NotFoundError: A file of the index is gone.
-            IndexFormatError: A file of the index is too new.
         """
         return self._numbered(self.reader.points(codes))
 
     def prefixes(self, codes: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-        """The covered files that can hold a composite key that begins with each of many prefixes.
+        """Return the covered files that can hold a composite key with each of many prefixes.
 
         Args:
             codes: Components of leading columns, ``binary``, ascending, without nulls.
 
         Returns:
             As :meth:`points`.
-
-        Raises:
-            CorruptIndexError: Stored bytes fail a check.
-            NotFoundError: A file of the index is gone.
-            IndexFormatError: A file of the index is too new.
         """
         end = pa.scalar(VALUES[1], pa.binary())
         ends = pc.binary_join_element_wise(codes, end, pa.scalar(b"", pa.binary()))
         return self._numbered(self.reader.spans(codes, ends))
 
     def shared_keys(self, segment: int, live: np.ndarray) -> Iterator[tuple[KeyRanges, np.ndarray]]:
-        """The keys of a segment that several covered files can hold, part by part.
+        """Yield the keys of a segment that several live files can hold, part by part.
 
         Yields:
             Ranges of key codes, and the files that can hold one of them, in their numbering.
-
-        Raises:
-            CorruptIndexError: Stored bytes fail a check.
-            NotFoundError: A file of the index is gone.
-            IndexFormatError: A file of the index is too new.
         """
         entry = self.snapshot.segments[segment]
         first = self._offsets[entry.catalogue]
-        own = live[first : first + dict(self.files())[entry.catalogue]]
-        for lows, highs, ordinals in self.reader.shared(entry, own):
+        own = live[first : first + self.loader.files[entry.catalogue]]
+        for lows, highs, ordinals in shared_keys(self.loader, entry, own):
             yield KeyRanges(lows=lows, highs=highs), ordinals.astype(np.int64) + first
 
     def _numbered(
@@ -259,19 +223,20 @@ class OpenedIndex:
         return np.concatenate(which), np.concatenate(files)
 
     def flagged(self, column: str) -> np.ndarray:
-        """Which covered files hold a null, a value, or perhaps a key in several rows.
+        """Return which covered files have a flag.
 
         Args:
-            column: ``has_null``, ``has_value`` or ``repeats``.
+            column: ``has_null``, ``has_value`` or ``repeats``: the file holds a null, a value, or
+                perhaps a key in several rows.
         """
-        tables = [self.reader.flags(entry) for entry in self.snapshot.catalogues]
+        tables = [self.loader.flags(entry) for entry in self.snapshot.catalogues]
         # where it is not known, a key may repeat
         flags: np.ndarray = pc.fill_null(pa.concat_tables(tables).column(column), True).to_numpy()
         return flags
 
 
 def _less(one: Code | None, other: Code, *, most: bool = False) -> Code:
-    """The lower of two codes, or the higher one; integers among byte strings as those."""
+    """Return the lower of two codes, or the higher one; integers among byte strings as bytes."""
     if one is None:
         return other
     if isinstance(one, int) != isinstance(other, int):

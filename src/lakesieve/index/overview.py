@@ -10,20 +10,74 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakesieve.errors import LakesieveError
-from lakesieve.index.budget_curve import budget_curve
+from lakesieve.format import encode_segment
 from lakesieve.index.index import Index
-from lakesieve.index.layout import key_layout
 from lakesieve.index.opened import OpenedIndex
+from lakesieve.sieve import trade_offs
 from lakesieve.tables.contract import CountsDeletes
 
 if TYPE_CHECKING:
     from lakesieve.index.access import TableAccess
-    from lakesieve.index.budget_curve import BudgetPoint
-    from lakesieve.index.layout import KeyLayout
     from lakesieve.index.result import CommitInfo, IndexInfo
+    from lakesieve.sieve import Blocks
     from lakesieve.store import IndexStore
     from lakesieve.tables import TableReader
     from lakesieve.tables.contract import DeleteCounts
+
+KEYS = 16_384
+"""Keys that are sampled."""
+
+COLUMNS, FILES = 192, 48
+"""What a picture has: columns of keys in their order, and rows of data files."""
+
+# a row group of so many blocks takes a second
+_BLOCKS = 65_536
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class KeyLayout:
+    """Where some keys lie.
+
+    Args:
+        keys: Keys that were sampled, evenly spread over the index.
+        files: Live data files that the index covers.
+        held: For some of those files, evenly spread, in which columns of neighbouring keys each
+            holds any: a row a file.
+        spans: The first and the last of those columns for each of them, -1 where it holds none.
+        files_of_key: For each key, how many data files hold it.
+        between: For each key, in how many data files it is between the smallest and the largest
+            sampled key, and so what minimum and maximum leave.
+    """
+
+    keys: int
+    files: int
+    held: np.ndarray
+    spans: np.ndarray
+    files_of_key: np.ndarray
+    between: np.ndarray
+
+    @property
+    def kept(self) -> float:
+        """Data files that hold a key, on average."""
+        return float(self.files_of_key.mean())
+
+    @property
+    def kept_by_bounds(self) -> float:
+        """Data files that minimum and maximum leave for a key, on average."""
+        return float(self.between.mean())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetPoint:
+    """One point of the curve.
+
+    Args:
+        size: What the index would take, of what it takes now.
+        false_files: Data files that a point query would read in vain, on average.
+    """
+
+    size: float
+    false_files: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -79,11 +133,7 @@ class TableOverview:
 
 
 def table_overview(access: TableAccess, table: str, location: str | None) -> TableOverview:
-    """Look at a table and at all of its indexes; no data file is read.
-
-    Raises:
-        NotFoundError: No such table.
-    """
+    """Look at a table and at all of its indexes; no data file is read."""
     opened = access.open_table(table)
     version = opened.version()
     live = opened.live_files(version)
@@ -133,3 +183,78 @@ def _index(table: TableReader, store: IndexStore, live: pa.ChunkedArray) -> Inde
         curve=tuple(curve),
         error=error,
     )
+
+
+def key_layout(index: OpenedIndex, live: np.ndarray) -> KeyLayout | None:
+    """Look up a sample of an index's keys.
+
+    Returns:
+        What was found; ``None`` for an index without keys.
+    """
+    codes = index.key_sample(KEYS)
+    if codes is None or not live.any():
+        return None
+    which, numbers = index.points(codes)
+    counted = live[numbers]
+    which, numbers = which[counted], numbers[counted]
+    row = np.cumsum(live) - 1
+    files = int(live.sum())
+    first, last = np.full(files, len(codes)), np.full(files, -1)
+    np.minimum.at(first, row[numbers], which)
+    np.maximum.at(last, row[numbers], which)
+    steps = np.zeros(len(codes) + 1, np.int64)
+    some = last >= 0
+    np.add.at(steps, first[some], 1)
+    np.add.at(steps, last[some] + 1, -1)
+    shown = np.unique(np.linspace(0, files - 1, min(files, FILES)).astype(np.int64))
+    place = np.full(files, -1)
+    place[shown] = np.arange(len(shown))
+    columns = min(COLUMNS, len(codes))
+    held = np.zeros((len(shown), columns), bool)
+    at = place[row[numbers]]
+    held[at[at >= 0], which[at >= 0] * columns // len(codes)] = True
+    ends = np.column_stack([first[shown], last[shown]]) * columns // len(codes)
+    ends[~some[shown]] = -1
+    return KeyLayout(
+        keys=len(codes),
+        files=files,
+        held=held,
+        spans=ends,
+        files_of_key=np.bincount(which, minlength=len(codes)),
+        between=np.cumsum(steps)[:-1],
+    )
+
+
+def budget_curve(index: OpenedIndex) -> list[BudgetPoint]:
+    """Try all budgets on the keys of one row group, about in the middle of an index.
+
+    Returns:
+        By increasing size, only points that no other one beats in both; nothing for an index
+        without keys, or one that has a budget already.
+    """
+    segments = index.snapshot.segments
+    if index.definition.budget or not segments:
+        return []
+    entry = max(segments, key=lambda one: one.blocks)
+    loader = index.loader
+    opened = loader.segment(entry)
+    ((_, blocks),) = loader.row_groups(opened, [entry.row_groups // 2])
+    sizes = np.diff(blocks.offsets)[:_BLOCKS]
+    if not sizes.sum():
+        return []
+    at = np.repeat(np.arange(len(sizes)), sizes)
+    ordinals = blocks.ordinals[: len(at)]
+    files = dict(index.files())[entry.catalogue]
+
+    def measure(tried: Blocks) -> int:
+        return len(encode_segment(tried, unit_count=files)[0])
+
+    keys = blocks.keys.take(pa.array(at))
+    found = trade_offs(keys, ordinals, unit_count=files, measure=measure)
+    exact = found[0].size
+    points = sorted((point.size / exact, point.false_units) for point in found)
+    best: list[BudgetPoint] = []
+    for size, false in points:
+        if not best or false < best[-1].false_files:
+            best.append(BudgetPoint(size=size, false_files=false))
+    return best

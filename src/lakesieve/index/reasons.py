@@ -5,6 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+import pyarrow as pa
+
+from lakesieve.errors import ErrorKind, LakesieveError
+
+READ_FAILURES = (
+    *(LakesieveError, pa.ArrowException, OSError),
+    *(ValueError, TypeError, ArithmeticError, LookupError),
+)
+"""What reading an index may end in, when its bytes are not what a writer wrote."""
+
 
 class ReasonCode(StrEnum):
     """Codes that ``explain``, ``last_pruning`` and the reports print; codes are only ever added."""
@@ -43,7 +53,6 @@ class Reason:
     """One coded reason.
 
     Args:
-        code: The stable code.
         detail: A sentence for a person, with the names involved.
     """
 
@@ -54,6 +63,22 @@ class Reason:
         return f"{self.code}: {self.detail}" if self.detail else str(self.code)
 
 
+_BROKEN = {
+    ErrorKind.OBJECT_NOT_FOUND: ReasonCode.INDEX_MISSING_FILE,
+    ErrorKind.CORRUPT: ReasonCode.INDEX_CORRUPT,
+    ErrorKind.TOO_NEW: ReasonCode.INDEX_TOO_NEW,
+    ErrorKind.UNTRUSTED_ROOT: ReasonCode.INDEX_UNTRUSTED,
+}
+
+
+def broken_index(name: str, error: Exception) -> Reason:
+    """Return the coded reason for an index that cannot be read."""
+    if not isinstance(error, LakesieveError):
+        return Reason(code=ReasonCode.INDEX_UNREADABLE, detail=f"{name}: {error}")
+    code = _BROKEN.get(error.kind, ReasonCode.INDEX_UNREADABLE)
+    return Reason(code=code, detail=f"{name}: {error.message}")
+
+
 def uncovered_detail(files: int) -> str:
-    """The sentence that goes with ``UNCOVERED_FILES``."""
+    """Return the sentence that goes with ``UNCOVERED_FILES``."""
     return f"{files} file{'' if files == 1 else 's'} that no index has seen"

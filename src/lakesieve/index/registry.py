@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError, NotFoundError
 from lakesieve.index.opened import OpenedIndex
-from lakesieve.index.planner import READ_FAILURES, broken_index
-from lakesieve.index.reasons import Reason, ReasonCode
+from lakesieve.index.reasons import READ_FAILURES, Reason, ReasonCode, broken_index
 from lakesieve.storage import INDEX_FOLDER, Background, Storage, all_at_once, open_storage
-from lakesieve.store import IndexReader, IndexStore, changes_made, shared_cache
+from lakesieve.store import IndexStore, changes_made
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -38,7 +37,7 @@ def roots_of(
     locations: Iterable[str] = (),
     options: StorageOptions | None = None,
 ) -> list[Storage]:
-    """Folders in which indexes of a table may be, the table's own first."""
+    """Return folders in which indexes of a table may be, the table's own first."""
     folders = [(table_location, INDEX_FOLDER), *((location, table_uuid) for location in locations)]
     return [
         open_storage(
@@ -51,11 +50,7 @@ def roots_of(
 
 
 def index_storage(root: Storage, name: str) -> Storage:
-    """Storage of one index.
-
-    Raises:
-        InvalidInputError: The name cannot be a folder's name.
-    """
+    """Return the storage of one index."""
     if not _NAME.fullmatch(name):
         raise InvalidInputError(
             f"{name!r} cannot be an index's name.",
@@ -66,8 +61,13 @@ def index_storage(root: Storage, name: str) -> Storage:
     return root.child(name)
 
 
+def index_folders(root: Storage) -> dict[str, Storage]:
+    """Return the folders below a root that indexes of one table may be in, by name."""
+    return {name: root.child(name) for name in sorted(root.folders("")) if _NAME.fullmatch(name)}
+
+
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class _Opened:
+class _RootIndexes:
     """The indexes of one root, and why others are not among them."""
 
     indexes: tuple[OpenedIndex, ...] = ()
@@ -96,10 +96,6 @@ class IndexRegistry:
     Nothing is locked while storage is read. A root on an object store is opened once, whoever
     waits for it, in a thread that goes on when nobody waits any more. After one that failed or was
     not awaited, its root is left alone for half a minute, or until it is opened after all.
-
-    Args:
-        locations: Further roots to search.
-        options: The storage options of each location.
     """
 
     def __init__(
@@ -107,13 +103,12 @@ class IndexRegistry:
     ) -> None:
         self._locations = tuple(locations)
         self._options = options
-        self._cache = shared_cache()
         # all by storage: what is read with other settings is another thing, or not to be read
         self._entries: dict[Storage, _Entry] = {}
         # of roots on object stores
-        self._answers: dict[Storage, tuple[float, _Opened]] = {}
+        self._answers: dict[Storage, tuple[float, _RootIndexes]] = {}
         self._changes = changes_made()
-        self._running: dict[Storage, Background[_Opened]] = {}
+        self._running: dict[Storage, Background[_RootIndexes]] = {}
         self._resting: dict[Storage, tuple[float, Reason]] = {}
         self._lock = threading.Lock()
 
@@ -130,14 +125,10 @@ class IndexRegistry:
         file_io: Mapping[str, str] | None = None,
         until: float | None = None,
     ) -> tuple[list[OpenedIndex], list[Reason]]:
-        """All indexes of a table, and coded reasons for those that cannot be opened.
+        """Return the indexes of a table, and coded reasons for those that cannot be opened.
 
-        Args:
-            table_location: Root of the table.
-            table_uuid: Its identity.
-            file_io: Properties of the table's own file IO.
-            until: How long to wait for storage, as ``time.monotonic()`` has it; ``None`` is without
-                end, and tries roots that are left alone, too.
+        Storage is waited for until ``time.monotonic()`` is ``until``. ``None`` waits without end,
+        and tries roots that are left alone, too.
         """
         indexes: list[OpenedIndex] = []
         reasons: list[Reason] = []
@@ -154,7 +145,7 @@ class IndexRegistry:
             elif task.wait(until):
                 opened = task.result()
             else:
-                opened = _Opened(reasons=(self.rest(root),))
+                opened = _RootIndexes(reasons=(self.rest(root),))
                 if task.is_done:
                     self.wake(root)
             indexes.extend(opened.indexes)
@@ -181,18 +172,18 @@ class IndexRegistry:
         with self._lock:
             self._resting.pop(root, None)
 
-    def _known(self, root: Storage) -> _Opened:
-        """What is there without waiting for an object store."""
+    def _known(self, root: Storage) -> _RootIndexes:
+        """Return what is there without waiting for an object store."""
         if root.is_local:
             return self._open_all(root)
         with self._lock:
             rest = self._resting.get(root)
             answer = self._answers.get(root)
         if rest is not None:
-            return _Opened(reasons=(rest[1],))
-        return answer[1] if answer is not None else _Opened()
+            return _RootIndexes(reasons=(rest[1],))
+        return answer[1] if answer is not None else _RootIndexes()
 
-    def _start(self, root: Storage, *, patient: bool) -> Background[_Opened] | None:
+    def _start(self, root: Storage, *, patient: bool) -> Background[_RootIndexes] | None:
         """Open a root on an object store in the background, unless its indexes are known."""
         if root.is_local:
             return None
@@ -219,7 +210,7 @@ class IndexRegistry:
                 if entry[0] <= time_now:
                     del known[root]
 
-    def _open_remote(self, root: Storage) -> _Opened:
+    def _open_remote(self, root: Storage) -> _RootIndexes:
         changes = changes_made()
         try:
             opened = self._open_all(root)
@@ -238,19 +229,19 @@ class IndexRegistry:
                 self._answers[root] = (time_now + _REMOTE_SECONDS, opened)
         return opened
 
-    def _open_all(self, root: Storage) -> _Opened:
+    def _open_all(self, root: Storage) -> _RootIndexes:
         try:
-            names = sorted(n for n in root.folders("") if _NAME.fullmatch(n))
+            folders = index_folders(root)
         except LakesieveError as error:
-            return _Opened(reasons=(broken_index(root.location, error),))
+            return _RootIndexes(reasons=(broken_index(root.location, error),))
         with self._lock:
-            there = {root.child(name).location for name in names}
+            there = {storage.location for storage in folders.values()}
             for known in [k for k in self._entries if _parent(k.location) == root.location]:
                 if known.options == root.options and known.location not in there:
                     del self._entries[known]
-        opening = [partial(self._try_open, root.child(name), name) for name in names]
+        opening = [partial(self._try_open, storage, name) for name, storage in folders.items()]
         opened = [one() for one in opening] if root.is_local else all_at_once(opening)
-        return _Opened(
+        return _RootIndexes(
             indexes=tuple(one for one in opened if isinstance(one, OpenedIndex)),
             reasons=tuple(one for one in opened if isinstance(one, Reason)),
         )
@@ -279,7 +270,7 @@ class IndexRegistry:
                     hint="Create the index again, or repair it.",
                 ) from None
             return None
-        index = OpenedIndex(snapshot, IndexReader(store, snapshot, self._cache))
+        index = OpenedIndex(store, snapshot)
         mark = (store.mark(snapshot.number)[0], "")
         with self._lock:
             self._entries.pop(storage, None)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from lakesieve.index.shown import Shown
 
 if TYPE_CHECKING:
+    from lakesieve.format import Commit
     from lakesieve.index.reasons import Reason
+    from lakesieve.store import Snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +41,7 @@ class Found(Shown):
     indexes: tuple[str, ...]
 
     def __str__(self) -> str:
-        """The answer in a few lines for a person."""
+        """Return the answer in a few lines for a person."""
         used = ", ".join(self.indexes) or "none"
         lines = [
             f"{self.table} at version {self.version}: {self.predicate}",
@@ -96,6 +98,30 @@ class IndexInfo(Shown):
     budget: str
     compaction: str
 
+    @classmethod
+    def of(cls, snapshot: Snapshot, table: str, location: str) -> Self:
+        """Sum up one state of an index."""
+        definition, totals = snapshot.definition, snapshot.totals()
+        rows = sum(entry.records for entry in snapshot.catalogues)
+        return cls(
+            name=definition.name,
+            table=table,
+            table_format=definition.table_format,
+            columns=tuple(column.name for column in definition.columns),
+            types=tuple(column.type for column in definition.columns),
+            location=location,
+            commit=snapshot.number,
+            created_at=definition.created_at,
+            rows=rows,
+            keys=sum(entry.keys for entry in snapshot.segments),
+            pairs=sum(entry.pairs for entry in snapshot.segments),
+            bits_per_row=8 * totals["bytes"] / rows if rows else 0.0,
+            table_version=snapshot.version_id,
+            budget=definition.budget,
+            compaction=definition.compaction,
+            **totals,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitInfo(Shown):
@@ -122,6 +148,18 @@ class CommitInfo(Shown):
     segments: int
     blocks: int
     bytes: int
+
+    @classmethod
+    def of(cls, commit: Commit, after: Snapshot) -> Self:
+        """Sum up a commit and the state after it."""
+        return cls(
+            number=commit.number,
+            parent=commit.parent,
+            operation=commit.operation,
+            created_at=commit.created_at,
+            table_version=after.version_id,
+            **after.totals(),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,38 +21,24 @@ ATTEMPTS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upkeep:
-    """One index and its table.
-
-    Args:
-        table: The table that the index was opened for.
-        store: The index.
-    """
+    """One index and its table."""
 
     table: TableReader
     store: IndexStore
 
     def covered(self, state: Snapshot) -> pa.ChunkedArray:
-        """Paths of the data files that a state of the index covers."""
+        """Return paths of the data files that a state of the index covers."""
         read = self.store.covered_by(state)
         chunks = [chunk for entry in state.catalogues for chunk in read(entry).chunks]
         return pa.chunked_array(chunks, pa.string())
 
     def check_table(self) -> None:
-        """Look at the table as it is now, and insist that the index is of it.
-
-        Raises:
-            NotFoundError: The table is gone, or its name leads to another one.
-            InvalidInputError: The index belongs to a table that was here before.
-        """
+        """Look at the table as it is now, and insist that the index is of it."""
         self.table.reload()
         self.check_definition()
 
     def check_definition(self) -> None:
-        """Insist that the index is of the table as it was looked at last.
-
-        Raises:
-            InvalidInputError: The index belongs to a table that was here before.
-        """
+        """Insist that the index is of the table as it was looked at last."""
         definition = self.store.snapshot().definition
         if definition.table_uuid != self.table.uuid:
             raise InvalidInputError(
@@ -63,17 +49,12 @@ class Upkeep:
             )
 
     def kept_files(self, state: Snapshot) -> int:
-        """How many of the files that a state covers some version of the table still keeps."""
+        """Return how many of the covered files some version of the table still keeps."""
         covered = self.covered(state).unique()
         return int(pc.sum(pc.is_in(covered, value_set=self.table.retained_files())).as_py() or 0)
 
     def compacted(self, catalogues: tuple[str, ...] | None = None) -> Snapshot:
-        """Merge some of the catalogues with their segments, by default all.
-
-        Raises:
-            CommitConflictError: Others compact all the time.
-            StorageError: The location cannot be written to.
-        """
+        """Merge some of the catalogues with their segments, by default all."""
         for left in reversed(range(ATTEMPTS)):
             base = self.store.snapshot()
             live = self.table.retained_files()

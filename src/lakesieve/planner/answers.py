@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakesieve.index import Part, Parts, Reason
+from lakesieve.index import KeepLeaf, KeepNode, Reason
 from lakesieve.planner.requests import PROTOCOL
 
 if TYPE_CHECKING:
@@ -39,15 +39,15 @@ def unpruned(scan: int, reasons: Iterable[Reason]) -> dict[str, Any]:
 
 
 def kept_files(plan: Plan) -> dict[str, Any]:
-    """The part of a scan's answer that says which files it keeps."""
+    """Return the part of a scan's answer that says which files it keeps."""
     return {
         "catalogues": [index.files() for index in plan.indexes],
         "keep": _tree(plan.keep),
     }
 
 
-def _tree(part: Part | Parts) -> dict[str, Any]:
-    if isinstance(part, Part):
+def _tree(part: KeepLeaf | KeepNode) -> dict[str, Any]:
+    if isinstance(part, KeepLeaf):
         bits = np.packbits(part.keep, bitorder="little").tobytes()
         return {"index": part.index, "keep": base64.b64encode(bits).decode("ascii")}
     if not part.args and not part.every:

@@ -39,12 +39,7 @@ _SESSIONS = 1000
 
 
 class Companion:
-    """Reads requests and writes answers, each when it is there.
-
-    Args:
-        requests: The pipe from the driver.
-        answers: The pipe to it.
-    """
+    """Reads requests and writes answers, each when it is there."""
 
     def __init__(self, requests: IO[bytes], answers: IO[bytes]) -> None:
         self._requests = requests
@@ -54,11 +49,7 @@ class Companion:
         self._sessions: OrderedDict[str, Planner | Reason] = OrderedDict()
 
     def serve(self) -> None:
-        """Answer until the driver closes the pipe.
-
-        Raises:
-            ValueError: What came is no request.
-        """
+        """Answer until the driver closes the pipe."""
         while True:
             head = self._requests.read(_FRAME.size)
             if len(head) < _FRAME.size:

@@ -20,7 +20,6 @@ class LookUp:
     Then what it reads is at hand for the next query.
 
     Args:
-        registry: Opens the indexes.
         until: How long the query waits, as ``time.monotonic()`` has it.
     """
 

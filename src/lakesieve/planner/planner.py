@@ -43,10 +43,6 @@ class Planner:
     """Answers the requests of one session; the engine's threads may call it at the same time.
 
     Runs no query of the engine itself, which would ask again.
-
-    Args:
-        locations: Further roots to search for indexes.
-        options: Tells the settings with which a location is reached.
     """
 
     def __init__(
@@ -125,7 +121,7 @@ class Planner:
         return answer(secret=secret, ticket=ticket, scans=scans)
 
     def _digests(self, request: DigestsRequest) -> str:
-        """Digests of the next files of a catalogue; the last of a ticket end it."""
+        """Answer with digests of the next files of a catalogue; the last of a ticket end it."""
         ticket, name = request.ticket, request.catalogue
         start = request.start * DIGEST_BYTES
         with self._lock:
@@ -158,7 +154,7 @@ class Planner:
         return look_up
 
     def _finish(self, scan: ScanRequest, look_up: LookUp | None, until: float) -> dict[str, Any]:
-        """The answer for a scan, or what is said when it does not come in time."""
+        """Return the answer for a scan, or what is said when it does not come in time."""
         if look_up is None:
             detail = "no time is left, or earlier look-ups of this table are still under way"
             return _late(scan.id, Reason(code=ReasonCode.PLANNING_TIMEOUT, detail=detail))
@@ -217,7 +213,7 @@ def _late(scan: int, reason: Reason) -> dict[str, Any]:
 def _leading(
     usable: Sequence[UsableIndex], columns: Mapping[tuple[str, ...], Column]
 ) -> list[list[str]]:
-    """Columns whose values alone can tell something, by their names."""
+    """Return columns whose values alone can tell something, by their names."""
     firsts = {one.columns[0].field_id for one in usable}
     return [list(path) for path, column in columns.items() if column.field_id in firsts]
 
@@ -234,7 +230,7 @@ def _predicate_text(conditions: str, of_joins: list[str]) -> str:
 
 
 def _kept(plan: Plan, known: frozenset[str]) -> dict[str, Any]:
-    """What a plan keeps, and the digests that the engine lacks to apply it."""
+    """Return what a plan keeps, and the digests that the engine lacks to apply it."""
     if not plan.skips:
         return {}
     digests = {

@@ -23,11 +23,7 @@ _T = TypeVar("_T")
 
 
 class RequestError(Exception):
-    """A request that is not answered.
-
-    Args:
-        detail: What is wrong with it.
-    """
+    """A request that is not answered."""
 
     def __init__(self, detail: str) -> None:
         super().__init__(detail)
@@ -39,15 +35,9 @@ class ScanRequest:
     """One scan of a query.
 
     Args:
-        id: Its number within the request.
-        format: The table format.
-        uuid: The table's identity.
-        location: The table's root.
         schema: The schema that the scan reads, as a document of the table format.
-        filter: The condition on the rows that the query needs.
         keys: Further conditions: the keys of joins.
         given: Name of a plan that answers instead of indexes, or empty.
-        file_io: Properties of the table's own file IO.
     """
 
     id: int
@@ -66,10 +56,8 @@ class PruningRequest:
     """Asks which files the scans of one query keep.
 
     Args:
-        seconds: How long the query waits for storage.
         memory: Bytes that the engine and the planner may hold together of indexes.
         catalogues: Names of the catalogues whose digests the engine has.
-        scans: The scans.
     """
 
     seconds: float
@@ -83,8 +71,6 @@ class DigestsRequest:
     """Asks for digests of the next files of a catalogue.
 
     Args:
-        ticket: Of the answer that named the catalogue.
-        catalogue: Its name.
         start: Number of the files whose digests the engine has.
     """
 
@@ -94,11 +80,7 @@ class DigestsRequest:
 
 
 def read_request(text: str) -> PruningRequest | DigestsRequest:
-    """Read a request.
-
-    Raises:
-        RequestError: It is of another version of the protocol, or not of the form of this one.
-    """
+    """Read a request."""
     try:
         request = json.loads(text)
     except (ValueError, RecursionError):

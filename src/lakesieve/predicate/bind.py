@@ -23,8 +23,8 @@ from lakesieve.predicate.expression import (
     Unknown,
 )
 from lakesieve.predicate.literals import Bound, are_comparable, code_of
-from lakesieve.predicate.ranges import Ranges, successor
-from lakesieve.sieve import KINDS, KeyType
+from lakesieve.predicate.ranges import Ranges
+from lakesieve.sieve import KINDS, KeyType, successor
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

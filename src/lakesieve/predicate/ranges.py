@@ -7,16 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lakesieve.sieve import Code, Interval, successor
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-Code = int | bytes
-Interval = tuple[Code | None, Code | None]
-
-
-def successor(code: Code) -> Code:
-    """Return the smallest code above a code."""
-    return code + 1 if isinstance(code, int) else code + b"\x00"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

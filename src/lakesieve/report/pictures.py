@@ -13,8 +13,7 @@ from lakesieve.report import units
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lakesieve.index.budget_curve import BudgetPoint
-    from lakesieve.index.layout import KeyLayout
+    from lakesieve.index.overview import BudgetPoint, KeyLayout
     from lakesieve.index.result import CommitInfo
 
 WIDTH = 768

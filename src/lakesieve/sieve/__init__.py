@@ -14,7 +14,15 @@ from lakesieve.sieve.composite import (
     encode_composite,
     encode_rows,
 )
-from lakesieve.sieve.keys import KINDS, KeyType, encode_keys, wide_code
+from lakesieve.sieve.keys import (
+    KINDS,
+    Code,
+    Interval,
+    KeyType,
+    encode_keys,
+    successor,
+    wide_code,
+)
 from lakesieve.sieve.lookup import (
     distinct,
     lookup_codes,
@@ -40,6 +48,8 @@ __all__ = [
     "BlockBuilder",
     "Blocks",
     "Budget",
+    "Code",
+    "Interval",
     "KeyType",
     "RangeSet",
     "SharedPrefixes",
@@ -66,6 +76,7 @@ __all__ = [
     "prefix_ends",
     "row_groups_of",
     "sort_pairs",
+    "successor",
     "trade_offs",
     "wide_code",
     "with_gaps",

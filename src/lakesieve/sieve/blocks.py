@@ -15,6 +15,7 @@ from lakesieve.errors import ErrorKind, InvalidInputError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from lakesieve.sieve.keys import Code
     from lakesieve.sieve.text import TextCode
 
 
@@ -40,8 +41,8 @@ class Blocks:
     keys: pa.Array
     offsets: np.ndarray
     ordinals: np.ndarray
-    max_key: int | bytes
-    bounds: tuple[int | bytes, int | bytes]
+    max_key: Code
+    bounds: tuple[Code, Code]
     key_count: int
     pair_count: int
     text: TextCode | None = None
@@ -74,11 +75,7 @@ class Blocks:
         return text
 
     def validate(self) -> None:
-        """Check everything that a look-up relies on; counts are not needed for one.
-
-        Raises:
-            InvalidInputError: The first property that does not hold.
-        """
+        """Check everything that a look-up relies on; counts are not needed for one."""
         count = len(self.keys)
         _promise(self.keys.type in {pa.int64(), pa.binary()}, "keys are int64 or binary")
         _promise(count > 0 and self.keys.null_count == 0, "there are keys, and none is null")
@@ -101,8 +98,19 @@ class Blocks:
             _promise(bool((steps[inside] > 0).all()), "each set ascends strictly")
 
 
+def slice_indices(starts: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Put slices of an array one after the other.
+
+    Returns:
+        Offsets of the slices in the result, int64, one more than slices; and the indices.
+    """
+    offsets = np.zeros(len(starts) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets, np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
+
+
 def single_offsets(count: int) -> np.ndarray:
-    """The offsets of ``count`` sets of one unit, shared by all such blocks; read-only."""
+    """Return the offsets of ``count`` sets of one unit, shared by all such blocks; read-only."""
     return _numbers(count.bit_length())[: count + 1]
 
 
@@ -140,7 +148,7 @@ def key_steps(keys: pa.Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _greater(keys: pa.Array) -> np.ndarray:
-    """Where a key is greater than the one before it."""
+    """Return where a key is greater than the one before it."""
     if keys.type == pa.int64():
         values = keys.to_numpy()
         is_greater: np.ndarray = values[1:] > values[:-1]

@@ -37,9 +37,6 @@ class Budget:
     Args:
         bits_per_row: Bits a row of the table.
         false_files: False files of a point look-up of a present key, on average.
-
-    Raises:
-        InvalidInputError: Neither or both are given, or one is not above 0.
     """
 
     bits_per_row: float | None = None
@@ -52,11 +49,7 @@ class Budget:
 
     @classmethod
     def parse(cls, text: str) -> Budget:
-        """Read ``"2 bits"`` (a row) or ``"1.5 files"`` (false files of a point query).
-
-        Raises:
-            InvalidInputError: It is neither.
-        """
+        """Read ``"2 bits"`` (a row) or ``"1.5 files"`` (false files of a point query)."""
         found = _TEXT.fullmatch(text)
         if found is None:
             raise _bad_budget(text)
@@ -91,15 +84,9 @@ def build_budgeted(
 ) -> Blocks:
     """Cut sorted distinct pairs into the best blocks that a budget allows.
 
-    Args:
-        keys: As for :func:`build_blocks`.
-        ordinals: The unit of each pair.
-        unit_count: Units that the ordinals count.
-        measure: Bytes that blocks take when they are stored.
-        size: Most bytes; the coarsest blocks are taken where even those are larger.
-        false: Otherwise: the most false units of a present key, on average.
-        absent_hits: As for :func:`build_blocks`, for exact blocks that fit; the others tell nothing
-            of absent keys.
+    Where even the coarsest blocks take more than ``size`` bytes, they are taken. Otherwise
+    ``false`` is the most false units of a present key, on average. ``absent_hits`` is as for
+    :func:`build_blocks`, for exact blocks that fit; the others tell nothing of absent keys.
 
     Returns:
         Exact blocks where they fit, else the fewest false units or the fewest bytes.
@@ -125,14 +112,7 @@ def build_budgeted(
 def trade_offs(
     keys: pa.Array, ordinals: np.ndarray, *, unit_count: int, measure: Callable[[Blocks], int]
 ) -> list[TradeOff]:
-    """The curve of bytes against false units: exact blocks, then each strategy, finest first.
-
-    Args:
-        keys: Sorted keys of distinct pairs, int64 or ``binary``.
-        ordinals: Unit of each pair, int32.
-        unit_count: One more than the largest ordinal.
-        measure: Bytes that blocks take at rest.
-    """
+    """Return the curve of bytes against false units: exact blocks, then each strategy by size."""
     curve = TradeOffCurve(keys, ordinals, unit_count, measure)
     points = [curve.exact]
     points += [curve.point("neighbours", state) for state in curve.steps(STEP / 2)]

@@ -10,10 +10,9 @@ import pyarrow.compute as pc
 
 from lakesieve.defaults import ABSENT_HITS
 from lakesieve.errors import ErrorKind, InvalidInputError
-from lakesieve.sieve.blocks import Blocks, key_steps
+from lakesieve.sieve.blocks import Blocks, key_steps, slice_indices
 from lakesieve.sieve.pairs import code_pairs
 from lakesieve.sieve.separators import Cuts, cut_bytes, cut_ints, with_gaps
-from lakesieve.sieve.slices import slice_indices
 from lakesieve.sieve.text import TextCode
 
 if TYPE_CHECKING:
@@ -33,9 +32,6 @@ def build_blocks(
         absent_hits: Share of the absent keys between the first and the last that may find a unit:
             for integers and text codes at most half as many again, for other strings an aim.
             Where it is 1, separators are kept whole and nothing is cut out between the keys.
-
-    Raises:
-        InvalidInputError: There are no pairs, or they are not sorted and distinct.
     """
     return build_runs(keys, ordinals, absent_hits=absent_hits)[0]
 
@@ -48,14 +44,10 @@ def build_runs(
     text: TextCode | None = None,
     top: bytes | None = None,
 ) -> tuple[Blocks, pa.Array, np.ndarray]:
-    """:func:`build_blocks`, with more to go on.
+    """Cut pairs as :func:`build_blocks` does, with more to go on.
 
-    Args:
-        keys: As :func:`sort_pairs` or :func:`code_pairs` gives them.
-        ordinals: The unit of each pair.
-        absent_hits: As for :func:`build_blocks`.
-        text: The text code, where the keys are codes.
-        top: A string not below any of them then.
+    ``text`` is the text code, where the keys are codes; then ``top`` is a string not below any of
+    them.
 
     Returns:
         The blocks; the codes of all distinct keys; the first of those in each block but the gaps.
@@ -97,7 +89,7 @@ def _cut_ints(keys: pa.Array, runs: np.ndarray, absent_hits: float) -> Cuts:
 
 
 def _key_starts(keys: pa.Array, ordinals: np.ndarray) -> np.ndarray:
-    """Index of each key's first pair; blocks of pairs out of order would lose units."""
+    """Return the index of each key's first pair; blocks of pairs out of order would lose units."""
     greater, equal = key_steps(keys)
     if len(keys) == 0 or not (greater | (equal & (ordinals[1:] > ordinals[:-1]))).all():
         raise InvalidInputError(
@@ -109,7 +101,7 @@ def _key_starts(keys: pa.Array, ordinals: np.ndarray) -> np.ndarray:
 
 
 def differing_sets(ordinals: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Which of adjacent sets are another one than the set before.
+    """Return which of adjacent sets are another one than the set before; the first is.
 
     Returns:
         One bool a set; the first is another one.
@@ -200,15 +192,8 @@ class BlockBuilder:
     def push(self, keys: pa.Array, ordinals: np.ndarray) -> list[Blocks]:
         """Take the next chunk of sorted distinct pairs; the pairs of a key may straddle chunks.
 
-        Args:
-            keys: Sorted keys, int64 or ``binary``.
-            ordinals: Unit of each pair, int32, ascending within a key.
-
         Returns:
             What is finished by now.
-
-        Raises:
-            InvalidInputError: The pairs are not sorted and distinct.
         """
         self._hold(keys, ordinals)
         if self._held <= self._max_pairs:

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakesieve.sieve.blocks import slice_indices
 from lakesieve.sieve.order import ascending_order
-from lakesieve.sieve.slices import slice_indices
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,10 +85,7 @@ def position_codes(
 ) -> tuple[np.ndarray, tuple[tuple[int, ...], ...], bool]:
     """Code strings by the symbols that occur at each position, in order.
 
-    Args:
-        data: Bytes.
-        starts: Where each string starts in them.
-        lengths: How long it is; negative if the string has ended before.
+    The length of a string that has ended before is negative.
 
     Returns:
         One integer a string, below 2**63; the symbols seen at each position that it covers, as
@@ -121,7 +118,7 @@ def position_codes(
 def _column(
     data: np.ndarray, starts: np.ndarray, lengths: np.ndarray | None, at: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The symbols at one position, and the distinct ones; bytes where no string ends before it."""
+    """Return the symbols at one position, bytes if no string ended, and the distinct ones."""
     if lengths is None:
         column = np.empty(len(starts), np.uint8)
         known = b""
@@ -139,12 +136,12 @@ def _column(
 
 
 def cached_slices(count: int) -> Iterator[slice]:
-    """Slices of rows whose symbols and offsets fit into a processor's cache."""
+    """Return slices of rows whose symbols and offsets fit into a processor's cache."""
     return (slice(start, start + _CACHED) for start in range(0, count, _CACHED))
 
 
 def symbols_at(data: np.ndarray, starts: np.ndarray, lengths: np.ndarray, at: int) -> np.ndarray:
-    """The symbol at one position of every string; behind its end, the end again.
+    """Return the symbol at one position of every string; behind its end, the end again.
 
     Args:
         data: The bytes of all strings, uint8.
@@ -161,7 +158,7 @@ def symbols_at(data: np.ndarray, starts: np.ndarray, lengths: np.ndarray, at: in
 
 
 def _sorted_within(groups: np.ndarray, keys: np.ndarray) -> np.ndarray:
-    """The order by group, then key; the groups are ascending already."""
+    """Return the order by group, then key; the groups are ascending already."""
     order, _ = ascending_order(keys)
     if groups[0] == groups[-1]:
         return order
@@ -170,7 +167,7 @@ def _sorted_within(groups: np.ndarray, keys: np.ndarray) -> np.ndarray:
 
 
 def shared_prefix(strings: pa.Array) -> bytes:
-    """The bytes that all strings begin with."""
+    """Return the bytes that all strings begin with."""
     if len(strings) == 0:
         return b""
     # all strings share what the least and the greatest of them share
@@ -182,7 +179,7 @@ def shared_prefix(strings: pa.Array) -> bytes:
 
 
 def byte_views(strings: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The memory of a ``binary`` array: its bytes, and start and length of each string."""
+    """Return the memory of a ``binary`` array: its bytes, and start and length of each string."""
     if len(strings) == 0:
         return np.zeros(0, np.uint8), np.zeros(0, np.int64), np.zeros(0, np.int64)
     first = strings.offset
@@ -193,7 +190,7 @@ def byte_views(strings: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def shared_with_next(strings: pa.Array) -> np.ndarray:
-    """How many bytes each string but the last has in common with the one after it.
+    """Return how many bytes each string but the last has in common with the one after it.
 
     Args:
         strings: ``binary``, without nulls, strictly ascending.
@@ -225,7 +222,7 @@ def _leading_zero_bytes(words: np.ndarray) -> np.ndarray:
 
 
 def prefixes(strings: pa.Array, lengths: np.ndarray) -> pa.Array:
-    """The first ``lengths`` bytes of each string; the whole string if it is shorter.
+    """Return the first ``lengths`` bytes of each string; the whole string if it is shorter.
 
     Args:
         strings: Strings, ``binary``.
@@ -236,7 +233,7 @@ def prefixes(strings: pa.Array, lengths: np.ndarray) -> pa.Array:
 
 
 def substrings(data: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> pa.Array:
-    """Strings that lie anywhere in a buffer, as ``binary_view``, without copying long ones.
+    """Return strings that lie anywhere in a buffer, as ``binary_view``, without copying long ones.
 
     Args:
         data: Bytes.
@@ -262,7 +259,7 @@ def substrings(data: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> pa.
 
 
 def prefix_ends(prefixes: pa.Array) -> tuple[pa.Array, np.ndarray]:
-    """For each prefix the least string above all that begin with it, and whether there is one.
+    """Return for each prefix the least string above all that begin with it, if there is one.
 
     There is none if the prefix is empty or has only bytes 0xFF.
     """
@@ -276,7 +273,7 @@ def prefix_ends(prefixes: pa.Array) -> tuple[pa.Array, np.ndarray]:
 
 
 def binary_array(offsets: np.ndarray, data: np.ndarray) -> pa.Array:
-    """A ``binary`` array of given memory.
+    """Return a ``binary`` array of given memory.
 
     Args:
         offsets: Where each string begins, and the end of the last, int32.
@@ -326,7 +323,7 @@ def front_decoded(shared: np.ndarray, added: np.ndarray, data: np.ndarray) -> pa
 
 
 def _front_decoded_one_by_one(shared: np.ndarray, added: np.ndarray, data: np.ndarray) -> pa.Array:
-    """The same for long strings, where a pass over all of them for every position is too many."""
+    """Decode long strings, where a pass over all of them for every position is too much."""
     rest, at, text = data.tobytes(), 0, b""
     found: list[bytes] = []
     for kept, new in zip(shared.tolist(), added.tolist(), strict=True):

@@ -25,6 +25,8 @@ from lakesieve.sieve.keys import KeyType, encode_keys, wide_code
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from lakesieve.sieve.keys import Code
+
 MAX_COLUMNS = 8
 """Columns that a composite key may have."""
 
@@ -45,16 +47,9 @@ def encode_rows(
 ) -> pa.Array:
     """Turn the key columns of rows into one key code a row.
 
-    Args:
-        key_types: Type of each column.
-        columns: Their values, as :func:`lakesieve.sieve.encode_keys` takes them, equally many.
-
     Returns:
         Of one column its plain codes, null where it is. Of several a ``binary`` array without
         nulls: a row whose columns are all null has a key like any other.
-
-    Raises:
-        UnsupportedError: Values are not of their key type.
     """
     if len(key_types) == 1:
         return encode_keys(key_types[0], columns[0])
@@ -66,28 +61,19 @@ def encode_composite(
 ) -> pa.Array:
     """Turn leading key columns into what all composite keys of their values begin with.
 
-    Args:
-        key_types: Type of each column.
-        columns: Their values, as for :func:`encode_rows`; one is enough.
-
     Returns:
         A ``binary`` array without nulls. The keys lie between a prefix and the same with the end of
         ``VALUES`` behind it.
-
-    Raises:
-        UnsupportedError: Values are not of their key type.
     """
     components = [_components(*both) for both in zip(key_types, columns, strict=True)]
     return _joined(*components)
 
 
-def component_code(kind: str, code: int | bytes | None) -> bytes:
-    """One component of a composite key, as :func:`encode_rows` writes it.
+def component_code(kind: str, code: Code | None) -> bytes:
+    """Return one component of a composite key, as :func:`encode_rows` writes it.
 
-    Args:
-        kind: Key kind of the column.
-        code: The value's code, for decimals the unscaled value; ``None`` is null. An integer beyond
-            all codes of the kind gives the end of ``VALUES`` that it lies beyond.
+    Of decimals the code is the unscaled value; ``None`` is null. An integer beyond all codes of the
+    kind gives the end of ``VALUES`` that it lies beyond.
     """
     if code is None:
         return bytes(1 + _WIDTHS.get(kind, 8))

@@ -10,6 +10,12 @@ import pyarrow.compute as pc
 
 from lakesieve.errors import ErrorKind, UnsupportedError
 
+Code = int | bytes
+"""A key code, of one key or of a bound."""
+
+Interval = tuple[Code | None, Code | None]
+"""Half-open, ``[low, high)``; ``None`` is no bound."""
+
 KINDS = (
     "boolean",
     "integer",
@@ -38,9 +44,6 @@ class KeyType:
         kind: One of ``KINDS``. ``float`` is float and double, ``string`` also UUIDs as text.
         scale: Digits after the point, for decimals.
         precision: Digits in all, for decimals; beyond 18 their codes are bytes.
-
-    Raises:
-        UnsupportedError: An unknown kind.
     """
 
     kind: str
@@ -82,9 +85,6 @@ def encode_keys(key_type: KeyType, values: pa.Array | pa.ChunkedArray) -> pa.Arr
     Returns:
         An ``int64`` or ``binary`` array of the same length. Decimals of more than 18 digits are 16
         bytes, see :func:`wide_code`.
-
-    Raises:
-        UnsupportedError: The values are not of the key type.
     """
     if isinstance(values, pa.ChunkedArray):
         if values.num_chunks != 1:
@@ -114,8 +114,13 @@ def encode_keys(key_type: KeyType, values: pa.Array | pa.ChunkedArray) -> pa.Arr
     )
 
 
+def successor(code: Code) -> Code:
+    """Return the smallest code above a code."""
+    return code + 1 if isinstance(code, int) else code + b"\0"
+
+
 def wide_code(unscaled: int) -> bytes:
-    """A decimal's unscaled value as 16 bytes that compare like it; limits clamp.
+    """Return a decimal's unscaled value as 16 bytes that compare like it; limits clamp.
 
     Two's complement, big-endian, the sign bit flipped.
     """

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakesieve.sieve.blocks import slice_indices
 from lakesieve.sieve.byte_order import CODE_LIMIT
-from lakesieve.sieve.slices import slice_indices
 
 if TYPE_CHECKING:
     from lakesieve.sieve.blocks import Blocks
@@ -24,7 +24,7 @@ _MARKED = 16
 
 
 def lookup_ranges(blocks: Blocks, ranges: RangeSet) -> np.ndarray:
-    """Units that can hold a key of any of the ranges.
+    """Return the units that can hold a key of any of the ranges.
 
     A block is taken when any code it covers lies in a range, also if only absent keys do.
 
@@ -47,12 +47,9 @@ def lookup_ranges(blocks: Blocks, ranges: RangeSet) -> np.ndarray:
 
 
 def lookup_range(blocks: Blocks, low: Any, high: Any) -> np.ndarray:
-    """:func:`lookup_ranges` for a single range, without the work that only many ranges need.
+    """Look up a single range, without the work that only many ranges need.
 
-    Args:
-        blocks: The blocks to search, at least one.
-        low: First code of the range.
-        high: Its last code, included; for bytes its excluded end, ``None`` for no end.
+    ``high`` is the last code, included; for bytes the excluded end, ``None`` for no end.
     """
     codes = blocks.codes
     if codes is None:
@@ -69,7 +66,7 @@ def lookup_range(blocks: Blocks, low: Any, high: Any) -> np.ndarray:
 
 
 def _overlapping_in_bytes(blocks: Blocks, low: bytes, high: bytes | None) -> tuple[int, int]:
-    """The first block that overlaps a range of byte strings, and the one behind the last."""
+    """Return the first block that overlaps a range of byte strings, and the one behind the last."""
     key, count = blocks.text_at, len(blocks)
     first = max(bisect.bisect_right(range(count), low, key=key) - 1, 0)
     last = count
@@ -82,7 +79,7 @@ def _overlapping_in_bytes(blocks: Blocks, low: bytes, high: bytes | None) -> tup
 
 
 def distinct(ordinals: np.ndarray) -> np.ndarray:
-    """Ascending distinct ordinals."""
+    """Return ascending distinct ordinals."""
     if len(ordinals) == 0:
         return ordinals
     top = int(ordinals.max())
@@ -94,7 +91,7 @@ def distinct(ordinals: np.ndarray) -> np.ndarray:
 
 
 def _touched(blocks: Blocks, ranges: RangeSet) -> tuple[np.ndarray, np.ndarray]:
-    """Half-open block slices that overlap each range."""
+    """Return half-open block slices that overlap each range."""
     if blocks.codes is not None:
         first = np.searchsorted(blocks.codes, ranges.lows, side="right") - 1
         last = np.searchsorted(blocks.codes, ranges.highs, side="right")
@@ -112,12 +109,10 @@ def _touched(blocks: Blocks, ranges: RangeSet) -> tuple[np.ndarray, np.ndarray]:
 
 
 def lookup_points(blocks: Blocks, keys: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """The units of each of many keys.
+    """Return the units of each of many keys.
 
-    Args:
-        blocks: The blocks to search.
-        keys: Key codes of the blocks' type, byte strings where they have a text code; without
-            nulls, in any order.
+    Keys are codes of the blocks' type, byte strings where they have a text code; without nulls, in
+    any order.
 
     Returns:
         Offsets, int64, one more than keys, and the sets one after the other, int32. A key below
@@ -137,11 +132,9 @@ def lookup_points(blocks: Blocks, keys: pa.Array) -> tuple[np.ndarray, np.ndarra
 
 
 def lookup_codes(blocks: Blocks, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """:func:`lookup_points` for codes of blocks whose separators are integers.
+    """Look up points by codes of blocks whose separators are integers.
 
-    Args:
-        blocks: The blocks to search.
-        codes: Key codes, int64, of byte strings the text codes of such as can be keys.
+    The codes of byte strings are the text codes of such as can be keys.
     """
     separators: np.ndarray = blocks.codes  # type: ignore[assignment]
     block = np.searchsorted(separators, codes, side="right") - 1
@@ -149,7 +142,7 @@ def lookup_codes(blocks: Blocks, codes: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def _sets(blocks: Blocks, block: np.ndarray, beyond: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The sets of some blocks, empty below the first one and where it is beyond the last key."""
+    """Return the sets of some blocks, empty below the first one and beyond the last key."""
     outside = (block < 0) | beyond
     block = np.where(outside, 0, block)
     starts = blocks.offsets[block]
@@ -159,14 +152,11 @@ def _sets(blocks: Blocks, block: np.ndarray, beyond: np.ndarray) -> tuple[np.nda
 
 
 def lookup_spans(blocks: Blocks, lows: pa.Array, highs: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """The units that can hold a key of each of many ranges of byte strings.
+    """Return the units that can hold a key of each of many ranges of byte strings.
 
     A block is taken when any code it covers lies in the range, also if only absent keys do.
 
-    Args:
-        blocks: The blocks to search, of byte strings or their text codes.
-        lows: Where each range begins, ``binary``, without nulls.
-        highs: Where it ends; no key is equal to one.
+    Ranges are ``binary``, without nulls; no key is equal to the end of one.
 
     Returns:
         Offsets, int64, one more than ranges, and for each range the units of all its blocks one
@@ -196,7 +186,7 @@ def lookup_spans(blocks: Blocks, lows: pa.Array, highs: pa.Array) -> tuple[np.nd
 def _search_bytes(
     blocks: Blocks, wanted: list[bytes], *, side: Literal["left", "right"]
 ) -> np.ndarray:
-    """``numpy.searchsorted`` for separators that are byte strings."""
+    """Return what ``numpy.searchsorted`` does, for separators that are byte strings."""
     count = len(blocks)
     if len(wanted) * count.bit_length() * _SCALAR_COST < count:
         # few: read only the keys that the search passes

@@ -10,18 +10,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from lakesieve.sieve.blocks import Blocks
+from lakesieve.sieve.blocks import Blocks, slice_indices
 from lakesieve.sieve.build import differing_sets
 from lakesieve.sieve.byte_order import byte_views, bytewise_order
 from lakesieve.sieve.order import ascending_order
 from lakesieve.sieve.pairs import sort_pairs
-from lakesieve.sieve.slices import slice_indices
 from lakesieve.sieve.text import TextCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-Code = int | bytes
+    from lakesieve.sieve.keys import Code
 
 # pairs held at once while sets are united
 _PAIRS = 1 << 22
@@ -32,9 +31,6 @@ class _Chunk:
     """Adjacent blocks of one list.
 
     Args:
-        keys: Separators, ``int64`` or ``binary``.
-        offsets: Of their sets.
-        ordinals: The sets.
         end: The code behind them; ``None`` is behind all codes.
     """
 
@@ -44,7 +40,7 @@ class _Chunk:
     end: Code | None
 
     def split(self, cut: Code) -> tuple[_Chunk | None, _Chunk | None]:
-        """What lies before a code, and what lies from it on."""
+        """Return what lies before a code, and what lies from it on."""
         count = len(self.keys)
         at = bisect.bisect_left(range(count), cut, key=lambda i: self.keys[i].as_py())
         before = None
@@ -162,12 +158,12 @@ class _Source:
 
 
 def _plain_keys(blocks: Blocks) -> pa.Array:
-    """Separators, byte strings where the keys are."""
+    """Return separators, byte strings where the keys are."""
     return blocks.keys if blocks.text is None else blocks.text.decode(blocks.keys.to_numpy())
 
 
 def _starts(blocks: Blocks) -> pa.Array:
-    """Separators, the first not below the first key: what lies there may be keys of other lists."""
+    """Return separators, the first not below the first key, where keys of other lists may lie."""
     keys = _plain_keys(blocks)
     low = blocks.bounds[0]
     if keys[0].as_py() >= low:
@@ -176,7 +172,7 @@ def _starts(blocks: Blocks) -> pa.Array:
 
 
 def _end(blocks: Blocks) -> Code | None:
-    """A code behind the last key, and not behind a key of another list that follows it."""
+    """Return a code behind the last key, and not behind a key of another list that follows it."""
     last = blocks.bounds[1]
     if isinstance(last, bytes):
         end = last + b"\0"
@@ -232,7 +228,7 @@ def _united(
     ends: Sequence[int | None],
     count: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Sizes of the united sets at every rank, and the sets one after the other."""
+    """Return sizes of the united sets at every rank, and the sets one after the other."""
     ranks = np.arange(count)
     firsts, lengths = [], []
     for (chunk, _), first_ranks, end in zip(chunks, starts, ends, strict=True):
@@ -269,7 +265,7 @@ def _slices(costs: np.ndarray) -> Iterator[tuple[int, int]]:
 
 
 def _finished(chunks: Sequence[_Chunk], union: TextCode | None) -> Blocks:
-    """Parts in order as blocks, with a text code where there can be one."""
+    """Return parts in order as blocks, with a text code where there can be one."""
     keys, lengths = _joined(chunks)
     end = chunks[-1].end
     last = end if isinstance(end, bytes) else (2**63 if end is None else end) - 1
@@ -286,7 +282,7 @@ def _finished(chunks: Sequence[_Chunk], union: TextCode | None) -> Blocks:
 
 
 def _joined(chunks: Sequence[_Chunk]) -> tuple[pa.Array, np.ndarray]:
-    """Separators and set sizes of chunks in order, with empty blocks where they are apart."""
+    """Return separators and set sizes of ordered chunks, with empty blocks between them."""
     keys, lengths = [chunks[0].keys], [np.diff(chunks[0].offsets)]
     for before, chunk in itertools.pairwise(chunks):
         if before.end != chunk.keys[0].as_py():
@@ -298,7 +294,7 @@ def _joined(chunks: Sequence[_Chunk]) -> tuple[pa.Array, np.ndarray]:
 
 
 def _coded(blocks: Blocks, text: TextCode) -> Blocks:
-    """Blocks of byte strings under a text code, where that keeps their separators apart."""
+    """Return blocks of byte strings under a text code, where that keeps their separators apart."""
     codes, known, _ = text.encode(pa.concat_arrays([blocks.keys, pa.array([blocks.max_key])]))
     codes, last = codes[:-1], int(codes[-1])
     known = known[:-1]

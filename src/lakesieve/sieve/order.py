@@ -11,13 +11,10 @@ _CHUNK = 1 << 15
 
 
 def ascending_order(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Sort integers.
+    """Sort int64.
 
     Each word holds the high bits of a value and its index, so that plain words are sorted, for
     which numpy has vector code. Values that agree in all these bits are put in order afterwards.
-
-    Args:
-        values: int64.
 
     Returns:
         Their indices, int64, equal values in their first order; and the values, ascending.
@@ -54,7 +51,7 @@ def ascending_order(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _alike(packed: np.ndarray, index_bits: int) -> np.ndarray:
-    """Which words have the same high bits as the next."""
+    """Return which words have the same high bits as the next."""
     found = []
     for start in range(0, len(packed) - 1, _CHUNK):
         high_bits = packed[start : start + _CHUNK + 1] >> np.uint64(index_bits)

@@ -44,10 +44,6 @@ def code_pairs(
 ) -> tuple[pa.Array, np.ndarray, TextCode | None]:
     """Sort pairs as :func:`sort_pairs` does, by text codes where byte strings have them.
 
-    Args:
-        keys: Key codes, ``int64`` or ``binary``, without nulls, at least one.
-        ordinals: One unit a key, int32, not negative.
-
     Returns:
         Keys or their text codes, and ordinals, of the distinct pairs, ascending; and the text code
         where there is one, under which different keys have different codes.
@@ -71,7 +67,7 @@ def code_pairs(
 
 
 def _are_equal(keys: pa.Array, subset: np.ndarray, others: np.ndarray) -> bool:
-    """Whether strings equal others, one by one; a few of them tell it first."""
+    """Return whether strings equal others, one by one; a few of them tell it first."""
     return all(
         keys.take(pa.array(subset[rows])).equals(keys.take(pa.array(others[rows])))
         for rows in (slice(_FEW), slice(_FEW, None))
@@ -81,7 +77,7 @@ def _are_equal(keys: pa.Array, subset: np.ndarray, others: np.ndarray) -> bool:
 def _ranked(
     keys: pa.Array, ordinals: np.ndarray, order: np.ndarray, differs: np.ndarray
 ) -> tuple[pa.Array, np.ndarray]:
-    """Pairs in the order of their keys, then ordinals, each once."""
+    """Return pairs in the order of their keys, then ordinals, each once."""
     ranks, units = _sort_packed(np.cumsum(differs) - 1, ordinals[order])
     return keys.take(pa.array(order[differs][ranks])), units
 
@@ -106,7 +102,7 @@ def _sort_ints(keys: np.ndarray, ordinals: np.ndarray) -> tuple[np.ndarray, np.n
 
 
 def _tell_apart(ascending: np.ndarray, dropped: int) -> bool:
-    """Whether no two different integers are alike but for so many low bits of their distance."""
+    """Return whether different integers stay different without so many low bits."""
     high = (ascending.view(np.uint64) - ascending[:1].view(np.uint64)) >> np.uint64(dropped)
     return not (_firsts(ascending) & ~_firsts(high)).any()
 
@@ -114,7 +110,7 @@ def _tell_apart(ascending: np.ndarray, dropped: int) -> bool:
 def _ranked_ints(
     ascending: np.ndarray, ordinals: np.ndarray, first: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of ascending keys, each once, by where a key differs from the one before."""
+    """Return pairs of ascending keys, each once, by where a key differs from the one before."""
     if first.all():
         return ascending, ordinals
     ranks, units = _sort_packed(np.cumsum(first) - 1, ordinals)
@@ -129,11 +125,8 @@ def _sort_packed(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sort key and ordinal in one word: a single sort of machine integers.
 
-    Args:
-        keys: int64.
-        ordinals: One a key.
-        dropped: How many low bits of a key do not fit; without them keys must stay distinct.
-        ascending: The keys in order, given where some are dropped.
+    ``dropped`` low bits of a key do not fit; without them keys must stay distinct, and
+    ``ascending`` has the keys in order.
     """
     low = np.uint64(int(keys.min()) % 2**64)
     bits = int(ordinals.max()).bit_length()
@@ -160,7 +153,7 @@ def _sort_packed(
 
 
 def _firsts(values: np.ndarray) -> np.ndarray:
-    """True where a value differs from the one before it."""
+    """Return true where a value differs from the one before it."""
     first = np.ones(len(values), bool)
     np.not_equal(values[1:], values[:-1], out=first[1:])
     return first

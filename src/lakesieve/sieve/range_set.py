@@ -14,10 +14,8 @@ from lakesieve.sieve.keys import wide_code
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from lakesieve.sieve.keys import Code, Interval
     from lakesieve.sieve.text import TextCode
-
-Code = int | bytes
-Interval = tuple[Code | None, Code | None]
 
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 
@@ -44,12 +42,9 @@ class RangeSet:
     ) -> RangeSet:
         """Make it from half-open intervals, ``None`` meaning unbounded.
 
-        Args:
-            intervals: ``[low, high)`` pairs in any order; empty ones are dropped. An integer high
-                may be more than the highest code.
-            physical: ``int64`` or ``bytes``: what the blocks hold, or their text codes encode.
-                Integers become :func:`wide_code` where that is bytes.
-            text: The text code of the blocks, if they have one.
+        Intervals come in any order, and empty ones are dropped. An integer high may be more than
+        the highest code. ``physical`` is what the blocks hold, or their text codes encode; integers
+        become :func:`wide_code` where that is bytes.
         """
         if len(intervals) == 1:
             one = one_range(*intervals[0], physical, text)
@@ -71,12 +66,7 @@ class RangeSet:
         return cls(lows=lows, highs=highs)
 
     def between(self, low: Code | None, high: Code | None) -> RangeSet:
-        """Those of disjoint ranges that hold a code of ``[low, high)``.
-
-        Args:
-            low: First code.
-            high: First code behind, ``None`` for no end.
-        """
+        """Return those of disjoint ranges that hold a code of ``[low, high)``."""
         if len(self) == 1:
             return self
         if isinstance(self.lows, list):
@@ -88,13 +78,13 @@ class RangeSet:
         return RangeSet(lows=self.lows[start:end], highs=self.highs[start:end])
 
     def within(self, first: int, last: int) -> RangeSet:
-        """Those of disjoint ranges of integers that hold a code from the first to the last."""
+        """Return the disjoint ranges of integers that hold a code from the first to the last."""
         start = int(np.searchsorted(self.highs, first))
         end = int(np.searchsorted(self.lows, last, side="right"))
         return RangeSet(lows=self.lows[start:end], highs=self.highs[start:end])
 
     def row_groups(self, firsts: Sequence[Code]) -> list[int]:
-        """Indices of the row groups that can hold codes of the ranges.
+        """Return the indices of the row groups that can hold codes of the ranges.
 
         Args:
             firsts: First code of each row group, ascending; the first one has no lower bound, the
@@ -120,13 +110,7 @@ class RangeSet:
 def one_range(
     low: Code | None, high: Code | None, physical: str, text: TextCode | None = None
 ) -> tuple[Any, Any] | None:
-    """The only range of :meth:`RangeSet.from_intervals` for one interval, without arrays.
-
-    Args:
-        low: Its first code, ``None`` meaning unbounded.
-        high: Its end, not included; ``None`` meaning unbounded.
-        physical: ``int64`` or ``bytes``: what the blocks hold, or their text codes encode.
-        text: The text code of the blocks, if they have one.
+    """Return the only range of :meth:`RangeSet.from_intervals` for one interval, without arrays.
 
     Returns:
         First and last code, for bytes first code and excluded end; ``None`` where it is empty.
@@ -146,7 +130,7 @@ def one_range(
 
 
 def row_groups_of(firsts: Sequence[Code], low: Any, high: Any) -> range:
-    """:meth:`RangeSet.row_groups` for one range, as :func:`one_range` returns it."""
+    """Return :meth:`RangeSet.row_groups` for one range, as :func:`one_range` returns it."""
     first = max(bisect.bisect_right(firsts, low) - 1, 0)
     if low == high:
         return range(first, first + 1)
@@ -154,7 +138,7 @@ def row_groups_of(firsts: Sequence[Code], low: Any, high: Any) -> range:
 
 
 def _end_of(firsts: Sequence[Code], high: Any) -> int:
-    """The first row group behind a range's end."""
+    """Return the first row group behind a range's end."""
     if high is None:
         return len(firsts)
     search = bisect.bisect_left if isinstance(high, bytes) else bisect.bisect_right

@@ -30,8 +30,6 @@ class Cuts:
     """Blocks cut out of ascending distinct keys.
 
     Args:
-        first: Index of each block's first key.
-        separators: First code of each block, like the keys.
         gaps: Which blocks end in a gap.
         ends: First code of each of those gaps.
     """
@@ -80,7 +78,7 @@ def cut_ints(keys: np.ndarray, runs: np.ndarray, absent_hits: float) -> Cuts:
 
 
 def _spare_bits(keys: np.ndarray, allowed: float) -> int:
-    """How many low bits separators can leave out.
+    """Return how many low bits separators can leave out.
 
     Units of ``2**bits`` codes that hold a key may hold at most ``allowed`` absent codes in all, and
     few of them more than one key.
@@ -103,14 +101,14 @@ def _is_spare(keys: np.ndarray, bits: int, allowed: float) -> bool:
 
 
 def _unit_steps(keys: np.ndarray, bits: int) -> np.ndarray:
-    """Units from each key to the next; unsigned, as the whole of int64 may lie between."""
+    """Return units from each key to the next; unsigned, as the whole of int64 may lie between."""
     units = (keys >> bits).view(np.uint64)
     steps: np.ndarray = units[1:] - units[:-1]
     return steps
 
 
 def _wide_gaps(empty: np.ndarray, allowed: float) -> np.ndarray:
-    """The gaps to cut, so that those left hold at most ``allowed`` units in all."""
+    """Return the gaps to cut, so that those left hold at most ``allowed`` units in all."""
     # the bound is a power of two: a few more are cut than need be, and nothing is sorted
     held = empty.astype(np.float64)
     widths = np.frexp(held)[1]
@@ -120,7 +118,7 @@ def _wide_gaps(empty: np.ndarray, allowed: float) -> np.ndarray:
 
 
 def short_separators(keys: np.ndarray, first: np.ndarray, bits: int) -> np.ndarray:
-    """First codes of blocks: without the low bits, or just long enough where that is too short."""
+    """Return first codes of blocks without the low bits, or just long enough to be right."""
     separators: np.ndarray = (keys[first] >> bits) << bits
     if len(first) < 2:
         return separators
@@ -172,7 +170,7 @@ def cut_bytes(keys: pa.Array, runs: np.ndarray, absent_hits: float) -> Cuts:
 
 
 def _telling_bytes(keys: pa.Array, common: np.ndarray, absent_hits: float) -> int:
-    """Bytes after the telling one that make an absent string differ, if bytes are spread evenly."""
+    """Return how many more bytes make an absent string differ, if bytes are spread evenly."""
     data, starts, lengths = byte_views(keys)
     after = common + 1
     inside = lengths > after

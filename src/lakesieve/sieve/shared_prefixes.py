@@ -68,16 +68,7 @@ class SharedPrefixes:
 
     @classmethod
     def split(cls, joined: bytes, delimiter: int, count: int) -> SharedPrefixes:
-        """Split prefixes that were written one after the other.
-
-        Args:
-            joined: Their bytes.
-            delimiter: The byte that ends a prefix.
-            count: How many delimiters a prefix holds.
-
-        Raises:
-            ValueError: The last one has no end, or there are too many.
-        """
+        """Split prefixes that were written one after the other."""
         at = np.flatnonzero(np.frombuffer(joined, np.uint8) == delimiter)
         ends = at[count - 1 :: count] + 1
         if len(ends) == 0 or int(ends[-1]) != len(joined) or len(ends) > MAX_PREFIXES:
@@ -88,9 +79,6 @@ class SharedPrefixes:
     @classmethod
     def fit(cls, strings: pa.Array) -> tuple[SharedPrefixes, np.ndarray, np.ndarray] | None:
         """Find prefixes under which strings have few bytes left.
-
-        Args:
-            strings: ``binary``, without nulls, at least one.
 
         Returns:
             The prefixes, which of them each string begins with, and how long that is; ``None``
@@ -125,9 +113,6 @@ class SharedPrefixes:
     def locate(self, strings: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Find the prefixes of any strings.
 
-        Args:
-            strings: ``binary``, without nulls.
-
         Returns:
             The last prefix not above each string, -1 where there is none; whether the string begins
             with it; and how long it is then.
@@ -150,7 +135,7 @@ class SharedPrefixes:
         return indices[which], known[which], ends
 
     def find(self, text: bytes) -> tuple[int, int]:
-        """:meth:`locate` for one string: the index of the prefix, and its length or 0."""
+        """Locate one string: return the index of its prefix, and the prefix's length or 0."""
         at = bisect.bisect_right(self.texts, text) - 1
         if at >= 0 and text.startswith(self.texts[at]):
             return at, len(self.texts[at])
@@ -158,7 +143,7 @@ class SharedPrefixes:
 
     @classmethod
     def union(cls, several: Sequence[SharedPrefixes]) -> SharedPrefixes | None:
-        """All prefixes of several; ``None`` if their delimiters differ or there are too many."""
+        """Return all prefixes of several, unless delimiters differ or there are too many."""
         kinds = {(prefixes.delimiter, prefixes.count) for prefixes in several}
         texts = sorted(set(itertools.chain.from_iterable(prefixes.texts for prefixes in several)))
         if len(kinds) > 1 or len(texts) > MAX_PREFIXES or sum(map(len, texts)) > MAX_PREFIX_BYTES:
@@ -169,7 +154,7 @@ class SharedPrefixes:
 def _ends(
     data: np.ndarray, starts: np.ndarray, lengths: np.ndarray, delimiter: int, count: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Lengths up to a delimiter, included, or of the whole string; and whether it has one."""
+    """Return lengths up to a delimiter, included, or of the whole, and whether it has one."""
     # an index behind the end means a missing delimiter
     at = np.append(np.flatnonzero(data == delimiter), len(data))
     wanted = _firsts(at[:-1], starts, lengths) + (count - 1)
@@ -179,7 +164,7 @@ def _ends(
 
 
 def _firsts(positions: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Index of the first of ascending positions that is not before the start of each string."""
+    """Return the first of ascending positions that is not before each string's start."""
     each = len(positions) // max(1, len(starts))
     if each and each * len(starts) == len(positions):
         # the same number in every string, which is usual: no search is needed
@@ -190,7 +175,7 @@ def _firsts(positions: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> n
 
 
 def _promising(strings: pa.Array) -> Iterator[tuple[int, int]]:
-    """Delimiters and counts under which the codes of a sample are unique, best first."""
+    """Yield delimiters and counts under which the codes of a sample are unique, best first."""
     step = max(1, len(strings) // _SAMPLE)
     sample = strings.take(pa.array(np.arange(0, len(strings), step))).unique()
     data, starts, lengths = byte_views(sample)
@@ -216,7 +201,7 @@ def _promising(strings: pa.Array) -> Iterator[tuple[int, int]]:
 
 
 def _delimiters(data: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> list[tuple[int, int]]:
-    """Bytes other than letters and digits that all strings hold, and their least number."""
+    """Return bytes other than letters and digits that all strings hold, and their least number."""
     few = slice(0, len(starts), max(1, len(starts) // _TRIED))
     shared: Counter[int] | None = None
     for start, length in zip(starts[few].tolist(), lengths[few].tolist(), strict=True):

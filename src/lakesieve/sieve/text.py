@@ -101,9 +101,6 @@ class TextCode:
     def fit(cls, strings: pa.Array) -> tuple[TextCode, np.ndarray] | None:
         """Find the code under which strictly ascending strings have strictly ascending codes.
 
-        Args:
-            strings: ``binary``, without nulls, at least one, strictly ascending.
-
         Returns:
             The code and the codes of the strings; ``None`` where 63 bits do not tell them apart.
         """
@@ -122,9 +119,6 @@ class TextCode:
     def of(cls, strings: pa.Array) -> tuple[TextCode, np.ndarray, bool]:
         """Code strings in any order, as well as 63 bits can.
 
-        Args:
-            strings: ``binary``, without nulls, at least one.
-
         Returns:
             A code, the codes of the strings, and whether equal codes mean equal strings.
         """
@@ -137,7 +131,7 @@ class TextCode:
 
     @classmethod
     def _plain(cls, strings: pa.Array) -> tuple[TextCode, np.ndarray, bool]:
-        """:meth:`of` without shared prefixes."""
+        """Code strings as :meth:`of` does, without shared prefixes."""
         prefix = shared_prefix(strings)
         data, starts, lengths = byte_views(strings)
         codes, alphabets, whole = position_codes(data, starts + len(prefix), lengths - len(prefix))
@@ -145,7 +139,7 @@ class TextCode:
 
     @classmethod
     def _with_shared_prefixes(cls, strings: pa.Array) -> tuple[TextCode, np.ndarray] | None:
-        """A code with shared prefixes whose equal codes mean equal strings, if there is one."""
+        """Return a code with shared prefixes that tells strings apart, if there is one."""
         fitted = SharedPrefixes.fit(strings)
         if fitted is None:
             return None
@@ -160,9 +154,6 @@ class TextCode:
 
     def encode(self, strings: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Code any strings.
-
-        Args:
-            strings: ``binary``, without nulls.
 
         Returns:
             For each string the greatest code not above it, int64, -1 if there is none; whether
@@ -202,12 +193,12 @@ class TextCode:
         return tuple(symbols)
 
     def reach(self, strings: pa.Array) -> np.ndarray:
-        """How many bytes of each string its code looks at."""
+        """Return how many bytes of each string its code looks at."""
         reach: np.ndarray = self._behind_prefix(strings)[2] + len(self.alphabets)
         return reach
 
     def _behind_prefix(self, strings: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """First codes; which strings begin with the prefix; and the length of the prefix."""
+        """Return first codes; which strings begin with the prefix; and the length of the prefix."""
         if self.shared_prefixes is not None:
             indices, active, skipped = self.shared_prefixes.locate(strings)
             return np.where(active, indices, indices + 1) * self._tails - ~active, active, skipped
@@ -225,12 +216,7 @@ class TextCode:
         return codes, active, np.full(len(starts), len(self.prefix))
 
     def interval(self, low: bytes | None, high: bytes | None) -> tuple[int, int]:
-        """The codes of all keys in ``[low, high)``, as a half-open interval.
-
-        Args:
-            low: First key, ``None`` for no bound.
-            high: First key behind, ``None`` for no bound.
-        """
+        """Return the codes of all keys in ``[low, high)`` as an interval; ``None`` is no bound."""
         start, end = 0, CODE_LIMIT
         if low is not None and high == low + b"\0":
             code, known, _ = self._encode_one(low)
@@ -248,7 +234,7 @@ class TextCode:
     def intervals(
         self, pairs: Sequence[tuple[bytes | None, bytes | None]]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """First and last codes of many ``[low, high)``, both included; empty ones left out."""
+        """Return first and last codes, both included, of those ``[low, high)`` with any."""
         if len(pairs) < _FEW:
             intervals = [self.interval(low, high) for low, high in pairs]
             kept = np.array([(a, b - 1) for a, b in intervals if a < b], np.int64).reshape(-1, 2)
@@ -268,7 +254,7 @@ class TextCode:
         return firsts[kept], lasts[kept]
 
     def _encode_one(self, text: bytes) -> tuple[int, bool, bool]:
-        """:meth:`encode` for one string."""
+        """Encode one string."""
         end = len(text)
         if self.shared_prefixes is not None:
             index, at = self.shared_prefixes.find(text)
@@ -307,7 +293,7 @@ class TextCode:
         )
 
     def decode(self, codes: np.ndarray) -> pa.Array:
-        """The shortest strings that separate the keys as some codes do.
+        """Return the shortest strings that separate the keys as some codes do.
 
         Args:
             codes: int64, from 0 on, whose code is known.
@@ -341,10 +327,7 @@ class TextCode:
 
     @classmethod
     def union(cls, codes: Sequence[TextCode | None]) -> TextCode | None:
-        """The code that knows every string that one of some codes knows.
-
-        Args:
-            codes: The codes; ``None`` knows no string.
+        """Return the code that knows every string that one of some codes knows, if there is one.
 
         Returns:
             The code; ``None`` if there is no such code.

@@ -52,8 +52,6 @@ class _Coarse:
     """Runs in groups.
 
     Args:
-        first: First run of each group.
-        weights: Distinct keys of each group.
         pairs: Group times units plus unit, ascending: the unions.
         cells: Where separators had better lie, if they can: the cell of each group's first run.
     """
@@ -74,7 +72,7 @@ class _Tried(NamedTuple):
 
 
 def false_units(blocks: Blocks, weights: np.ndarray) -> float:
-    """False units of a present key, on average."""
+    """Return false units of a present key, on average."""
     found = float((np.diff(blocks.offsets) * weights).sum())
     return (found - blocks.pair_count) / blocks.key_count
 
@@ -109,12 +107,7 @@ class TradeOffCurve:
         self.exact = self.point("exact", self._finest)
 
     def point(self, strategy: str, state: _Coarse) -> TradeOff:
-        """Measure one form.
-
-        Args:
-            strategy: How the form was made, see :class:`TradeOff`.
-            state: The form.
-        """
+        """Measure one form."""
         sizes = np.bincount(state.pairs // self._units, minlength=len(state.first))
         blocks = replace(
             self._runs,
@@ -140,12 +133,7 @@ class TradeOffCurve:
         return pa.array(np.where(fits, state.cells, short))
 
     def divided(self, strategy: str, groups: float) -> _Coarse:
-        """At most about so many groups, of equal numbers of keys or of equal width.
-
-        Args:
-            strategy: ``even`` or ``grid``.
-            groups: About how many groups.
-        """
+        """Return at most about so many groups, of equal numbers of keys or of equal width."""
         if strategy == "even":
             before = np.cumsum(self._finest.weights) - self._finest.weights
             group = (before * (groups / self.keys)).astype(np.int64)
@@ -160,12 +148,7 @@ class TradeOffCurve:
         return replace(self._grouped(self._finest, starts), cells=begins.view(np.int64))
 
     def coarsest_within(self, strategy: str, size: float) -> TradeOff:
-        """The most groups that take at most so many bytes.
-
-        Args:
-            strategy: ``even`` or ``grid``.
-            size: Bytes at rest.
-        """
+        """Return the most groups that take at most so many bytes."""
         low, high = 1.0, float(self.keys)
         best = self.point(strategy, self.divided(strategy, low))
         for _ in range(_TRIES):
@@ -180,7 +163,7 @@ class TradeOffCurve:
         return best
 
     def neighbours_within(self, size: float) -> TradeOff:
-        """The first of ever coarser groups of neighbours that take at most so many bytes."""
+        """Return the first of ever coarser groups of neighbours that take at most so many bytes."""
         ratio = 1.0
         point = self.exact
         for state in self.steps(STEP):
@@ -193,13 +176,10 @@ class TradeOffCurve:
         return point
 
     def mixed_within(self, size: float) -> TradeOff | None:
-        """Finer groups up to some key and coarser ones behind it, out of all measured ones.
+        """Return finer groups up to some key and coarser ones behind it, out of all measured ones.
 
         For any curve of bytes against false units, the straight line between any two of its
         points can be reached as well.
-
-        Args:
-            size: Most bytes.
 
         Returns:
             The best such mixture; ``None`` where nothing measured is finer, or nothing fits.
@@ -243,7 +223,7 @@ class TradeOffCurve:
         return replace(mixed, cells=cells)
 
     def with_false(self, limit: float) -> list[TradeOff]:
-        """The coarsest groups of each strategy that find no more false units."""
+        """Return the coarsest groups of each strategy that find no more false units."""
         last = self._finest
         for state in self.steps(STEP):
             if self._false(state) > limit:
@@ -264,7 +244,7 @@ class TradeOffCurve:
         return points
 
     def steps(self, step: float) -> Iterator[_Coarse]:
-        """Groups of neighbours, each time at most ``step`` times as many."""
+        """Yield groups of neighbours, each time at most ``step`` times as many."""
         state = self._finest
         blocks = len(state.first)
         while len(state.first) > 1:
@@ -317,6 +297,6 @@ class TradeOffCurve:
         return float((sizes * state.weights).sum() - self._runs.pair_count) / self.keys
 
     def _estimate(self, state: _Coarse) -> float:
-        """Bytes, guessed."""
+        """Return bytes, guessed."""
         sizes = np.bincount(state.pairs // self._units, minlength=len(state.first))
         return float(self._set_bits[sizes].sum() + _KEY_BITS * len(sizes)) / 8

@@ -5,15 +5,10 @@ from __future__ import annotations
 from lakesieve.defaults import COMPACTION, RETAIN_COMMITS, SAFETY_AGE
 from lakesieve.store.cache import IN_ORDER_BYTES, BlockCache, shared_cache
 from lakesieve.store.clone import clone
-from lakesieve.store.compact import (
-    CompactionPolicy,
-    compaction_changes,
-    wants_compaction,
-)
-from lakesieve.store.file_bounds import file_bounds
-from lakesieve.store.index_references import IndexReference, references_to, root_storage
+from lakesieve.store.compact import CompactionPolicy, compaction_changes, wants_compaction
+from lakesieve.store.index_references import IndexReference, references_to
 from lakesieve.store.index_store import IndexStore
-from lakesieve.store.own_changes import changes_made
+from lakesieve.store.log import changes_made
 from lakesieve.store.reader import IndexReader
 from lakesieve.store.repair import Repaired, repair
 from lakesieve.store.requirements import (
@@ -29,6 +24,7 @@ from lakesieve.store.requirements import (
     conflicts,
 )
 from lakesieve.store.segment_loader import DIGEST_BYTES
+from lakesieve.store.segment_scans import file_bounds, key_sample, shared_keys
 from lakesieve.store.snapshot import Changes, Snapshot
 from lakesieve.store.staging import stage_catalogue, stage_segment
 from lakesieve.store.vacuum import Vacuumed, vacuum
@@ -65,10 +61,11 @@ __all__ = [
     "compaction_changes",
     "conflicts",
     "file_bounds",
+    "key_sample",
     "references_to",
     "repair",
-    "root_storage",
     "shared_cache",
+    "shared_keys",
     "stage_catalogue",
     "stage_segment",
     "vacuum",

@@ -17,11 +17,7 @@ used again costs less than fresh memory."""
 
 
 class BlockCache:
-    """Decoded parts of indexes, the least recently used dropped first; safe between threads.
-
-    Args:
-        limit: Bytes that may be held.
-    """
+    """Decoded parts of indexes in ``limit`` bytes, the least recently used dropped; thread-safe."""
 
     def __init__(self, limit: int = CACHE_BYTES) -> None:
         self._limit = limit
@@ -50,7 +46,7 @@ class BlockCache:
             return key in self._entries
 
     def find(self, key: tuple[object, ...]) -> Any:
-        """The value of a key if it is held, else ``None``."""
+        """Return the value of a key if it is held, else ``None``."""
         with self._lock:
             known = self._entries.get(key)
             if known is None:
@@ -61,13 +57,7 @@ class BlockCache:
     def get(
         self, key: tuple[object, ...], make: Callable[..., tuple[Any, int]], *given: Any
     ) -> Any:
-        """The value of a key; made, with its number of bytes, if it is not held.
-
-        Args:
-            key: Identifies the value among those of all indexes.
-            make: Makes the value and returns it with its number of bytes.
-            *given: Arguments for ``make``.
-        """
+        """Return the value of a key, made by ``make(*given)`` with its size if it is not held."""
         known = self.find(key)
         if known is not None:
             return known
@@ -76,13 +66,7 @@ class BlockCache:
         return value
 
     def put(self, key: tuple[object, ...], value: Any, size: int) -> None:
-        """Hold a value, in the place of the one that is held.
-
-        Args:
-            key: Identifies the value.
-            value: The value.
-            size: Its number of bytes.
-        """
+        """Hold a value of ``size`` bytes, in the place of the one that is held."""
         with self._lock:
             _, gone = self._entries.pop(key, (None, 0))
             self._entries[key] = (value, size)
@@ -94,5 +78,5 @@ _SHARED = BlockCache()
 
 
 def shared_cache() -> BlockCache:
-    """The one cache of this process, for all handles and sessions."""
+    """Return the one cache of this process, for all handles and sessions."""
     return _SHARED

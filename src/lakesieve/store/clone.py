@@ -31,24 +31,11 @@ def clone(
     From then on the two are independent. Vacuums of the origin keep the objects that the clone
     uses, until the clone has compacted them away and vacuumed, or was dropped.
 
-    Args:
-        origin: The index to share.
-        target: The clone's root, in the same kind of store.
-        number: The commit whose state is taken; by default the last one.
-        name: The clone's name; by default the origin's.
-        table_uuid: Identity of the table that the clone is for; by default the origin's. Its data
-            files must be those of the origin's table, by the same paths.
-        table_location: Root of that table.
+    The data files of the table that the clone is for must be those of the origin's table, by the
+    same paths. What is not given is the origin's.
 
     Returns:
         The clone's first state.
-
-    Raises:
-        NotFoundError: There is no such index or commit.
-        InvalidInputError: There is an index at the target already.
-        UnsupportedError: The target is in another kind of store.
-        CommitConflictError: The origin was vacuumed meanwhile.
-        StorageError: One of the two roots cannot be written to.
     """
     state = origin.snapshot(number)
     original = state.definition
@@ -74,7 +61,7 @@ def clone(
 
 
 def _first_changes(state: Snapshot) -> Changes:
-    """The objects of a state, as objects of another root."""
+    """Return the objects of a state, as objects of another root."""
     return Changes(
         operation="clone",
         table_version=state.table_version,
@@ -84,7 +71,7 @@ def _first_changes(state: Snapshot) -> Changes:
 
 
 def _check_kept(origin: IndexStore, state: Snapshot) -> None:
-    """A vacuum that did not see the references has committed before this; look for its commit."""
+    """Look for the commit of a vacuum that did not see the references."""
     current = origin.snapshot()
     same = current.definition.index_uuid == state.definition.index_uuid
     if not same or current.retained_from > state.number:

@@ -14,20 +14,20 @@ import pyarrow.compute as pc
 
 from lakesieve.defaults import COMPACTION
 from lakesieve.errors import ErrorKind, InvalidInputError
-from lakesieve.format import catalogue_id, decode_footer, decode_row_group
-from lakesieve.sieve import merge_streams
-from lakesieve.store.index_references import root_storage
-from lakesieve.store.segment_loader import read_catalogue
+from lakesieve.format import catalogue_id
+from lakesieve.sieve import merge_streams, successor
+from lakesieve.store.cache import BlockCache
+from lakesieve.store.segment_loader import SegmentLoader
 from lakesieve.store.snapshot import Changes
 from lakesieve.store.staging import stage_catalogue, stage_segment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from lakesieve.format import CatalogueEntry, SegmentEntry, SegmentFooter
+    from lakesieve.format import SegmentEntry
     from lakesieve.sieve import Blocks
-    from lakesieve.storage import Storage
     from lakesieve.store.index_store import IndexStore
+    from lakesieve.store.segment_loader import OpenedSegment
     from lakesieve.store.snapshot import Snapshot
 
 SEGMENT_ORDINALS = 2_000_000
@@ -59,9 +59,6 @@ class CompactionPolicy:
             text: How many deltas there may be, or ``auto``.
             merges_on_read: For ``auto``, whether the table does: one that copies on write has its
                 index rewritten at every refresh as well.
-
-        Raises:
-            InvalidInputError: It is neither.
         """
         if text == "auto":
             return cls() if merges_on_read else cls(deltas=0)
@@ -75,7 +72,7 @@ class CompactionPolicy:
 
 
 def wants_compaction(snapshot: Snapshot, policy: CompactionPolicy | None = None) -> tuple[str, ...]:
-    """Ids of the catalogues that should be merged now; none where it is not worth it."""
+    """Return the ids of the catalogues that should be merged now; none where it is not worth it."""
     rule = policy or CompactionPolicy()
     if len(snapshot.catalogues) - 1 <= rule.deltas:
         return ()
@@ -106,41 +103,31 @@ def compaction_changes(
     Neither the table nor its data files are read. Memory is bounded by the row groups of as many
     segments as overlap at one key, and by one segment of the result.
 
-    Args:
-        store: The index.
-        snapshot: Its state.
-        catalogues: Ids of those to merge; by default all.
-        live: Paths of the data files that any kept table version holds; the others are dropped.
-            By default all are kept.
-        segment_ordinals: About how many ordinals a merged segment holds.
+    ``catalogues`` are merged, by default all. ``live`` are the data files that any kept table
+    version holds; others are dropped. A merged segment holds about ``segment_ordinals`` ordinals.
 
     Returns:
         The changes to commit, or ``None`` when there is nothing to gain.
-
-    Raises:
-        NotFoundError: An object of the index is gone.
-        CorruptIndexError: An object of the index is damaged.
-        IndexFormatError: An object of the index is too new.
-        StorageError: The storage cannot be written to.
     """
     names = {entry.id for entry in snapshot.catalogues} if catalogues is None else set(catalogues)
     chosen = [entry for entry in snapshot.catalogues if entry.id in names]
     if not chosen:
         return None
     segments = [entry for entry in snapshot.segments if entry.catalogue in names]
-    files, ordinals = _merged_files(store, snapshot, chosen, live)
-    dropped = any(int((new < 0).sum()) for new in ordinals.values())
+    # every part is read once, so that nothing is worth keeping
+    loader = SegmentLoader(store.storage, snapshot, BlockCache(0))
+    files, ordinals = _merged_files([loader.catalogue(entry) for entry in chosen], live)
+    dropped = any((new < 0).any() for new in ordinals)
     if not dropped and len(chosen) < 2 and len(segments) < 2:
         return None
-    made = _merged_segments(
-        store,
-        snapshot,
-        segments,
-        ordinals=ordinals,
-        unit_count=files.num_rows,
-        catalogue=catalogue_id(files.column("path")),
-        segment_ordinals=segment_ordinals,
-    )
+    by_catalogue = {entry.id: new for entry, new in zip(chosen, ordinals, strict=True)}
+    merged = _merged_blocks(loader, segments, by_catalogue, segment_ordinals)
+    unit_count, catalogue = files.num_rows, catalogue_id(files.column("path"))
+    staged = [
+        stage_segment(store.storage, blocks, unit_count=unit_count, catalogue=catalogue)
+        for blocks in merged
+    ]
+    made = _with_counts(staged, segments)
     stage = partial(stage_catalogue, store.storage, segments=made, definition=snapshot.definition)
     added = (stage(files),) if files.num_rows else ()
     if set(added) == set(chosen) and set(made) == set(segments):
@@ -156,20 +143,14 @@ def compaction_changes(
 
 
 def _merged_files(
-    store: IndexStore,
-    snapshot: Snapshot,
-    chosen: Sequence[CatalogueEntry],
-    live: pa.Array | pa.ChunkedArray | None,
-) -> tuple[pa.Table, dict[str, np.ndarray]]:
-    """The live data files of several catalogues, each once, and by catalogue new ordinals by old.
+    catalogues: Sequence[pa.Table], live: pa.Array | pa.ChunkedArray | None
+) -> tuple[pa.Table, list[np.ndarray]]:
+    """Join the live data files of several catalogues, each once.
 
-    An ordinal of -1 is a file that is dropped.
+    Returns:
+        The files; and for each catalogue new ordinals by old, -1 of a file that is dropped.
     """
-    tables = []
-    for entry in chosen:
-        storage = root_storage(store.storage, snapshot.definition, entry.root)
-        tables.append(read_catalogue(storage, entry))
-    everything = pa.concat_tables(tables).combine_chunks()
+    everything = pa.concat_tables(catalogues).combine_chunks()
     paths = everything.column("path")
     kept = np.ones(len(paths), bool)
     if live is not None:
@@ -183,56 +164,35 @@ def _merged_files(
     new = np.full(len(paths), -1, np.int64)
     new[kept] = new_ordinals
     _, firsts = np.unique(new_ordinals, return_index=True)
-    bounds = np.cumsum([table.num_rows for table in tables])[:-1]
-    by_catalogue = np.split(new, bounds)
-    by_id = {entry.id: numbers for entry, numbers in zip(chosen, by_catalogue, strict=True)}
-    return alive.take(pa.array(firsts)), by_id
+    bounds = np.cumsum([table.num_rows for table in catalogues])[:-1]
+    return alive.take(pa.array(firsts)), np.split(new, bounds)
 
 
-def _merged_segments(
-    store: IndexStore,
-    snapshot: Snapshot,
+def _merged_blocks(
+    loader: SegmentLoader,
     segments: Sequence[SegmentEntry],
-    *,
-    ordinals: dict[str, np.ndarray],
-    unit_count: int,
-    catalogue: str,
-    segment_ordinals: int,
-) -> tuple[SegmentEntry, ...]:
-    opened = []
-    for entry in segments:
-        storage = root_storage(store.storage, snapshot.definition, entry.root)
-        start = entry.size - entry.footer_length
-        data = storage.get_range(entry.path, start, entry.footer_length)
-        opened.append((entry, decode_footer(data, entry), storage))
-    made = []
+    ordinals: Mapping[str, np.ndarray],
+    max_ordinals: int,
+) -> Iterator[Blocks]:
+    """Yield the blocks of segments merged, with the new ordinals of their catalogues."""
+    opened = [loader.segment(entry) for entry in segments]
     # a column that was promoted has keys of both physical types, which no segment mixes
-    for physical in (int, bytes):
-        chains = _chains(
-            [segment for segment in opened if isinstance(segment[0].key_min, physical)]
+    for physical in ("int64", "bytes"):
+        chains = _chains([segment for segment in opened if segment.physical == physical])
+        yield from merge_streams(
+            [_blocks(loader, chain) for chain in chains],
+            [ordinals[chain[0].entry.catalogue] for chain in chains],
+            max_ordinals=max_ordinals,
         )
-        merged = merge_streams(
-            [_blocks(chain) for chain in chains],
-            [ordinals[chain[0][0].catalogue] for chain in chains],
-            max_ordinals=segment_ordinals,
-        )
-        made += [
-            stage_segment(store.storage, blocks, unit_count=unit_count, catalogue=catalogue)
-            for blocks in merged
-        ]
-    return _with_counts(made, segments)
 
 
-_OpenSegment = tuple["SegmentEntry", "SegmentFooter", "Storage"]
-
-
-def _chains(opened: Sequence[_OpenSegment]) -> list[list[_OpenSegment]]:
-    """Segments of one catalogue and text code that follow each other, as few lists as possible."""
-    chains: list[list[_OpenSegment]] = []
+def _chains(opened: Sequence[OpenedSegment]) -> list[list[OpenedSegment]]:
+    """Return segments that follow each other as few lists, each of one catalogue and text code."""
+    chains: list[list[OpenedSegment]] = []
     ends: dict[tuple[object, ...], list[int]] = {}
-    for segment in sorted(opened, key=lambda segment: segment[0].key_min):
-        entry, footer, _ = segment
-        mine = ends.setdefault((entry.catalogue, footer.text, footer.bytewise), [])
+    for segment in sorted(opened, key=lambda segment: segment.entry.key_min):
+        footer = segment.footer
+        mine = ends.setdefault((segment.entry.catalogue, footer.text, footer.bytewise), [])
         for position, at in enumerate(mine):
             if _follows(chains[at][-1], segment):
                 chains[at].append(segment)
@@ -244,33 +204,34 @@ def _chains(opened: Sequence[_OpenSegment]) -> list[list[_OpenSegment]]:
     return chains
 
 
-def _follows(before: _OpenSegment, segment: _OpenSegment) -> bool:
-    if segment[1].text is not None and before[1].max_key >= segment[1].groups[0].first_key:  # type: ignore[operator]
+def _follows(before: OpenedSegment, segment: OpenedSegment) -> bool:
+    first, text = segment.firsts[0], segment.footer.text
+    if text is not None and before.footer.max_key >= first:  # type: ignore[operator]
         return False
-    return before[0].key_max < segment[0].key_min  # type: ignore[operator]
+    return before.entry.key_max < segment.entry.key_min  # type: ignore[operator]
 
 
-def _blocks(chain: Sequence[_OpenSegment]) -> Iterator[Blocks]:
-    for at, (entry, footer, storage) in enumerate(chain):
-        for number, group in enumerate(footer.groups):
-            data = storage.get_range(footer.path, group.start, group.length)
-            blocks = decode_row_group(footer, number, data)
+def _blocks(loader: SegmentLoader, chain: Sequence[OpenedSegment]) -> Iterator[Blocks]:
+    for segment, following in itertools.zip_longest(chain, chain[1:]):
+        entry = segment.entry
+        for number in range(len(segment.firsts)):
+            blocks = loader.row_group(segment, number)
             blocks = replace(blocks, bounds=(entry.key_min, entry.key_max))
-            if number + 1 == len(footer.groups) and at + 1 < len(chain):
-                blocks = _closed(blocks, chain[at + 1])
+            if number + 1 == len(segment.firsts) and following is not None:
+                blocks = _closed(blocks, following)
             yield blocks
 
 
-def _closed(blocks: Blocks, following: _OpenSegment) -> Blocks:
-    """Blocks that end behind their last key, instead of reaching up to the next segment.
+def _closed(blocks: Blocks, following: OpenedSegment) -> Blocks:
+    """Return blocks that end behind their last key, instead of reaching up to the next segment.
 
     In between may lie the keys of segments in another chain.
     """
     if blocks.text is None:
-        last, end = blocks.bounds[1], following[0].key_min
+        last, end = blocks.bounds[1], following.entry.key_min
     else:
-        last, end = blocks.max_key, following[1].groups[0].first_key
-    behind = last + b"\0" if isinstance(last, bytes) else last + 1
+        last, end = blocks.max_key, following.firsts[0]
+    behind = successor(last)
     if not blocks.keys[-1].as_py() < behind < end:  # type: ignore[operator]
         return blocks
     return replace(

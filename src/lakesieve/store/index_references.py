@@ -19,6 +19,7 @@ from lakesieve.errors import (
 )
 from lakesieve.format import MAX_DOCUMENT_BYTES, pack, unpack
 from lakesieve.storage import is_same_place
+from lakesieve.store.snapshot import referenced_roots, root_storage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,8 +34,6 @@ class IndexReference:
     """An index that uses objects of another one.
 
     Args:
-        index_uuid: Its identity.
-        location: Its root.
         objects: Paths, below the root of the index that is used, of what it may still need.
     """
 
@@ -44,16 +43,7 @@ class IndexReference:
 
     @classmethod
     def read(cls, data: bytes, path: str) -> Self:
-        """Read a reference.
-
-        Args:
-            data: The bytes of the document.
-            path: Its path, for the error.
-
-        Raises:
-            CorruptIndexError: It is not what was written.
-            IndexFormatError: It is too new.
-        """
+        """Read a reference; ``path`` is for the error."""
         document = unpack(data, path)
         objects = document.get("objects")
         texts = isinstance(objects, list) and all(isinstance(item, str) for item in objects)
@@ -67,42 +57,13 @@ class IndexReference:
         return pack({field.name: getattr(self, field.name) for field in fields(self)})
 
 
-def root_storage(storage: Storage, definition: IndexDefinition, root: int) -> Storage:
-    """Where the objects of one of an index's roots lie.
-
-    Args:
-        storage: The index's own root.
-        definition: The index.
-        root: 0 for its own, ``n`` for the ``n``-th of those that it refers to.
-
-    Raises:
-        UnsupportedError: The root is in another kind of store, or not trusted.
-    """
-    return storage.at(definition.borrowed_roots[root - 1]) if root else storage
-
-
-def referenced_roots(storage: Storage, definition: IndexDefinition) -> list[Storage]:
-    """All roots that an index refers to.
-
-    Raises:
-        UnsupportedError: One is in another kind of store, or not trusted.
-    """
-    roots = range(1, len(definition.borrowed_roots) + 1)
-    return [root_storage(storage, definition, root) for root in roots]
-
-
 def reference_path(index_uuid: str) -> str:
-    """Where the reference of an index lies."""
+    """Return where the reference of an index lies."""
     return f"borrowers/{index_uuid}.json"
 
 
 def references_to(storage: Storage) -> list[IndexReference]:
-    """The references that other indexes keep below the root of one.
-
-    Raises:
-        CorruptIndexError: A reference is damaged, so that it is unknown what may be deleted.
-        IndexFormatError: A reference is too new.
-    """
+    """Return the references that other indexes keep below the root of one."""
     paths = [info.path for info in storage.objects("borrowers/")]
     documents = storage.get_all(paths, most=MAX_DOCUMENT_BYTES)
     return [IndexReference.read(data, path) for path, data in zip(paths, documents, strict=True)]
@@ -111,12 +72,7 @@ def references_to(storage: Storage) -> list[IndexReference]:
 def add_references(
     storage: Storage, definition: IndexDefinition, needed: Iterable[tuple[int, str]]
 ) -> None:
-    """Write references below all roots that an index uses, before its first commit.
-
-    Raises:
-        StorageError: A root cannot be written to.
-        UnsupportedError: One is not trusted; then no reference is written.
-    """
+    """Write references below all roots that an index uses, before its first commit."""
     targets = referenced_roots(storage, definition)
     for root, objects in _by_root(needed).items():
         target = targets[root - 1]
@@ -129,12 +85,7 @@ def add_references(
 def remove_unused_references(
     storage: Storage, snapshot: Snapshot, needed: Iterable[tuple[int, str]]
 ) -> None:
-    """Shrink the references of an index to what it still needs.
-
-    Raises:
-        StorageError: A root cannot be written to.
-        UnsupportedError: One is not trusted; then no reference is changed.
-    """
+    """Shrink the references of an index to what it still needs."""
     definition = snapshot.definition
     still = _by_root(needed)
     for root, target in enumerate(referenced_roots(storage, definition), 1):
@@ -184,7 +135,7 @@ def _own_reference(
 
 
 def _by_root(objects: Iterable[tuple[int, str]]) -> dict[int, tuple[str, ...]]:
-    """Paths by the root that they are below."""
+    """Return paths by the root that they are below."""
     found: dict[int, list[str]] = {}
     for root, path in sorted(objects):
         if root:

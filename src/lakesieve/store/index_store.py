@@ -20,13 +20,20 @@ from lakesieve.errors import (
     StorageError,
 )
 from lakesieve.format import Commit
-from lakesieve.store.index_references import references_to, remove_references, root_storage
-from lakesieve.store.log import CHECKPOINT_INTERVAL, CommitLog, checkpoint_path, commit_path
-from lakesieve.store.object_names import FOLDERS, OBJECT_NAMES, is_object
-from lakesieve.store.own_changes import note_change
+from lakesieve.store.index_references import references_to, remove_references
+from lakesieve.store.log import (
+    CHECKPOINT_INTERVAL,
+    FOLDERS,
+    OBJECT_NAMES,
+    CommitLog,
+    checkpoint_path,
+    commit_path,
+    is_object,
+    note_change,
+)
 from lakesieve.store.requirements import HeadIs, Retained, conflicts, implied
 from lakesieve.store.segment_loader import read_catalogue
-from lakesieve.store.snapshot import Changes, Replay, Snapshot
+from lakesieve.store.snapshot import Changes, Replay, Snapshot, root_storage
 from lakesieve.version import __version__
 
 if TYPE_CHECKING:
@@ -48,7 +55,6 @@ class IndexStore:
     """One index at rest.
 
     Args:
-        storage: The index's root.
         sleep: Waits for some seconds between attempts to commit.
     """
 
@@ -58,16 +64,11 @@ class IndexStore:
         self._sleep = sleep
 
     def exists(self) -> bool:
-        """Whether a first commit has been made here."""
+        """Return whether a first commit has been made here."""
         return bool(self.log.listing().commits)
 
     def create(self, definition: IndexDefinition, changes: Changes) -> Snapshot:
-        """Make the first commit, with all its objects: the index appears whole or not at all.
-
-        Raises:
-            InvalidInputError: There is an index already.
-            StorageError: The storage cannot be written to.
-        """
+        """Make the first commit, with all its objects: the index appears whole or not at all."""
         commit = _commit(None, changes, definition)
         commit = replace(commit, metrics=Replay(commit).snapshot().totals())
         if not self.log.land(commit):
@@ -86,12 +87,6 @@ class IndexStore:
         Where others committed since, the changes are made on top of theirs if all requirements
         still hold. What the changes imply is required as well: for example that what they remove is
         still there.
-
-        Raises:
-            CommitConflictError: A requirement does not hold any more; both sides are named.
-            NotFoundError: The index was dropped meanwhile.
-            CorruptIndexError: The log is damaged.
-            StorageError: The storage cannot be written to.
         """
         wanted = (*implied(base, changes), *requires)
         head = base if self.log.holds(base.number, base.write_id) else self.log.latest()
@@ -126,13 +121,7 @@ class IndexStore:
         )
 
     def snapshot(self, number: int | None = None) -> Snapshot:
-        """The state after a commit, by default the last one.
-
-        Raises:
-            NotFoundError: There is no index, or no such commit, or its state is not kept.
-            CorruptIndexError: The log is damaged.
-            IndexFormatError: The log is too new.
-        """
+        """Return the state after a commit, by default the last one."""
         head = self.log.latest()
         if number is None or number == head.number:
             return head
@@ -146,18 +135,12 @@ class IndexStore:
         return self.log.at(number, head.retained_from)
 
     def history(self) -> Iterator[tuple[Commit, Snapshot]]:
-        """The commits that are kept, oldest first, each with the state after it.
-
-        Raises:
-            NotFoundError: There is no index.
-            CorruptIndexError: The log is damaged.
-            IndexFormatError: The log is too new.
-        """
+        """Yield the commits that are kept, oldest first, each with the state after it."""
         head = self.log.latest()
         yield from self.log.states(head.retained_from, head.number)
 
     def mark(self, number: int) -> tuple[object, object]:
-        """A value that changes with each commit, and when the index is dropped or made anew."""
+        """Return a value that changes with each commit, and when the index is made anew."""
         return self._version(number), self._version(number + 1)
 
     def rollback(self, number: int) -> Snapshot:
@@ -165,12 +148,6 @@ class IndexStore:
 
         Nothing is lost: the commits in between stay in the history, and data files that the
         earlier state did not cover are read by every query until the next refresh.
-
-        Raises:
-            NotFoundError: There is no such commit, or its state is not kept.
-            CommitConflictError: Others commit all the time.
-            CorruptIndexError: The log is damaged.
-            StorageError: The storage cannot be written to.
         """
         for left in reversed(range(_ATTEMPTS)):
             head = self.snapshot()
@@ -191,12 +168,6 @@ class IndexStore:
 
         Without its log nobody finds the rest; until that is gone the last state can be read. Files
         that lakesieve did not write stay.
-
-        Raises:
-            InvalidInputError: Clones use its objects.
-            CorruptIndexError: It is unknown whether clones do.
-            UnsupportedError: A folder of the index is a symbolic link; nothing is deleted.
-            StorageError: The storage failed.
         """
         for folder in FOLDERS:
             self.storage.check_unlinked(folder)
@@ -267,7 +238,7 @@ class IndexStore:
 
 
 def difference(head: Snapshot, wanted: Snapshot, operation: str) -> Changes:
-    """The changes that make one state hold what another does."""
+    """Return the changes that make one state hold what another does."""
     had, want = set(head.catalogues), set(wanted.catalogues)
     held, hold = set(head.segments), set(wanted.segments)
     return Changes(

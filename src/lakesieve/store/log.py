@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,6 @@ from lakesieve.errors import (
     corrupt,
 )
 from lakesieve.format import MAX_DOCUMENT_BYTES, Checkpoint, Commit, pack, unpack
-from lakesieve.store.own_changes import note_change
 from lakesieve.store.snapshot import Replay, Snapshot
 
 if TYPE_CHECKING:
@@ -27,20 +27,55 @@ if TYPE_CHECKING:
 CHECKPOINT_INTERVAL = 10
 """Commits from one checkpoint to the next."""
 
+FOLDERS = ("log", "segments", "files", "borrowers")
+"""The folders below the root of an index."""
+
+OBJECT_NAMES = re.compile(
+    r"log/(?:\d{20}(?:\.checkpoint)?\.json|_last_checkpoint)"
+    r"|segments/[0-9a-f]{40}\.sieve"
+    r"|files/[0-9a-f]{40}\.parquet"
+    r"|borrowers/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.json"
+    r"|_probe-[0-9a-f]{1,32}",
+    re.ASCII,
+)
+"""The paths of the objects that this version and earlier ones write; nothing else is deleted."""
+
 HINT = "log/_last_checkpoint"
 _OBJECT = re.compile(r"log/(\d{20})(\.checkpoint)?\.json")
 # how often a reader looks again when a vacuum cuts the log meanwhile
 _LOOKS = 4
 _BATCH = 64
 
+_CHANGES_LOCK = threading.Lock()
+_CHANGES = [0]
+
+
+def note_change() -> None:
+    """Count a commit or a drop that this process has just made."""
+    with _CHANGES_LOCK:
+        _CHANGES[0] += 1
+
+
+def changes_made() -> int:
+    """Return how many changes this process has made, of any index.
+
+    What it keeps of object stores is behind when the number grows.
+    """
+    return _CHANGES[0]
+
+
+def is_object(path: str) -> bool:
+    """Return whether a path below the root of an index is one that lakesieve writes."""
+    return OBJECT_NAMES.fullmatch(path) is not None
+
 
 def commit_path(number: int) -> str:
-    """Where a commit lies."""
+    """Return where a commit lies."""
     return f"log/{number:020d}.json"
 
 
 def checkpoint_path(number: int) -> str:
-    """Where a checkpoint lies."""
+    """Return where a checkpoint lies."""
     return f"log/{number:020d}.checkpoint.json"
 
 
@@ -52,7 +87,7 @@ class Listing:
     checkpoints: tuple[int, ...]
 
     def upto(self, number: int) -> Listing:
-        """Those up to a number."""
+        """Return the commits and checkpoints up to a number."""
         return Listing(
             commits=tuple(n for n in self.commits if n <= number),
             checkpoints=tuple(n for n in self.checkpoints if n <= number),
@@ -60,23 +95,13 @@ class Listing:
 
 
 class CommitLog:
-    """The log of one index.
-
-    Args:
-        storage: The index's root.
-    """
+    """The log of one index."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
 
     def latest(self) -> Snapshot:
-        """The state after the last commit, by reading a bounded number of objects.
-
-        Raises:
-            NotFoundError: There is no index.
-            CorruptIndexError: The log is damaged.
-            IndexFormatError: The log is too new.
-        """
+        """Return the state after the last commit, by reading a bounded number of objects."""
         for left in reversed(range(_LOOKS)):
             try:
                 return self._latest()
@@ -87,24 +112,12 @@ class CommitLog:
         raise AssertionError("unreachable")
 
     def at(self, number: int, first: int) -> Snapshot:
-        """The state after one commit.
-
-        Raises:
-            NotFoundError: It is gone.
-            CorruptIndexError: The log is damaged.
-            IndexFormatError: The log is too new.
-        """
+        """Return the state after one commit."""
         listing = self.listing(max(first, 0)).upto(number)
         return self._from_checkpoint(listing) or self._from_root(listing)
 
     def states(self, first: int, last: int) -> Iterator[tuple[Commit, Snapshot]]:
-        """Commits with the states after them, in order.
-
-        Raises:
-            NotFoundError: One is gone.
-            CorruptIndexError: The log is damaged.
-            IndexFormatError: The log is too new.
-        """
+        """Yield commits with the states after them, in order."""
         replay = Replay(self.at(first, first))
         for commit in self.commits(first, last):
             if commit.number > first:
@@ -112,24 +125,13 @@ class CommitLog:
             yield commit, replay.snapshot()
 
     def commits(self, first: int, last: int) -> Iterator[Commit]:
-        """Commits in order.
-
-        Raises:
-            NotFoundError: One is gone.
-            CorruptIndexError: One is damaged.
-            IndexFormatError: One is too new.
-        """
+        """Yield commits in order."""
         for numbers in _batches(range(first, last + 1)):
             data = self._documents([commit_path(number) for number in numbers])
             yield from map(_commit, data, numbers)
 
     def since(self, number: int) -> list[Commit]:
-        """Commits after one, found without a listing, which may be stale.
-
-        Raises:
-            CorruptIndexError: One is damaged.
-            IndexFormatError: One is too new.
-        """
+        """Return commits after one, found without a listing, which may be stale."""
         found: list[Commit] = []
         with contextlib.suppress(NotFoundError):
             while True:
@@ -137,33 +139,18 @@ class CommitLog:
         return found
 
     def read(self, number: int) -> Commit:
-        """Read one commit.
-
-        Raises:
-            NotFoundError: It does not exist.
-            CorruptIndexError: It is damaged.
-            IndexFormatError: It is too new.
-        """
+        """Read one commit."""
         return _commit(self._documents([commit_path(number)])[0], number)
 
     def holds(self, number: int, write_id: str) -> bool:
-        """Whether a commit is the one of that name.
-
-        Raises:
-            CorruptIndexError: It is damaged.
-            IndexFormatError: It is too new.
-        """
+        """Return whether a commit is the one of that name."""
         try:
             return self.read(number).write_id == write_id
         except NotFoundError:
             return False
 
     def land(self, commit: Commit) -> bool:
-        """Create the commit's file; false when another writer was first.
-
-        Raises:
-            StorageError: The storage failed, and the commit is not there.
-        """
+        """Create the commit's file; false when another writer was first."""
         try:
             self._storage.create(commit_path(commit.number), pack(commit.to_json()))
         except StorageError as error:
@@ -181,7 +168,7 @@ class CommitLog:
         return True
 
     def is_linked(self, commit: Commit) -> bool:
-        """Whether a commit that landed is part of the log.
+        """Return whether a commit that landed is part of the log.
 
         It is not where its base was cleaned away, or its index dropped, while it was prepared:
         then its number was free, but not at the log's end.
@@ -197,9 +184,6 @@ class CommitLog:
 
         Returns:
             Whether it was written: a state may be larger than any document.
-
-        Raises:
-            StorageError: The storage failed.
         """
         data = pack(snapshot.to_checkpoint().to_json())
         if len(data) > MAX_DOCUMENT_BYTES:
@@ -211,7 +195,7 @@ class CommitLog:
         return True
 
     def listing(self, first: int = 0) -> Listing:
-        """What the log holds from a number on."""
+        """Return what the log holds from a number on."""
         after = f"log/{first:020d}" if first else ""
         found = [
             match
@@ -243,7 +227,7 @@ class CommitLog:
         return self._storage.get_all(paths, most=MAX_DOCUMENT_BYTES)
 
     def _hint(self) -> int | None:
-        """Where to begin looking, which only saves time: it may be old, wrong or gone."""
+        """Return where to begin looking, which only saves time: it may be old, wrong or gone."""
         with contextlib.suppress(LakesieveError):
             number = unpack(self._documents([HINT])[0], HINT).get("number")
             if isinstance(number, int) and 0 <= number < 10**20:
@@ -270,13 +254,7 @@ class CommitLog:
         return None
 
     def checkpoint(self, number: int) -> Snapshot:
-        """The state that a checkpoint holds.
-
-        Raises:
-            NotFoundError: It does not exist, or its commit does not.
-            CorruptIndexError: It is damaged.
-            IndexFormatError: It is too new.
-        """
+        """Return the state that a checkpoint holds."""
         path = checkpoint_path(number)
         data, beside = self._documents([path, commit_path(number)])
         checkpoint = Checkpoint.from_json(unpack(data, path), path)

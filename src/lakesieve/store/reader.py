@@ -1,9 +1,10 @@
-"""Reading an index: only the row groups that a look-up needs, decoded once."""
+"""Look-ups in an index: only the row groups that they need are read, and decoded once."""
 
 from __future__ import annotations
 
+import bisect
 import itertools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -18,26 +19,23 @@ from lakesieve.sieve import (
     lookup_spans,
     one_range,
     row_groups_of,
+    wide_code,
 )
-from lakesieve.store.index_references import root_storage
-from lakesieve.store.key_positions import between, in_bytes, in_words, predecessor_indices
-from lakesieve.store.key_sample import key_sample
 from lakesieve.store.segment_loader import OpenedSegment, SegmentLoader
-from lakesieve.store.segment_row import SegmentRow, least_groups
-from lakesieve.store.shared_keys import shared_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from lakesieve.format import CatalogueEntry, SegmentEntry
+    from lakesieve.format import SegmentEntry
+    from lakesieve.sieve import Code, Interval
     from lakesieve.store.cache import BlockCache
     from lakesieve.store.index_store import IndexStore
-    from lakesieve.store.segment_row import Code, Interval
     from lakesieve.store.snapshot import Snapshot
 
 FEW_ROW_GROUPS, MANY_ROW_GROUPS = 512, 4096
-"""Row groups that one look-up may read, between these two twice as many as there are data files:
-to read one takes a few milliseconds, as part of a data file does, and beyond that scanning the
+"""Row groups that one look-up may read, between these two twice as many as there are data files.
+
+To read a row group takes a few milliseconds, as part of a data file does. Beyond that, scanning the
 table is the better plan."""
 
 # with more segments than that around a key, a plan costs little compared with reading them
@@ -50,30 +48,21 @@ _NEARLY = 0.95
 # ordinals are int32 and not negative
 _ORDINAL_BITS = 31
 
-
-_Plan = tuple[OpenedSegment, RangeSet, list[int]]
-"""A segment, the ranges looked up in it, and its row groups that hold codes of them."""
+_SegmentRanges = tuple[OpenedSegment, RangeSet, list[int]]
+"""A segment, the ranges to look up in it, and its row groups that hold codes of them."""
 
 
 class IndexReader:
-    """Reads one snapshot of an index.
+    """Looks up keys in one snapshot of an index; answers are ordinals, by catalogue.
 
     On local storage every object's size and version are looked at before what is cached of it is
-    used, so that a damaged or deleted file is noticed at once; elsewhere content-addressed names
+    used, so that a damaged or deleted file is noticed at once. Elsewhere content-addressed names
     are trusted.
-
-    Args:
-        store: The index.
-        snapshot: Which state of it.
-        cache: Where decoded parts are kept; may be shared between readers.
     """
 
     def __init__(self, store: IndexStore, snapshot: Snapshot, cache: BlockCache) -> None:
-        numbers = range(len(snapshot.definition.borrowed_roots) + 1)
-        self.storage = store.storage
-        self._files = {entry.id: entry.files for entry in snapshot.catalogues}
-        roots = [root_storage(store.storage, snapshot.definition, root) for root in numbers]
-        self.loader = SegmentLoader(roots, cache, self._files)
+        self.loader = SegmentLoader(store.storage, snapshot, cache)
+        self._files = self.loader.files
         doubled = 2 * sum(self._files.values())
         self._worth = min(max(doubled, FEW_ROW_GROUPS), MANY_ROW_GROUPS)
         self._row_groups = sum(entry.row_groups for entry in snapshot.segments)
@@ -83,58 +72,17 @@ class IndexReader:
         )
         self._rows = [row for row in rows if row.entries]
 
-    def catalogue(self, entry: CatalogueEntry) -> pa.Table:
-        """The data files of a catalogue, row ``i`` that of ordinal ``i``.
-
-        Raises:
-            NotFoundError: It is gone.
-            CorruptIndexError: It is damaged.
-        """
-        return self.loader.catalogue(entry)
-
-    def flags(self, entry: CatalogueEntry) -> pa.Table:
-        """The flags of the data files of a catalogue: ``has_null``, ``has_value``, ``repeats``.
-
-        Raises:
-            NotFoundError: It is gone.
-            CorruptIndexError: It is damaged.
-        """
-        return self.loader.flags(entry)
-
-    def digests(self, entry: CatalogueEntry, secret: bytes) -> np.ndarray:
-        """Digests of the paths of a catalogue, 16 bytes each.
-
-        Raises:
-            NotFoundError: It is gone.
-            CorruptIndexError: It is damaged.
-        """
-        return self.loader.digests(entry, secret)
-
-    def remembered(self, key: tuple[object, ...], make: Callable[[], tuple[Any, int]]) -> Any:
-        """A value derived from this state, kept in the same cache.
-
-        Args:
-            key: Identifies it among all that is kept for this state.
-            make: Makes it and returns it with its number of bytes.
-        """
-        return self.loader.remembered(key, make)
-
     def lookup(
         self, intervals: Sequence[Interval], *, most_row_groups: int | None = None
     ) -> dict[str, np.ndarray] | None:
-        """Ordinals, by catalogue, that can hold a key of any of the intervals.
+        """Return the ordinals that can hold a key of any of the intervals.
 
         Args:
             intervals: Half-open, sorted, disjoint; ``None`` is no bound.
             most_row_groups: How many may be read; by default what the table's size makes worth it.
 
         Returns:
-            The ordinals, or ``None`` when more would have to be read than is worth it.
-
-        Raises:
-            NotFoundError: A file of the index is gone.
-            CorruptIndexError: A file of the index is damaged.
-            IndexFormatError: A file of the index is too new.
+            ``None`` when more would have to be read than is worth it.
         """
         if most_row_groups is None:
             if len(intervals) == 1:
@@ -145,12 +93,13 @@ class IndexReader:
         wanted = [touched for row in self._rows for touched in row.touching(intervals)]
         if self._row_groups > most_row_groups:
             # before any footer is read
-            least = sum(least_groups(entry, mine) for entry, mine in wanted)
+            least = sum(_least_groups(entry, mine) for entry, mine in wanted)
             if least > most_row_groups:
                 return None
-        plans: list[_Plan] = []
+        parts: list[_SegmentRanges] = []
         # once for all segments of integers, each of which may hold codes of every interval
-        whole = RangeSet.from_intervals(intervals, "int64") if _are_words(intervals) else None
+        are_words = len(intervals) > 1 and isinstance(intervals[0][1], int)
+        whole = RangeSet.from_intervals(intervals, "int64") if are_words else None
         for entry, mine in wanted:
             opened = self.loader.segment(entry)
             first, last = entry.key_min, entry.key_max
@@ -159,21 +108,21 @@ class IndexReader:
             else:
                 ranges = RangeSet.from_intervals(mine, opened.physical, opened.footer.text)
             if len(ranges):
-                plans.append((opened, ranges, ranges.row_groups(opened.firsts)))
-        total = sum(len(groups) for _, _, groups in plans)
+                parts.append((opened, ranges, ranges.row_groups(opened.firsts)))
+        total = sum(len(groups) for _, _, groups in parts)
         if total > most_row_groups:
             return None
-        if total > 2 * _SAMPLE and self._needs_all(plans, total):
+        if total > 2 * _SAMPLE and self._needs_all(parts, total):
             return {catalogue: np.arange(files) for catalogue, files in self._files.items()}
-        return self._units(plans)
+        return self._units(parts)
 
     def _in_one_row_group(
         self, low: Code | None, high: Code | None
     ) -> dict[str, np.ndarray] | None:
-        """The answer for an interval that lies in one row group of each segment, as points do.
+        """Return the answer for an interval that lies in one row group of each segment.
 
-        Without plans, which would take longer than all the rest; ``None`` where there is more to
-        read.
+        Points do, and the general way would take them longer than all the rest. ``None`` where
+        there is more to read.
         """
         found: dict[str, np.ndarray] = {}
         for row in self._rows:
@@ -196,9 +145,9 @@ class IndexReader:
                 found[entry.catalogue] = units
         return found
 
-    def _units(self, plans: Sequence[_Plan]) -> dict[str, np.ndarray]:
+    def _units(self, parts: Sequence[_SegmentRanges]) -> dict[str, np.ndarray]:
         found: dict[str, list[np.ndarray]] = {}
-        for opened, ranges, groups in plans:
+        for opened, ranges, groups in parts:
             for number, blocks in self.loader.row_groups(opened, groups):
                 here = ranges if len(ranges) == 1 else ranges.between(*_extent(opened, number))
                 units = lookup_ranges(blocks, here)
@@ -208,92 +157,50 @@ class IndexReader:
             for catalogue, chunks in found.items()
         }
 
-    def _needs_all(self, plans: Sequence[_Plan], total: int) -> bool:
-        """Whether, judged by a sample, the row groups name nearly every file."""
-        sample: list[_Plan] = []
+    def _needs_all(self, parts: Sequence[_SegmentRanges], total: int) -> bool:
+        """Return whether, judged by a sample, the row groups name nearly every file."""
+        sample: list[_SegmentRanges] = []
         step, passed = total // _SAMPLE, 0
-        for opened, ranges, groups in plans:
+        for opened, ranges, groups in parts:
             sample.append((opened, ranges, groups[-passed % step :: step]))
             passed += len(groups)
         share = sum(map(len, self._units(sample).values())) / sum(self._files.values())
         times = total / sum(len(groups) for _, _, groups in sample)
         return bool(1 - (1 - share) ** times > _NEARLY)
 
-    def shared(
-        self, entry: SegmentEntry, live: np.ndarray
-    ) -> Iterator[tuple[pa.Array, pa.Array, np.ndarray]]:
-        """The keys of a segment that several data files can hold, row group by row group.
-
-        Returns:
-            Where ranges of keys begin and end, half-open, ascending; an end that is null is above
-            all codes. And the ordinals of any of them, each once.
-
-        Raises:
-            NotFoundError: A file of the index is gone.
-            CorruptIndexError: A file of the index is damaged.
-            IndexFormatError: A file of the index is too new.
-        """
-        return shared_keys(self.loader, entry, live)
-
-    def key_sample(self, count: int) -> pa.Array | None:
-        """Some keys, evenly spread; ``None`` where there are none.
-
-        Raises:
-            NotFoundError: A file of the index is gone.
-            CorruptIndexError: A file of the index is damaged.
-            IndexFormatError: A file of the index is too new.
-        """
-        if not self._rows:
-            return None
-        row = max(self._rows, key=lambda row: sum(entry.blocks for entry in row.entries))
-        return key_sample(self.loader, row.entries, count)
-
     def points(self, keys: pa.Array) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """Ordinals, by catalogue, of each of many keys.
+        """Return which of many keys each ordinal can hold.
 
         Args:
             keys: Key codes, ``int64`` or ``binary``, ascending, without nulls.
 
         Returns:
             By catalogue: which key, int64, ascending; and one ordinal that can hold it.
-
-        Raises:
-            NotFoundError: A file of the index is gone.
-            CorruptIndexError: A file of the index is damaged.
-            IndexFormatError: A file of the index is too new.
         """
         found: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
         for row in self._rows:
             kept = None
-            row_keys = in_bytes(keys) if row.is_bytewise else keys
+            row_keys = _in_bytes(keys) if row.is_bytewise else keys
             if row_keys.type == pa.binary() and not row.is_bytewise:
-                row_keys, kept = in_words(keys)
+                row_keys, kept = _in_words(keys)
             for entry in row.entries:
-                start, end = between(row_keys, entry.key_min, entry.key_max)
+                start, end = _between(row_keys, entry.key_min, entry.key_max)
                 for at, offsets, ordinals in self._segment_points(entry, row_keys, start, end):
                     which = np.repeat(at if kept is None else kept[at], np.diff(offsets))
                     found.setdefault(entry.catalogue, []).append((which, ordinals))
         return _merged(found)
 
     def spans(self, lows: pa.Array, highs: pa.Array) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """Ordinals, by catalogue, of the keys in each of many ranges.
+        """Return which of many ranges of keys each ordinal can hold, as :meth:`points` does.
 
         Args:
             lows: Where each range of keys begins, ``binary``, ascending, without nulls.
             highs: Where it ends, ascending too; no key is equal to one.
-
-        Returns:
-            As :meth:`points`.
-
-        Raises:
-            NotFoundError: A file of the index is gone.
-            CorruptIndexError: A file of the index is damaged.
-            IndexFormatError: A file of the index is too new.
         """
         found: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
         for entry in (entry for row in self._rows for entry in row.entries):
-            start = between(highs, entry.key_min, entry.key_max)[0]
-            end = between(lows, entry.key_min, entry.key_max)[1]
+            start = _between(highs, entry.key_min, entry.key_max)[0]
+            end = _between(lows, entry.key_min, entry.key_max)[1]
             if start >= end:
                 continue
             opened, in_segment = self.loader.segment(entry), slice(start, end)
@@ -314,14 +221,14 @@ class IndexReader:
     def _segment_points(
         self, entry: SegmentEntry, keys: pa.Array, start: int, end: int
     ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Answers of one segment, row group by row group: which keys, and their sets."""
+        """Yield the answers of one segment, row group by row group: which keys, and their sets."""
         if start == end:
             return
         opened = self.loader.segment(entry)
         segment_keys = keys.slice(start, end - start)
         at, codes = np.arange(len(segment_keys)), None
         if opened.footer.bytewise:
-            groups = predecessor_indices(segment_keys, opened.firsts)
+            groups = _predecessors(segment_keys, opened.firsts)
         else:
             if opened.footer.text is None:
                 codes = segment_keys.to_numpy()
@@ -342,15 +249,10 @@ class IndexReader:
             yield at[first:last] + start, offsets, ordinals
 
 
-def _are_words(intervals: Sequence[Interval]) -> bool:
-    """Whether they are several intervals of integers."""
-    return len(intervals) > 1 and isinstance(intervals[0][1], int)
-
-
 def _merged(
     found: dict[str, list[tuple[np.ndarray, np.ndarray]]],
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Answers of several segments, each (key, ordinal) once."""
+    """Join the answers of several segments, each (key, ordinal) once."""
     merged = {}
     for catalogue, chunks in found.items():
         which = np.concatenate([chunk[0] for chunk in chunks])
@@ -367,10 +269,10 @@ def _merged(
 def _groups_of(
     opened: OpenedSegment, lows: pa.Array, highs: pa.Array
 ) -> tuple[np.ndarray, np.ndarray]:
-    """First row group of each of ascending ranges of byte strings, and the one behind its last."""
+    """Return the first row group of each ascending range of bytes, and the one behind its last."""
     text = opened.footer.text
     if text is None:
-        first, last = (predecessor_indices(keys, opened.firsts) for keys in (lows, highs))
+        first, last = (_predecessors(keys, opened.firsts) for keys in (lows, highs))
     else:
         first, last = (
             np.searchsorted(opened.firsts, text.encode(keys)[0], side="right") - 1
@@ -381,7 +283,104 @@ def _groups_of(
 
 
 def _extent(opened: OpenedSegment, number: int) -> tuple[Code | None, Code | None]:
-    """Codes that a row group answers for; the outer ones without a bound."""
+    """Return the codes that a row group answers for; the outer ones without a bound."""
     low = opened.firsts[number] if number else None
     high = opened.firsts[number + 1] if number + 1 < len(opened.firsts) else None
     return low, high
+
+
+class SegmentRow:
+    """Segments whose keys are of one physical type, by their first key.
+
+    Args:
+        entries: The segments; their key ranges may overlap.
+    """
+
+    def __init__(self, entries: list[SegmentEntry]) -> None:
+        self.entries = sorted(entries, key=lambda entry: (entry.key_min, entry.catalogue))
+        self.is_bytewise = any(isinstance(entry.key_min, bytes) for entry in entries)
+        self._firsts = [entry.key_min for entry in self.entries]
+        # ascending, as the ends of overlapping segments are not
+        self._ends = list(itertools.accumulate((e.key_max for e in self.entries), max))
+
+    def with_type(self, code: Code | None) -> Code | None:
+        """Return a code in the physical type of these segments."""
+        return wide_code(code) if self.is_bytewise and isinstance(code, int) else code
+
+    def touching(self, intervals: Sequence[Interval]) -> list[tuple[SegmentEntry, list[Interval]]]:
+        """Return the segments that hold codes of any interval, each with those intervals."""
+        if not intervals:
+            return []
+        if self.is_bytewise:
+            intervals = [(self.with_type(low), self.with_type(high)) for low, high in intervals]
+        touched = [
+            (entry, _overlapping(intervals, entry.key_min, entry.key_max))
+            for entry in self.meeting(intervals[0][0], intervals[-1][1])
+        ]
+        return [(entry, mine) for entry, mine in touched if mine]
+
+    def meeting(self, low: Code | None, high: Code | None) -> list[SegmentEntry]:
+        """Return the segments that hold codes of one interval of their physical type."""
+        start = 0 if low is None else bisect.bisect_left(self._ends, low)
+        end = len(self.entries) if high is None else bisect.bisect_left(self._firsts, high)
+        # a segment that ends before the interval may follow one that does not
+        return [
+            entry
+            for entry in self.entries[start:end]
+            if low is None or entry.key_max >= low  # type: ignore[operator]
+        ]
+
+
+def _least_groups(entry: SegmentEntry, intervals: Sequence[Interval]) -> int:
+    """Return how many row groups must be read for sure, known without the footer."""
+    low, high = intervals[0]
+    below = low is None or low <= entry.key_min  # type: ignore[operator]
+    above = high is None or high > entry.key_max  # type: ignore[operator]
+    return entry.row_groups if below and above else 1
+
+
+def _overlapping(intervals: Sequence[Interval], low: Code, high: Code) -> list[Interval]:
+    """Return the sorted disjoint intervals that hold a code from low to high, both included."""
+    # only the first interval can lack a start, only the last an end
+    start = bisect.bisect_right(
+        intervals, low, hi=len(intervals) - (intervals[-1][1] is None), key=lambda pair: pair[1]
+    )
+    end = bisect.bisect_right(
+        intervals, high, lo=int(intervals[0][0] is None), key=lambda pair: pair[0]
+    )
+    return list(intervals[start:end])
+
+
+def _in_bytes(keys: pa.Array) -> pa.Array:
+    """Return codes as bytes, see :func:`lakesieve.sieve.wide_code`."""
+    if keys.type == pa.binary():
+        return keys
+    return pa.array([wide_code(key) for key in keys.to_pylist()], pa.binary())
+
+
+def _in_words(keys: pa.Array) -> tuple[pa.Array, np.ndarray]:
+    """Return the wide codes that fit into int64, and where each of them was."""
+    halves = np.frombuffer(b"".join(keys.to_pylist()), ">u8").reshape(-1, 2)
+    high = (halves[:, 0] ^ np.uint64(1 << 63)).astype(np.int64)
+    low = halves[:, 1].astype(np.uint64).view(np.int64)
+    at = np.flatnonzero(high == low >> 63)
+    return pa.array(low[at]), at
+
+
+def _between(keys: pa.Array, low: Code, high: Code) -> tuple[int, int]:
+    """Return where the ascending keys from low to high lie, both included."""
+    if keys.type == pa.int64():
+        values = keys.to_numpy()
+        return int(np.searchsorted(values, low)), int(np.searchsorted(values, high, side="right"))
+    rows = range(len(keys))
+    start = bisect.bisect_left(rows, low, key=lambda at: keys[at].as_py())
+    return start, bisect.bisect_right(rows, high, key=lambda at: keys[at].as_py())
+
+
+def _predecessors(keys: pa.Array, firsts: Sequence[Code]) -> np.ndarray:
+    """Return for each ascending byte string the last of others not above it; -1 for none."""
+    # few firsts, many keys: find where each first would stand among the keys
+    starts = [_between(keys, first, first)[0] for first in firsts]
+    marks = np.zeros(len(keys) + 1, np.int64)
+    np.add.at(marks, starts, 1)
+    return np.cumsum(marks[:-1]) - 1

@@ -14,7 +14,9 @@ from lakesieve.errors import (
     NotFoundError,
 )
 from lakesieve.format import Commit, SegmentEntry, read_origin
+from lakesieve.store.cache import BlockCache
 from lakesieve.store.index_store import WRITER
+from lakesieve.store.segment_loader import SegmentLoader
 from lakesieve.store.snapshot import Replay, Snapshot
 from lakesieve.store.verify import Damage, damages, log_damages
 
@@ -30,9 +32,7 @@ class Repaired:
     """What a repair did, or would do.
 
     Args:
-        dry_run: Whether it only looked.
         commit: The commit that holds what was saved; -1 when nothing had to be done or nothing was.
-        files: Data files that the index covers now.
         lost: What could not be saved; data files that only it covered are read by every query
             until the next refresh.
     """
@@ -50,13 +50,6 @@ def repair(store: IndexStore, *, dry_run: bool = True) -> Repaired:
     that hold a key would be skipped. Where commits are lost, the catalogue files themselves tell
     of their segments. Nothing is deleted or overwritten; the new commit is a root, at which readers
     begin.
-
-    Raises:
-        NotFoundError: There is nothing of an index.
-        CorruptIndexError: Nothing that is left says what the index is of.
-        IndexFormatError: The index is too new.
-        CommitConflictError: Another writer was at work.
-        StorageError: The storage failed.
     """
     listing = store.log.listing()
     known, lost = _known(store)
@@ -96,7 +89,7 @@ def _root(number: int, state: Snapshot) -> Commit:
 
 
 def _known(store: IndexStore) -> tuple[Snapshot, list[Damage]]:
-    """The best state that the log holds, or the files' definition; and what is wrong."""
+    """Return the best state that the log holds, or the files' definition; and what is wrong."""
     try:
         head = store.snapshot()
         return head, log_damages(store, head)
@@ -129,7 +122,7 @@ def _known(store: IndexStore) -> tuple[Snapshot, list[Damage]]:
 
 
 def _from_log(store: IndexStore) -> Snapshot | None:
-    """The last state that can be replayed, with what readable commits after it changed."""
+    """Return the last state that can be replayed, with what readable commits after it changed."""
     listing = store.log.listing()
     start: Snapshot | None = None
     for number in sorted({*listing.commits, *listing.checkpoints}, reverse=True):
@@ -165,11 +158,12 @@ def _from_log(store: IndexStore) -> Snapshot | None:
 
 
 def _whole(store: IndexStore, known: Snapshot) -> tuple[Snapshot, list[Damage]]:
-    """The catalogues that are whole with all their segments, and what is wrong with the others."""
+    """Return the catalogues that are whole with their segments, and what ails the others."""
     lost: list[Damage] = []
     bad: set[str] = set()
+    loader = SegmentLoader(store.storage, known, BlockCache(0))
     for entry in known.entries:
-        found = damages(store.storage, known, entry)
+        found = damages(loader, entry)
         lost += found
         if found:
             bad.add(entry.catalogue if isinstance(entry, SegmentEntry) else entry.id)
@@ -182,29 +176,30 @@ def _whole(store: IndexStore, known: Snapshot) -> tuple[Snapshot, list[Damage]]:
 
 
 def _with_files(store: IndexStore, state: Snapshot) -> Snapshot:
-    """A state with those catalogues that only their files describe, where they cover more."""
+    """Add the catalogues that only their files describe, where they cover more."""
     read = store.covered_by(state)
     covered = {path for entry in state.catalogues for path in read(entry).to_pylist()}
     for entry, origin in _origins(store):
         if origin.definition.index_uuid != state.definition.index_uuid:
             continue
         paths = set(read(entry).to_pylist())
-        objects: tuple[CatalogueEntry | SegmentEntry, ...] = (entry, *origin.segments)
-        if paths <= covered or any(damages(store.storage, state, one) for one in objects):
+        if paths <= covered or entry.id in {known.id for known in state.catalogues}:
             continue
-        if entry.id in {known.id for known in state.catalogues}:
+        own = replace(state, catalogues=(entry,), segments=origin.segments)
+        loader = SegmentLoader(store.storage, own, BlockCache(0))
+        if any(damages(loader, one) for one in own.entries):
             continue
         covered |= paths
         state = replace(
             state,
-            catalogues=(*state.catalogues, entry),
-            segments=(*state.segments, *origin.segments),
+            catalogues=(*state.catalogues, *own.catalogues),
+            segments=(*state.segments, *own.segments),
         )
     return state
 
 
 def _origins(store: IndexStore) -> Iterator[tuple[CatalogueEntry, Origin]]:
-    """What catalogue files say of themselves, the last written first."""
+    """Yield what catalogue files say of themselves, the last written first."""
     files = sorted(store.storage.objects("files/"), key=lambda info: info.modified, reverse=True)
     for info in files:
         try:

@@ -60,11 +60,7 @@ class NoOtherSegments:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FilesUncovered:
-    """No commit in between covered any of these data files.
-
-    Args:
-        paths: Paths of data files, as the catalogues name them.
-    """
+    """No commit in between covered any of these data files."""
 
     paths: pa.Array | pa.ChunkedArray
 
@@ -79,7 +75,6 @@ class Conflict:
     """A requirement that no longer holds.
 
     Args:
-        requirement: The requirement.
         detail: What conflicts, as the end of a sentence.
         commit: The commit that broke it, where it is known.
     """
@@ -90,7 +85,7 @@ class Conflict:
 
 
 def implied(base: Snapshot, changes: Changes) -> tuple[Requirement, ...]:
-    """The requirements that changes imply."""
+    """Return the requirements that changes imply."""
     added = {entry.id for entry in changes.add_catalogues}
     needed = {entry.catalogue for entry in changes.add_segments} - added
     return (
@@ -109,14 +104,10 @@ def conflicts(
     between: Sequence[Commit],
     covered: Callable[[CatalogueEntry], pa.ChunkedArray],
 ) -> tuple[Conflict, ...]:
-    """The requirements that no longer hold.
+    """Return the requirements that no longer hold.
 
-    Args:
-        requirements: What a commit that was prepared on ``base`` needs.
-        base: The state it was prepared on.
-        head: The state it is to follow.
-        between: The commits from the one to the other, as far as they are known.
-        covered: Gives the data files of a catalogue; called for those added since ``base`` only.
+    ``covered`` gives the data files of a catalogue, and is called for those added since ``base``
+    only.
     """
     found = (_broken(one, base, head, between, covered) for one in requirements)
     return tuple(conflict for conflict in found if conflict is not None)

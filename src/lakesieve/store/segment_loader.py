@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from lakesieve.errors import corrupt
 from lakesieve.format import decode_catalogue, decode_footer, decode_row_group
+from lakesieve.store.snapshot import referenced_roots
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from lakesieve.format import CatalogueEntry, SegmentEntry, SegmentFooter
-    from lakesieve.sieve import Blocks
+    from lakesieve.sieve import Blocks, Code
     from lakesieve.storage import Storage
     from lakesieve.store.cache import BlockCache
+    from lakesieve.store.snapshot import Snapshot
 
 DIGEST_BYTES = 16
 """Of a data file's path."""
@@ -32,12 +34,7 @@ _AHEAD = 64
 def read_catalogue(
     storage: Storage, entry: CatalogueEntry, columns: Sequence[str] | None = None
 ) -> pa.Table:
-    """The data files of a catalogue, row ``i`` that of ordinal ``i``; it is not cached.
-
-    Raises:
-        NotFoundError: It is gone.
-        CorruptIndexError: It is damaged.
-    """
+    """Read the data files of a catalogue, row ``i`` that of ordinal ``i``; they are not cached."""
     return decode_catalogue(storage.get(entry.path, most=entry.size), entry, columns)
 
 
@@ -46,77 +43,61 @@ class OpenedSegment:
     """A segment with its footer at hand.
 
     Args:
-        entry: What the commit says of it.
         version: Which object it was read from.
-        footer: Its footer.
-        firsts: First codes of its row groups.
         physical: ``int64`` or ``bytes``: what its keys are.
     """
 
     entry: SegmentEntry
     version: tuple[int, ...]
     footer: SegmentFooter
-    firsts: Sequence[int | bytes]
+    firsts: Sequence[Code]
     physical: str
 
 
 class SegmentLoader:
-    """Fetches, checks, decodes and keeps them.
+    """Fetches, checks, decodes and keeps the objects of one state of an index.
 
-    Args:
-        roots: Where the index lies, and the others whose objects it has.
-        cache: Where decoded parts are kept.
-        files: How many data files each catalogue has, by its id.
+    ``NotFoundError``, ``CorruptIndexError`` and ``IndexFormatError`` tell of an object that is
+    gone, damaged or too new.
 
     The cache is shared by all sessions of a process. A key names the root with its endpoint and
     credentials, and the SHA-256 of the commit's entry, which what is read must match.
     """
 
-    def __init__(
-        self, roots: Sequence[Storage], cache: BlockCache, files: Mapping[str, int]
-    ) -> None:
-        self._roots = roots
-        self._identities = [root.identity for root in roots]
-        self._cache = cache
-        self._files = files
+    def __init__(self, storage: Storage, snapshot: Snapshot, cache: BlockCache) -> None:
+        self.storage = storage
+        self.cache = cache
+        self.files = {entry.id: entry.files for entry in snapshot.catalogues}
+        # an index that refers to a root which is not trusted is refused, read or not
+        self._roots = [storage, *referenced_roots(storage, snapshot.definition)]
+        self._identities = [root.identity for root in self._roots]
+
+    def root_of(self, entry: CatalogueEntry | SegmentEntry) -> Storage:
+        """Return the root that an object lies below."""
+        return self._roots[entry.root]
 
     def catalogue(self, entry: CatalogueEntry) -> pa.Table:
-        """The data files of a catalogue, row ``i`` that of ordinal ``i``.
-
-        Raises:
-            NotFoundError: It is gone.
-            CorruptIndexError: It is damaged.
-        """
+        """Return the data files of a catalogue, row ``i`` that of ordinal ``i``."""
 
         def make() -> tuple[pa.Table, int]:
             table = read_catalogue(self._roots[entry.root], entry)
             return table, table.nbytes
 
-        table: pa.Table = self._cache.get(self._key(entry, "catalogue"), make)
+        table: pa.Table = self.cache.get(self._key(entry, "catalogue"), make)
         return table
 
     def flags(self, entry: CatalogueEntry) -> pa.Table:
-        """Which data files of a catalogue hold nulls, values, and a key twice, without their paths.
-
-        Raises:
-            NotFoundError: It is gone.
-            CorruptIndexError: It is damaged.
-        """
+        """Return ``has_null``, ``has_value`` and ``repeats`` of the data files of a catalogue."""
 
         def make() -> tuple[pa.Table, int]:
             table = self._decoded(entry, ["has_null", "has_value", "repeats"])
             return table, table.nbytes + 500
 
-        flags: pa.Table = self._cache.get(self._key(entry, "flags"), make)
+        flags: pa.Table = self.cache.get(self._key(entry, "flags"), make)
         return flags
 
     def digests(self, entry: CatalogueEntry, secret: bytes) -> np.ndarray:
-        """Digests of the paths of a catalogue, 16 bytes each.
-
-        Raises:
-            NotFoundError: It is gone.
-            CorruptIndexError: It is damaged.
-        """
+        """Return digests of the paths of a catalogue, 16 bytes each."""
 
         def make() -> tuple[np.ndarray, int]:
             sha256 = hashlib.sha256
@@ -127,17 +108,8 @@ class SegmentLoader:
             return np.frombuffer(found, np.uint8), len(found) + 500
 
         kind = ("digests", hashlib.sha256(secret).digest())
-        digests: np.ndarray = self._cache.get(self._key(entry, kind), make)
+        digests: np.ndarray = self.cache.get(self._key(entry, kind), make)
         return digests
-
-    def remembered(self, key: tuple[object, ...], make: Callable[[], tuple[Any, int]]) -> Any:
-        """A value derived from an index, kept in the same cache.
-
-        Args:
-            key: Identifies it in the cache.
-            make: Makes it and returns it with its number of bytes.
-        """
-        return self._cache.get(key, make)
 
     def _key(self, entry: CatalogueEntry, kind: object) -> tuple[object, ...]:
         content = (entry.path, entry.sha256, entry.id, entry.files)
@@ -145,17 +117,17 @@ class SegmentLoader:
         return (self._identities[entry.root], *content, stamp, kind)
 
     def _decoded(self, entry: CatalogueEntry, columns: Sequence[str]) -> pa.Table:
-        """Columns of a catalogue that is not kept, but taken from memory where it is there."""
-        if self._key(entry, "catalogue") in self._cache:
+        """Read columns of a catalogue that is not kept, but taken from memory where it is there."""
+        if self._key(entry, "catalogue") in self.cache:
             return self.catalogue(entry).select(columns)
         return read_catalogue(self._roots[entry.root], entry, columns)
 
     def segment(self, entry: SegmentEntry) -> OpenedSegment:
-        """A segment with its footer."""
+        """Return a segment with its footer."""
         version = self._roots[entry.root].stamp(entry.path)
         key = (self._identities[entry.root], entry, version, "footer")
-        opened: OpenedSegment = self._cache.get(key, self._open, entry, version)
-        if opened.footer.unit_count > self._files[entry.catalogue]:
+        opened: OpenedSegment = self.cache.get(key, self._open, entry, version)
+        if opened.footer.unit_count > self.files[entry.catalogue]:
             raise corrupt(entry.path, "it counts more files than its catalogue has")
         return opened
 
@@ -175,7 +147,7 @@ class SegmentLoader:
     def row_groups(
         self, opened: OpenedSegment, numbers: Sequence[int]
     ) -> Iterator[tuple[int, Blocks]]:
-        """Some row groups of a segment, those that are not held fetched many at once."""
+        """Yield some row groups of a segment; fetch many at once of those that are not held."""
         for start in range(0, len(numbers), _AHEAD):
             chunk = numbers[start : start + _AHEAD]
             fetched = self._fetched(opened, chunk) if len(chunk) > 1 else {}
@@ -183,19 +155,14 @@ class SegmentLoader:
                 yield number, self.row_group(opened, number, fetched.get(number))
 
     def row_group(self, opened: OpenedSegment, number: int, data: bytes | None = None) -> Blocks:
-        """A row group of a segment, of which the bytes may be at hand.
-
-        Args:
-            opened: The segment.
-            number: The row group.
-            data: Its bytes, if they have been read.
-        """
+        """Return a row group of a segment, from ``data`` if its bytes have been read."""
         key = (*self._groups_key(opened), number)
-        blocks: Blocks = self._cache.get(key, self._decode, opened, number, data)
+        blocks: Blocks = self.cache.get(key, self._decode, opened, number, data)
         return blocks
 
     def _groups_key(self, opened: OpenedSegment) -> tuple[object, ...]:
-        """How the keys of a segment's row groups begin; the footer has their checksums."""
+        """Return how the cache keys of a segment's row groups begin."""
+        # the footer has the checksums of the row groups
         entry = opened.entry
         identity = self._identities[entry.root]
         return (identity, entry.path, entry.footer_sha256, opened.version)
@@ -208,11 +175,11 @@ class SegmentLoader:
         return blocks, blocks.nbytes
 
     def _fetched(self, opened: OpenedSegment, numbers: Sequence[int]) -> dict[int, bytes]:
-        """The bytes of those row groups that are not held."""
+        """Return the bytes of the row groups that are not held."""
         entry = opened.entry
         storage = self._roots[entry.root]
         key = self._groups_key(opened)
-        missing = [number for number in numbers if (*key, number) not in self._cache]
+        missing = [number for number in numbers if (*key, number) not in self.cache]
         if not missing:
             return {}
         groups = [opened.footer.groups[number] for number in missing]

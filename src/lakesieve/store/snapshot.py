@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Self
 
 from lakesieve.errors import CorruptIndexError, ErrorKind
@@ -10,6 +10,7 @@ from lakesieve.format import Checkpoint
 
 if TYPE_CHECKING:
     from lakesieve.format import CatalogueEntry, Commit, IndexDefinition, SegmentEntry
+    from lakesieve.storage import Storage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,11 +18,7 @@ class Snapshot:
     """The state of an index after one of its commits.
 
     Args:
-        number: The commit's number.
-        definition: What is indexed.
         table_version: The table version that was indexed last.
-        catalogues: Live file catalogues, oldest first.
-        segments: Live segments, oldest first.
         write_id: The commit's own name.
         retained_from: The first state that can still be read.
         checkpoint: The latest checkpoint known when it was read; -1 for none.
@@ -38,29 +35,13 @@ class Snapshot:
 
     @classmethod
     def from_checkpoint(cls, checkpoint: Checkpoint) -> Self:
-        """The state that a checkpoint holds."""
-        return cls(
-            number=checkpoint.number,
-            definition=checkpoint.definition,
-            table_version=checkpoint.table_version,
-            catalogues=checkpoint.catalogues,
-            segments=checkpoint.segments,
-            write_id=checkpoint.write_id,
-            retained_from=checkpoint.retained_from,
-            checkpoint=checkpoint.number,
-        )
+        """Return the state that a checkpoint holds."""
+        held = {field.name: getattr(checkpoint, field.name) for field in fields(checkpoint)}
+        return cls(**held, checkpoint=checkpoint.number)
 
     def to_checkpoint(self) -> Checkpoint:
-        """The checkpoint that holds this state."""
-        return Checkpoint(
-            number=self.number,
-            write_id=self.write_id,
-            retained_from=self.retained_from,
-            definition=self.definition,
-            table_version=self.table_version,
-            catalogues=self.catalogues,
-            segments=self.segments,
-        )
+        """Return the checkpoint that holds this state."""
+        return Checkpoint(**{field.name: getattr(self, field.name) for field in fields(Checkpoint)})
 
     @property
     def entries(self) -> tuple[CatalogueEntry | SegmentEntry, ...]:
@@ -68,11 +49,16 @@ class Snapshot:
         return (*self.catalogues, *self.segments)
 
     def objects(self) -> set[tuple[int, str]]:
-        """Root and path of every object it is made of."""
+        """Return root and path of every object it is made of."""
         return {(entry.root, entry.path) for entry in self.entries}
 
+    @property
+    def version_id(self) -> str:
+        """The table version that was indexed last, empty for none."""
+        return str(self.table_version.get("id", ""))
+
     def totals(self) -> dict[str, int]:
-        """What it amounts to: files, segments, blocks and bytes."""
+        """Return what it amounts to: files, segments, blocks and bytes."""
         return {
             "files": sum(entry.files for entry in self.catalogues),
             "segments": len(self.segments),
@@ -86,10 +72,7 @@ class Changes:
     """What a commit does; the objects it adds are staged already.
 
     Args:
-        operation: Its name in the history.
         table_version: The table version that was indexed; empty leaves it as it is.
-        add_catalogues: File catalogues added.
-        add_segments: Segments added.
         remove_segments: Paths of segments removed.
         remove_catalogues: Ids of catalogues removed.
         retained_from: Earlier states than this commit's may be deleted.
@@ -105,11 +88,7 @@ class Changes:
 
 
 class Replay:
-    """Applies commits, one after the other, to a state.
-
-    Args:
-        start: Where to begin: a state, or a root commit.
-    """
+    """Applies commits, one after the other, to a state."""
 
     def __init__(self, start: Snapshot | Commit) -> None:
         if isinstance(start, Snapshot):
@@ -125,11 +104,7 @@ class Replay:
             self._begin(start)
 
     def apply(self, commit: Commit) -> Self:
-        """Go on to the next commit.
-
-        Raises:
-            CorruptIndexError: It is not the next commit of this log.
-        """
+        """Go on to the next commit."""
         if commit.number != self._at.number + 1:
             raise _broken(commit.number, f"it follows commit {self._at.number}")
         if commit.definition is not None:
@@ -148,11 +123,7 @@ class Replay:
         return self
 
     def snapshot(self) -> Snapshot:
-        """The state reached.
-
-        Raises:
-            CorruptIndexError: A segment counts in a catalogue that is not there.
-        """
+        """Return the state reached."""
         if not all(entry.catalogue in self._catalogues for entry in self._segments.values()):
             raise _broken(self._at.number, "a segment counts in a catalogue that is not there")
         return Snapshot(
@@ -190,6 +161,23 @@ class Replay:
             if known is not None and known.catalogue != segment.catalogue:
                 raise _broken(commit.number, f"{segment.path} counts in two catalogues")
             self._segments[segment.path] = segment
+
+
+def root_storage(storage: Storage, definition: IndexDefinition, root: int) -> Storage:
+    """Return where the objects of one of an index's roots lie, by its number.
+
+    0 is the index's own root, ``storage``, and ``n`` the ``n``-th of those that it refers to.
+
+    Raises:
+        UnsupportedError: The root is in another kind of store, or not trusted.
+    """
+    return storage.at(definition.borrowed_roots[root - 1]) if root else storage
+
+
+def referenced_roots(storage: Storage, definition: IndexDefinition) -> list[Storage]:
+    """Return all roots that an index refers to."""
+    roots = range(1, len(definition.borrowed_roots) + 1)
+    return [root_storage(storage, definition, root) for root in roots]
 
 
 def _broken(number: int, what: str) -> CorruptIndexError:

@@ -21,14 +21,7 @@ def stage_segment(
 ) -> SegmentEntry:
     """Write blocks as a segment file; nobody sees it before a commit names it.
 
-    Args:
-        storage: The index's root.
-        blocks: At least one block.
-        unit_count: Units that the ordinals count.
-        catalogue: Id of the catalogue that they count in, from ``catalogue_id``.
-
-    Raises:
-        StorageError: The storage cannot be written to.
+    ``catalogue`` is the id of the catalogue that its ordinals count in, from ``catalogue_id``.
     """
     data, entry = encode_segment(blocks, unit_count=unit_count, catalogue=catalogue)
     # named by its content: one that is there already is this one, unless it was damaged; written
@@ -46,14 +39,7 @@ def stage_catalogue(
 ) -> CatalogueEntry:
     """Write a file catalogue; nobody sees it before a commit names it.
 
-    Args:
-        storage: The index's root.
-        files: As ``CATALOGUE_SCHEMA``; paths are unique.
-        segments: All segments whose ordinals count in it.
-        definition: What is indexed.
-
-    Raises:
-        StorageError: The storage cannot be written to.
+    The files are as ``CATALOGUE_SCHEMA``, with unique paths.
     """
     data, entry = encode_catalogue(files, segments=segments, definition=definition)
     storage.replace(entry.path, data)

@@ -15,15 +15,16 @@ from lakesieve.errors import (
     NotFoundError,
     StorageError,
 )
-from lakesieve.store.index_references import (
-    referenced_roots,
-    references_to,
-    remove_unused_references,
+from lakesieve.store.index_references import references_to, remove_unused_references
+from lakesieve.store.log import (
+    CHECKPOINT_INTERVAL,
+    FOLDERS,
+    OBJECT_NAMES,
+    commit_path,
+    is_object,
 )
-from lakesieve.store.log import CHECKPOINT_INTERVAL, commit_path
-from lakesieve.store.object_names import FOLDERS, OBJECT_NAMES, is_object
 from lakesieve.store.requirements import HeadIs
-from lakesieve.store.snapshot import Changes
+from lakesieve.store.snapshot import Changes, referenced_roots
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -44,9 +45,6 @@ class Vacuumed:
     """What a vacuum deleted, or would.
 
     Args:
-        dry_run: Whether it only looked.
-        paths: The objects.
-        bytes: Their sizes together.
         retained_from: The first commit whose state can be read afterwards.
         borrowers: Roots of clones for which objects were kept.
     """
@@ -59,7 +57,7 @@ class Vacuumed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Plan:
+class _Retention:
     """What is kept of the states, and which objects they need."""
 
     head: Snapshot
@@ -82,43 +80,28 @@ def vacuum(
 
     On a full disk there is no room for the commit that says which states are kept. Then objects
     that no state needs are deleted before it, or else some of the states that are given up.
-
-    Args:
-        store: The index.
-        retain_commits: Number of last states to keep, at least 1.
-        older_than: Age from which objects may be deleted.
-        dry_run: Only report what would be deleted.
-
-    Raises:
-        InvalidInputError: ``retain_commits`` is below 1, or ``older_than`` negative.
-        NotFoundError: There is no index.
-        CorruptIndexError: The index is damaged, so that it is unknown what it needs.
-        CommitConflictError: Others commit all the time.
-        StorageError: The storage failed.
-        UnsupportedError: It refers to a root that is not trusted, or one of its folders is a
-            symbolic link; nothing is deleted.
     """
     _check(store, retain_commits, older_than)
     before = datetime.now(UTC) - older_than
-    plan = _planned(store, retain_commits, before)
+    retention = _retention(store, retain_commits, before)
     # check the roots whose references will change before anything is committed or deleted
-    referenced_roots(store.storage, plan.head.definition)
+    referenced_roots(store.storage, retention.head.definition)
     freed: list[ObjectInfo] = []
     if not dry_run:
-        plan, freed = _announced_in_room(store, plan, retain_commits, before)
+        retention, freed = _announced_in_room(store, retention, retain_commits, before)
     # references are looked up after that commit: a later clone finds the old states refused
     using = references_to(store.storage)
-    doomed = _doomed(store, plan, _shared(using), before)
+    doomed = _doomed(store, retention, _shared(using), before)
     if not dry_run:
         _delete(store, doomed, before)
         # last, as on a full disk there is room for it only now
-        remove_unused_references(store.storage, plan.head, plan.needed)
+        remove_unused_references(store.storage, retention.head, retention.needed)
     doomed = [*freed, *doomed]
     return Vacuumed(
         dry_run=dry_run,
         paths=tuple(info.path for info in doomed),
         bytes=sum(info.size for info in doomed),
-        retained_from=plan.retained_from,
+        retained_from=retention.retained_from,
         borrowers=tuple(reference.location for reference in using),
     )
 
@@ -135,7 +118,7 @@ def _check(store: IndexStore, retain_commits: int, older_than: timedelta) -> Non
         store.storage.check_unlinked(folder)
 
 
-def _planned(store: IndexStore, retain_commits: int, before: datetime) -> _Plan:
+def _retention(store: IndexStore, retain_commits: int, before: datetime) -> _Retention:
     head = store.snapshot()
     first = head.number
     commits = list(store.log.commits(head.retained_from, head.number))
@@ -152,13 +135,13 @@ def _planned(store: IndexStore, retain_commits: int, before: datetime) -> _Plan:
     return _kept_from(store, head, commits, first)
 
 
-def _kept_from(store: IndexStore, head: Snapshot, commits: list[Commit], first: int) -> _Plan:
-    """What the states from a commit on need."""
+def _kept_from(store: IndexStore, head: Snapshot, commits: list[Commit], first: int) -> _Retention:
+    """Return what the states from a commit on need."""
     needed = head.objects() | store.snapshot(first).objects()
     for commit in commits:
         if commit.number > first:
             needed |= {(entry.root, entry.path) for entry in commit.added}
-    return _Plan(head=head, retained_from=first, needed=frozenset(needed))
+    return _Retention(head=head, retained_from=first, needed=frozenset(needed))
 
 
 def _made_at(commit: Commit) -> datetime:
@@ -169,50 +152,54 @@ def _made_at(commit: Commit) -> datetime:
     return made if made.tzinfo is not None else made.replace(tzinfo=UTC)
 
 
-def _announced(store: IndexStore, plan: _Plan, retain_commits: int, before: datetime) -> _Plan:
+def _announced(
+    store: IndexStore, retention: _Retention, retain_commits: int, before: datetime
+) -> _Retention:
     """Commit which states are kept, before anything of the others is deleted."""
     for left in reversed(range(_ATTEMPTS)):
-        if plan.retained_from == plan.head.retained_from:
+        if retention.retained_from == retention.head.retained_from:
             break
         try:
             # until this checkpoint is there the log cannot begin here
-            if not store.log.write_checkpoint(store.snapshot(plan.retained_from), hint=False):
+            if not store.log.write_checkpoint(store.snapshot(retention.retained_from), hint=False):
                 raise StorageError(
-                    f"Commit {plan.retained_from} has too many segments for a checkpoint.",
+                    f"Commit {retention.retained_from} has too many segments for a checkpoint.",
                     kind=ErrorKind.STORAGE_FAILED,
                     hint="Compact the index first.",
                 )
             head = store.commit(
-                plan.head,
-                Changes(operation="vacuum", retained_from=plan.retained_from),
-                (HeadIs(number=plan.head.number),),
+                retention.head,
+                Changes(operation="vacuum", retained_from=retention.retained_from),
+                (HeadIs(number=retention.head.number),),
             )
         except CommitConflictError:
             if not left:
                 raise
-            plan = _planned(store, retain_commits, before)
+            retention = _retention(store, retain_commits, before)
         else:
-            return _Plan(head=head, retained_from=plan.retained_from, needed=plan.needed)
-    return plan
+            return _Retention(
+                head=head, retained_from=retention.retained_from, needed=retention.needed
+            )
+    return retention
 
 
 def _announced_in_room(
-    store: IndexStore, plan: _Plan, retain_commits: int, before: datetime
-) -> tuple[_Plan, list[ObjectInfo]]:
+    store: IndexStore, retention: _Retention, retain_commits: int, before: datetime
+) -> tuple[_Retention, list[ObjectInfo]]:
     """Commit which states are kept; on a full disk delete something first, and return that, too."""
     try:
-        return _announced(store, plan, retain_commits, before), []
+        return _announced(store, retention, retain_commits, before), []
     except StorageError as error:
         if error.kind is not ErrorKind.STORAGE_FULL:
             raise
         full = error
     shared = _shared(references_to(store.storage))
-    head = plan.head
+    head = retention.head
     commits = list(store.log.commits(head.retained_from, head.number))
     kept_now = _kept_from(store, head, commits, head.retained_from)
     freed = _doomed(store, kept_now, shared, before)
     _delete(store, freed, before)
-    retired = [i for i in _doomed(store, plan, shared, before) if i.path.startswith(_CONTENT)]
+    retired = [i for i in _doomed(store, retention, shared, before) if i.path.startswith(_CONTENT)]
     # The largest first: one is nearly always enough. Until the commit is made, somebody who rolls
     # back to a state that is given up gets an index that has to be repaired, but no wrong answer.
     for info in [None, *sorted(retired, key=lambda info: info.size, reverse=True)]:
@@ -220,7 +207,7 @@ def _announced_in_room(
             freed.append(info)
             _delete(store, [info], before)
         try:
-            return _announced(store, plan, retain_commits, before), freed
+            return _announced(store, retention, retain_commits, before), freed
         except StorageError as error:
             if error.kind is not ErrorKind.STORAGE_FULL:
                 raise
@@ -231,11 +218,13 @@ def _shared(references: Iterable[IndexReference]) -> set[str]:
     return {path for reference in references for path in reference.objects}
 
 
-def _doomed(store: IndexStore, plan: _Plan, shared: set[str], before: datetime) -> list[ObjectInfo]:
+def _doomed(
+    store: IndexStore, retention: _Retention, shared: set[str], before: datetime
+) -> list[ObjectInfo]:
     storage = store.storage
     # the first commit stays: it says what is indexed, even if everything else is lost
-    kept = shared | {path for root, path in plan.needed if root == 0} | {_FIRST_COMMIT}
-    start = f"log/{plan.retained_from:020d}"
+    kept = shared | {path for root, path in retention.needed if root == 0} | {_FIRST_COMMIT}
+    start = f"log/{retention.retained_from:020d}"
     # the log in ascending order, so that a hole in it is never mistaken for its end
     return [
         info

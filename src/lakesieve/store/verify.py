@@ -6,28 +6,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, IndexFormatError, LakesieveError, StorageError, corrupt
-from lakesieve.format import CatalogueEntry, decode_footer, decode_row_group
-from lakesieve.store.index_references import root_storage
+from lakesieve.format import CatalogueEntry
+from lakesieve.store.cache import BlockCache
 from lakesieve.store.log import checkpoint_path
-from lakesieve.store.segment_loader import read_catalogue
+from lakesieve.store.segment_loader import SegmentLoader, read_catalogue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from lakesieve.format import SegmentEntry
-    from lakesieve.storage import Storage
     from lakesieve.store.index_store import IndexStore
     from lakesieve.store.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Damage:
-    """Something that is not as it was written.
-
-    Args:
-        path: The object, below its root.
-        problem: What is wrong, a sentence.
-    """
+    """Something that is not as it was written."""
 
     path: str
     problem: str
@@ -39,10 +31,6 @@ class Verified:
 
     Args:
         commit: The last commit; -1 when the log cannot be read.
-        commits: Commits that were checked.
-        objects: Segments and catalogues that were checked.
-        bytes: Their bytes.
-        damaged: What is wrong; nothing when it is empty.
     """
 
     commit: int
@@ -58,13 +46,7 @@ class Verified:
 
 
 def verify(store: IndexStore) -> Verified:
-    """Check the log, and every object that the last state of an index needs.
-
-    Raises:
-        NotFoundError: There is no index.
-        IndexFormatError: It is too new.
-        StorageError: The storage failed; whether the index is damaged is not known.
-    """
+    """Check the log, and every object that the last state of an index needs."""
     try:
         head = store.snapshot()
     except LakesieveError as error:
@@ -73,8 +55,9 @@ def verify(store: IndexStore) -> Verified:
         damage = Damage(path="log/", problem=error.message)
         return Verified(commit=-1, commits=0, objects=0, bytes=0, damaged=(damage,))
     found = log_damages(store, head)
+    loader = SegmentLoader(store.storage, head, BlockCache(0))
     for entry in head.entries:
-        found += damages(store.storage, head, entry)
+        found += damages(loader, entry)
     return Verified(
         commit=head.number,
         commits=head.number - head.retained_from + 1,
@@ -84,31 +67,25 @@ def verify(store: IndexStore) -> Verified:
     )
 
 
-def damages(
-    storage: Storage, snapshot: Snapshot, entry: CatalogueEntry | SegmentEntry
-) -> list[Damage]:
-    """What is wrong with one object of an index.
-
-    Raises:
-        IndexFormatError: It is too new.
-        StorageError: The storage failed.
-    """
-    root = root_storage(storage, snapshot.definition, entry.root)
+def damages(loader: SegmentLoader, entry: CatalogueEntry | SegmentEntry) -> list[Damage]:
+    """Return what is wrong with one object of an index, all of it read."""
+    root = loader.root_of(entry)
     try:
-        for _ in _decoded(root, entry):
-            pass
+        if root.head(entry.path).size != entry.size:
+            raise corrupt(entry.path, "it has another size")
+        if isinstance(entry, CatalogueEntry):
+            read_catalogue(root, entry)
+        else:
+            opened = loader.segment(entry)
+            for _ in loader.row_groups(opened, range(len(opened.firsts))):
+                pass
     except LakesieveError as error:
         return [_damage(entry.path, error)]
     return []
 
 
 def log_damages(store: IndexStore, head: Snapshot) -> list[Damage]:
-    """What is wrong with the log of an index whose last state can be read.
-
-    Raises:
-        IndexFormatError: It is too new.
-        StorageError: The storage failed.
-    """
+    """Return what is wrong with the log of an index whose last state can be read."""
     found = []
     try:
         for _ in store.log.states(head.retained_from, head.number):
@@ -121,19 +98,6 @@ def log_damages(store: IndexStore, head: Snapshot) -> list[Damage]:
         except LakesieveError as error:
             found.append(_damage(checkpoint_path(number), error))
     return found
-
-
-def _decoded(storage: Storage, entry: CatalogueEntry | SegmentEntry) -> Iterator[object]:
-    if storage.head(entry.path).size != entry.size:
-        raise corrupt(entry.path, "it has another size")
-    if isinstance(entry, CatalogueEntry):
-        yield read_catalogue(storage, entry)
-        return
-    start = entry.size - entry.footer_length
-    footer = decode_footer(storage.get_range(entry.path, start, entry.footer_length), entry)
-    for number, group in enumerate(footer.groups):
-        data = storage.get_range(entry.path, group.start, group.length)
-        yield decode_row_group(footer, number, data)
 
 
 def _damage(path: str, error: LakesieveError) -> Damage:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from lakesieve.predicate import Ranges, RowFilter
-    from lakesieve.predicate.ranges import Code
+    from lakesieve.sieve import Code
     from lakesieve.tables.contract import Column
 
 MOST_FILES = 200_000

@@ -13,7 +13,7 @@ from lakesieve.predicate.literals import HIGHEST, LOWEST, float_code
 from lakesieve.sieve import wide_code
 
 if TYPE_CHECKING:
-    from lakesieve.predicate.ranges import Code
+    from lakesieve.sieve import Code
     from lakesieve.tables.contract import Column
 
 _INTEGER = re.compile(r"[+-]?\d{1,19}", re.ASCII)

@@ -16,12 +16,9 @@ from lakesieve.errors import ErrorKind, UnsupportedError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from lakesieve.sieve import Blocks, KeyType
+    from lakesieve.sieve import Blocks, Code, Interval, KeyType
 
 _SCHEME_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+.-"
-
-Code = int | bytes
-Interval = tuple[Code | None, Code | None]
 
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - the zone is taken from the value
 _MICRO = dt.timedelta(microseconds=1)

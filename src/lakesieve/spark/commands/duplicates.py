@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from lakesieve.index import OpenedIndex, Reason, broken_index
 from lakesieve.index.definition import indexed_columns, key_columns
+from lakesieve.index.key_ranges import KeyRanges
 from lakesieve.index.many_keys import plan_of_files
-from lakesieve.index.shared_keys import KeyRanges
 from lakesieve.sieve import encode_rows
 from lakesieve.spark.build.source import key_types
 from lakesieve.spark.commands.contains import numbers_of, read_by_plan

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from lakesieve.predicate.ranges import Code
+    from lakesieve.sieve import Code
     from lakesieve.tables.contract import Column
 
 # Some writers log decimals as doubles, which are exact up to 15 digits and this close beyond.

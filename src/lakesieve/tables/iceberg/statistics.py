@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from lakesieve.predicate.ranges import Code
+    from lakesieve.sieve import Code
     from lakesieve.tables.contract import Column
 
 METRICS = (

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from tests.depth import depth
 
-from lakesieve.index.shared_keys import KeyRanges
+from lakesieve.index.key_ranges import KeyRanges
 
 CASES = depth("CASES", test=60, soak=3000)
 

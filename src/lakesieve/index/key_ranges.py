@@ -31,7 +31,7 @@ class KeyRanges:
 
     @classmethod
     def joined(cls, parts: Iterable[KeyRanges]) -> KeyRanges | None:
-        """Several in one, in order; ``None`` if there are none, or some of another type."""
+        """Return several in one, in order; ``None`` if there are none, or some of another type."""
         given = [part for part in parts if len(part.lows)]
         if not given or len({part.lows.type for part in given}) > 1:
             return None
@@ -41,7 +41,7 @@ class KeyRanges:
         return cls(lows=lows.take(order), highs=highs.take(order))
 
     def holds(self, codes: pa.Array) -> np.ndarray:
-        """Whether each of some codes is in one of the ranges.
+        """Return whether each of some codes is in one of the ranges.
 
         Returns:
             A boolean array.
@@ -54,7 +54,7 @@ class KeyRanges:
         return held
 
     def buckets(self) -> tuple[int, pa.Table] | None:
-        """The ranges by the high bits of their codes, for a join by equality.
+        """Return the ranges by the high bits of their codes, for a join by equality.
 
         Returns:
             How many low bits are left out, and ``bucket``, ``first`` and ``last`` (included), one
@@ -77,7 +77,7 @@ class KeyRanges:
         return shift, pa.table(columns)
 
     def _last_not_above(self, codes: pa.Array) -> np.ndarray:
-        """The last range that begins at or before each code; -1 for none."""
+        """Return the last range that begins at or before each code; -1 for none."""
         if codes.type == pa.int64():
             values = codes.fill_null(0).to_numpy()
             at: np.ndarray = np.searchsorted(self.lows.to_numpy(), values, side="right") - 1

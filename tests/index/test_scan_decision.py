@@ -15,7 +15,7 @@ from tests.predicate.drawn import integers, strings
 from tests.predicate.row_evaluator import accepts
 
 from lakesieve.format import IndexDefinition, KeyColumn, catalogue_id
-from lakesieve.index import OpenedIndex, Plan, ReasonCode, plan_files, usable_indexes
+from lakesieve.index import OpenedIndex, Plan, ReasonCode, keep_tree, usable_indexes
 from lakesieve.predicate import ColumnType, Ranges, bind, rows_where
 from lakesieve.predicate.expression import And, Compare, In, IsNull, Literal, Not, Or
 from lakesieve.predicate.parse import parse_sql
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lakesieve.predicate.expression import Expr
-    from lakesieve.predicate.ranges import Interval
+    from lakesieve.sieve import Interval
 
 FILES = 6
 KINDS = {"a": "integer", "s": "string", "c": "integer"}
@@ -105,7 +105,7 @@ def stored(rows: Rows, names: Sequence[str], covered: range) -> OpenedIndex:
         definition,
         Changes(operation="create", add_catalogues=(entry,), add_segments=tuple(segments)),
     )
-    return OpenedIndex(snapshot, IndexReader(store, snapshot, BlockCache()))
+    return OpenedIndex(store, snapshot, BlockCache())
 
 
 def planned(expr: Expr, indexes: Sequence[OpenedIndex]) -> set[int]:
@@ -113,7 +113,7 @@ def planned(expr: Expr, indexes: Sequence[OpenedIndex]) -> set[int]:
     kinds = {column.field_id: (column.kind, column.scale) for column in COLUMNS.values()}
     usable, reasons = usable_indexes(indexes, kinds, "t")
     assert reasons == []
-    plan = plan_files(rows_where(bind(expr, COLUMNS, strict=False)), usable)
+    plan = keep_tree(rows_where(bind(expr, COLUMNS, strict=False)), usable)
     return set(np.flatnonzero(kept(plan)).tolist())
 
 
@@ -225,10 +225,10 @@ def test_indexes_intersect() -> None:
     kinds = {c.field_id: (c.kind, c.scale) for c in COLUMNS.values()}
     usable, _ = usable_indexes([composite, single], kinds, "t")
 
-    plan = plan_files(row_filter, usable)
+    plan = keep_tree(row_filter, usable)
 
     assert plan.used == ("a_s", "c")
-    assert kept(plan).sum() < kept(plan_files(row_filter, usable[1:])).sum()
+    assert kept(plan).sum() < kept(keep_tree(row_filter, usable[1:])).sum()
 
 
 def test_what_is_never_true_skips_all_that_is_known() -> None:
@@ -291,11 +291,12 @@ def test_a_broken_index_leaves_the_others() -> None:
     """An index that cannot be read is reported, and the others still skip files."""
     good, bad = (stored(GRID, names, range(FILES)) for names in (["a", "s"], ["s", "a"]))
     entry = dataclasses.replace(bad.snapshot.catalogues[0], path="files/" + "0" * 40 + ".parquet")
-    broken = OpenedIndex(dataclasses.replace(bad.snapshot, catalogues=(entry,)), bad.reader)
+    state = dataclasses.replace(bad.snapshot, catalogues=(entry,))
+    broken = OpenedIndex(IndexStore(bad.storage), state)
     kinds = {c.field_id: (c.kind, c.scale) for c in COLUMNS.values()}
     usable, _ = usable_indexes([good, broken], kinds, "t")
 
-    plan = plan_files(
+    plan = keep_tree(
         rows_where(bind(parse_sql("a = 4 AND s = 'x5'"), COLUMNS, strict=True)), usable
     )
 
@@ -317,7 +318,7 @@ def test_what_reads_too_much_of_an_index_is_left(monkeypatch: pytest.MonkeyPatch
     usable, _ = usable_indexes([large, small], kinds, "t")
 
     def plan(text: str) -> tuple[list[str], int]:
-        plan = plan_files(rows_where(bind(parse_sql(text), COLUMNS, strict=True)), usable)
+        plan = keep_tree(rows_where(bind(parse_sql(text), COLUMNS, strict=True)), usable)
         return [str(reason) for reason in plan.reasons], len(plan.indexes)
 
     alone = "look-up-too-large: 2 ranges of keys in a"

@@ -1,0 +1,379 @@
+"""From a predicate and a table's indexes to the data files that must be read.
+
+``keep = (live and candidates) or uncovered``: a file that an index has not seen matches every
+predicate on that index's column, and so does every file when the index cannot be read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lakesieve.index.definition import type_by_name
+from lakesieve.index.key_filters import UsableIndex, on_keys
+from lakesieve.index.reasons import READ_FAILURES, Reason, ReasonCode, broken_index
+from lakesieve.predicate import (
+    AllOf,
+    AlwaysFalse,
+    AnyOf,
+    ColumnRanges,
+    ColumnType,
+    Ranges,
+    all_of,
+    bind,
+    rows_where,
+)
+from lakesieve.predicate.expression import And, Not, Or, Unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    import pyarrow as pa
+
+    from lakesieve.format import KeyColumn
+    from lakesieve.index.opened import OpenedIndex
+    from lakesieve.predicate import Expr, RowFilter
+    from lakesieve.predicate.bind import BoundExpr
+    from lakesieve.tables import Column
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class KeepLeaf:
+    """Which of the data files that an index covers must be read, by one of its answers.
+
+    Args:
+        index: The number of the index in the plan.
+        keep: One element a covered file, in the index's numbering.
+    """
+
+    index: int
+    keep: np.ndarray
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class KeepNode:
+    """A file must be read that all parts keep, or any of them.
+
+    Args:
+        every: Whether all of them must keep a file; without parts it is the answer.
+        args: The parts.
+    """
+
+    every: bool
+    args: tuple[KeepLeaf | KeepNode, ...]
+
+
+_ANYTHING = KeepNode(every=True, args=())
+_NOTHING = KeepNode(every=False, args=())
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Plan:
+    """What indexes say of the files of a table under a predicate.
+
+    A leaf keeps the files that its index does not cover; the plan keeps those that none covers.
+
+    Args:
+        indexes: The indexes that took part; none when nothing can be skipped.
+        keep: Their answers.
+        used: The indexes' names.
+        reasons: Coded reasons.
+    """
+
+    indexes: tuple[OpenedIndex, ...]
+    keep: KeepLeaf | KeepNode
+    used: tuple[str, ...]
+    reasons: tuple[Reason, ...]
+
+    @property
+    def skips(self) -> bool:
+        """Whether it can leave files out."""
+        return bool(self.indexes) and not _keeps_all(self.keep)
+
+    def of(self, paths: pa.Array | pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
+        """Return which files must be read, and which some index covers, by their paths."""
+        return self.of_numbers([index.numbers(paths) for index in self.indexes], len(paths))
+
+    def of_numbers(
+        self, numbers: Sequence[np.ndarray], count: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Judge files as :meth:`of` does, by the numbers that each index has for them, or -1."""
+        covered = np.zeros(count, bool)
+        for at in numbers:
+            covered |= at >= 0
+        return _judged(self.keep, numbers, count) | ~covered, covered
+
+
+def _judged(part: KeepLeaf | KeepNode, numbers: Sequence[np.ndarray], count: int) -> np.ndarray:
+    if isinstance(part, KeepLeaf):
+        at = numbers[part.index]
+        # files outside this index match: it has not seen them
+        keep = np.ones(count, bool)
+        keep[at >= 0] = part.keep[at[at >= 0]]
+        return keep
+    keep = np.full(count, part.every)
+    for arg in part.args:
+        if part.every:
+            keep &= _judged(arg, numbers, count)
+        else:
+            keep |= _judged(arg, numbers, count)
+    return keep
+
+
+def _keeps_all(part: KeepLeaf | KeepNode) -> bool:
+    """Return whether it is plain that a part leaves nothing out."""
+    if isinstance(part, KeepLeaf):
+        return bool(part.keep.all())
+    answers = [_keeps_all(arg) for arg in part.args]
+    return all(answers) if part.every else any(answers)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class ScanDecision:
+    """What a predicate means for a scan of a table, by its indexes.
+
+    Args:
+        plan: Which files must be read.
+        row_filter: The rows for which the expression is true, fields by id; keys of joins left out.
+        usable: The indexes that fit the table.
+        reasons: Why others do not, and what became of these.
+    """
+
+    plan: Plan
+    row_filter: RowFilter
+    usable: tuple[UsableIndex, ...]
+    reasons: tuple[Reason, ...]
+
+
+def plan(
+    columns: Mapping[tuple[str, ...], Column],
+    expression: Expr,
+    indexes: Sequence[OpenedIndex],
+    table_uuid: str,
+    *,
+    strict: bool,
+    keys: Sequence[Expr] = (),
+    timezone: str = "UTC",
+    visit: Callable[[OpenedIndex | None], None] = lambda _: None,
+) -> ScanDecision:
+    """Decide which files one scan of a table reads: every engine, function and command calls this.
+
+    Args:
+        columns: The columns of the version that is read, by path.
+        expression: The predicate, from SQL text or from an engine.
+        indexes: The indexes found beside the table.
+        table_uuid: Identity of the table.
+        strict: Whether an unknown column, or what cannot be understood, is an error; else it means
+            that every row may match.
+        keys: Conditions by the keys of joins, which are true of every row that is needed.
+        timezone: For timestamps written without one.
+        visit: As for :func:`keep_tree`.
+    """
+    types = column_types(columns)
+    bound, *bound_keys = (
+        bind(condition, types, timezone=timezone, strict=strict)
+        for condition in (expression, *keys)
+    )
+    row_filter, *of_keys = (rows_where(condition) for condition in (bound, *bound_keys))
+    kinds = {c.field_id: (c.kind, c.scale) for c in columns.values()}
+    names = {".".join(path): column.type for path, column in columns.items()}
+    usable, unfit = usable_indexes(indexes, kinds, table_uuid, types_by_name=names)
+    truth = all_of([row_filter, *of_keys])
+    found = keep_tree(truth, usable, visit=visit)
+    if not found.skips and _is_without_value(truth) and _has_unknown(bound):
+        # Spark adds IS NOT NULL to conditions such as abs(k) = 9, which alone an index answers
+        found = _reading_all([_no_predicate(usable)])
+    return ScanDecision(
+        plan=found,
+        row_filter=row_filter,
+        usable=tuple(usable),
+        reasons=(*unfit, *found.reasons),
+    )
+
+
+def column_types(
+    columns: Mapping[tuple[str, ...], Column],
+) -> dict[tuple[str, ...], ColumnType]:
+    """Return the columns of a table as predicates are bound to them."""
+    return {
+        path: ColumnType(field_id=c.field_id, kind=c.kind, scale=c.scale, precision=c.precision)
+        for path, c in columns.items()
+    }
+
+
+def _is_without_value(rows: RowFilter) -> bool:
+    """Return whether rows are restricted by IS NOT NULL of some columns and by nothing else."""
+    parts = rows.args if isinstance(rows, AllOf) else (rows,)
+    return all(
+        isinstance(part, ColumnRanges) and part.ranges == Ranges.everything() for part in parts
+    )
+
+
+def _has_unknown(condition: BoundExpr) -> bool:
+    match condition:
+        case And() | Or():
+            return any(map(_has_unknown, condition.args))
+        case Not():
+            return _has_unknown(condition.arg)
+    return isinstance(condition, Unknown)
+
+
+def usable_indexes(
+    indexes: Sequence[OpenedIndex],
+    columns: Mapping[int, tuple[str, int]],
+    table_uuid: str,
+    *,
+    types_by_name: Mapping[str, str] | None = None,
+) -> tuple[list[UsableIndex], list[Reason]]:
+    """Leave out the indexes that do not fit the table as it is read.
+
+    An index on several columns still answers for those before the first that does not fit.
+
+    Args:
+        indexes: The indexes found beside the table.
+        columns: By field id: key kind and scale under which the column is read now.
+        table_uuid: Identity of the table that is read.
+        types_by_name: The type of each column by its name, for the reason why an index does not
+            fit a column that has kept its name alone.
+    """
+    types_by_name = types_by_name or {}
+    usable: list[UsableIndex] = []
+    reasons: list[Reason] = []
+    for index in indexes:
+        definition = index.definition
+        if definition.table_uuid != table_uuid:
+            detail = f"{definition.name} was built for another table of this location"
+            reasons.append(Reason(code=ReasonCode.OTHER_TABLE, detail=detail))
+            continue
+        fitting: list[KeyColumn] = []
+        for column in definition.columns:
+            current = columns.get(column.field_id)
+            if current != (column.key_kind, column.scale):
+                now = current[0] if current else type_by_name(definition, column, types_by_name)
+                if now is not None:
+                    reasons.append(_type_changed(definition.name, column, now))
+                break
+            fitting.append(column)
+        if fitting:
+            usable.append(UsableIndex(index=index, columns=tuple(fitting)))
+    return usable, reasons
+
+
+def _type_changed(name: str, column: KeyColumn, current: str) -> Reason:
+    detail = f"{name} was built on {column.name} of type {column.type}, read now as {current}"
+    if current == column.type:
+        detail = f"{name} was built on another column that had the name {column.name}"
+    return Reason(code=ReasonCode.TYPE_CHANGED, detail=detail)
+
+
+def keep_tree(
+    truth: RowFilter,
+    indexes: Sequence[UsableIndex],
+    *,
+    visit: Callable[[OpenedIndex | None], None] = lambda _: None,
+) -> Plan:
+    """Evaluate a predicate on all files that its indexes cover.
+
+    Every index takes part whose leading column the predicate restricts; their answers intersect.
+
+    Args:
+        truth: Where the predicate is true, leaves by field id.
+        indexes: The indexes that fit the table.
+        visit: Called with each index before it is read, and with ``None`` after all were.
+    """
+    by_keys = on_keys(truth, indexes)
+    leaves = _leaves(by_keys)
+    # where nothing can match, whatever an index has seen is skipped
+    everyone = isinstance(by_keys, AlwaysFalse)
+    numbers = range(len(indexes)) if everyone else sorted({leaf.field_id for leaf in leaves})
+    reasons: list[Reason] = []
+    answers: dict[ColumnRanges, KeepLeaf] = {}
+    used: list[OpenedIndex] = []
+    for number in numbers:
+        index = indexes[number].index
+        own = [leaf for leaf in leaves if leaf.field_id == number]
+        visit(index)
+        try:
+            index.check()
+            masks = [index.may_match(leaf.ranges) for leaf in own]
+        except READ_FAILURES as error:
+            reasons.append(broken_index(index.definition.name, error))
+            continue
+        answered = [(leaf, mask) for leaf, mask in zip(own, masks, strict=True) if mask is not None]
+        if len(answered) < len(own):
+            known = {leaf for leaf, _ in answered}
+            reasons.append(_too_large(index, [leaf for leaf in own if leaf not in known]))
+        if answered or not own:
+            answers |= {leaf: KeepLeaf(index=len(used), keep=mask) for leaf, mask in answered}
+            used.append(index)
+    visit(None)
+    if not used:
+        return _reading_all(reasons or [_no_predicate(indexes)])
+    keep = _keep(by_keys, answers)
+    names = tuple(index.definition.name for index in used)
+    code = ReasonCode.NOT_SELECTIVE if _keeps_all(keep) else ReasonCode.INDEX_USED
+    reasons.append(Reason(code=code, detail=", ".join(names)))
+    return Plan(indexes=tuple(used), keep=keep, used=names, reasons=tuple(reasons))
+
+
+def _reading_all(reasons: Iterable[Reason]) -> Plan:
+    return Plan(indexes=(), keep=_ANYTHING, used=(), reasons=tuple(reasons))
+
+
+def _too_large(index: OpenedIndex, leaves: Iterable[ColumnRanges]) -> Reason:
+    ranges = sum(len(leaf.ranges.intervals) for leaf in leaves)
+    return Reason(
+        code=ReasonCode.LOOK_UP_TOO_LARGE,
+        detail=f"{ranges} range{'' if ranges == 1 else 's'} of keys in {index.definition.name}",
+    )
+
+
+def _no_predicate(indexes: Sequence[UsableIndex]) -> Reason:
+    if not indexes:
+        return Reason(code=ReasonCode.NO_INDEX, detail="")
+    names = ", ".join(sorted({usable.columns[0].name for usable in indexes}))
+    return Reason(
+        code=ReasonCode.NO_USABLE_PREDICATE, detail=f"no condition that an index on {names} answers"
+    )
+
+
+def _leaves(rows: RowFilter) -> set[ColumnRanges]:
+    match rows:
+        case ColumnRanges():
+            return {rows}
+        case AllOf() | AnyOf():
+            return set().union(*map(_leaves, rows.args))
+        case _:
+            return set()
+
+
+def _keep(rows: RowFilter, answers: Mapping[ColumnRanges, KeepLeaf]) -> KeepLeaf | KeepNode:
+    match rows:
+        case AlwaysFalse():
+            return _NOTHING
+        case ColumnRanges():
+            return answers.get(rows, _ANYTHING)
+        case AllOf() | AnyOf():
+            args = [_keep(arg, answers) for arg in rows.args]
+            return _joined(args, every=isinstance(rows, AllOf))
+        case _:
+            return _ANYTHING
+
+
+def _joined(args: Sequence[KeepLeaf | KeepNode], *, every: bool) -> KeepLeaf | KeepNode:
+    """Join parts; leaves of one index become one, as they judge the same files."""
+    by_index: dict[int, np.ndarray] = {}
+    others: list[KeepLeaf | KeepNode] = []
+    for arg in args:
+        if not isinstance(arg, KeepLeaf):
+            if arg is not (_ANYTHING if every else _NOTHING):
+                others.append(arg)
+        elif arg.index not in by_index:
+            by_index[arg.index] = arg.keep
+        else:
+            held = by_index[arg.index]
+            by_index[arg.index] = held & arg.keep if every else held | arg.keep
+    parts = [*(KeepLeaf(index=number, keep=keep) for number, keep in by_index.items()), *others]
+    return parts[0] if len(parts) == 1 else KeepNode(every=every, args=tuple(parts))

@@ -1,0 +1,119 @@
+"""Whole segments read through: some of their keys, the bounds of files, keys of several files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakesieve.sieve import distinct
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from lakesieve.format import SegmentEntry
+    from lakesieve.sieve import Blocks, Code
+    from lakesieve.store.segment_loader import OpenedSegment, SegmentLoader
+
+# row groups that are read for a sample
+_GROUPS = 32
+_HIGHEST = 2**63 - 1
+
+
+def key_sample(
+    loader: SegmentLoader, segments: Sequence[SegmentEntry], count: int
+) -> pa.Array | None:
+    """Return the first codes of some blocks that have files, evenly spread over the segments.
+
+    Returns:
+        Key codes, ``int64`` or ``binary``, ascending, each once; ``None`` without segments.
+    """
+    kinds = [[entry for entry in segments if isinstance(entry.key_min, k)] for k in (int, bytes)]
+    most = max(kinds, key=lambda entries: sum(entry.blocks for entry in entries))
+    entries = sorted(most, key=lambda entry: (entry.key_min, entry.catalogue))
+    if not entries:
+        return None
+    ends = np.cumsum([entry.row_groups for entry in entries])
+    total = int(ends[-1])
+    chosen = np.unique(np.linspace(0, total - 1, min(total, _GROUPS)).astype(np.int64))
+    each = -(-count // len(chosen))
+    codes = []
+    for number, entry in enumerate(entries):
+        first = int(ends[number]) - entry.row_groups
+        groups = (chosen[(chosen >= first) & (chosen < ends[number])] - first).tolist()
+        if groups:
+            opened = loader.segment(entry)
+            codes += [_some_keys(blocks, each) for _, blocks in loader.row_groups(opened, groups)]
+    sampled = pc.unique(pa.concat_arrays(codes))
+    return sampled.take(pc.sort_indices(sampled))
+
+
+def _some_keys(blocks: Blocks, count: int) -> pa.Array:
+    held = np.flatnonzero(np.diff(blocks.offsets) > 0)
+    at = held[np.unique(np.linspace(0, len(held) - 1, min(count, len(held))).astype(np.int64))]
+    return _decoded(blocks, blocks.keys.take(pa.array(at)))
+
+
+def file_bounds(
+    loader: SegmentLoader, entry: SegmentEntry
+) -> Iterator[tuple[np.ndarray, pa.Array, pa.Array]]:
+    """Yield the first and last codes of the data files of a segment, row group by row group.
+
+    Yields:
+        Ordinals of data files, each once; and for each its lowest code, and the code at which the
+        block of its highest one ends, excluded but where it is the highest of the segment.
+    """
+    opened = loader.segment(entry)
+    for number, blocks in loader.row_groups(opened, range(len(opened.firsts))):
+        block = np.repeat(np.arange(len(blocks)), np.diff(blocks.offsets))
+        if not len(block):
+            continue
+        ordinals, first = np.unique(blocks.ordinals, return_index=True)
+        last = len(block) - 1 - np.unique(blocks.ordinals[::-1], return_index=True)[1]
+        lows = blocks.keys.take(pa.array(block[first]))
+        highs = _ends(opened, number, blocks).take(pa.array(block[last]))
+        yield ordinals, _decoded(blocks, lows), _decoded(blocks, highs)
+
+
+def shared_keys(
+    loader: SegmentLoader, entry: SegmentEntry, live: np.ndarray
+) -> Iterator[tuple[pa.Array, pa.Array, np.ndarray]]:
+    """Yield the keys of a segment that several live data files can hold, row group by row group.
+
+    Yields:
+        Where ranges of keys begin and end, half-open, ascending; an end that is null is above all
+        codes. And the ordinals of any of them, each once.
+    """
+    opened = loader.segment(entry)
+    for number, blocks in loader.row_groups(opened, range(len(opened.firsts))):
+        counted = np.concatenate(([0], np.cumsum(live[blocks.ordinals])))
+        several = np.diff(counted[blocks.offsets]) > 1
+        if not several.any():
+            continue
+        at = pa.array(np.flatnonzero(several))
+        lows = _decoded(blocks, blocks.keys.take(at))
+        highs = _decoded(blocks, _ends(opened, number, blocks).take(at))
+        if number + 1 == len(opened.firsts) and several[-1]:
+            last = pa.array([_above(entry.key_max)], lows.type)
+            highs = pa.concat_arrays([highs[:-1], last])
+        ordinals = distinct(blocks.ordinals[np.repeat(several, np.diff(blocks.offsets))])
+        yield lows, highs, ordinals[live[ordinals]]
+
+
+def _ends(opened: OpenedSegment, number: int, blocks: Blocks) -> pa.Array:
+    """Return where each block of a row group ends; the last one of all at its last code."""
+    behind = [*opened.firsts[number + 1 : number + 2], blocks.max_key][:1]
+    return pa.concat_arrays([blocks.keys[1:], pa.array(behind, blocks.keys.type)])
+
+
+def _decoded(blocks: Blocks, codes: pa.Array) -> pa.Array:
+    return codes if blocks.text is None else blocks.text.decode(codes.to_numpy())
+
+
+def _above(code: Code) -> Code | None:
+    """Return the least code above one, if there is one."""
+    if isinstance(code, bytes):
+        return code + b"\0"
+    return code + 1 if code < _HIGHEST else None
