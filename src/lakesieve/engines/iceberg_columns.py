@@ -34,19 +34,12 @@ def columns_of(metadata: TableMetadata, schema: Schema) -> Mapping[tuple[str, ..
     return _parsed(schema.model_dump_json(), mapping, tuple(sorted(sources)))
 
 
-def unpartitioned_specs(metadata: TableMetadata) -> frozenset[int]:
-    """The ids of the specs whose equality deletes are of all partitions.
-
-    Tables of version 1 keep a field that was dropped as one of the transform ``void``, so a spec
-    without partitions may have fields.
-    """
-    from pyiceberg.transforms import VoidTransform
-
-    return frozenset(
-        spec.spec_id
+def partition_specs(metadata: TableMetadata) -> dict[int, list[dict[str, Any]]]:
+    """Return the fields of each partition spec as the specification writes them to JSON."""
+    return {
+        spec.spec_id: json.loads(spec.model_dump_json())["fields"]
         for spec in metadata.partition_specs
-        if all(isinstance(field.transform, VoidTransform) for field in spec.fields)
-    )
+    }
 
 
 @lru_cache(maxsize=64)
