@@ -11,7 +11,7 @@ import pytest
 
 from lakesieve.errors import LakesieveError
 from lakesieve.tables.iceberg.manifest_cache import ManifestCache
-from lakesieve.tables.iceberg.manifest_files import ManifestSource, TableManifests
+from lakesieve.tables.iceberg.table_manifests import ManifestSource, TableManifests
 
 SYNC = b"0123456789abcdef"
 FIELD = {"name": "manifest_path", "type": "string", "field-id": 500}

@@ -47,7 +47,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     kinds: list[str] = []
 
     def count(kind: str) -> None:
-        if kind == "files":
+        if kind != "list":
             kinds.append(kind)
 
     monkeypatch.setattr(planning, "count_read", count)

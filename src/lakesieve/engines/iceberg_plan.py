@@ -23,13 +23,16 @@ from lakesieve.tables.iceberg.manifest_files import (
     DATA,
     EQUALITY_DELETES,
     ListedFile,
+    listed_files,
+)
+from lakesieve.tables.iceberg.manifests import SHARED
+from lakesieve.tables.iceberg.metadata_filter import MetadataFilter
+from lakesieve.tables.iceberg.table_manifests import (
     ManifestLimits,
     ManifestSource,
     TableManifests,
     read_through,
 )
-from lakesieve.tables.iceberg.manifests import SHARED
-from lakesieve.tables.iceberg.metadata_filter import MetadataFilter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -79,24 +82,25 @@ def plan_files(
         pruned: What the indexes say; it counts the files.
     """
     manifests = TableManifests(_source(io), SHARED)
-    rows = rows_where(bind(expression, column_types(columns), strict=False))
-    by_metadata = MetadataFilter(rows, columns, partition_specs(metadata))
+    wanted = rows_where(bind(expression, column_types(columns), strict=False))
+    by_metadata = MetadataFilter(wanted, columns, partition_specs(metadata))
     listed = manifests.listed(snapshot.manifest_list)
     data = [manifest for manifest in listed if manifest.content == DATA]
     live = by_metadata.manifests(data).tolist()
-    files = manifests.files([one for one, is_live in zip(data, live, strict=True) if is_live])
-    keep = pruned.keep(pa.chunked_array([one.paths for one in files], pa.string()))
-    ends = np.cumsum([len(one) for one in files], dtype=np.int64)
-    parts = [
-        (one, of.nonzero()[0])
-        for one, of in zip(files, np.split(keep, ends)[:-1], strict=True)
-        if of.any()
-    ]
+    data = [manifest for manifest, is_live in zip(data, live, strict=True) if is_live]
+    if pruned.plan is None:
+        # every file is in the scan: one reading gives their paths too
+        manifests.files(data)
+    paths = manifests.normal_paths(data)
+    chunks = [chunk for one in paths for chunk in one.chunks]
+    keep = pruned.keep(pa.chunked_array(chunks, pa.string()))
+    ends = np.cumsum([len(one) for one in paths], dtype=np.int64)
+    kept = [of.nonzero()[0] for of in np.split(keep, ends)[:-1]]
     deletes = delete_index(manifests, listed, metadata)
     planned = []
-    for (one, _), of in zip(parts, by_metadata.files(parts), strict=True):
-        for at in of.tolist():
-            file = ListedFile(one, at)
+    for parts in manifests.batches(list(zip(data, kept, strict=True))):
+        rows = by_metadata.files(parts)
+        for file in listed_files(zip((files for files, _ in parts), rows, strict=True)):
             applied = [] if deletes is None else deletes.of(file)
             equality = [d for d in applied if d.value("content") == EQUALITY_DELETES]
             positions = [d for d in applied if d not in equality]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 from lakesieve.errors import ErrorKind, StorageError
-from lakesieve.tables.iceberg.manifest_files import ManifestLimits
+from lakesieve.tables.iceberg.table_manifests import ManifestLimits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -22,18 +22,14 @@ from lakesieve.serve.filters import FilterReader
 from lakesieve.serve.limits import PlanLimits, RequestWork
 from lakesieve.serve.metrics import count_read
 from lakesieve.tables.iceberg.delete_files import delete_index
-from lakesieve.tables.iceberg.manifest_files import (
-    DATA,
-    ListedFile,
-    ManifestSource,
-    TableManifests,
-    read_through,
-)
+from lakesieve.tables.iceberg.manifest_files import DATA, ListedFile, listed_files
 from lakesieve.tables.iceberg.metadata_filter import MetadataFilter
 from lakesieve.tables.iceberg.schema import columns_of_fields
+from lakesieve.tables.iceberg.table_manifests import ManifestSource, TableManifests, read_through
+from lakesieve.tables.paths import normal_paths
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from pyiceberg.io import FileIO
     from pyiceberg.partitioning import PartitionSpec
@@ -160,7 +156,7 @@ class TablePlanner:
         for batch in self._manifests.batches(wanted):
             self._work.check()
             kept = by_metadata.files(batch)
-            for file in _listed(zip((files for files, _ in batch), kept, strict=True)):
+            for file in listed_files(zip((files for files, _ in batch), kept, strict=True)):
                 made.append(self._task(file, request, fields))
                 deletes_of.append([] if deletes is None else deletes.of(file))
                 if len(made) % _CHECKED == 0:
@@ -247,9 +243,9 @@ class TablePlanner:
     def _numbers(self, manifests: Sequence[Manifest], index: OpenedIndex) -> list[np.ndarray]:
         """The numbers that an index has for the files of each manifest."""
 
-        def look_up(files: Sequence[ManifestFiles]) -> list[np.ndarray]:
-            paths = pa.chunked_array([one.paths for one in files], pa.string())
-            ends = np.cumsum([len(one) for one in files], dtype=np.int64)
+        def look_up(tables: Sequence[pa.Table]) -> list[np.ndarray]:
+            paths = normal_paths(pa.concat_tables(tables).column("path"))
+            ends = np.cumsum([len(one) for one in tables], dtype=np.int64)
             numbers = index.numbers(paths).astype(np.int32)
             # a part would hold the whole
             return [part.copy() for part in np.split(numbers, ends)[:-1]]
@@ -279,7 +275,7 @@ class TablePlanner:
         live = by_metadata.manifests([files.manifest for files, _ in parts])
         parts = [part for part, is_live in zip(parts, live.tolist(), strict=True) if is_live]
         kept = by_metadata.files(parts)
-        can_matter = set(_listed(zip((files for files, _ in parts), kept, strict=True)))
+        can_matter = set(listed_files(zip((files for files, _ in parts), kept, strict=True)))
         # several deletion vectors share a file
         places: dict[tuple[str, int | None], int] = {}
         documents: list[dict[str, Any]] = []
@@ -354,10 +350,6 @@ class TablePlanner:
 
 def _give_reason(pruned: Pruned, code: ReasonCode, detail: str) -> None:
     pruned.reasons = (*pruned.reasons, Reason(code=code, detail=detail))
-
-
-def _listed(parts: Iterable[tuple[ManifestFiles, np.ndarray]]) -> Iterable[ListedFile]:
-    return (ListedFile(files, at) for files, rows in parts for at in rows.tolist())
 
 
 def _partition_type(spec: PartitionSpec, metadata: TableMetadata) -> StructType:

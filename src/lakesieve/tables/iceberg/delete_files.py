@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.types import NestedField
 
-    from lakesieve.tables.iceberg.manifest_files import Manifest, TableManifests
+    from lakesieve.tables.iceberg.manifest_files import Manifest
+    from lakesieve.tables.iceberg.table_manifests import TableManifests
 
 # the column of a position delete file that names data files
 _FILE_PATH = 2147483546

@@ -11,14 +11,9 @@ import pyarrow as pa
 from lakesieve.errors import ErrorKind, LakesieveError, StorageError, UnsupportedError
 from lakesieve.storage import fingerprint, open_storage
 from lakesieve.tables.iceberg.manifest_cache import ContentCache, ManifestCache
-from lakesieve.tables.iceberg.manifest_files import (
-    DATA,
-    PATHS_SCHEMA,
-    Manifest,
-    ManifestSource,
-    TableManifests,
-)
+from lakesieve.tables.iceberg.manifest_files import DATA, Manifest
 from lakesieve.tables.iceberg.metadata_filter import rows_of_files
+from lakesieve.tables.iceberg.table_manifests import PATHS_SCHEMA, ManifestSource, TableManifests
 from lakesieve.tables.paths import identified
 
 if TYPE_CHECKING:
