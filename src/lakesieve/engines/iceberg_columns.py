@@ -7,7 +7,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from lakesieve.predicate.pyiceberg import from_pyiceberg
-from lakesieve.tables.iceberg.schema import NAME_MAPPING, columns_of_schema, schema_document
+from lakesieve.tables.iceberg.schema import (
+    NAME_MAPPING,
+    columns_of_fields,
+    columns_of_schema,
+    schema_document,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,6 +45,16 @@ def partition_specs(metadata: TableMetadata) -> dict[int, list[dict[str, Any]]]:
         spec.spec_id: json.loads(spec.model_dump_json())["fields"]
         for spec in metadata.partition_specs
     }
+
+
+def columns_in_manifests(schema: Schema) -> Mapping[tuple[str, ...], Column]:
+    """Return the columns of a schema by the ids that they have in manifests."""
+    return _with_ids(schema.model_dump_json())
+
+
+@lru_cache(maxsize=64)
+def _with_ids(schema: str) -> Mapping[tuple[str, ...], Column]:
+    return columns_of_fields(json.loads(schema)["fields"])
 
 
 @lru_cache(maxsize=64)

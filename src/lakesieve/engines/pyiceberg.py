@@ -7,16 +7,14 @@ compared with the filter.
 
 from __future__ import annotations
 
-import json
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from lakesieve.engines import pruning
-from lakesieve.engines.iceberg_columns import columns_of, predicate_of
+from lakesieve.engines.iceberg_columns import columns_in_manifests, columns_of, predicate_of
 from lakesieve.engines.iceberg_plan import plan_files
 from lakesieve.engines.pruning import PLANNING_SECONDS, FilePruner, last_pruning
 from lakesieve.errors import ErrorKind, UnsupportedError, not_installed
-from lakesieve.tables.iceberg.schema import columns_of_fields
 
 __all__ = ["disable", "enable", "last_pruning", "scan"]
 
@@ -165,7 +163,7 @@ def _tasks(
 def _planned(scan: DataScan, snapshot: Snapshot, pruned: Pruned) -> list[FileScanTask]:
     """The tasks of PyIceberg's plan, without the files that the indexes leave out."""
     metadata, schema = scan.table_metadata, scan.table_metadata.schema()
-    columns = columns_of_fields(json.loads(schema.model_dump_json())["fields"])
+    columns = columns_in_manifests(schema)
     expression = predicate_of(scan.row_filter, metadata, schema, case_sensitive=scan.case_sensitive)
     tasks = []
     for planned in plan_files(metadata, scan.io, snapshot, expression, columns, pruned=pruned):

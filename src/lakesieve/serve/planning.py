@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from pyiceberg.table.snapshots import Operation
 
-from lakesieve.engines.iceberg_columns import columns_of, partition_specs
+from lakesieve.engines.iceberg_columns import columns_in_manifests, columns_of, partition_specs
 from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError
 from lakesieve.index import Reason, ReasonCode
 from lakesieve.index.read_plan import column_types
@@ -24,7 +23,6 @@ from lakesieve.serve.metrics import count_read
 from lakesieve.tables.iceberg.delete_files import delete_index
 from lakesieve.tables.iceberg.manifest_files import DATA, ListedFile, listed_files
 from lakesieve.tables.iceberg.metadata_filter import MetadataFilter
-from lakesieve.tables.iceberg.schema import columns_of_fields
 from lakesieve.tables.iceberg.table_manifests import ManifestSource, TableManifests, read_through
 from lakesieve.tables.paths import normal_paths
 
@@ -175,7 +173,7 @@ class TablePlanner:
 
     def _filters(self, request: ScanRequest, schema: Schema) -> tuple[MetadataFilter, Pruned]:
         """The filter of a request for Iceberg's metadata, and what the index says of it."""
-        columns = columns_of_fields(json.loads(schema.model_dump_json())["fields"])
+        columns = columns_in_manifests(schema)
         reader = FilterReader(
             schema,
             {column.field_id: path for path, column in columns.items()},
@@ -268,6 +266,8 @@ class TablePlanner:
         by_metadata: MetadataFilter,
     ) -> list[dict[str, Any]]:
         """Let tasks refer to their delete files that can be of a matching row; return these."""
+        if not any(deletes_of):
+            return []
         rows: dict[int, tuple[ManifestFiles, set[int]]] = {}
         for delete in (delete for deletes in deletes_of for delete in deletes):
             rows.setdefault(id(delete.files), (delete.files, set()))[1].add(delete.at)

@@ -103,6 +103,12 @@ def guarded_app(settings: ServerSettings) -> ASGIApp:
         log_filters=settings.log_filters,
     )
     address = upstream_of(settings)
+    if address is not None and settings.tokens is not None:
+        raise InvalidInputError(
+            "Tokens are checked by the REST catalog behind, not by this server too.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            hint="Leave out --tokens: callers send what the catalog behind expects.",
+        )
     tokens = None if settings.tokens is None else read_tokens(settings.tokens)
     conceal(tokens or ())
     if address is None:
@@ -117,12 +123,6 @@ def guarded_app(settings: ServerSettings) -> ASGIApp:
             mode=settings.mode,
             tokens=tokens,
             concurrency=settings.concurrency,
-        )
-    if tokens is not None:
-        raise InvalidInputError(
-            "Tokens are checked by the REST catalog behind, not by this server too.",
-            kind=ErrorKind.INVALID_ARGUMENT,
-            hint="Leave out --tokens: callers send what the catalog behind expects.",
         )
     return build_proxy(
         address,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,6 +42,7 @@ _DETAILS: dict[str, pa.DataType] = {
     "content_size_in_bytes": pa.int64(),
 }
 _ADDED, DELETED = 1, 2
+_ENTRIES = 8192
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -180,31 +182,46 @@ def partition_key(partition: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(struct.pack("<d", v) if isinstance(v, float) else v for v in partition)
 
 
-def manifest_files(manifest: Manifest, entries: Sequence[Mapping[str, Any]]) -> ManifestFiles:
+def manifest_files(manifest: Manifest, entries: Iterable[Mapping[str, Any]]) -> ManifestFiles:
     """Return live entries of a manifest as arrays, with what they inherit from it."""
-    files = [entry["data_file"] for entry in entries]
     numbers: dict[tuple[Any, ...], int] = {}
     partitions: list[tuple[Any, ...]] = []
-    places = np.empty(len(files), np.int32)
-    for at, file in enumerate(files):
-        partition = tuple((file.get("partition") or {}).values())
-        places[at] = numbers.setdefault(partition_key(partition), len(partitions))
-        if len(numbers) > len(partitions):
-            partitions.append(partition)
-    locations = pa.array([file["file_path"] for file in files], pa.string())
-    paths = normal_paths(pa.chunked_array([locations])).combine_chunks()
-    details = {name: _column(files, name, kind) for name, kind in _DETAILS.items()}
-    details["first_row_id"] = pa.array(_row_ids(files, manifest), pa.int64())
+    places: list[int] = []
+    locations: list[str] = []
+    sequences: list[int] = []
+    snapshots: list[int] = []
+    added: list[bool] = []
+    details = [pa.schema(list(_DETAILS.items())).empty_table()]
+    following = iter(entries)
+    # entries as objects take several times as much memory as arrays
+    while batch := list(islice(following, _ENTRIES)):
+        files = [entry["data_file"] for entry in batch]
+        for file in files:
+            partition = tuple((file.get("partition") or {}).values())
+            places.append(numbers.setdefault(partition_key(partition), len(partitions)))
+            if len(numbers) > len(partitions):
+                partitions.append(partition)
+        locations += [file["file_path"] for file in files]
+        sequences += [_sequence(entry, manifest) for entry in batch]
+        snapshots += [_snapshot(entry, manifest) for entry in batch]
+        added += [entry["status"] == _ADDED for entry in batch]
+        columns = {name: _column(files, name, kind) for name, kind in _DETAILS.items()}
+        details.append(pa.table(columns))
+    known = pa.concat_tables(details).combine_chunks()
+    at = known.column_names.index("first_row_id")
+    known = known.set_column(at, "first_row_id", _row_ids(known, manifest.first_row_id))
+    written = pa.array(locations, pa.string())
+    paths = normal_paths(pa.chunked_array([written])).combine_chunks()
     return ManifestFiles(
         manifest=manifest,
-        locations=locations,
-        paths=locations if paths.equals(locations) else paths,
-        sequences=np.array([_sequence(entry, manifest) for entry in entries], np.int64),
-        snapshots=np.array([_snapshot(entry, manifest) for entry in entries], np.int64),
-        added=np.array([entry["status"] == _ADDED for entry in entries], bool),
+        locations=written,
+        paths=written if paths.equals(written) else paths,
+        sequences=np.array(sequences, np.int64),
+        snapshots=np.array(snapshots, np.int64),
+        added=np.array(added, bool),
         partitions=partitions,
-        places=places,
-        details=pa.table(details),
+        places=np.array(places, np.int32),
+        details=known,
     )
 
 
@@ -237,14 +254,13 @@ def _column(files: Sequence[Mapping[str, Any]], name: str, kind: pa.DataType) ->
     return pa.MapArray.from_arrays(offsets, keys, items)
 
 
-def _row_ids(files: Sequence[Mapping[str, Any]], manifest: Manifest) -> list[int | None]:
+def _row_ids(details: pa.Table, following: int | None) -> pa.Array:
     """The first row of each file, given in the order of the manifest where it is not written."""
-    following = manifest.first_row_id
     if following is None:
-        return [None] * len(files)
-    numbers: list[int | None] = []
-    for file in files:
-        own: int | None = file.get("first_row_id")
+        return pa.nulls(len(details), pa.int64())
+    numbers: list[int] = []
+    written = details.column("first_row_id").to_pylist()
+    for own, count in zip(written, details.column("record_count").to_pylist(), strict=True):
         numbers.append(following if own is None else own)
-        following += int(file["record_count"]) if own is None else 0
-    return numbers
+        following += count if own is None else 0
+    return pa.array(numbers, pa.int64())

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakesieve.predicate import AllOf, AlwaysTrue, AnyOf, ColumnRanges, Ranges
+from lakesieve.tables.iceberg.manifest_files import listed_files
 from lakesieve.tables.iceberg.statistics import (
     TIMES,
     DataFileRows,
@@ -21,7 +22,7 @@ from lakesieve.tables.iceberg.statistics import (
     span_of,
     statistics_of,
 )
-from lakesieve.tables.statistics import FileBounds, FileStatistics, bounds_of
+from lakesieve.tables.statistics import FileBounds, FileStatistics, bounds_of, restricted_fields
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
 
 _MOST_RANGES = 200
 """Ranges of a leaf that are compared with the bounds of files."""
+
+_FEW = 16
+"""Files of which statistics are looked up one by one, which Arrow takes longer to begin with."""
 
 _OF_A_LEAF = 100
 """What comparing a leaf with any number of files costs, in files."""
@@ -62,6 +66,12 @@ class MetadataFilter:
         self._columns = columns
         self._specs = specs
         self._leaves = _count(rows)
+        by_id = {column.field_id: column for column in columns.values()}
+        fields = restricted_fields(rows)
+        # a filter of no row at all restricts no field
+        self._by_partition = (self._leaves > 0 and not fields) or any(
+            True for _ in partition_fields(by_id, specs, fields)
+        )
         self._judgements = judgements
         self.gave_up = False
         """Whether a file stayed because the filter is too large for so many files."""
@@ -69,7 +79,7 @@ class MetadataFilter:
     def manifests(self, manifests: Sequence[Manifest]) -> np.ndarray:
         """Return for each manifest whether it can list a file with a row."""
         live = np.array([manifest.has_live_files for manifest in manifests], bool)
-        if not self._leaves:
+        if not self._by_partition:
             return live
         summaries = summary_statistics(self._columns, self._specs, manifests)
         mask: np.ndarray = live & summaries.may_match(self._rows, _paths_of(manifests))
@@ -77,7 +87,7 @@ class MetadataFilter:
 
     def files(self, parts: Sequence[tuple[ManifestFiles, np.ndarray]]) -> list[np.ndarray]:
         """Return the rows of some rows of manifests whose files can hold a row."""
-        if not self._leaves:
+        if not self._leaves or not parts:
             return [rows for _, rows in parts]
         records = [files.details.column("record_count").to_numpy()[rows] for files, rows in parts]
         count = sum(len(rows) for _, rows in parts)
@@ -147,6 +157,8 @@ def rows_of_files(
         partitions += [known[place] for place in files.places[rows].tolist()]
 
     def metric(name: str, field: int) -> list[Any]:
+        if len(spec_ids) <= _FEW:
+            return [file.mapping(name).get(field) for file in listed_files(parts)]
         key = pa.scalar(field, pa.int32())
         values: list[Any] = []
         for files, rows in chosen:

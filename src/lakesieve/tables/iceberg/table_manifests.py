@@ -49,7 +49,7 @@ class ManifestLimits:
     decoded: int = 512 << 20
     expansion: int = 100
     small_decoded: int = 32 << 20
-    entries: int = 2_000_000
+    entries: int = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -216,7 +216,7 @@ class TableManifests:
 
     def _files(self, manifest: Manifest) -> ManifestFiles:
         records = self._records(manifest.path)
-        entries = [entry for entry in records if entry["status"] != DELETED]
+        entries = (entry for entry in records if entry["status"] != DELETED)
         try:
             files = manifest_files(manifest, entries)
         except _DAMAGE as error:
