@@ -2,46 +2,39 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.typedef import Record
 
-from lakesieve.engines.equality import EqualityDeletes
-from lakesieve.engines.iceberg_columns import unpartitioned_specs
+from lakesieve.tables.iceberg.delete_files import DeleteIndex, unpartitioned_specs
+from lakesieve.tables.iceberg.manifest_files import ListedFile, Manifest, manifest_files
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-def _file(path: str, spec_id: int, *partition: Any) -> Any:
-    return SimpleNamespace(file_path=path, spec_id=spec_id, partition=Record(*partition))
-
-
-def _entry(file: Any, sequence: int) -> Any:
-    return SimpleNamespace(data_file=file, sequence_number=sequence)
+def _file(path: str, spec_id: int, value: Any, *, sequence: int, content: int = 0) -> ListedFile:
+    manifest = Manifest.of({"manifest_path": "m.avro", "partition_spec_id": spec_id})
+    file = {"file_path": path, "content": content, "partition": {"p": value}}
+    entry = {"status": 1, "sequence_number": sequence, "data_file": file}
+    return ListedFile(manifest_files(manifest, [entry]), 0)
 
 
 def test_of_a_data_file() -> None:
     """Those that are newer, of its partition, of which NaN is one, or of a spec without any."""
-    nan = _file("nan", 1, float("nan"))
-    zero, minus = _file("zero", 1, 0.0), _file("minus", 1, -0.0)
-    everywhere = _file("everywhere", 2, None)
-    deletes = EqualityDeletes(
-        entries=[_entry(one, 5) for one in (nan, zero, minus, everywhere)],
-        sequences={"a": 4, "b": 5},
-        unpartitioned=frozenset({2}),
-    )
+    values = {"nan": float("nan"), "zero": 0.0, "minus": -0.0}
+    deletes = [_file(name, 1, value, sequence=5, content=2) for name, value in values.items()]
+    deletes.append(_file("everywhere", 2, None, sequence=5, content=2))
+    index = DeleteIndex(deletes, unpartitioned=frozenset({2}), fields={})
 
-    def found(path: str, spec_id: int, value: Any) -> list[str]:
-        return [one.file_path for one in deletes.of(_file(path, spec_id, value))]
+    def found(sequence: int, spec_id: int, value: Any) -> set[str]:
+        return {one.path for one in index.of(_file("x", spec_id, value, sequence=sequence))}
 
-    assert found("a", 1, float("nan")) == ["nan", "everywhere"]
-    assert found("a", 1, 0.0) == ["zero", "everywhere"]
-    assert found("a", 3, 0.0) == ["everywhere"]
-    assert found("b", 1, 0.0) == []
+    assert found(4, 1, float("nan")) == {"nan", "everywhere"}
+    assert found(4, 1, 0.0) == {"zero", "everywhere"}
+    assert found(4, 3, 0.0) == {"everywhere"}
+    assert found(5, 1, 0.0) == set()
 
 
 def test_specs_without_partitions(tmp_path: Path) -> None:

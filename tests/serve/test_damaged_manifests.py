@@ -2,35 +2,19 @@
 
 from __future__ import annotations
 
-import io
 import json
 import subprocess
 import sys
 import zlib
 
 import pytest
-from pyiceberg.schema import Schema
-from pyiceberg.types import NestedField, StringType
 
-from lakesieve.errors import StorageError
-from lakesieve.serve.manifest_source import ManifestSource
+from lakesieve.errors import LakesieveError
+from lakesieve.tables.iceberg.manifest_cache import ManifestCache
+from lakesieve.tables.iceberg.table_manifests import ManifestSource, TableManifests
 
-WANTED = Schema(NestedField(100, "p", StringType(), required=True))
 SYNC = b"0123456789abcdef"
-FIELD = {"name": "p", "type": "string", "field-id": 100}
-
-
-class _File:
-    """A file as a file IO has it."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-
-    def new_input(self, _: str) -> _File:
-        return self
-
-    def open(self) -> io.BytesIO:
-        return io.BytesIO(self._data)
+FIELD = {"name": "manifest_path", "type": "string", "field-id": 500}
 
 
 def _long(number: int) -> bytes:
@@ -59,7 +43,8 @@ def _block(records: int, content: bytes, *, cut: int = 0) -> bytes:
 
 
 def _count(data: bytes) -> int:
-    return len(list(ManifestSource(_File(data)).records("x", WANTED, types={}, enums={})))  # type: ignore[arg-type]
+    source = ManifestSource(read=lambda _: data, owner=lambda _: ())
+    return len(TableManifests(source, ManifestCache.of(1 << 20)).listed("x"))
 
 
 TEN = _text(b"abc") * 10
@@ -69,7 +54,7 @@ def test_a_block_that_is_cut_short() -> None:
     """Records behind it are not lost without an error."""
     assert _count(_header() + _block(10, TEN) * 3) == 30
     assert _count(_header() + _block(10, TEN) + _block(0, b"") + _block(10, TEN)) == 20
-    with pytest.raises(StorageError):
+    with pytest.raises(LakesieveError):
         _count(_header() + _block(10, TEN) + _block(10, TEN, cut=3) + _block(10, TEN))
 
 
@@ -84,7 +69,7 @@ def test_a_file_that_is_cut_short() -> None:
         elif end + len(SYNC) in ends:
             continue
         else:
-            with pytest.raises(StorageError):
+            with pytest.raises(LakesieveError):
                 _count(whole[:end])
 
 
@@ -99,9 +84,9 @@ def test_a_forged_length_of_a_value_that_is_skipped(length: int) -> None:
     program = (
         "import sys\n"
         "from tests.serve.test_damaged_manifests import _count, _forged\n"
-        "from lakesieve.errors import StorageError\n"
+        "from lakesieve.errors import LakesieveError\n"
         "try:\n    _count(_forged(int(sys.argv[1])))\n"
-        "except StorageError:\n    sys.exit(7)\n"
+        "except LakesieveError:\n    sys.exit(7)\n"
     )
     done = subprocess.run([sys.executable, "-c", program, str(length)], check=False)
     assert done.returncode == 7

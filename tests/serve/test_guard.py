@@ -18,7 +18,7 @@ from tests.serve.tables import catalog_of
 from lakesieve.errors import InvalidInputError
 from lakesieve.serve.app import build_app
 from lakesieve.serve.catalogs import PyIcebergCatalog
-from lakesieve.serve.guard import Limit, Tokens, read_tokens
+from lakesieve.serve.guard import RequestGuard, read_tokens
 from lakesieve.serve.service import PlanningService
 
 if TYPE_CHECKING:
@@ -30,8 +30,9 @@ if TYPE_CHECKING:
 def test_tokens(tmp_path: Path) -> None:
     """Only callers with one of the tokens get an answer, but to whether the server runs."""
     (tmp_path / "tokens").write_text("# ours\nfirst\n\n second \n")
-    app = build_app(PyIcebergCatalog(catalog_of(tmp_path, "db.t", 2)), PlanningService())
-    with running(Tokens(app, read_tokens(str(tmp_path / "tokens")))) as address:
+    catalog = PyIcebergCatalog(catalog_of(tmp_path, "db.t", 2))
+    tokens = read_tokens(str(tmp_path / "tokens"))
+    with running(build_app(catalog, PlanningService(), tokens=tokens)) as address:
         for token in ("first", "second"):
             table = RestCatalog("served", uri=address, token=token).load_table("db.t")
             assert len(list(table.scan().plan_files())) == 2
@@ -71,7 +72,8 @@ def test_too_many_at_once() -> None:
         assert leave.wait(30)
         return PlainTextResponse("done")
 
-    with running(Limit(Starlette(routes=[Route("/slow", slow)]), 1)) as address:
+    app = Starlette(routes=[Route("/slow", slow)])
+    with running(RequestGuard(app, concurrency=1)) as address:
         answers: list[httpx.Response] = []
         first = threading.Thread(
             target=lambda: answers.append(httpx.get(f"{address}/slow", timeout=60))

@@ -12,11 +12,10 @@ from tests.serve.filters import as_json, sent_filter
 from tests.serve.tables import ROWS, catalog_of, indexed
 
 from lakesieve.engines.pruning import FilePruner
-from lakesieve.serve import listings
-from lakesieve.serve.kept import Kept, Tiers
-from lakesieve.serve.manifests import read_files
+from lakesieve.serve import planning
 from lakesieve.serve.planning import ScanPlan, TablePlanner
 from lakesieve.serve.requests import ScanRequest
+from lakesieve.tables.iceberg.manifest_cache import ContentCache, ManifestCache
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +35,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
     return made
 
 
-def _plan(table: Table, kept: Tiers, wanted: Any, **more: Any) -> ScanPlan:
+def _plan(table: Table, kept: ManifestCache, wanted: Any, **more: Any) -> ScanPlan:
     body = {"filter": as_json(wanted), **more}
     planner = TablePlanner("db.t", table.metadata, table.io, FilePruner(), kept)
     return planner.plan(ScanRequest.parse(body))
@@ -45,20 +44,20 @@ def _plan(table: Table, kept: Tiers, wanted: Any, **more: Any) -> ScanPlan:
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The manifests that are read."""
-    found: list[str] = []
+    kinds: list[str] = []
 
-    def counted(manifest: Any, io: Any) -> Any:
-        found.append(manifest.manifest_path)
-        return read_files(manifest, io)
+    def count(kind: str) -> None:
+        if kind != "list":
+            kinds.append(kind)
 
-    monkeypatch.setattr(listings, "read_files", counted)
-    return found
+    monkeypatch.setattr(planning, "count_read", count)
+    return kinds
 
 
 def test_plans_in_little_memory(table: Table, read: Sequence[str]) -> None:
     """Without room for anything every manifest is read for each plan, and plans are the same."""
     drawn = random.Random("little")
-    none, enough = Tiers.of(1), Tiers.of(1 << 28)
+    none, enough = ManifestCache.of(1), ManifestCache.of(1 << 28)
     first = table.metadata.snapshots[5].snapshot_id
     for number in range(PREDICATES):
         wanted = sent_filter(drawn)
@@ -72,7 +71,7 @@ def test_plans_in_little_memory(table: Table, read: Sequence[str]) -> None:
 def test_only_manifests_of_files_in_the_plan_are_read_again(table: Table, read: list[str]) -> None:
     """Where statistics have no room, numbers have."""
     drawn = random.Random("tiers")
-    kept = Tiers(small=Kept(1 << 20), large=Kept(1))
+    kept = ManifestCache(small=ContentCache(1 << 20), large=ContentCache(1))
     filters = [sent_filter(drawn) for _ in range(PREDICATES)]
     for wanted in filters:
         _plan(table, kept, wanted)

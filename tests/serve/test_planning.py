@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.manifest import DataFile, DataFileContent, FileFormat, ManifestFile
-from pyiceberg.typedef import Record
 from pyiceberg.types import IntegerType
 from tests.depth import depth
 from tests.engines.drawn import IS
@@ -21,11 +19,11 @@ from tests.serve.tables import ROWS, catalog_of
 from lakesieve.engines.pruning import FilePruner
 from lakesieve.errors import LakesieveError, StorageError
 from lakesieve.index import ReasonCode
-from lakesieve.serve.deletes import DeleteIndex
-from lakesieve.serve.kept import Tiers
-from lakesieve.serve.manifests import DeleteFile
 from lakesieve.serve.planning import ScanPlan, TablePlanner
 from lakesieve.serve.requests import ScanRequest
+from lakesieve.tables.iceberg.delete_files import DeleteIndex
+from lakesieve.tables.iceberg.manifest_cache import ManifestCache
+from lakesieve.tables.iceberg.manifest_files import ListedFile, Manifest, manifest_files
 from lakesieve.tables.opening import open_table
 
 if TYPE_CHECKING:
@@ -44,7 +42,7 @@ def table(tmp_path: Path) -> Table:
 
 
 def _planner(table: Table) -> TablePlanner:
-    return TablePlanner("db.t", table.metadata, table.io, FilePruner(), Tiers.of(1 << 28))
+    return TablePlanner("db.t", table.metadata, table.io, FilePruner(), ManifestCache.of(1 << 28))
 
 
 def _plan(table: Table, wanted: Any, **more: Any) -> ScanPlan:
@@ -217,23 +215,18 @@ def test_requests_that_are_none(table: Table, body: Any) -> None:
 
 def test_damaged_deletion_vectors() -> None:
     """One that names no data file, and two of one data file, are errors: no row may come back."""
-    file = DataFile.from_args(
-        content=DataFileContent.POSITION_DELETES,
-        file_path="d.puffin",
-        file_format=FileFormat.PUFFIN,
-        partition=Record(),
-    )
+    manifest = Manifest.of({"manifest_path": "m.avro", "content": 1})
 
-    def vector(referenced: str | None, offset: int) -> DeleteFile:
-        return DeleteFile(
-            file=file,
-            spec_id=0,
-            sequence=1,
-            referenced=referenced,
-            offset=offset,
-            size=9,
-            manifest=ManifestFile.from_args(manifest_path="m.avro", partition_spec_id=0),
-        )
+    def vector(referenced: str | None, offset: int) -> ListedFile:
+        file = {
+            "content": 1,
+            "file_path": "d.puffin",
+            "file_format": "PUFFIN",
+            "partition": {},
+            "referenced_data_file": referenced,
+            "content_offset": offset,
+        }
+        return ListedFile(manifest_files(manifest, [{"status": 1, "data_file": file}]), 0)
 
     for vectors in ([vector(None, 4)], [vector("a.parquet", 4), vector("a.parquet", 13)]):
         with pytest.raises(StorageError, match="deletion vector"):

@@ -29,8 +29,8 @@ from tests.serve.tables import ROWS, catalog_of, indexed
 
 from lakesieve.serve.app import build_app
 from lakesieve.serve.catalogs import PyIcebergCatalog, WarehouseCatalog
-from lakesieve.serve.kept import Kept
 from lakesieve.serve.service import PlanningService
+from lakesieve.tables.iceberg.manifest_cache import ContentCache
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -335,7 +335,7 @@ def test_a_table_made_anew(tmp_path: Path, catalog: SqlCatalog) -> None:
 
 def test_what_many_need_is_read_once() -> None:
     """However many threads need a thing at first, one makes it."""
-    kept, made = Kept(1 << 20), []
+    kept, made = ContentCache(1 << 20), []
     all_are_there = threading.Barrier(8)
 
     def make() -> tuple[str, int]:
@@ -350,7 +350,7 @@ def test_what_many_need_is_read_once() -> None:
     with ThreadPoolExecutor(8) as pool:
         assert set(pool.map(need, range(8))) == {"thing"}
     assert len(made) == 1
-    assert kept.all([(("key",), make), (("other",), make), (("third",), make)]) == ["thing"] * 3
+    assert kept.get_all([(("key",), make), (("other",), make), (("third",), make)]) == ["thing"] * 3
     assert len(made) == 3
 
 

@@ -2,66 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lakesieve.engines.delete_groups import DeleteGroups, partition_key
 from lakesieve.engines.field_ids import names_by_id
 from lakesieve.errors import ErrorKind, UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from lakesieve.engines.delete_groups import Partition
+    from lakesieve.tables.iceberg.manifest_files import ListedFile
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
 class EqualityDeletes:
-    """Those of one version, and which data files they apply to.
+    """Applies the equality deletes of one scan, whose delete files are read once."""
 
-    Args:
-        entries: Entries of equality delete files, as PyIceberg has them; complete before any data
-            file is looked up.
-        sequences: The data sequence number of each candidate data file, by its path.
-        unpartitioned: Ids of the partition specs without partitions.
-    """
-
-    entries: list[Any] = field(default_factory=list)
-    sequences: dict[str, int] = field(default_factory=dict)
-    unpartitioned: frozenset[int] = frozenset()
-    _groups: DeleteGroups[Any] | None = None
-    _read: dict[str, pa.Table] = field(default_factory=dict)
-
-    def field_ids(self) -> set[int]:
-        """Ids of all fields that deletes compare."""
-        return {field_id for entry in self.entries for field_id in entry.data_file.equality_ids}
-
-    def of(self, data_file: Any) -> list[Any]:
-        """The delete files that apply to a data file: newer ones, of its partition or of all."""
-        if self._groups is None:
-            self._groups = DeleteGroups(
-                (
-                    None
-                    if entry.data_file.spec_id in self.unpartitioned
-                    else _key_of(entry.data_file),
-                    (entry.sequence_number or 0) - 1,
-                    entry.data_file,
-                )
-                for entry in self.entries
-            )
-        sequence = self.sequences[data_file.file_path]
-        return [
-            delete
-            for key in (_key_of(data_file), None)
-            for delete in self._groups.of(key, sequence)
-        ]
+    def __init__(self) -> None:
+        self._read: dict[str, pa.Table] = {}
 
     def alive(
-        self, rows: pa.Table, deletes: Sequence[Any], names: Mapping[int, str], io: Any
+        self, rows: pa.Table, deletes: Sequence[ListedFile], names: Mapping[int, str], io: Any
     ) -> pa.Table:
         """Take out the rows that are equal to a deleted one; null equals null.
 
@@ -80,27 +43,25 @@ class EqualityDeletes:
             gone |= _matches(rows.select(keys.column_names), keys)
         return rows.filter(pa.array(~gone)) if gone.any() else rows
 
-    def _keys(self, delete: Any, names: Mapping[int, str], schema: pa.Schema, io: Any) -> pa.Table:
-        path = delete.file_path
+    def _keys(
+        self, delete: ListedFile, names: Mapping[int, str], schema: pa.Schema, io: Any
+    ) -> pa.Table:
+        path = delete.path
         if path not in self._read:
-            if delete.file_format.name != "PARQUET":
-                raise _unread(path, f"it is of the format {delete.file_format.name}")
+            if delete.value("file_format") != "parquet":
+                raise _unread(path, f"it is of the format {delete.value('file_format').upper()}")
+            ids = delete.value("equality_ids") or []
             with io.new_input(path).open() as opened:
                 file = pq.ParquetFile(opened, coerce_int96_timestamp_unit="us")
                 stored = names_by_id(file.schema_arrow)
-                missing = [i for i in delete.equality_ids if i not in stored or i not in names]
+                missing = [i for i in ids if i not in stored or i not in names]
                 if missing:
                     raise _unread(path, f"it compares fields that are not there: {missing}")
-                ids = list(delete.equality_ids)
                 self._read[path] = file.read(columns=[stored[i] for i in ids]).rename_columns(
                     [names[i] for i in ids]
                 )
         keys = self._read[path]
         return keys.cast(pa.schema([schema.field(name) for name in keys.column_names]))
-
-
-def _key_of(file: Any) -> tuple[int, Partition]:
-    return file.spec_id, partition_key(file.partition)
 
 
 def _unread(path: str, why: str) -> UnsupportedError:

@@ -7,7 +7,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from lakesieve.predicate.pyiceberg import from_pyiceberg
-from lakesieve.tables.iceberg.schema import NAME_MAPPING, columns_of_schema, schema_document
+from lakesieve.tables.iceberg.schema import (
+    NAME_MAPPING,
+    columns_of_fields,
+    columns_of_schema,
+    schema_document,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,19 +39,22 @@ def columns_of(metadata: TableMetadata, schema: Schema) -> Mapping[tuple[str, ..
     return _parsed(schema.model_dump_json(), mapping, tuple(sorted(sources)))
 
 
-def unpartitioned_specs(metadata: TableMetadata) -> frozenset[int]:
-    """The ids of the specs whose equality deletes are of all partitions.
-
-    Tables of version 1 keep a field that was dropped as one of the transform ``void``, so a spec
-    without partitions may have fields.
-    """
-    from pyiceberg.transforms import VoidTransform
-
-    return frozenset(
-        spec.spec_id
+def partition_specs(metadata: TableMetadata) -> dict[int, list[dict[str, Any]]]:
+    """Return the fields of each partition spec as the specification writes them to JSON."""
+    return {
+        spec.spec_id: json.loads(spec.model_dump_json())["fields"]
         for spec in metadata.partition_specs
-        if all(isinstance(field.transform, VoidTransform) for field in spec.fields)
-    )
+    }
+
+
+def columns_in_manifests(schema: Schema) -> Mapping[tuple[str, ...], Column]:
+    """Return the columns of a schema by the ids that they have in manifests."""
+    return _with_ids(schema.model_dump_json())
+
+
+@lru_cache(maxsize=64)
+def _with_ids(schema: str) -> Mapping[tuple[str, ...], Column]:
+    return columns_of_fields(json.loads(schema)["fields"])
 
 
 @lru_cache(maxsize=64)

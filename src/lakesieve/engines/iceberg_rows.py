@@ -6,12 +6,13 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from pyiceberg.expressions.visitors import bind
 from pyiceberg.table import ALWAYS_TRUE
 from pyiceberg.types import UUIDType
 
 from lakesieve.engines import pruning
 from lakesieve.engines.equality import EqualityDeletes
-from lakesieve.engines.iceberg_columns import unpartitioned_specs
+from lakesieve.engines.iceberg_plan import plan_files
 from lakesieve.engines.iceberg_reading import (
     FileScan,
     named_errors,
@@ -21,20 +22,15 @@ from lakesieve.engines.iceberg_reading import (
 )
 from lakesieve.engines.plain_files import MAX_FILES, plain_rows
 from lakesieve.engines.pruning import FilePruner
-from lakesieve.engines.pyiceberg import plan_tasks
 from lakesieve.errors import ErrorKind, UnsupportedError
 from lakesieve.index import Plan
 from lakesieve.predicate.expression import Constant
 from lakesieve.predicate.pyiceberg import to_pyiceberg
-from lakesieve.tables.iceberg.schema import columns_of_schema
+from lakesieve.tables.iceberg.schema import columns_of_fields, columns_of_schema
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-    from pyiceberg.table import FileScanTask
-    from pyiceberg.table.snapshots import Snapshot
-
-    from lakesieve.engines.pruning import Pruned
     from lakesieve.predicate import Expr
     from lakesieve.tables.iceberg.table import IcebergReader
 
@@ -64,6 +60,7 @@ class IcebergRows:
         document = json.loads(self._version.schema)
         self._unread = unread_columns(document)
         self._columns = columns_of_schema(self._version.schema)
+        self._in_manifests = columns_of_fields(document["fields"])
         self._fields = parsed_schema(
             {k: v for k, v in document.items() if k not in {"name-mapping", "partitioning"}},
             table.name,
@@ -118,13 +115,21 @@ class IcebergRows:
         expression = Constant(value=True) if isinstance(wanted, Plan) else wanted
         snapshot = self._metadata.snapshot_by_id(int(self._version.id))
         assert snapshot is not None
-        equality = EqualityDeletes(unpartitioned=unpartitioned_specs(self._metadata))
-        row_filter, tasks = self._planned(expression, snapshot, pruned, equality)
+        files = plan_files(
+            self._metadata, self._io, snapshot, expression, self._in_manifests, pruned=pruned
+        )
         pruning.remember([pruned])
-        compared = equality.field_ids()
+        row_filter = self._row_filter(expression)
+        compared = {
+            field_id
+            for planned in files
+            for delete in planned.equality
+            for field_id in delete.value("equality_ids") or ()
+        }
         if not compared:
-            others, few = [], len(tasks) <= MAX_FILES
-            for task in tasks:
+            others, few = [], len(files) <= MAX_FILES
+            for planned in files:
+                task = planned.task(self._metadata, row_filter)
                 rows = plain_rows(task, fields, target, self._metadata, self._io) if few else None
                 if rows is None:
                     others.append(task)
@@ -141,11 +146,11 @@ class IcebergRows:
         fields = self._fields.select(*[n for n in self.schema.names if n in needed])
         whole = pa.schema([self.schema.field(field.name) for field in fields.fields])
         scan = FileScan(self._metadata, self._io, fields, row_filter)
-        for task in tasks:
-            deletes = equality.of(task.file)
-            for batch in scan.to_record_batches([task]):
+        equality = EqualityDeletes()
+        for planned in files:
+            for batch in scan.to_record_batches([planned.task(self._metadata, row_filter)]):
                 rows = pa.Table.from_batches([batch]).cast(whole)
-                alive = equality.alive(rows, deletes, names, self._io)
+                alive = equality.alive(rows, planned.equality, names, self._io)
                 yield from alive.select(target.names).to_batches()
 
     def _compared(self, field_ids: set[int]) -> dict[int, str]:
@@ -161,25 +166,8 @@ class IcebergRows:
             )
         return {field_id: names[field_id] for field_id in field_ids}
 
-    def _planned(
-        self, expression: Expr, snapshot: Snapshot, pruned: Pruned, equality: EqualityDeletes
-    ) -> tuple[Any, list[FileScanTask]]:
-        """The tasks, and the filter that PyIceberg's reader gets."""
-        for row_filter in (self._row_filter(expression), ALWAYS_TRUE):
-            pruned.total = pruned.read = pruned.uncovered = 0
-            equality.entries.clear()
-            try:
-                return row_filter, plan_tasks(
-                    self._metadata, self._io, row_filter, snapshot, pruned, equality=equality
-                )
-            except (TypeError, ValueError):
-                # a literal that does not fit a column, or a null partition compared with a number
-                if row_filter is ALWAYS_TRUE:
-                    raise
-        raise AssertionError("unreachable")
-
     def _row_filter(self, expression: Expr) -> Any:
-        """The filter for PyIceberg's own pruning, which knows columns by their names of now."""
+        """The filter for PyIceberg's reader, which knows columns by their names of now."""
         current = {field.field_id: field for field in self._metadata.schema().fields}
         names: dict[tuple[str, ...], str] = {
             (field.name,): current[field.field_id].name
@@ -189,4 +177,10 @@ class IcebergRows:
             # writers disagree on the order of UUIDs, so bounds of files may be wrong
             and not isinstance(field.field_type, UUIDType)
         }
-        return to_pyiceberg(expression, names)
+        row_filter = to_pyiceberg(expression, names)
+        try:
+            bind(self._metadata.schema(), row_filter, case_sensitive=True)
+        except (TypeError, ValueError):
+            # a literal that does not fit its column
+            return ALWAYS_TRUE
+        return row_filter

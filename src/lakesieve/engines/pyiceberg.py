@@ -10,39 +10,30 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-import numpy as np
-import pyarrow as pa
-
 from lakesieve.engines import pruning
-from lakesieve.engines.iceberg_columns import columns_of, predicate_of
-from lakesieve.engines.manifest_entries import live_entries, manifests_of
+from lakesieve.engines.iceberg_columns import columns_in_manifests, columns_of, predicate_of
+from lakesieve.engines.iceberg_plan import plan_files
 from lakesieve.engines.pruning import PLANNING_SECONDS, FilePruner, last_pruning
 from lakesieve.errors import ErrorKind, UnsupportedError, not_installed
 
-__all__ = ["disable", "enable", "last_pruning", "plan_tasks", "scan"]
+__all__ = ["disable", "enable", "last_pruning", "scan"]
 
 try:
     import pyiceberg.table as iceberg
-    from pyiceberg.manifest import DataFileContent, ManifestContent
-    from pyiceberg.typedef import KeyDefaultDict
+    from pyiceberg.expressions.visitors import residual_evaluator_of
 except ImportError as error:
     raise not_installed("PyIceberg is not installed.", "iceberg") from error
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from pyiceberg.expressions import BooleanExpression
-    from pyiceberg.io import FileIO
-    from pyiceberg.manifest import ManifestEntry, ManifestFile
     from pyiceberg.table import DataScan, FileScanTask, Table
-    from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.table.snapshots import Snapshot
 
-    from lakesieve.engines.equality import EqualityDeletes
     from lakesieve.engines.pruning import Pruned
 
 _PLAN = "_plan_files_local"
-_BUILT = ("manifest_evaluator", "partition_evaluator", "metrics_evaluator")
 _ORIGINAL: dict[str, Callable[[DataScan], Iterable[FileScanTask]]] = {}
 
 
@@ -129,10 +120,7 @@ def _pruner(locations: tuple[str, ...], seconds: float = PLANNING_SECONDS) -> Fi
 
 def _check() -> None:
     """Insist that PyIceberg plans as it is known to."""
-    planner = getattr(iceberg, "ManifestGroupPlanner", None)
-    names = [f"_build_{name}" for name in _BUILT]
-    known = hasattr(iceberg.DataScan, _PLAN) and all(hasattr(planner, name) for name in names)
-    if not known:
+    if not hasattr(iceberg.DataScan, _PLAN):
         raise UnsupportedError(
             "This version of PyIceberg plans its scans in a way that is not known.",
             kind=ErrorKind.DEPENDENCY_MISSING,
@@ -161,15 +149,7 @@ def _tasks(
     try:
         pruned = _pruned(scan, name, pruner)
         if pruned.plan is not None:
-            tasks = plan_tasks(
-                scan.table_metadata,
-                scan.io,
-                scan.row_filter,
-                snapshot,
-                pruned,
-                case_sensitive=scan.case_sensitive,
-                options=scan.options,
-            )
+            tasks = _planned(scan, snapshot, pruned)
             pruning.remember([pruned])
             return tasks
     except Exception as error:  # noqa: BLE001 - what is wrong with the table, its own scan tells
@@ -180,42 +160,22 @@ def _tasks(
     return tasks
 
 
-def plan_tasks(
-    metadata: TableMetadata,
-    io: FileIO,
-    row_filter: BooleanExpression,
-    snapshot: Snapshot,
-    pruned: Pruned,
-    *,
-    case_sensitive: bool = True,
-    options: Mapping[str, str] | None = None,
-    equality: EqualityDeletes | None = None,
-) -> list[FileScanTask]:
-    """Plan as PyIceberg does, without the files that the indexes leave out.
-
-    Args:
-        metadata: Of the table.
-        io: Reads its files.
-        row_filter: By which partitions and minima and maxima are pruned.
-        snapshot: The version.
-        pruned: What the indexes say; it counts the files.
-        case_sensitive: How names are compared.
-        options: Further options of PyIceberg.
-        equality: Takes up the equality deletes, which the caller applies; PyIceberg does not.
-
-    Raises:
-        ValueError: PyIceberg's: the version has equality deletes, and nothing takes them up.
-    """
-    planner = _Planner(
-        table_metadata=metadata,
-        io=io,
-        row_filter=row_filter,
-        case_sensitive=case_sensitive,
-        options=dict(options or {}),
-    )
-    planner.pruned = pruned
-    planner.equality = equality
-    return list(planner.plan_files(manifests_of(snapshot, io)))
+def _planned(scan: DataScan, snapshot: Snapshot, pruned: Pruned) -> list[FileScanTask]:
+    """The tasks of PyIceberg's plan, without the files that the indexes leave out."""
+    metadata, schema = scan.table_metadata, scan.table_metadata.schema()
+    columns = columns_in_manifests(schema)
+    expression = predicate_of(scan.row_filter, metadata, schema, case_sensitive=scan.case_sensitive)
+    tasks = []
+    for planned in plan_files(metadata, scan.io, snapshot, expression, columns, pruned=pruned):
+        if planned.equality:
+            raise ValueError("PyIceberg applies no equality deletes")
+        residual = residual_evaluator_of(
+            metadata.specs()[planned.file.spec_id], scan.row_filter, scan.case_sensitive, schema
+        )
+        task = planned.task(metadata, iceberg.ALWAYS_TRUE)
+        task.residual = residual.residual_for(task.file.partition)
+        tasks.append(task)
+    return tasks
 
 
 def _pruned(scan: DataScan, name: str, pruner: FilePruner) -> Pruned:
@@ -231,53 +191,3 @@ def _pruned(scan: DataScan, name: str, pruner: FilePruner) -> Pruned:
             scan.row_filter, metadata, schema, case_sensitive=scan.case_sensitive
         ),
     )
-
-
-class _Planner(iceberg.ManifestGroupPlanner):
-    """Plans as PyIceberg does, from the entries of files that must be read alone."""
-
-    pruned: Pruned
-    equality: EqualityDeletes | None
-
-    def plan_manifest_entries(
-        self, manifests: Iterable[ManifestFile]
-    ) -> Iterator[list[ManifestEntry]]:
-        """Entries of data files that can match, then those of all delete files."""
-        listed = list(manifests)
-        deletes = [m for m in listed if m.content != ManifestContent.DATA]
-        # what PyIceberg builds for a partition spec serves all of its manifests
-        can_match = KeyDefaultDict(self._build_manifest_evaluator)
-        in_partition = KeyDefaultDict(self._build_partition_evaluator)
-        matches = self._build_metrics_evaluator()
-        data = [
-            manifest
-            for manifest in listed
-            if manifest.content == ManifestContent.DATA
-            and can_match[manifest.partition_spec_id](manifest)
-        ]
-        known = live_entries(data, self.io)
-        chunks = [chunk for read in known for chunk in read.paths.chunks]
-        keep = self.pruned.keep(pa.chunked_array(chunks, pa.string()))
-        ends = np.cumsum([len(read) for read in known])
-        kept = keep.nonzero()[0]
-        places = np.searchsorted(ends, kept, side="right")
-        for place in np.unique(places).tolist():
-            partition = in_partition[data[place].partition_spec_id]
-            first = int(ends[place]) - len(known[place])
-            among = (known[place].entries[at - first] for at in kept[places == place].tolist())
-            entries = [e for e in among if partition(e.data_file) and matches(e.data_file)]
-            if self.equality is not None:
-                self.equality.sequences |= {
-                    entry.data_file.file_path: entry.sequence_number or 0 for entry in entries
-                }
-            yield entries
-        for entries in super().plan_manifest_entries(deletes) if deletes else ():
-            yield entries if self.equality is None else self._without_equality(entries)
-
-    def _without_equality(self, entries: list[ManifestEntry]) -> list[ManifestEntry]:
-        """The other deletes; those of equality are taken up."""
-        assert self.equality is not None
-        of_equality = DataFileContent.EQUALITY_DELETES
-        found = [entry for entry in entries if entry.data_file.content == of_equality]
-        self.equality.entries.extend(found)
-        return [entry for entry in entries if entry.data_file.content != of_equality]

@@ -12,14 +12,22 @@ from starlette.routing import Route
 from lakesieve.serve.answers import EXCEPTION_HANDLERS, OPERATIONS, answered
 from lakesieve.serve.bounds import TableBounds
 from lakesieve.serve.guard import RequestGuard
-from lakesieve.serve.limits import RequestLimits
 from lakesieve.serve.metadata import planned_by
-from lakesieve.serve.plans import OpenedTable, Plans, levels_of, namespace_of
+from lakesieve.serve.plans import (
+    OpenedTable,
+    levels_of,
+    mode_settings,
+    namespace_of,
+    plan_resources,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from starlette.requests import Request
 
     from lakesieve.serve.catalogs import Catalog, ServedTable
+    from lakesieve.serve.limits import RequestLimits
     from lakesieve.serve.service import PlanningService
 
 _NAMESPACE = "/v1/namespaces/{namespace}"
@@ -32,6 +40,8 @@ def build_app(
     *,
     mode: str = "server",
     limits: RequestLimits | None = None,
+    tokens: Iterable[str] | None = None,
+    concurrency: int | None = None,
 ) -> Starlette:
     """Build the application.
 
@@ -40,8 +50,10 @@ def build_app(
         service: Plans their scans.
         mode: Who plans them: ``server``, ``client`` or ``either``.
         limits: How long requests may take, and how large they may be.
+        tokens: The bearer tokens of callers; ``None`` lets all call.
+        concurrency: How many answers are made at once.
     """
-    api = _Api(catalog, service, mode)
+    api = _CatalogApi(catalog, mode_settings(mode))
     routes = [
         ("GET", "/v1/config", api.config),
         ("GET", "/v1/namespaces", api.namespaces),
@@ -51,7 +63,7 @@ def build_app(
         ("GET", _TABLE, api.table),
         ("HEAD", _TABLE, api.table),
         ("POST", _TABLE, api.commit),
-        *api.resources(_TABLE),
+        *plan_resources(_TABLE, service, api.opened),
     ]
     api.endpoints = [
         f"{method} {path.replace('/v1/', '/v1/{prefix}/').replace('plan_id', 'plan-id')}"
@@ -60,23 +72,22 @@ def build_app(
         if path != "/v1/config" and (act != api.commit or catalog.takes_commits)
     ]
     made = [Route(path, answered(act), methods=[method]) for method, path, act in routes]
+    guard = Middleware(RequestGuard, limits=limits, tokens=tokens, concurrency=concurrency)
     return Starlette(
-        routes=[*OPERATIONS, *made],
-        exception_handlers=EXCEPTION_HANDLERS,
-        middleware=[Middleware(RequestGuard, limits=limits or RequestLimits())],
+        routes=[*OPERATIONS, *made], exception_handlers=EXCEPTION_HANDLERS, middleware=[guard]
     )
 
 
-class _Api(Plans):
-    """The answers, each made in a thread."""
+class _CatalogApi:
+    """The resources of a catalog, each answered in a thread."""
 
-    def __init__(self, catalog: Catalog, service: PlanningService, mode: str) -> None:
-        super().__init__(service, mode)
+    def __init__(self, catalog: Catalog, settings: Mapping[str, str]) -> None:
         self._catalog = catalog
+        self._settings = settings
         self.endpoints: list[str] = []
 
     def opened(self, request: Request) -> OpenedTable:
-        """The table that a request names."""
+        """Open the table that a request names."""
         table = self._loaded(request)
         bounds = None
         if self._catalog.takes_commits:
@@ -90,7 +101,7 @@ class _Api(Plans):
     def config(self, _: Request, __: Any) -> Response:
         """What clients must know first."""
         return JSONResponse(
-            {"defaults": {}, "overrides": self.planned_by, "endpoints": self.endpoints}
+            {"defaults": {}, "overrides": self._settings, "endpoints": self.endpoints}
         )
 
     def namespaces(self, request: Request, _: Any) -> Response:

@@ -21,11 +21,11 @@ from lakesieve.errors import (
     UnsupportedError,
 )
 from lakesieve.serve.commits import SqlCommit
-from lakesieve.serve.kept import Kept
 from lakesieve.serve.metadata import parsed, read_document
 from lakesieve.storage import normalized, open_storage
 from lakesieve.tables.iceberg.catalogs import document_in_folder
 from lakesieve.tables.iceberg.file_io import own_file_io
+from lakesieve.tables.iceberg.manifest_cache import ContentCache
 from lakesieve.tables.opening import options_by_environment
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ class PyIcebergCatalog:
     def __init__(self, catalog: PyIceberg) -> None:
         self._catalog = catalog
         self._ios = own_file_io(catalog)
-        self._tables = Kept(_TABLE_BYTES)
+        self._tables = ContentCache(_TABLE_BYTES)
 
     @property
     def takes_commits(self) -> bool:

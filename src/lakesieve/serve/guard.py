@@ -11,15 +11,12 @@ from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, InvalidInputError
 from lakesieve.serve.answers import error_answer
-from lakesieve.serve.limits import RequestWork
+from lakesieve.serve.limits import RequestLimits, RequestWork
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-    from lakesieve.serve.limits import RequestLimits
 
 _IN_MEMORY = 1 << 20
 _PART = 1 << 16
@@ -28,7 +25,7 @@ _OPEN = frozenset({"/healthz"})
 
 
 def read_tokens(path: str) -> list[str]:
-    """The bearer tokens in a file, one a line; empty lines and those with ``#`` first are none.
+    """Return the bearer tokens in a file, one a line, without empty lines and ``#`` comments.
 
     Raises:
         InvalidInputError: It cannot be read, or has no token.
@@ -57,123 +54,103 @@ def _digest(token: bytes) -> bytes:
     return hashlib.sha256(token).digest()
 
 
-class Tokens:
-    """Answers only callers with a bearer token; whether the server runs is open to all.
+class RequestGuard:
+    """Checks who calls, receives each request whole, and ends work that nobody waits for.
+
+    Whether the server runs is open to all. A client has so long to send its request, and so long
+    to receive each part of the answer. A client that is slow to send takes no place from others.
+    When a client leaves, or the server ends, the
+    :class:`~lakesieve.serve.limits.RequestWork` of the request stops.
 
     Args:
         app: Makes the answers.
-        tokens: The tokens that are good.
+        limits: How long each step may take, and how large a body may be.
+        tokens: The bearer tokens that are good; ``None`` lets all call.
+        concurrency: How many answers are made at once; other callers shall come again.
     """
 
-    def __init__(self, app: ASGIApp, tokens: Iterable[str]) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        limits: RequestLimits | None = None,
+        *,
+        tokens: Iterable[str] | None = None,
+        concurrency: int | None = None,
+    ) -> None:
         self._app = app
-        self._good = frozenset(_digest(token.encode()) for token in tokens)
+        self._limits = limits or RequestLimits()
+        good = None if tokens is None else frozenset(_digest(one.encode()) for one in tokens)
+        self._good = good
+        self._most = concurrency
+        self._now = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        if scope["type"] != "http" or scope["path"] in _OPEN or self._is_good(scope):
+        if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        refusal = error_answer(401, "NotAuthorizedException", "A bearer token is needed.")
-        refusal.headers["WWW-Authenticate"] = "Bearer"
-        await refusal(scope, receive, send)
+        is_open = scope["path"] in _OPEN
+        if not is_open and not self._is_good(scope):
+            refusal = error_answer(401, "NotAuthorizedException", "A bearer token is needed.")
+            refusal.headers["WWW-Authenticate"] = "Bearer"
+            await refusal(scope, receive, send)
+            return
+        with tempfile.SpooledTemporaryFile(_IN_MEMORY) as body:
+            refused = await self._received(receive, body)
+            if refused is not None:
+                # the rest of the body is not read
+                last = error_answer(*refused)
+                last.headers["Connection"] = "close"
+                await last(scope, receive, send)
+            elif not is_open and self._most is not None and self._now >= self._most:
+                busy = error_answer(
+                    503, "ServiceUnavailableException", "Too many requests at once."
+                )
+                busy.headers["Retry-After"] = "1"
+                await busy(scope, receive, send)
+            else:
+                await self._counted(scope, _Body(body, receive), send, int(not is_open))
 
     def _is_good(self, scope: Scope) -> bool:
+        if self._good is None:
+            return True
         given = [value for name, value in scope["headers"] if name == b"authorization"]
         if len(given) != 1:
             return False
         kind, _, token = given[0].partition(b" ")
         return kind.lower() == b"bearer" and _digest(token.strip()) in self._good
 
-
-class Limit:
-    """Makes so many answers at once; other callers shall come again.
-
-    Args:
-        app: Makes the answers.
-        most: How many.
-    """
-
-    def __init__(self, app: ASGIApp, most: int) -> None:
-        self._app = app
-        self._most = most
-        self._now = 0
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        if scope["type"] != "http" or scope["path"] in _OPEN:
-            await self._app(scope, receive, send)
-            return
-        if self._now >= self._most:
-            busy = error_answer(503, "ServiceUnavailableException", "Too many requests at once.")
-            busy.headers["Retry-After"] = "1"
-            await busy(scope, receive, send)
-            return
-        self._now += 1
-        try:
-            await self._app(scope, receive, send)
-        finally:
-            self._now -= 1
-
-
-class _BodyTooLargeError(Exception):
-    """A request's body has more bytes than it may."""
-
-
-class RequestGuard:
-    """Receives each request whole before it is answered, and ends work that nobody waits for.
-
-    A client has so long to send its request, and so long to receive each part of the answer. When
-    it leaves, or the server ends, the :class:`~lakesieve.serve.limits.RequestWork` of the request
-    stops.
-
-    Args:
-        app: Makes the answers.
-        limits: How long each step may take, and how large a body may be.
-    """
-
-    def __init__(self, app: ASGIApp, limits: RequestLimits) -> None:
-        self._app = app
-        self._limits = limits
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        if scope["type"] != "http" or RequestWork.is_known(scope):
-            await self._app(scope, receive, send)
-            return
+    async def _received(
+        self, receive: Receive, body: tempfile.SpooledTemporaryFile[bytes]
+    ) -> tuple[int, str, str] | None:
+        """Receive a whole request; return what to answer if it is not sent as it must be."""
         limits = self._limits
-        with tempfile.SpooledTemporaryFile(_IN_MEMORY) as body:
-            try:
-                async with asyncio.timeout(limits.body_seconds):
-                    is_there = await self._received(receive, body)
-            except TimeoutError:
-                why = f"The body of the request took longer than {limits.body_seconds:g} seconds."
-                refusal = _last(408, "RequestTimeoutException", why)
-                await refusal(scope, receive, send)
-                return
-            except _BodyTooLargeError:
-                why = f"The body of the request has more than {limits.body} bytes."
-                refusal = _last(413, "ContentTooLargeException", why)
-                await refusal(scope, receive, send)
-                return
-            if is_there:
-                await self._answer(scope, _Body(body, receive), send)
-
-    async def _received(self, receive: Receive, body: tempfile.SpooledTemporaryFile[bytes]) -> bool:
-        """Whether the client has sent its whole request, and not left."""
         size, more = 0, True
-        while more:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                return False
-            part = message.get("body", b"")
-            size += len(part)
-            if size > self._limits.body:
-                raise _BodyTooLargeError
-            body.write(part)
-            more = message.get("more_body", False)
+        try:
+            async with asyncio.timeout(limits.body_seconds):
+                while more:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        return 400, "BadRequestException", "The request is not whole."
+                    part = message.get("body", b"")
+                    size += len(part)
+                    if size > limits.body:
+                        why = f"The body of the request has more than {limits.body} bytes."
+                        return 413, "ContentTooLargeException", why
+                    body.write(part)
+                    more = message.get("more_body", False)
+        except TimeoutError:
+            why = f"The body of the request took longer than {limits.body_seconds:g} seconds."
+            return 408, "RequestTimeoutException", why
         body.seek(0)
-        return True
+        return None
+
+    async def _counted(self, scope: Scope, body: _Body, send: Send, count: int) -> None:
+        self._now += count
+        try:
+            await self._answer(scope, body, send)
+        finally:
+            self._now -= count
 
     async def _answer(self, scope: Scope, body: _Body, send: Send) -> None:
         work = RequestWork(self._limits.work_seconds)
@@ -222,17 +199,10 @@ class _Body:
         self.gone.set()
 
     async def receive(self) -> Message:
-        """The next part of the body, then that the client has left."""
+        """Return the next part of the body, then that the client has left."""
         if self._is_read:
             await self.gone.wait()
             return {"type": "http.disconnect"}
         part = self._body.read(_PART)
         self._is_read = len(part) < _PART
         return {"type": "http.request", "body": part, "more_body": not self._is_read}
-
-
-def _last(code: int, kind: str, why: str) -> Response:
-    """The last answer on a connection: the rest of the body is not read."""
-    refusal = error_answer(code, kind, why)
-    refusal.headers["Connection"] = "close"
-    return refusal

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 from lakesieve.errors import ErrorKind, StorageError
+from lakesieve.tables.iceberg.table_manifests import ManifestLimits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,27 +23,18 @@ class PlanLimits:
         nodes: Expressions in a filter: comparisons, what combines them, and what they compare.
         literals: Values in a filter, those of all lists together. An upsert of PyIceberg's sends
             all its keys in one list.
-        judgements: How often expressions of a filter are compared with minima and maxima in one
-            plan; further files stay in the plan without that.
+        judgements: How many files are compared with an expression of a filter in one plan; further
+            files stay in the plan without that.
         answer: Bytes of filters in one answer, since each task repeats the filter. Larger plans
             have more pages.
-        manifest: Bytes of a manifest or manifest list as it is stored.
-        decoded: Bytes of a manifest or manifest list when it is decompressed.
-        expansion: How many times its stored size it may take, where that is more than
-            ``small_decoded``.
-        small_decoded: Bytes that any manifest may take when it is decompressed.
-        entries: Files in a manifest, or manifests in a list.
+        manifests: The largest manifests and manifest lists.
     """
 
     nodes: int = 50_000
     literals: int = 200_000
     judgements: int = 5_000_000
     answer: int = 64 << 20
-    manifest: int = 256 << 20
-    decoded: int = 512 << 20
-    expansion: int = 100
-    small_decoded: int = 32 << 20
-    entries: int = 1_000_000
+    manifests: ManifestLimits = field(default_factory=ManifestLimits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,18 +75,13 @@ class RequestWork:
 
     @classmethod
     def of(cls, scope: Mapping[str, Any]) -> Self:
-        """The work for a request; without end where nothing guards the application."""
-        found = scope.get(_WORK)
-        return found if isinstance(found, cls) else cls()
+        """Return the work for a request; without end where nothing guards the application."""
+        work = scope.get(_WORK)
+        return work if isinstance(work, cls) else cls()
 
     def belongs_to(self, scope: Any) -> None:
         """Make it the work for a request."""
         scope[_WORK] = self
-
-    @staticmethod
-    def is_known(scope: Mapping[str, Any]) -> bool:
-        """Whether a request has its work already."""
-        return _WORK in scope
 
     def stop(self) -> None:
         """Let the next check fail: the client has left, or the server ends."""

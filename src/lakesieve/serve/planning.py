@@ -3,42 +3,45 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pyiceberg.manifest import ManifestContent
+import pyarrow as pa
 from pyiceberg.table.snapshots import Operation
 
-from lakesieve.engines.iceberg_columns import columns_of, predicate_of
+from lakesieve.engines.iceberg_columns import columns_in_manifests, columns_of, partition_specs
 from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError
 from lakesieve.index import Reason, ReasonCode
-from lakesieve.serve.documents import data_file_document, delete_file_document, partition_document
-from lakesieve.serve.fields import partition_type, statistics_fields
+from lakesieve.index.read_plan import column_types
+from lakesieve.predicate import bind, rows_where
+from lakesieve.serve.documents import file_document, partition_document
 from lakesieve.serve.filters import FilterReader
 from lakesieve.serve.limits import PlanLimits, RequestWork
-from lakesieve.serve.listings import BATCH, TableListings
-from lakesieve.serve.manifest_source import ManifestSource
-from lakesieve.serve.pruning import MetadataPruner
+from lakesieve.serve.metrics import count_read
+from lakesieve.tables.iceberg.delete_files import delete_index
+from lakesieve.tables.iceberg.manifest_files import DATA, ListedFile, listed_files
+from lakesieve.tables.iceberg.metadata_filter import MetadataFilter
+from lakesieve.tables.iceberg.table_manifests import ManifestSource, TableManifests, read_through
+from lakesieve.tables.paths import normal_paths
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from pyiceberg.expressions import BooleanExpression
     from pyiceberg.io import FileIO
-    from pyiceberg.manifest import ManifestFile
+    from pyiceberg.partitioning import PartitionSpec
     from pyiceberg.schema import Schema
     from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.table.snapshots import Snapshot
+    from pyiceberg.types import StructType
 
     from lakesieve.engines.pruning import FilePruner, Pruned
-    from lakesieve.index import TablePruning
+    from lakesieve.index import OpenedIndex, TablePruning
     from lakesieve.serve.bounds import TableBounds
-    from lakesieve.serve.deletes import DeleteIndex
-    from lakesieve.serve.kept import Tiers
-    from lakesieve.serve.manifests import DeleteFile, ManifestFiles
     from lakesieve.serve.requests import ScanRequest
+    from lakesieve.tables.iceberg.manifest_cache import ManifestCache
+    from lakesieve.tables.iceberg.manifest_files import Manifest, ManifestFiles
 
 _CHECKED = 1000
 
@@ -66,30 +69,6 @@ class ScanPlan:
     pruning: TablePruning
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class _Group:
-    """A manifest of a snapshot.
-
-    Args:
-        manifest: The manifest.
-        added_by: The snapshot whose own files are wanted; by default all are.
-        deletes: The delete files of the snapshot, if there are any.
-    """
-
-    manifest: ManifestFile
-    added_by: int | None
-    deletes: DeleteIndex | None
-
-
-@dataclass(slots=True)
-class _Deletes:
-    """Delete files of a plan, each once."""
-
-    documents: list[dict[str, Any]] = field(default_factory=list)
-    places: dict[tuple[str, int | None], int] = field(default_factory=dict)
-    judged: dict[tuple[str, int | None], bool] = field(default_factory=dict)
-
-
 class TablePlanner:
     """Plans scans of one state of a table.
 
@@ -98,7 +77,7 @@ class TablePlanner:
         metadata: Its metadata.
         io: Reads its manifests.
         pruner: Knows its indexes.
-        kept: Holds what manifests list.
+        cache: Holds what manifests list.
         for_pyiceberg: Whether PyIceberg reads the plans.
         grant: Names who may use what is kept of the table's files; by default every caller may.
         bounds: The folder in which its files must lie, if not every path is trusted.
@@ -112,7 +91,7 @@ class TablePlanner:
         metadata: TableMetadata,
         io: FileIO,
         pruner: FilePruner,
-        kept: Tiers,
+        cache: ManifestCache,
         *,
         for_pyiceberg: bool = False,
         grant: str = "",
@@ -126,13 +105,23 @@ class TablePlanner:
         self._metadata = metadata
         self._io = io
         self._pruner = pruner
-        source = ManifestSource(io, bounds=bounds, limits=self._limits, work=self._work)
-        self._listings = TableListings((grant, name), metadata, source, kept)
+        self._bounds = bounds
         self._for_pyiceberg = for_pyiceberg
-        self._specs = metadata.specs()
+        owner = (grant, name, str(metadata.table_uuid))
+        source = ManifestSource(
+            read=self._read,
+            owner=lambda _: owner,
+            limits=self._limits.manifests,
+            check=self._work.check,
+            accept=lambda paths: None if bounds is None else bounds.check_data(paths),
+            on_read=count_read,
+        )
+        self._manifests = TableManifests(source, cache)
+        specs = metadata.specs()
         self._partition_types = {
-            spec_id: partition_type(spec, metadata) for spec_id, spec in self._specs.items()
+            spec_id: _partition_type(spec, metadata) for spec_id, spec in specs.items()
         }
+        self._specs = partition_specs(metadata)
 
     def plan(
         self, request: ScanRequest, *, page: Page | None = None, tasks: int | None = None
@@ -144,98 +133,95 @@ class TablePlanner:
             NotFoundError: There is no such snapshot.
         """
         snapshots, schema = self._wanted(request)
-        fields = statistics_fields(request, schema)
-        judge, pruned = self._judged(request, schema)
-        groups = [
-            group
-            for snapshot in snapshots
-            for group in self._groups(snapshot, judge, adds=request.end_snapshot_id is not None)
-        ]
-        rows, pages = self._rows(groups, pruned, page, tasks)
-        deletes = _Deletes()
-        made = []
-        for files, index, kept in self._opened(groups, rows):
+        fields = _statistics_fields(request, schema)
+        by_metadata, pruned = self._filters(request, schema)
+        adds = request.end_snapshot_id is not None
+        listed = [(s, one) for s in snapshots for one in self._manifests.listed(s.manifest_list)]
+        data = [(s.snapshot_id if adds else None, one) for s, one in listed if one.content == DATA]
+        # Iceberg keeps what the older snapshots of an incremental scan have
+        data = [one for one in data if one[0] is None or one[1].added_by == one[0]]
+        live = by_metadata.manifests([manifest for _, manifest in data])
+        data = [one for one, is_live in zip(data, live.tolist(), strict=True) if is_live]
+        deletes = (
+            None
+            if adds
+            else delete_index(self._manifests, [one for _, one in listed], self._metadata)
+        )
+        rows, pages = self._rows(data, pruned, page, tasks)
+        made: list[dict[str, Any]] = []
+        deletes_of: list[list[ListedFile]] = []
+        wanted = [(manifest, of) for (_, manifest), of in zip(data, rows, strict=True)]
+        for batch in self._manifests.batches(wanted):
             self._work.check()
-            for at in self._matching(files, kept, judge):
-                partition = self._partition(files.spec_id, files.partitions[files.places[at]])
-                task: dict[str, Any] = {
-                    "data-file": data_file_document(files, at, partition, fields)
-                }
-                if index is not None:
-                    of_file = self._deletes_of(files, at, index, judge, deletes)
-                    if of_file:
-                        task["delete-file-references"] = of_file
-                # a client that gets none takes it for true
-                task["residual-filter"] = True if request.filter is None else request.filter
-                made.append(task)
+            kept = by_metadata.files(batch)
+            for file in listed_files(zip((files for files, _ in batch), kept, strict=True)):
+                made.append(self._task(file, request, fields))
+                deletes_of.append([] if deletes is None else deletes.of(file))
                 if len(made) % _CHECKED == 0:
                     self._work.check()
-        if judge.gave_up:
+        documents = self._refer(made, deletes_of, by_metadata)
+        if by_metadata.gave_up:
             detail = "the filter has too many expressions to compare with every file"
-            reason = Reason(code=ReasonCode.LOOK_UP_TOO_LARGE, detail=detail)
-            pruned.reasons = (*pruned.reasons, reason)
+            _give_reason(pruned, ReasonCode.LOOK_UP_TOO_LARGE, detail)
         return ScanPlan(
             snapshot_id=snapshots[-1].snapshot_id if snapshots else None,
             tasks=made,
-            deletes=deletes.documents,
+            deletes=documents,
             pages=pages,
             pruning=pruned.result(),
         )
 
-    def _judged(self, request: ScanRequest, schema: Schema) -> tuple[MetadataPruner, Pruned]:
-        """What Iceberg's metadata and the index say of the filter of a request."""
+    def _filters(self, request: ScanRequest, schema: Schema) -> tuple[MetadataFilter, Pruned]:
+        """The filter of a request for Iceberg's metadata, and what the index says of it."""
+        columns = columns_in_manifests(schema)
         reader = FilterReader(
             schema,
+            {column.field_id: path for path, column in columns.items()},
             case_sensitive=request.case_sensitive,
             limits=self._limits,
             work=self._work,
         )
         expression = reader.read(request.filter)
-        judge = MetadataPruner(
-            expression,
-            schema,
-            self._specs,
-            self._partition_types,
-            nodes=reader.nodes,
-            judgements=self._limits.judgements,
-        )
+        rows = rows_where(bind(expression, column_types(columns), strict=False))
+        by_metadata = MetadataFilter(rows, columns, self._specs, judgements=self._limits.judgements)
         self._work.check()
-        pruned = self._pruned(expression, schema)
+        pruned = self._pruner.prune(
+            self._name,
+            location=self._metadata.location,
+            uuid=str(self._metadata.table_uuid),
+            file_io={key: str(value) for key, value in self._io.properties.items()},
+            columns=lambda: columns_of(self._metadata, schema),
+            expression=lambda: expression,
+        )
         if reader.opaque:
             detail = f"not understood in the filter: {', '.join(sorted(set(reader.opaque)))}"
-            reason = Reason(code=ReasonCode.NO_USABLE_PREDICATE, detail=detail)
-            pruned.reasons = (*pruned.reasons, reason)
-        return judge, pruned
-
-    def _groups(self, snapshot: Snapshot, judge: MetadataPruner, *, adds: bool) -> list[_Group]:
-        """The manifests of a snapshot that can hold a match, or those that it adds."""
-        manifests = self._listings.manifests(snapshot)
-        deletes = None if adds else self._listings.deletes(manifests)
-        added_by = snapshot.snapshot_id if adds else None
-        return [
-            _Group(manifest=manifest, added_by=added_by, deletes=deletes)
-            for manifest in manifests
-            if manifest.content == ManifestContent.DATA
-            and judge.can_hold(manifest)
-            and (not adds or manifest.added_snapshot_id == snapshot.snapshot_id)
-        ]
+            _give_reason(pruned, ReasonCode.NO_USABLE_PREDICATE, detail)
+        return by_metadata, pruned
 
     def _rows(
-        self, groups: Sequence[_Group], pruned: Pruned, page: Page | None, tasks: int | None
+        self,
+        data: Sequence[tuple[int | None, Manifest]],
+        pruned: Pruned,
+        page: Page | None,
+        tasks: int | None,
     ) -> tuple[list[np.ndarray], list[Page]]:
         """Rows of each manifest that the index does not leave out, and the pages behind them."""
-        manifests = [group.manifest for group in groups]
+        manifests = [manifest for _, manifest in data]
         indexes = () if pruned.plan is None else pruned.plan.indexes
-        numbers = [self._listings.numbers(manifests, index) for index in indexes]
-        counts = [len(one) for one in numbers[0]] if numbers else self._listings.counts(manifests)
+        numbers = [self._numbers(manifests, index) for index in indexes]
+        if numbers:
+            counts = [len(one) for one in numbers[0]]
+        else:
+            counts = self._manifests.of_each(manifests, ("count",), lambda of: list(map(len, of)))
         ends = np.cumsum(counts, dtype=np.int64)
         none = np.empty(0, np.int32)
         mask = pruned.keep_numbered([np.concatenate([none, *of]) for of in numbers], sum(counts))
-        for at, group in enumerate(groups):
-            if group.added_by is not None:
-                files = self._listings.files([group.manifest])[0]
-                new = files.added & (files.snapshots == group.added_by)
-                mask[ends[at] - counts[at] : ends[at]] &= new
+        for at, (added_by, manifest) in enumerate(data):
+            if added_by is not None:
+                files = self._manifests.files([manifest])[0]
+                mask[ends[at] - counts[at] : ends[at]] &= files.added & (
+                    files.snapshots == added_by
+                )
         known_by = _number_of(manifests)
         if page is not None:
             if page[2] != known_by:
@@ -252,16 +238,62 @@ class TablePlanner:
                 mask[pages[0][0] :] = False
         return [part.nonzero()[0] for part in np.split(mask, ends)[:-1]], pages
 
-    def _opened(
-        self, groups: Sequence[_Group], rows: Sequence[np.ndarray]
-    ) -> Iterator[tuple[ManifestFiles, DeleteIndex | None, np.ndarray]]:
-        """The files of the manifests that have rows in the plan, some at a time."""
-        wanted = [one for one in zip(groups, rows, strict=True) if len(one[1])]
-        for start in range(0, len(wanted), BATCH):
-            batch = wanted[start : start + BATCH]
-            files = self._listings.files([group.manifest for group, _ in batch])
-            for (group, kept), of_manifest in zip(batch, files, strict=True):
-                yield of_manifest, group.deletes, kept
+    def _numbers(self, manifests: Sequence[Manifest], index: OpenedIndex) -> list[np.ndarray]:
+        """The numbers that an index has for the files of each manifest."""
+
+        def look_up(tables: Sequence[pa.Table]) -> list[np.ndarray]:
+            paths = normal_paths(pa.concat_tables(tables).column("path"))
+            ends = np.cumsum([len(one) for one in tables], dtype=np.int64)
+            numbers = index.numbers(paths).astype(np.int32)
+            # a part would hold the whole
+            return [part.copy() for part in np.split(numbers, ends)[:-1]]
+
+        return self._manifests.of_each(manifests, (index.identity, "numbers"), look_up)
+
+    def _task(
+        self, file: ListedFile, request: ScanRequest, fields: frozenset[int]
+    ) -> dict[str, Any]:
+        return {
+            "data-file": file_document(file, self._partition(file), fields),
+            # a client that gets none takes it for true
+            "residual-filter": True if request.filter is None else request.filter,
+        }
+
+    def _refer(
+        self,
+        tasks: Sequence[dict[str, Any]],
+        deletes_of: Sequence[Sequence[ListedFile]],
+        by_metadata: MetadataFilter,
+    ) -> list[dict[str, Any]]:
+        """Let tasks refer to their delete files that can be of a matching row; return these."""
+        if not any(deletes_of):
+            return []
+        rows: dict[int, tuple[ManifestFiles, set[int]]] = {}
+        for delete in (delete for deletes in deletes_of for delete in deletes):
+            rows.setdefault(id(delete.files), (delete.files, set()))[1].add(delete.at)
+        parts = [(files, np.array(sorted(at), np.int64)) for files, at in rows.values()]
+        live = by_metadata.manifests([files.manifest for files, _ in parts])
+        parts = [part for part, is_live in zip(parts, live.tolist(), strict=True) if is_live]
+        kept = by_metadata.files(parts)
+        can_matter = set(listed_files(zip((files for files, _ in parts), kept, strict=True)))
+        # several deletion vectors share a file
+        places: dict[tuple[str, int | None], int] = {}
+        documents: list[dict[str, Any]] = []
+        for task, deletes in zip(tasks, deletes_of, strict=True):
+            references = []
+            for delete in filter(can_matter.__contains__, deletes):
+                key = (delete.path, delete.value("content_offset"))
+                if key not in places:
+                    places[key] = len(documents)
+                    documents.append(file_document(delete, self._partition(delete)))
+                references.append(places[key])
+            if references:
+                task["delete-file-references"] = references
+        return documents
+
+    def _partition(self, file: ListedFile) -> list[Any] | None:
+        kind = self._partition_types[file.spec_id]
+        return partition_document(file.partition, kind, for_pyiceberg=self._for_pyiceberg)
 
     def _wanted(self, request: ScanRequest) -> tuple[list[Snapshot], Schema]:
         """The snapshots whose files are wanted, and the schema of names."""
@@ -277,14 +309,14 @@ class TablePlanner:
         return [snapshot], schema
 
     def _snapshot(self, snapshot_id: int) -> Snapshot:
-        found = self._metadata.snapshot_by_id(snapshot_id)
-        if found is None:
+        snapshot = self._metadata.snapshot_by_id(snapshot_id)
+        if snapshot is None:
             raise NotFoundError(
                 f"{self._name} has no snapshot {snapshot_id}.",
                 kind=ErrorKind.VERSION_NOT_FOUND,
                 hint="It may have expired; name another one.",
             )
-        return found
+        return snapshot
 
     def _schema_of(self, snapshot: Snapshot) -> Schema:
         by_id = {schema.schema_id: schema for schema in self._metadata.schemas}
@@ -292,14 +324,14 @@ class TablePlanner:
 
     def _appended(self, start: int, last: Snapshot) -> list[Snapshot]:
         """The appends after one snapshot until another."""
-        found = []
+        appends = []
         by_id: dict[int | None, Snapshot] = {s.snapshot_id: s for s in self._metadata.snapshots}
         at: Snapshot | None = last
         for _ in by_id:  # a caller may have written a snapshot that is its own ancestor
             if at is None or at.snapshot_id == start:
                 break
             if at.summary is not None and at.summary.operation == Operation.APPEND:
-                found.append(at)
+                appends.append(at)
             at = by_id.get(at.parent_snapshot_id)
         if at is None or at.snapshot_id != start:
             raise InvalidInputError(
@@ -307,81 +339,50 @@ class TablePlanner:
                 kind=ErrorKind.INVALID_ARGUMENT,
                 hint="Name two snapshots of one history, or read the table as a whole.",
             )
-        return found[::-1]
+        return appends[::-1]
 
-    def _pruned(self, expression: BooleanExpression, schema: Schema) -> Pruned:
-        return self._pruner.prune(
-            self._name,
-            location=self._metadata.location,
-            uuid=str(self._metadata.table_uuid),
-            file_io={key: str(value) for key, value in self._io.properties.items()},
-            columns=lambda: columns_of(self._metadata, schema),
-            expression=lambda: predicate_of(expression, self._metadata, schema),
-        )
-
-    def _partition(self, spec_id: int, partition: Any) -> list[Any] | None:
-        kind = self._partition_types[spec_id]
-        return partition_document(partition, kind, for_pyiceberg=self._for_pyiceberg)
-
-    @staticmethod
-    def _matching(files: ManifestFiles, kept: np.ndarray, judge: MetadataPruner) -> list[int]:
-        """Those of some rows whose partitions and statistics can hold a match."""
-        if judge.keeps_all or not len(kept):
-            return [int(at) for at in kept]
-        places = files.places[kept]
-        of_partition = {
-            place: judge.has_partition(files.spec_id, files.partitions[place])
-            for place in np.unique(places).tolist()
-        }
-        return [
-            at
-            for at, place in zip(kept.tolist(), places.tolist(), strict=True)
-            if of_partition[place] and judge.has_match(files.statistics(at))
-        ]
-
-    def _deletes_of(
-        self,
-        files: ManifestFiles,
-        at: int,
-        index: DeleteIndex,
-        judge: MetadataPruner,
-        deletes: _Deletes,
-    ) -> list[int]:
-        """The places of the delete files of a data file among those of the plan."""
-        found = index.of(
-            files.locations[at].as_py(),
-            int(files.sequences[at]),
-            (files.spec_id, files.keys[files.places[at]]),
-            files.statistics(at),
-        )
-        places = []
-        for delete in found:
-            # several deletion vectors share a file
-            key = (delete.file.file_path, delete.offset)
-            if key not in deletes.judged:
-                deletes.judged[key] = self._can_matter(delete, judge)
-            if not deletes.judged[key]:
-                continue
-            if key not in deletes.places:
-                deletes.places[key] = len(deletes.documents)
-                partition = self._partition(delete.spec_id, delete.file.partition)
-                deletes.documents.append(delete_file_document(delete, partition))
-            places.append(deletes.places[key])
-        return places
-
-    @staticmethod
-    def _can_matter(delete: DeleteFile, judge: MetadataPruner) -> bool:
-        """Whether a delete file can be of a row that matches."""
-        if judge.keeps_all:
-            return True
-        if not judge.can_hold(delete.manifest):
-            return False
-        in_partition = judge.has_partition(delete.spec_id, delete.file.partition)
-        return in_partition and judge.has_match(delete.file)
+    def _read(self, path: str) -> bytes:
+        """Read a manifest or a manifest list: whoever wrote its path is not trusted."""
+        if self._bounds is not None:
+            self._bounds.check_metadata([path])
+        return read_through(self._io, path, self._limits.manifests.stored)
 
 
-def _number_of(manifests: Sequence[ManifestFile]) -> int:
-    paths = "\n".join(manifest.manifest_path for manifest in manifests)
+def _give_reason(pruned: Pruned, code: ReasonCode, detail: str) -> None:
+    pruned.reasons = (*pruned.reasons, Reason(code=code, detail=detail))
+
+
+def _partition_type(spec: PartitionSpec, metadata: TableMetadata) -> StructType:
+    """The type of a spec's partitions, by a schema that has its columns."""
+    for schema in (metadata.schema(), *reversed(metadata.schemas)):
+        try:
+            return spec.partition_type(schema)
+        except ValueError:
+            continue
+    raise NotFoundError(
+        f"No schema of the table has the columns of its partition spec {spec.spec_id}.",
+        kind=ErrorKind.COLUMN_NOT_FOUND,
+        hint="Restore the table's metadata: no reader can read it.",
+    )
+
+
+def _statistics_fields(request: ScanRequest, schema: Schema) -> frozenset[int]:
+    """Ids of the columns whose statistics are wanted."""
+    fields = set()
+    for name in request.stats_fields:
+        try:
+            fields.add(schema.find_field(name, request.case_sensitive).field_id)
+        except ValueError:
+            raise InvalidInputError(
+                f"There is no column {name!r}.",
+                kind=ErrorKind.COLUMN_NOT_FOUND,
+                hint="Name columns of the table in stats-fields.",
+            ) from None
+    return frozenset(fields)
+
+
+def _number_of(manifests: Sequence[Manifest]) -> int:
+    paths = "\n".join(manifest.path for manifest in manifests)
     return int.from_bytes(hashlib.sha256(paths.encode()).digest()[:6])
 
 

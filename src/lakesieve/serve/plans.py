@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import logging
 import time
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from starlette.responses import JSONResponse, Response
 
-from lakesieve.errors import ErrorKind, LakesieveError, NotFoundError, UnsupportedError
+from lakesieve.errors import ErrorKind, LakesieveError, NotFoundError
 from lakesieve.serve.answers import error_answer
 from lakesieve.serve.limits import RequestWork
 from lakesieve.serve.metrics import count_failure, count_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from starlette.requests import Request
 
@@ -26,6 +25,9 @@ if TYPE_CHECKING:
     from lakesieve.serve.planning import TablePlanner
     from lakesieve.serve.service import Answer, PlanningService
 
+    Resource = tuple[str, str, Callable[[Request, Any], Response]]
+    """Method, path and answer of a resource."""
+
 # what stands between the levels of a namespace
 _LEVELS = "\x1f"
 
@@ -33,7 +35,7 @@ _log = logging.getLogger("lakesieve.serve")
 
 
 def namespace_of(request: Request) -> Namespace:
-    """The namespace that a request names.
+    """Return the namespace that a request names.
 
     Raises:
         NotFoundError: No namespace can have that name.
@@ -42,7 +44,7 @@ def namespace_of(request: Request) -> Namespace:
 
 
 def levels_of(name: str) -> Namespace:
-    """The levels of a namespace.
+    """Return the levels of a namespace.
 
     Raises:
         NotFoundError: No namespace can have that name.
@@ -55,6 +57,11 @@ def levels_of(name: str) -> Namespace:
             hint="Each of its levels has a name.",
         )
     return levels
+
+
+def mode_settings(mode: str) -> dict[str, str]:
+    """Return what the configuration says of who plans: ``server``, ``client`` or ``either``."""
+    return {} if mode == "either" else {"scan-planning-mode": mode}
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -74,119 +81,98 @@ class OpenedTable:
     bounds: TableBounds | None = None
 
 
-class Plans(ABC):
-    """Plans and their pages; none is kept.
+def plan_resources(
+    path: str, service: PlanningService, opened: Callable[[Request], OpenedTable]
+) -> list[Resource]:
+    """Return the resources of the plans of a table; no plan is kept.
 
     Args:
+        path: The path of the table.
         service: Plans the scans.
-        mode: Who plans them: ``server``, ``client`` or ``either``.
+        opened: Opens the table that a request names.
     """
 
-    def __init__(self, service: PlanningService, mode: str) -> None:
-        self._service = service
-        self.planned_by = {} if mode == "either" else {"scan-planning-mode": mode}
-        """What the configuration says of who plans."""
+    def plan(request: Request, body: Any) -> Response:
+        return _planned(request, body, service, service.plan, opened)
 
-    @abstractmethod
-    def opened(self, request: Request) -> OpenedTable:
-        """The table that a request names.
+    def tasks(request: Request, body: Any) -> Response:
+        return _planned(request, body, service, service.tasks, opened)
 
-        Raises:
-            NotFoundError: There is no such table.
-            AnswerError: The caller gets another answer.
-        """
-
-    def resources(
-        self, table: str
-    ) -> Sequence[tuple[str, str, Callable[[Request, Any], Response]]]:
-        """Method, path and answer of each resource."""
-        return (
-            ("POST", f"{table}/plan", self._plan),
-            ("GET", f"{table}/plan/{{plan_id}}", self._plan_result),
-            ("DELETE", f"{table}/plan/{{plan_id}}", self._cancel),
-            ("POST", f"{table}/tasks", self._tasks),
-        )
-
-    def _plan(self, request: Request, body: Any) -> Response:
-        return self._planned(request, self._service.plan, body)
-
-    def _tasks(self, request: Request, body: Any) -> Response:
-        return self._planned(request, self._service.tasks, body)
-
-    def _plan_result(self, request: Request, _: Any) -> Response:
-        """Each plan was complete when it was answered."""
-        self.opened(request)
+    def result(request: Request, _: Any) -> Response:
+        # each plan was complete when it was answered
+        opened(request)
         return error_answer(404, "NoSuchPlanIdException", "There is no such plan.")
 
-    def _cancel(self, request: Request, _: Any) -> Response:
-        """There is nothing to forget."""
-        self.opened(request)
+    def cancel(request: Request, _: Any) -> Response:
+        # there is nothing to forget
+        opened(request)
         return Response(status_code=204)
 
-    def _planned(
-        self, request: Request, plan: Callable[[TablePlanner, Any], Answer], body: Any
-    ) -> Response:
-        start = time.perf_counter()
-        name = ".".join((*namespace_of(request), request.path_params["table"]))
-        try:
-            opened = self.opened(request)
-            for_pyiceberg = request.headers.get("user-agent", "").startswith("PyIceberg/")
-            planner = self._service.planner(
-                name,
-                opened.table,
-                for_pyiceberg=for_pyiceberg,
-                grant=opened.grant,
-                bounds=opened.bounds,
-                work=RequestWork.of(request.scope),
-            )
-            answer = self._made(request, opened, lambda: plan(planner, body))
-        except LakesieveError:
-            count_failure()
-            raise
-        seconds = time.perf_counter() - start
-        pruning = answer.pruning
-        count_plan(pruning, seconds, self._service.held)
-        self._say(name, pruning, seconds)
-        headers = {
-            "X-Lakesieve-Files": f"{pruning.files_read}/{pruning.files_total}",
-            "X-Lakesieve-Reasons": _codes(pruning),
-        }
-        more = {"storage-credentials": opened.credentials} if opened.credentials else {}
-        return JSONResponse({**answer.document, **more}, headers=headers)
+    return [
+        ("POST", f"{path}/plan", plan),
+        ("GET", f"{path}/plan/{{plan_id}}", result),
+        ("DELETE", f"{path}/plan/{{plan_id}}", cancel),
+        ("POST", f"{path}/tasks", tasks),
+    ]
 
-    def _made(self, request: Request, opened: OpenedTable, make: Callable[[], Answer]) -> Answer:
-        try:
-            return make()
-        except UnsupportedError:
-            self.refused(request, opened)
-            raise
 
-    def refused(self, request: Request, opened: OpenedTable) -> None:  # noqa: B027
-        """Learn that the scans of a table cannot be planned."""
-
-    def _say(self, name: str, pruning: TablePruning, seconds: float) -> None:
-        """Log a plan, of its filter no more than is wanted."""
-        fields: dict[str, Any] = {
-            "table": name,
-            "files_read": pruning.files_read,
-            "files_total": pruning.files_total,
-            "milliseconds": round(seconds * 1000, 1),
-            "reasons": [str(reason.code) for reason in pruning.reasons],
-        }
-        where = ""
-        if self._service.log_filters:
-            fields["filter"] = pruning.predicate
-            where = f" where {pruning.predicate}" if pruning.predicate else ""
-        _log.info(
-            "planned %s%s: %d of %d files in %.1f ms (%s)",
+def _planned(
+    request: Request,
+    body: Any,
+    service: PlanningService,
+    make: Callable[[TablePlanner, Any], Answer],
+    opened: Callable[[Request], OpenedTable],
+) -> Response:
+    start = time.perf_counter()
+    name = ".".join((*namespace_of(request), request.path_params["table"]))
+    try:
+        table = opened(request)
+        planner = service.planner(
             name,
-            where,
-            pruning.files_read,
-            pruning.files_total,
-            seconds * 1000,
-            _codes(pruning),
-            extra={"fields": fields},
+            table.table,
+            for_pyiceberg=request.headers.get("user-agent", "").startswith("PyIceberg/"),
+            grant=table.grant,
+            bounds=table.bounds,
+            work=RequestWork.of(request.scope),
         )
+        answer = make(planner, body)
+    except LakesieveError:
+        count_failure()
+        raise
+    seconds, pruning = time.perf_counter() - start, answer.pruning
+    count_plan(pruning, seconds, service.held)
+    _say(name, pruning, seconds, with_filter=service.log_filters)
+    headers = {
+        "X-Lakesieve-Files": f"{pruning.files_read}/{pruning.files_total}",
+        "X-Lakesieve-Reasons": _codes(pruning),
+    }
+    more = {"storage-credentials": table.credentials} if table.credentials else {}
+    return JSONResponse({**answer.document, **more}, headers=headers)
+
+
+def _say(name: str, pruning: TablePruning, seconds: float, *, with_filter: bool) -> None:
+    """Log a plan, of its filter no more than is wanted."""
+    fields: dict[str, Any] = {
+        "table": name,
+        "files_read": pruning.files_read,
+        "files_total": pruning.files_total,
+        "milliseconds": round(seconds * 1000, 1),
+        "reasons": [str(reason.code) for reason in pruning.reasons],
+    }
+    where = ""
+    if with_filter:
+        fields["filter"] = pruning.predicate
+        where = f" where {pruning.predicate}" if pruning.predicate else ""
+    _log.info(
+        "planned %s%s: %d of %d files in %.1f ms (%s)",
+        name,
+        where,
+        pruning.files_read,
+        pruning.files_total,
+        seconds * 1000,
+        _codes(pruning),
+        extra={"fields": fields},
+    )
 
 
 def _codes(pruning: TablePruning) -> str:

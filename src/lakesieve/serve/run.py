@@ -5,8 +5,12 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import multiprocessing
 import os
+import signal
 import tempfile
+import threading
+import time
 from dataclasses import asdict
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -15,18 +19,18 @@ from lakesieve.errors import ErrorKind, InvalidInputError, SetupError, not_insta
 from lakesieve.serve.exposure import check_exposure
 from lakesieve.serve.logs import conceal, concealed, log_config, secrets_in
 from lakesieve.serve.settings import ServerSettings
-from lakesieve.serve.workers import end_with_parent
 
 if TYPE_CHECKING:
-    from pyiceberg.catalog import Catalog as PyIceberg
-    from starlette.applications import Starlette
-    from starlette.types import ASGIApp
+    from multiprocessing.process import BaseProcess
 
-    from lakesieve.serve.service import PlanningService
+    from pyiceberg.catalog import Catalog as PyIceberg
+    from starlette.types import ASGIApp
 
 _PACKAGES = ("pyiceberg", "starlette", "uvicorn", "httpx", "prometheus_client")
 _SETTINGS = "LAKESIEVE_SERVE"
 _ADDRESSES = ("http://", "https://")
+_ORPHAN_SECONDS = 10.0
+"""How long a worker without a parent goes on with the answers that are under way."""
 # the folder in which prometheus_client counts across processes; set before it is imported
 _COUNTS = "PROMETHEUS_MULTIPROC_DIR"
 
@@ -73,7 +77,7 @@ def _run(settings: ServerSettings) -> None:
 
 def app() -> ASGIApp:
     """The application by the settings that :func:`serve` left in the environment."""
-    end_with_parent()
+    _end_with_parent()
     logging.captureWarnings(capture=True)
     given = json.loads(os.environ[_SETTINGS])
     return guarded_app(ServerSettings(**given | {"locations": tuple(given["locations"])}))
@@ -86,37 +90,47 @@ def guarded_app(settings: ServerSettings) -> ASGIApp:
         InvalidInputError: There is no such catalog, or no such file of tokens.
         SetupError: The catalog cannot be opened.
     """
-    from lakesieve.serve.guard import Limit, RequestGuard, Tokens, read_tokens
-    from lakesieve.serve.limits import RequestLimits
-
-    conceal(secrets_in(os.environ))
-    # a client that is slow to send its request takes no place from others
-    made: ASGIApp = Limit(_catalog(settings), settings.concurrency)
-    made = RequestGuard(made, RequestLimits())
-    if settings.tokens is None:
-        return made
-    tokens = read_tokens(settings.tokens)
-    conceal(tokens)
-    return Tokens(made, tokens)
-
-
-def _catalog(settings: ServerSettings) -> Starlette:
     from lakesieve.serve.app import build_app
     from lakesieve.serve.catalogs import PyIcebergCatalog, WarehouseCatalog
+    from lakesieve.serve.guard import read_tokens
     from lakesieve.serve.service import PlanningService
+    from lakesieve.serve.upstream import build_proxy
 
+    conceal(secrets_in(os.environ))
     service = PlanningService(
         locations=settings.locations,
         memory=settings.memory,
         log_filters=settings.log_filters,
     )
-    if settings.catalog is None:
-        return build_app(WarehouseCatalog(settings.warehouse), service, mode=settings.mode)
     address = upstream_of(settings)
-    if address is not None:
-        # its callers say themselves who they are
-        return _proxy(settings, address, service)
-    return build_app(PyIcebergCatalog(_own(settings.catalog)), service, mode=settings.mode)
+    if address is not None and settings.tokens is not None:
+        raise InvalidInputError(
+            "Tokens are checked by the REST catalog behind, not by this server too.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            hint="Leave out --tokens: callers send what the catalog behind expects.",
+        )
+    tokens = None if settings.tokens is None else read_tokens(settings.tokens)
+    conceal(tokens or ())
+    if address is None:
+        catalog = (
+            WarehouseCatalog(settings.warehouse)
+            if settings.catalog is None
+            else PyIcebergCatalog(_own(settings.catalog))
+        )
+        return build_app(
+            catalog,
+            service,
+            mode=settings.mode,
+            tokens=tokens,
+            concurrency=settings.concurrency,
+        )
+    return build_proxy(
+        address,
+        service,
+        mode=settings.mode,
+        own_credentials=settings.own_credentials,
+        concurrency=settings.concurrency,
+    )
 
 
 def _own(name: str) -> PyIceberg:
@@ -165,15 +179,20 @@ def upstream_of(settings: ServerSettings) -> str | None:
     return address if properties.get("type") == "rest" or address.startswith(_ADDRESSES) else None
 
 
-def _proxy(settings: ServerSettings, address: str, service: PlanningService) -> Starlette:
-    from lakesieve.serve.upstream import build_proxy
+def _end_with_parent() -> None:
+    """End this worker process when its parent process has ended for any reason.
 
-    if settings.tokens is not None:
-        raise InvalidInputError(
-            "Tokens are checked by the REST catalog behind, not by this server too.",
-            kind=ErrorKind.INVALID_ARGUMENT,
-            hint="Leave out --tokens: callers send what the catalog behind expects.",
-        )
-    return build_proxy(
-        address, service, mode=settings.mode, own_credentials=settings.own_credentials
-    )
+    A parent that is killed cannot end its workers. They would go on answering, with old settings,
+    and hold the port.
+    """
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_after, args=(parent,), daemon=True, name="parent").start()
+
+
+def _end_after(parent: BaseProcess) -> None:
+    parent.join()
+    # as at a stop by hand: the answers that are under way end first
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(_ORPHAN_SECONDS)
+    os._exit(1)

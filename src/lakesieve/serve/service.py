@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from lakesieve.engines.pruning import FilePruner
 from lakesieve.errors import ErrorKind, NotFoundError, UnsupportedError
-from lakesieve.serve.kept import Tiers
 from lakesieve.serve.limits import PlanLimits
 from lakesieve.serve.planning import TablePlanner
 from lakesieve.serve.requests import ScanRequest, parse_json
+from lakesieve.tables.iceberg.manifest_cache import ManifestCache
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,13 +24,10 @@ if TYPE_CHECKING:
     from lakesieve.serve.limits import RequestWork
     from lakesieve.serve.planning import Page, ScanPlan
 
-_MEMORY = 1 << 30
-_TASKS = 10_000
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The answer to a request for tasks.
+    """The answer to a request for a plan or a page of one.
 
     Args:
         document: As the specification has it.
@@ -56,21 +53,21 @@ class PlanningService:
         self,
         *,
         locations: Iterable[str] = (),
-        memory: int = _MEMORY,
-        tasks: int = _TASKS,
+        memory: int = 1 << 30,
+        tasks: int = 10_000,
         log_filters: bool = False,
         limits: PlanLimits | None = None,
     ) -> None:
         self.log_filters = log_filters
         self._pruner = FilePruner(locations)
-        self._kept = Tiers.of(memory)
+        self._cache = ManifestCache.of(memory)
         self._tasks = tasks
         self._limits = limits or PlanLimits()
 
     @property
     def held(self) -> int:
         """Bytes that are kept of manifests."""
-        return self._kept.small.held + self._kept.large.held
+        return self._cache.held
 
     def planner(
         self,
@@ -82,7 +79,7 @@ class PlanningService:
         bounds: TableBounds | None = None,
         work: RequestWork | None = None,
     ) -> TablePlanner:
-        """What plans the scans of a table.
+        """Make what plans the scans of a table.
 
         Raises:
             UnsupportedError: The table has a type or a feature that is not known here.
@@ -99,7 +96,7 @@ class PlanningService:
             table.metadata,
             table.io,
             self._pruner,
-            self._kept,
+            self._cache,
             for_pyiceberg=for_pyiceberg,
             grant=grant,
             bounds=bounds,
@@ -111,17 +108,28 @@ class PlanningService:
         """Plan a scan.
 
         Raises:
-            InvalidInputError: It is none.
+            InvalidInputError: The body is no request for a plan.
             NotFoundError: There is no such snapshot.
         """
         request = ScanRequest.parse(body)
         plan = planner.plan(request, tasks=self._tasks_of(request))
         # nothing is kept under it
-        document = {"status": "completed", "plan-id": uuid.uuid4().hex, **_documents(plan)}
+        document = {"status": "completed", "plan-id": uuid.uuid4().hex}
         # the snapshot of now is that of all pages
         at = {} if request.end_snapshot_id is not None else {"snapshot-id": plan.snapshot_id}
-        document |= self._pages({**body, **at}, plan)
-        return Answer(document=document, pruning=plan.pruning)
+        return self._answer(document, {**body, **at}, plan)
+
+    def tasks(self, planner: TablePlanner, body: Any) -> Answer:
+        """Plan one page of a scan.
+
+        Raises:
+            InvalidInputError: The body names no page.
+            NotFoundError: There is no such snapshot.
+        """
+        body, page = _page_of(body.get("plan-task") if isinstance(body, dict) else None)
+        request = ScanRequest.parse(body)
+        plan = planner.plan(request, page=page, tasks=self._tasks_of(request))
+        return self._answer({}, body, plan)
 
     def _tasks_of(self, request: ScanRequest) -> int:
         """How many tasks an answer has at most; each repeats the filter."""
@@ -130,37 +138,19 @@ class PlanningService:
         size = len(json.dumps(request.filter))
         return max(1, min(self._tasks, self._limits.answer // size))
 
-    def _pages(self, body: dict[str, Any], plan: ScanPlan) -> dict[str, Any]:
-        """The pages of a plan that are left; each repeats the request."""
-        if not plan.pages:
-            return {}
-        most = max(1, self._limits.answer // len(json.dumps(body)))
-        step = -(-len(plan.pages) // most)
-        starts = plan.pages[::step]
-        ends = [*(page[0] for page in starts[1:]), plan.pages[-1][1]]
-        pages = [(page[0], end, page[2]) for page, end in zip(starts, ends, strict=True)]
-        return {"plan-tasks": [_token(body, page) for page in pages]}
-
-    def tasks(self, planner: TablePlanner, body: Any) -> Answer:
-        """Plan one page of a scan.
-
-        Raises:
-            InvalidInputError: It names no page.
-            NotFoundError: There is no such snapshot.
-        """
-        body, page = _page_of(body.get("plan-task") if isinstance(body, dict) else None)
-        request = ScanRequest.parse(body)
-        plan = planner.plan(request, page=page, tasks=self._tasks_of(request))
-        return Answer(
-            document={**_documents(plan), **self._pages(body, plan)}, pruning=plan.pruning
-        )
-
-
-def _documents(plan: ScanPlan) -> dict[str, Any]:
-    document: dict[str, Any] = {"file-scan-tasks": plan.tasks}
-    if plan.deletes:
-        document["delete-files"] = plan.deletes
-    return document
+    def _answer(self, document: dict[str, Any], body: dict[str, Any], plan: ScanPlan) -> Answer:
+        document["file-scan-tasks"] = plan.tasks
+        if plan.deletes:
+            document["delete-files"] = plan.deletes
+        if plan.pages:
+            # each page repeats the request
+            most = max(1, self._limits.answer // len(json.dumps(body)))
+            step = -(-len(plan.pages) // most)
+            starts = plan.pages[::step]
+            ends = [*(page[0] for page in starts[1:]), plan.pages[-1][1]]
+            pages = [(page[0], end, page[2]) for page, end in zip(starts, ends, strict=True)]
+            document["plan-tasks"] = [_token(body, page) for page in pages]
+        return Answer(document=document, pruning=plan.pruning)
 
 
 def _token(body: dict[str, Any], page: Page) -> str:
@@ -171,8 +161,8 @@ def _token(body: dict[str, Any], page: Page) -> str:
 
 def _page_of(token: Any) -> tuple[Any, Page]:
     try:
-        found = parse_json(base64.urlsafe_b64decode(token))
-        page, body = tuple(found["files"]), found["request"]
+        content = parse_json(base64.urlsafe_b64decode(token))
+        page, body = tuple(content["files"]), content["request"]
     except (ValueError, TypeError, KeyError, RecursionError):
         page, body = (), None
     if len(page) != 3 or not all(type(one) is int and 0 <= one < 1 << 60 for one in page):

@@ -31,11 +31,11 @@ from lakesieve.serve.grants import TableGrants, caller_of, failed_upstream
 from lakesieve.serve.guard import RequestGuard
 from lakesieve.serve.limits import RequestLimits, RequestWork
 from lakesieve.serve.metadata import parsed, planned_by
-from lakesieve.serve.plans import OpenedTable, Plans
-from lakesieve.store import BlockCache
+from lakesieve.serve.plans import OpenedTable, mode_settings, plan_resources
+from lakesieve.tables.iceberg.manifest_cache import ContentCache
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Collection
+    from collections.abc import AsyncIterator, Callable, Collection, Mapping
 
     from starlette.requests import Request
 
@@ -92,6 +92,7 @@ def build_proxy(
     mode: str = "server",
     own_credentials: bool = False,
     limits: RequestLimits | None = None,
+    concurrency: int | None = None,
 ) -> Starlette:
     """Build the application.
 
@@ -103,18 +104,20 @@ def build_proxy(
             credentials are read with those of this server: only where every caller may read
             whatever this server may.
         limits: How long requests may take, and how large they may be.
+        concurrency: How many answers are made at once.
 
     Raises:
         InvalidInputError: The address names no catalog, or has a user's name in it.
     """
     limits = limits or RequestLimits()
-    proxy = _Proxy(upstream, service, mode, own_credentials=own_credentials, limits=limits)
+    grants = TableGrants(own_credentials=own_credentials)
+    proxy = _Proxy(Upstream(upstream, limits), grants, mode_settings(mode))
     routes = [
         *OPERATIONS,
         Route("/v1/config", proxy.config, methods=["GET"]),
         *(
-            Route(path, answered(act), methods=[method])
-            for method, path, act in proxy.resources(_TABLE)
+            Route(path, answered(proxy.remembering(act)), methods=[method])
+            for method, path, act in plan_resources(_TABLE, service, proxy.opened)
         ),
         Route(_TABLE, proxy.table, methods=["GET"]),
         Route("/{rest:path}", proxy.passed, methods=["GET", "HEAD", "POST", "PUT", "DELETE"]),
@@ -129,26 +132,25 @@ def build_proxy(
         routes=routes,
         exception_handlers=EXCEPTION_HANDLERS,
         lifespan=lifespan,
-        middleware=[Middleware(RequestGuard, limits=limits), Middleware(PlainPaths)],
+        middleware=[
+            Middleware(RequestGuard, limits=limits, concurrency=concurrency),
+            Middleware(PlainPaths),
+        ],
     )
 
 
-class _Proxy(Plans):
+class _Proxy:
+    """The resources of a catalog behind, and plans of the tables that it gives to a caller."""
+
     def __init__(
-        self,
-        upstream: str,
-        service: PlanningService,
-        mode: str,
-        *,
-        own_credentials: bool,
-        limits: RequestLimits,
+        self, upstream: Upstream, grants: TableGrants, settings: Mapping[str, str]
     ) -> None:
-        super().__init__(service, mode)
-        self._upstream = Upstream(upstream, limits)
-        self._grants = TableGrants(own_credentials=own_credentials)
-        self._known = BlockCache(_TABLE_BYTES)
+        self._upstream = upstream
+        self._grants = grants
+        self._settings = settings
+        self._known = ContentCache(_TABLE_BYTES)
         # tables whose files turned out to lie elsewhere when they were planned
-        self._planned_elsewhere = BlockCache(_ELSEWHERE)
+        self._planned_elsewhere = ContentCache(_ELSEWHERE)
 
     async def close(self) -> None:
         """Give up the connections."""
@@ -168,7 +170,7 @@ class _Proxy(Plans):
                 document["endpoints"] = list(dict.fromkeys([*listed, *_ENDPOINTS]))
             else:
                 document["endpoints"] = [*_DEFAULTS, *_ENDPOINTS]
-            document["overrides"] = {**(document.get("overrides") or {}), **self.planned_by}
+            document["overrides"] = {**(document.get("overrides") or {}), **self._settings}
             # clients come here, wherever the catalog behind says that it is
             for part in ("overrides", "defaults"):
                 (document.get(part) or {}).pop("uri", None)
@@ -199,7 +201,7 @@ class _Proxy(Plans):
 
     def _is_for_clients(self, document: dict[str, Any], resource: str) -> bool:
         """Whether a table's scans cannot be planned here."""
-        if self.planned_by.get("scan-planning-mode") != "server":
+        if self._settings.get("scan-planning-mode") != "server":
             return False
         if self._planned_elsewhere.find((resource,)) == _uuid_of(document):
             return True
@@ -261,6 +263,7 @@ class _Proxy(Plans):
         answer = self._upstream.get(path, headers, RequestWork.of(request.scope))
         with contextlib.closing(answer):
             if answer.status_code == 304 and known is not None:
+                request.state.opened = known.opened
                 return known.opened
             if answer.status_code != 200:
                 raise AnswerError(answer.unpacked_response())
@@ -270,6 +273,7 @@ class _Proxy(Plans):
         except (ValueError, RecursionError):
             raise failed_upstream("answered with no JSON") from None
         opened = self._grants.table(document, grant)
+        request.state.opened = opened
         etag = dict(answer.headers).get("etag")
         if etag is not None:
             until = time.monotonic() + _FRESH_SECONDS
@@ -277,11 +281,22 @@ class _Proxy(Plans):
             self._known.put((grant,), known, _PER_BYTE * len(text))
         return opened
 
-    def refused(self, request: Request, opened: OpenedTable) -> None:
-        """Remember that the scans of a table cannot be planned, for clients that load it next."""
-        if opened.bounds is not None:
-            uuid = str(opened.table.document.get("table-uuid"))
-            self._planned_elsewhere.put((resource_of(request, below=1),), uuid, 1)
+    def remembering(
+        self, act: Callable[[Request, Any], Response]
+    ) -> Callable[[Request, Any], Response]:
+        """Tell clients that load a table next that they plan its scans, if ``act`` cannot."""
+
+        def answer(request: Request, body: Any) -> Response:
+            try:
+                return act(request, body)
+            except UnsupportedError:
+                opened = getattr(request.state, "opened", None)
+                if opened is not None and opened.table.metadata is not None:
+                    uuid = str(opened.table.document.get("table-uuid"))
+                    self._planned_elsewhere.put((resource_of(request, below=1),), uuid, 1)
+                raise
+
+        return answer
 
 
 def _uuid_of(document: dict[str, Any]) -> str | None:

@@ -1,94 +1,183 @@
-"""Avro files: their size is checked before they are decoded, so that none takes all memory."""
+"""Avro files from storage: decompressed within a limit, then decoded by fastavro.
+
+A small file can decompress to far more than memory holds, and a schema can describe records of no
+bytes. So the blocks are decompressed here, and fastavro gets the same file without compression.
+"""
 
 from __future__ import annotations
 
 import bz2
+import json
 import lzma
 import zlib
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
 # Iceberg ends a manifest at 8 MiB, with a hundred thousand files or two
 _MAX_DECODED, _MAX_RECORDS = 512 << 20, 4_000_000
+_MAX_DICTIONARY = 256 << 20
 _MAGIC, _SYNC = b"Obj\x01", 16
 _PIECE = 1 << 20
-_DECOMPRESSORS: dict[str, Any] = {
+_DECOMPRESSORS: dict[str, Callable[[], Any]] = {
     "deflate": lambda: zlib.decompressobj(-15),
     "bzip2": bz2.BZ2Decompressor,
-    "xz": lzma.LZMADecompressor,
+    "xz": lambda: lzma.LZMADecompressor(memlimit=_MAX_DICTIONARY),
 }
+_PRIMITIVES = {"null", "boolean", "int", "long", "float", "double", "bytes", "string"}
+
+
+class AvroTooLargeError(ValueError):
+    """An Avro file has more bytes or records when it is decompressed than it may."""
 
 
 def check_decoded(data: bytes, most: int = _MAX_DECODED) -> None:
-    """Check that the blocks of an Avro file are not far larger when they are decompressed.
-
-    They are decompressed piece by piece, and none is held.
-
-    Args:
-        data: The file.
-        most: How many bytes its blocks may have together.
+    """Check that the blocks of an Avro file are whole and not far larger when decompressed.
 
     Raises:
-        ValueError: They have more, or the bytes are no Avro file.
+        ValueError: They are, or the bytes are no Avro file.
     """
-    codec, begin = _header(data)
-    records = decoded = 0
-    for count, block in _blocks(data, begin):
-        try:
-            decoded += _decoded_size(codec, data[block], most - decoded)
-        except (OSError, zlib.error, lzma.LZMAError, pa.ArrowException) as error:
-            raise ValueError(f"a block of the Avro file is damaged ({error})") from error
-        records += count
-        # the smallest record of a manifest takes some bytes
-        if decoded > most or records > min(decoded, _MAX_RECORDS):
-            raise ValueError(f"an Avro file of {len(data)} bytes has far more when it is decoded")
-
-
-def check_lengths(data: bytes) -> None:
-    """Check that the header and the blocks of an Avro file end where the file has bytes.
-
-    Raises:
-        ValueError: A length leads behind the end, or the bytes are no Avro file.
-    """
-    for _ in _blocks(data, _header(data)[1]):
+    for _ in _decompressed(data, most):
         pass
 
 
-def _blocks(data: bytes, at: int) -> Iterator[tuple[int, slice]]:
-    """How many records each block has, and where it is."""
+def avro_records(
+    data: bytes,
+    fields: Mapping[str, Collection[str] | None] | None = None,
+    most: int = _MAX_DECODED,
+) -> Iterator[dict[str, Any]]:
+    """Decode the records of an Avro file, dates and times as numbers.
+
+    Args:
+        data: The file.
+        fields: The fields that are wanted, and the fields of each if that is a record; by default
+            all. Statistics take most of the time to decode.
+        most: How many bytes its blocks may have together when they are decompressed.
+
+    Raises:
+        AvroTooLargeError: They have more.
+        ValueError: The file is damaged, as do ``EOFError`` and others of fastavro's errors.
+    """
+    import fastavro
+
+    meta, start = _header(data)
+    schema = json.loads(meta["avro.schema"], object_hook=_without_times)
+    named: dict[str, Any] = {}
+    if not all(_takes_bytes(item, named) for item in list(_items(schema, named))):
+        raise ValueError("an Avro schema has items of no bytes")
+    plain = {"avro.schema": json.dumps(schema).encode(), "avro.codec": b"null"}
+    pairs = [_number(len(part)) + part for kv in plain.items() for part in (kv[0].encode(), kv[1])]
+    sync = data[start - _SYNC : start]
+    parts = [_MAGIC, _number(len(plain)), *pairs, _number(0), sync]
+    for count, block in _decompressed(data, most):
+        parts += [_number(count), _number(len(block)), block, sync]
+    wanted = None if fields is None else _chosen(schema, fields)
+    records: Iterator[Any] = fastavro.reader(BytesIO(b"".join(parts)), wanted)
+    return records
+
+
+def _without_times(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema whose dates and times are numbers: Python has neither all years nor nanoseconds."""
+    if schema.get("logicalType") in {None, "decimal"}:
+        return schema
+    return {name: value for name, value in schema.items() if name != "logicalType"}
+
+
+def _chosen(schema: Any, fields: Mapping[str, Collection[str] | None]) -> dict[str, Any]:
+    """A record schema with some of its fields."""
+    chosen = []
+    for field in schema["fields"]:
+        inner = fields.get(field["name"])
+        if inner is not None:
+            kept = [one for one in field["type"]["fields"] if one["name"] in inner]
+            chosen.append(field | {"type": field["type"] | {"fields": kept}})
+        elif field["name"] in fields:
+            chosen.append(field)
+    return {**schema, "fields": chosen}
+
+
+def _decompressed(data: bytes, most: int) -> Iterator[tuple[int, bytes]]:
+    """The number of records and the bytes of each block."""
+    meta, at = _header(data)
+    codec, sync = meta.get("avro.codec", b"null").decode("ascii"), data[at - _SYNC : at]
+    records = decoded = 0
     while at < len(data):
         count, at = _long(data, at)
         size, at = _long(data, at)
-        if size < 0 or count < 0 or at + size > len(data):
+        if size < 0 or count < 0 or data[at + size : at + size + _SYNC] != sync:
             raise ValueError("a block of the Avro file is cut off")
-        yield count, slice(at, at + size)
+        try:
+            block = _block(codec, data[at : at + size], most - decoded)
+        except (OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowException) as error:
+            raise ValueError(f"a block of the Avro file is damaged ({error})") from error
+        decoded += len(block)
+        records += count
+        if decoded > most or records > _MAX_RECORDS or count > len(block):
+            raise AvroTooLargeError(
+                f"an Avro file of {len(data)} bytes has far more when it is decoded"
+            )
+        yield count, block
         at += size + _SYNC
 
 
-def _header(data: bytes) -> tuple[str, int]:
-    """The codec of a file, and where its first block begins."""
+def _block(codec: str, block: bytes, most: int) -> bytes:
+    """A block without compression, or at least one byte more than the limit of it."""
+    if codec == "null":
+        return block
+    if codec == "snappy":
+        length, _ = _varint(block, 0)
+        if length > most:
+            return bytes(most + 1)
+        whole: bytes = pa.Codec("snappy").decompress(block[:-4], length, asbytes=True)
+        if zlib.crc32(whole).to_bytes(4, "big") != block[-4:]:
+            raise ValueError("a block of the Avro file has another checksum")
+        return whole
+    if codec == "zstandard":
+        stream = pa.CompressedInputStream(pa.BufferReader(block), "zstd")
+        pieces, left = bytearray(), most + 1
+        while left > 0 and (piece := stream.read(min(_PIECE, left))):
+            pieces += piece
+            left -= len(piece)
+        return bytes(pieces)
+    if codec not in _DECOMPRESSORS:
+        raise ValueError(f"the Avro file is compressed with {codec}")
+    unpacker = _DECOMPRESSORS[codec]()
+    whole = unpacker.decompress(block, most + 1)
+    if not unpacker.eof and len(whole) <= most:
+        raise ValueError("a block of the Avro file is cut off")
+    return whole
+
+
+def _header(data: bytes) -> tuple[dict[str, bytes], int]:
+    """The metadata of a file, and where its first block begins, behind the sync marker."""
     if not data.startswith(_MAGIC):
         raise ValueError("it is not an Avro file")
-    codec, at = "null", len(_MAGIC)
+    meta, at = {}, len(_MAGIC)
     while True:
         entries, at = _long(data, at)
         if entries == 0:
-            return codec, at + _SYNC
+            break
         if entries < 0:
             _, at = _long(data, at)
         for _ in range(min(abs(entries), len(data))):
             name, at = _bytes(data, at)
-            value, at = _bytes(data, at)
-            if name == b"avro.codec":
-                codec = value.decode("ascii")
+            meta[name.decode("utf-8")], at = _bytes(data, at)
+    if at + _SYNC > len(data):
+        raise ValueError("the header of the Avro file is cut off")
+    return meta, at + _SYNC
 
 
 def _long(data: bytes, at: int) -> tuple[int, int]:
     """A number in Avro's zigzag code, and where it ends."""
+    number, at = _varint(data, at)
+    return (number >> 1) ^ -(number & 1), at
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
     number = 0
     for shift in range(0, 70, 7):
         if at >= len(data):
@@ -97,8 +186,18 @@ def _long(data: bytes, at: int) -> tuple[int, int]:
         at += 1
         number |= (byte & 0x7F) << shift
         if byte < 0x80:
-            return (number >> 1) ^ -(number & 1), at
+            return number, at
     raise ValueError("a number of the Avro file is cut off")
+
+
+def _number(value: int) -> bytes:
+    """A number that is not negative, in Avro's zigzag code."""
+    value <<= 1
+    parts = bytearray()
+    while value > 0x7F:
+        parts.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*parts, value])
 
 
 def _bytes(data: bytes, at: int) -> tuple[bytes, int]:
@@ -108,32 +207,32 @@ def _bytes(data: bytes, at: int) -> tuple[bytes, int]:
     return data[at : at + length], at + length
 
 
-def _decoded_size(codec: str, block: bytes, most: int) -> int:
-    """Bytes of a block when it is decompressed, counted no further than beyond the limit."""
-    if codec == "null":
-        return len(block)
-    if codec == "snappy":
-        # the bytes begin with their own length when they are decompressed
-        length = shift = 0
-        for byte in block[:5]:
-            length |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                break
-        return length
-    size = 0
-    if codec == "zstandard":
-        stream = pa.CompressedInputStream(pa.BufferReader(block), "zstd")
-        while size <= most and (piece := stream.read(_PIECE)):
-            size += len(piece)
-        return size
-    if codec not in _DECOMPRESSORS:
-        raise ValueError(f"the Avro file is compressed with {codec}")
-    unpacker, left = _DECOMPRESSORS[codec](), block
-    while size <= most and (piece := unpacker.decompress(left, _PIECE)):
-        size += len(piece)
-        # zlib gives back what it did not take; the others keep it
-        left = getattr(unpacker, "unconsumed_tail", b"")
-        if unpacker.eof:
-            break
-    return size
+def _items(schema: Any, named: dict[str, Any]) -> Iterator[Any]:
+    """The schemas of the items of all arrays and maps; collects the types that have names."""
+    if isinstance(schema, list):
+        for one in schema:
+            yield from _items(one, named)
+    if not isinstance(schema, dict):
+        return
+    if "name" in schema and schema.get("type") in {"record", "fixed"}:
+        named[schema["name"]] = schema
+    items = [schema[name] for name in ("items", "values") if name in schema]
+    yield from items
+    fields = [field.get("type") for field in schema.get("fields") or ()]
+    for inner in (*items, *fields, schema.get("type")):
+        yield from _items(inner, named)
+
+
+def _takes_bytes(schema: Any, named: Mapping[str, Any]) -> bool:
+    """Whether each value of a schema takes at least one byte."""
+    if isinstance(schema, str) and schema not in _PRIMITIVES:
+        # what has another name than its namespace gives it is not trusted
+        schema = named.get(schema.rpartition(".")[2], named.get(schema, schema))
+    if not isinstance(schema, dict):
+        return bool(schema != "null")
+    kind = schema.get("type")
+    if kind == "record":
+        return any(_takes_bytes(field.get("type"), named) for field in schema.get("fields") or ())
+    if kind == "fixed":
+        return bool(schema.get("size", 0) > 0)
+    return _takes_bytes(kind, named)

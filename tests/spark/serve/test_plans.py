@@ -14,10 +14,10 @@ from tests.spark.deletes.kit import load
 from tests.spark.deletes.story import DOMAINS, Story
 
 from lakesieve.engines.pruning import FilePruner
-from lakesieve.serve.kept import Tiers
 from lakesieve.serve.planning import TablePlanner
 from lakesieve.serve.requests import ScanRequest
 from lakesieve.spark.versions.java_classes import java_class
+from lakesieve.tables.iceberg.manifest_cache import ManifestCache
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -104,7 +104,7 @@ def _compared(story: Story) -> int:
     java = load(spark, table)
     place = java.operations().current().metadataFileLocation()
     known = StaticTable.from_metadata(str(place))
-    planner = TablePlanner(table, known.metadata, known.io, FilePruner(), Tiers.of(1 << 28))
+    planner = TablePlanner(table, known.metadata, known.io, FilePruner(), ManifestCache.of(1 << 28))
     drawn = random.Random(story.seed)
     snapshots = [entry.snapshot_id for entry in known.metadata.snapshots]
     with_deletes = fewer = 0

@@ -12,6 +12,7 @@ import numpy as np
 
 from lakesieve.predicate.literals import float_code
 from lakesieve.sieve import wide_code
+from lakesieve.tables.iceberg.manifest_files import BOUNDS, COUNTS
 from lakesieve.tables.iceberg.schema import columns_of_fields
 from lakesieve.tables.statistics import (
     NULL_BUCKET,
@@ -25,21 +26,15 @@ from lakesieve.tables.statistics import (
 from lakesieve.tables.value_codes import is_bytewise, value_code
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
     from lakesieve.sieve import Code
     from lakesieve.tables.contract import Column
 
-METRICS = (
-    "value_counts",
-    "null_value_counts",
-    "nan_value_counts",
-    "lower_bounds",
-    "upper_bounds",
-)
-"""The maps by field id that a manifest has for each data file."""
+METRICS = (*COUNTS[1:], *BOUNDS)
+"""The maps by field id that bound the values of each data file."""
 
 _FORMATS = {
     ("integer", 4): "<i",
@@ -55,7 +50,7 @@ _FLOATS = {4: "<f", 8: "<d"}
 _FIRST_PARTITION_FIELD = 1000
 _EPOCH_DAY = date(1970, 1, 1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_TIMES = ("year", "month", "day", "hour")
+TIMES = ("year", "month", "day", "hour")
 _UNITS = {"date": 86_400_000_000, "timestamp": 1, "timestamp_ntz": 1}
 """Microseconds of a unit of the codes."""
 
@@ -96,20 +91,49 @@ def iceberg_statistics(
     """
     # manifests name columns by the ids of the schema, even where a name mapping is in force
     columns = columns_of_fields(json.loads(schema)["fields"])
+    return statistics_of(columns, specs, read)
+
+
+def statistics_of(
+    columns: Mapping[tuple[str, ...], Column],
+    specs: Mapping[int, Sequence[Mapping[str, Any]]],
+    read: Callable[[Collection[int]], DataFileRows],
+) -> FileStatistics:
+    """Make statistics as :func:`iceberg_statistics` does, of columns by their ids in manifests."""
     by_id = {column.field_id: column for column in columns.values()}
 
     def bounds(fields: Collection[int]) -> FileBounds:
         files = read(fields)
-        wanted = [by_id[field] for field in fields]
-        parts: list[ColumnBounds | Buckets] = [_by_metrics(column, files) for column in wanted]
-        for spec_id, spec in specs.items():
-            for number, part in zip(field_ids(spec), spec, strict=True):
-                column = by_id.get(part.get("source-id", -1))
-                if column is not None and column.field_id in fields:
-                    parts += _by_partition(column, str(part["transform"]), number, spec_id, files)
+        parts: list[ColumnBounds | Buckets] = [_by_metrics(by_id[f], files) for f in fields]
+        for column, transform, number, _, spec_id in partition_fields(by_id, specs, fields):
+            mine = [
+                spec == spec_id and number in partition
+                for spec, partition in zip(files.spec_ids, files.partitions, strict=True)
+            ]
+            values = [
+                partition[number] if own else None
+                for own, partition in zip(mine, files.partitions, strict=True)
+            ]
+            parts += _by_partition(column, transform, mine, values)
         return FileBounds(paths=files.paths, parts=parts)
 
     return FileStatistics(columns=columns, read=bounds)
+
+
+def partition_fields(
+    by_id: Mapping[int, Column],
+    specs: Mapping[int, Sequence[Mapping[str, Any]]],
+    fields: Collection[int],
+) -> Iterator[tuple[Column, str, int, int, int]]:
+    """The partition fields over some columns: column, transform, field id, place, and spec."""
+    for spec_id, spec in specs.items():
+        for at, (number, part) in enumerate(zip(field_ids(spec), spec, strict=True)):
+            column = by_id.get(part.get("source-id", -1))
+            transform = str(part["transform"])
+            # engines have written the bounds of UUIDs in two orders
+            usable = column is not None and column.type != "uuid" and transform != "void"
+            if column is not None and usable and column.field_id in fields:
+                yield column, transform, number, at, spec_id
 
 
 def _by_metrics(column: Column, files: DataFileRows) -> ColumnBounds:
@@ -117,22 +141,23 @@ def _by_metrics(column: Column, files: DataFileRows) -> ColumnBounds:
     field = column.field_id
     values, nulls, nans, lows, highs = (files.metric(name, field) for name in METRICS)
     has_null = np.array([count != 0 for count in nulls], bool)
-    has_value = np.array(
-        [all_ is None or none is None or all_ > none for all_, none in zip(values, nulls)],  # noqa: B905 - as many
-        bool,
-    )
+    # NaN has a count of its own
+    others = [
+        all_ is None or null is None or all_ > null + (nan or 0)
+        for all_, null, nan in zip(values, nulls, nans, strict=True)
+    ]
     has_nan = np.array([count != 0 for count in nans], bool) & (column.kind == "float")
     return bounds_of(
         column,
-        [_decoded(bound, column) for bound in lows],
-        [_decoded(bound, column) for bound in highs],
+        [bound_code(bound, column) for bound in lows],
+        [bound_code(bound, column) for bound in highs],
         has_null=has_null,
-        has_value=has_value,
+        has_value=np.array(others, bool),
         has_nan=has_nan,
     )
 
 
-def _decoded(bound: bytes | None, column: Column) -> Code | None:
+def bound_code(bound: bytes | None, column: Column) -> Code | None:
     """The code of a bound, or ``None`` for one that is not surely of the column's type."""
     # engines have written the bounds of UUIDs in two orders
     if bound is None or column.type == "uuid":
@@ -150,56 +175,61 @@ def _decoded(bound: bytes | None, column: Column) -> Code | None:
 
 
 def _by_partition(
-    column: Column, transform: str, number: int, spec_id: int, files: DataFileRows
+    column: Column, transform: str, mine: Sequence[bool], values: Sequence[Any]
 ) -> list[ColumnBounds | Buckets]:
-    """What the values of a partition field say of its source column."""
+    """What the values of a partition field say of its source column.
+
+    Args:
+        column: The source column.
+        transform: Of the field.
+        mine: Whether each file has the field.
+        values: The value of each file.
+    """
     kind, _, width = transform.rstrip("]").partition("[")
-    if column.type == "uuid" or kind == "void":
-        return []
-    mine = [
-        spec == spec_id and number in partition
-        for spec, partition in zip(files.spec_ids, files.partitions, strict=True)
-    ]
-    values = [
-        partition[number] if own else None
-        for own, partition in zip(mine, files.partitions, strict=True)
-    ]
     if kind == "bucket":
-        bucket_of = _bucket_of(column, int(width))
-        if bucket_of is None:
-            return []
-        numbers = np.array(
-            [
-                value if isinstance(value, int) else NULL_BUCKET if own and value is None else -1
-                for own, value in zip(mine, values, strict=True)
-            ],
-            np.int64,
-        )
-        return [Buckets(field_id=column.field_id, numbers=numbers, bucket_of=bucket_of)]
+        numbers = [
+            value if isinstance(value, int) else NULL_BUCKET if own and value is None else -1
+            for own, value in zip(mine, values, strict=True)
+        ]
+        return buckets_of(column, width, numbers)
     is_null = [own and value is None for own, value in zip(mine, values, strict=True)]
     if kind == "identity":
-        codes = [None if v is None else value_code(v, column) for v in values]
+        codes = [None if v is None else _code(v, column) for v in values]
         return [partition_bounds(column, codes, is_null)]
-    spans = [_span(value, kind, width, column) for value in values]
-    known = np.array(mine, bool)
+    spans = [span_of(value, kind, width, column) for value in values]
     return [
         bounds_of(
             column,
             [low for low, _ in spans],
             [high for _, high in spans],
-            has_null=~known | np.array(is_null, bool),
+            has_null=~np.array(mine, bool) | np.array(is_null, bool),
             has_value=~np.array(is_null, bool),
         )
     ]
 
 
-def _span(value: Any, kind: str, width: str, column: Column) -> tuple[Code | None, Code | None]:
+def buckets_of(column: Column, width: str, numbers: Sequence[int]) -> list[ColumnBounds | Buckets]:
+    """Return what the bucket of each file, or -1, says of a column."""
+    bucket_of = _bucket_of(column, int(width))
+    if bucket_of is None:
+        return []
+    of_files = np.array(numbers, np.int64)
+    return [Buckets(field_id=column.field_id, numbers=of_files, bucket_of=bucket_of)]
+
+
+def _code(value: Any, column: Column) -> Code | None:
+    if column.kind.startswith("timestamp") and type(value) is int:
+        return value
+    return value_code(value, column)
+
+
+def span_of(value: Any, kind: str, width: str, column: Column) -> tuple[Code | None, Code | None]:
     """The lowest and the highest code that a transform makes this value of."""
     if value is None:
         return None, None
     if kind == "truncate" and width.isdecimal():
         return _truncated(value, int(width), column)
-    if kind in _TIMES and column.kind in _UNITS:
+    if kind in TIMES and column.kind in _UNITS:
         if isinstance(value, date):
             value = (value - _EPOCH_DAY).days
         if isinstance(value, int):
@@ -212,18 +242,22 @@ def _span(value: Any, kind: str, width: str, column: Column) -> tuple[Code | Non
 
 
 def _truncated(value: Any, width: int, column: Column) -> tuple[Code | None, Code | None]:
-    code = value_code(value, column)
-    if isinstance(code, int) and column.kind in {"integer", "decimal"}:
-        return code, min(code + width - 1, 2**63 - 1)
+    code = _code(value, column)
     if isinstance(value, str) and len(value) < width:
         # nothing was cut off
         return code, code
-    if isinstance(code, bytes) and column.kind == "string":
-        # no byte of UTF-8 is as great
-        return code, code + b"\xff"
-    if isinstance(code, bytes) and column.kind == "binary":
-        return code, None
-    return None, None
+    known = isinstance(code, int | bytes) and column.kind in {"integer", "decimal", "string"}
+    if not known or code is None:
+        return (code if column.kind == "binary" else None), None
+    return code, longest_code(code, str(width), column)
+
+
+def longest_code(code: Code, width: str, column: Column) -> Code | None:
+    """The greatest code that is cut off to a code, if that is known."""
+    if isinstance(code, int) and column.kind in {"integer", "decimal"} and width.isdecimal():
+        return min(code + int(width) - 1, 2**63 - 1)
+    # no byte of UTF-8 is as great
+    return code + b"\xff" if isinstance(code, bytes) and column.kind == "string" else None
 
 
 def _start(kind: str, number: int) -> int | None:
