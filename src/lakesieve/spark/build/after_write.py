@@ -40,11 +40,7 @@ _BY_COMMANDS: Counter[str] = Counter()
 
 
 def check_refresh(refresh: str | None) -> bool:
-    """Whether indexes are refreshed after a write.
-
-    Raises:
-        InvalidInputError: It is no such value.
-    """
+    """Whether indexes are refreshed after a write."""
     if refresh not in _REFRESHES:
         raise InvalidInputError(
             f"refresh={refresh!r} is unknown.",
@@ -90,12 +86,7 @@ def refreshing_itself(table: SparkTable, *, does: bool) -> Iterator[None]:
 
 
 class _AfterWrites:
-    """What listens to one session, and the thread that refreshes.
-
-    Args:
-        spark: The session.
-        locations: Further roots to search for indexes.
-    """
+    """What listens to one session, and the thread that refreshes."""
 
     def __init__(self, spark: SparkSession, locations: tuple[str, ...]) -> None:
         self._spark = spark

@@ -124,19 +124,8 @@ def refresh_each(
 
     Indexes that lack the same files share the read of them.
 
-    Args:
-        spark: The session.
-        table: The table.
-        stores: Its indexes, by name.
-        all_refs: Also the files of all branches and tags.
-        dry_run: Only tell what would be indexed.
-        progress: Called with each :class:`BuildProgress`, from another thread.
-
     Returns:
         By name, what was done or what it failed with.
-
-    Raises:
-        NotFoundError: The table is gone, or its name leads to another one.
     """
     table.reader.reload()
     call = _Refresh(spark=spark, table=table, dry_run=dry_run, progress=progress)

@@ -65,11 +65,7 @@ class WrittenSegments:
 
     @classmethod
     def of(cls, files: pa.Table, results: pa.Table) -> WrittenSegments:
-        """Read what the second stage told of one index.
-
-        Raises:
-            LakesieveError: ``BUILD_INCONSISTENT``: the rows read are not those of the files.
-        """
+        """Read what the second stage told of one index."""
         segments, (rows, nulls, repeats) = read_results(results, files.num_rows)
         _check_rows(files, rows)
         catalogue = (
@@ -83,11 +79,7 @@ class WrittenSegments:
     def changes(
         self, storage: Storage, definition: IndexDefinition, version: TableVersion, operation: str
     ) -> Changes:
-        """Write the catalogue, and return what the commit of the segments does.
-
-        Raises:
-            StorageError: The location cannot be written to.
-        """
+        """Write the catalogue, and return what the commit of the segments does."""
         catalogue = stage_catalogue(
             storage, self.files, segments=self.segments, definition=definition
         )
@@ -105,9 +97,6 @@ def build_segments(
     """Write the segments of each index from the executors; the data files are read once.
 
     Row-level deletes are ignored.
-
-    Raises:
-        LakesieveError: ``BUILD_INCONSISTENT``: the rows read are not those of the files.
     """
     files = source.files
     if source.rows == 0:
@@ -228,9 +217,6 @@ def hashed_rows(rows: DataFrame, columns: Sequence[Column], salt: int) -> DataFr
     """Return the keys of raw rows and a salted hash of the file.
 
     Strings become bytes, so that no decoding can fail.
-
-    Raises:
-        UnsupportedError: Strings of a column do not compare by their bytes.
     """
     names = [f"key_{at}" for at in range(len(columns))]
     for name, column in zip(names, columns, strict=True):

@@ -61,13 +61,7 @@ class IndexBuild:
     error: Exception | None = None
 
     def commit(self, changes: Changes, files: Source) -> None:
-        """Commit what was written of some data files, unless another writer has indexed them.
-
-        Raises:
-            InvalidInputError: There is an index already where none was.
-            CommitConflictError: Another writer has indexed some of the files.
-            StorageError: The location cannot be written to.
-        """
+        """Commit what was written of some data files, unless another writer has indexed them."""
         if self.base is None:
             self.base = self.store.create(self.definition, changes)
         else:

@@ -46,9 +46,6 @@ class ChangeRequest:
         txn: Name and number of a transaction, if any.
         location: A further root to search for indexes.
         dry_run: Only tell what would be changed.
-
-    Raises:
-        InvalidInputError: ``refresh`` has another value.
     """
 
     operation: str
@@ -92,13 +89,7 @@ class RowChanger:
 
     @classmethod
     def prepare(cls, source: DataFrame | str, request: ChangeRequest) -> RowChanger:
-        """Check what is given for a change against its table.
-
-        Raises:
-            NotFoundError: No such table, or a column is missing.
-            InvalidInputError: Columns of other types or too many.
-            UnsupportedError: The table cannot be changed by these keys.
-        """
+        """Check what is given for a change against its table."""
         opened = open_table(request.spark, request.table)
         changes = _changes_of(opened, request.table)
         columns = key_columns(opened.reader, opened.reader.version(), request.on)
@@ -188,11 +179,7 @@ def _top_level(path: tuple[str, ...]) -> str:
 
 
 def check_keys(rows: DataFrame, on: Sequence[str]) -> int:
-    """Count rows, and insist that all have keys.
-
-    Raises:
-        InvalidInputError: Some have a null in their key.
-    """
+    """Count rows, and insist that all have keys."""
     from pyspark.sql import functions as F
 
     missing = reduce(or_, (F.col(quoted(name)).isNull() for name in on))
@@ -207,11 +194,7 @@ def check_keys(rows: DataFrame, on: Sequence[str]) -> int:
 
 
 def check_once(rows: DataFrame, on: Sequence[str], hint: str) -> None:
-    """Insist that no key is given twice.
-
-    Raises:
-        InvalidInputError: One is.
-    """
+    """Insist that no key is given twice."""
     keys = [quoted(name) for name in on]
     twice = rows.groupBy(*keys).count().where("count > 1").limit(1).collect()
     if twice:

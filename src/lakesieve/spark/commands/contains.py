@@ -62,12 +62,7 @@ def contained_rows(
     columns: Sequence[Column],
     confirm: bool,
 ) -> ContainedRows:
-    """Look up a frame of keys.
-
-    Raises:
-        NotFoundError: The first key column is missing in the frame.
-        InvalidInputError: A column is of another type, no key column, or skips one.
-    """
+    """Look up a frame of keys."""
     from pyspark.sql import functions as F
 
     looked_up = look_up(

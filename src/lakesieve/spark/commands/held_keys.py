@@ -57,14 +57,7 @@ def usable_indexes(
 
 
 class HeldKeys:
-    """Finds which of given keys rows of a table have.
-
-    Args:
-        table: The table.
-        columns: The key columns.
-        spark: The session, which skips files meanwhile.
-        location: A further root to search for indexes.
-    """
+    """Finds which of given keys rows of a table have."""
 
     def __init__(
         self,

@@ -117,12 +117,7 @@ def insert_new(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _GivenRows:
-    """Rows with keys, each key once.
-
-    Args:
-        rows: The rows.
-        keys: Their keys, if they are few.
-    """
+    """Rows with keys, each key once."""
 
     rows: CachedRows
     keys: pa.Table | None

@@ -89,11 +89,7 @@ class LookUpTask:
         )
 
     def open(self) -> tuple[OpenedIndex, np.ndarray]:
-        """Open the index in a task; also tell which of the covered files are live.
-
-        Raises:
-            InvalidInputError: It is another one now.
-        """
+        """Open the index in a task; also tell which of the covered files are live."""
         store = IndexStore(self.storage)
         state = store.snapshot(self.commit)
         if state.write_id != self.write_id:
@@ -149,10 +145,6 @@ def look_up(
         taken: Names of columns of the answer, which no key column may have.
         at_once: Whether there are only as many tasks as can run at the same time: Spark caches all
             partitions of a frame, however small.
-
-    Raises:
-        NotFoundError: The first key column is missing in the frame.
-        InvalidInputError: A column is of another type, no key column, or skips one.
     """
     name = table.reader.name
     leading = key_columns_of(keys.columns, columns, name)

@@ -50,12 +50,7 @@ def locate_keys(
     version: TableVersion,
     columns: Sequence[Column],
 ) -> Located:
-    """Plan the look-up of a frame of keys.
-
-    Raises:
-        NotFoundError: The first key column is missing in the frame.
-        InvalidInputError: A column is of another type, no key column, or skips one.
-    """
+    """Plan the look-up of a frame of keys."""
     from pyspark.sql import functions as F
 
     looked_up = look_up(keys, index, table, version, columns, taken=(_FILE,))

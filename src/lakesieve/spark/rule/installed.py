@@ -41,11 +41,6 @@ class InstalledRule:
     """The rule of one session; kept for the session's life, in or out of its optimizer.
 
     Threads may share it: what is wanted and what is installed change together, under one lock.
-
-    Args:
-        java: The ``InstalledRule`` of Java, which has the rule.
-        planner: What answers the rule.
-        callbacks: What Java calls, kept here because py4j keeps only a weak hold on it.
     """
 
     def __init__(self, java: Any, planner: Planner, callbacks: tuple[Callback, ...]) -> None:
@@ -167,11 +162,7 @@ class InstalledRule:
 
 
 def installed_rule(spark: SparkSession) -> InstalledRule:
-    """Get the session's rule, made at the first call.
-
-    Raises:
-        UnsupportedError: A session in which the rule cannot work.
-    """
+    """Get the session's rule, made at the first call."""
     problem = problem_of(spark)
     if problem is not None:
         raise UnsupportedError(

@@ -19,9 +19,6 @@ def problem_of(spark: SparkSession) -> str | None:
     A version of Spark that the tests ran on is not checked. On a newer one, the JVM looks for every
     class, method and field that the jar links to, and runs one pruned query over two files of its
     own. It does so once; later calls return what was found.
-
-    Raises:
-        UnsupportedError: Spark Connect, or a version of Spark that is older than those tested.
     """
     from py4j.protocol import Py4JError
 

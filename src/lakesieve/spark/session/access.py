@@ -20,11 +20,7 @@ def session_timezone(spark: SparkSession) -> str:
 
 
 def access_by(spark: SparkSession) -> TableAccess:
-    """Reach tables by a session's catalogs, and storages by its settings.
-
-    Raises:
-        UnsupportedError: A session of Spark Connect.
-    """
+    """Reach tables by a session's catalogs, and storages by its settings."""
     check_session(spark)
     return TableAccess(
         open_table=lambda name: open_table(spark, name).reader,

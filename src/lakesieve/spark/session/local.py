@@ -152,11 +152,7 @@ def packages_conf(version: SparkVersion, specs: Iterable[FormatSpec]) -> dict[st
 
 
 def check_java() -> None:
-    """Check that there is a Java on which the installed PySpark starts.
-
-    Raises:
-        SetupError: Java is missing, older than 17, or too new for this version of Spark.
-    """
+    """Check that there is a Java on which the installed PySpark starts."""
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     hint = (

@@ -20,16 +20,7 @@ _LEAST_HEAP = 512 * _MB
 
 
 def memory_conf(memory: str, master: str) -> dict[str, str]:
-    """Settings of Spark that keep all processes of a local session within an amount of memory.
-
-    Args:
-        memory: Such as ``2g`` or ``1500m``.
-        master: ``local``, ``local[N]`` or ``local[*]``.
-
-    Raises:
-        InvalidInputError: It is no amount, too little for that many task slots, or the session is
-            not local.
-    """
+    """Settings of Spark that keep all processes of a local session within an amount of memory."""
     found = re.fullmatch(r"(\d+)([mg])b?", memory.strip().lower())
     if found is None:
         raise InvalidInputError(

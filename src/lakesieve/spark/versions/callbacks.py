@@ -14,9 +14,6 @@ class Callback:
     """A ``java.util.function.Function`` that answers in Python.
 
     py4j keeps only a weak hold on it: whoever gives it to Java keeps it, too.
-
-    Args:
-        answer: Called with what Java gives.
     """
 
     def __init__(self, answer: Callable[[str], str]) -> None:
