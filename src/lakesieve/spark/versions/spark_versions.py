@@ -146,7 +146,7 @@ def error_class(error: PySparkException) -> str:
 
 
 def delta_snapshot_at(spark: SparkSession, log: Any, version: int, entry: Any) -> Any:
-    """Return a snapshot of a ``DeltaLog`` by its number; ``entry`` is the catalog's, an ``Option``."""
+    """Return a snapshot of a ``DeltaLog`` by its number; ``entry`` is an ``Option``."""
     none = java_class(spark, "scala.Option").empty()
     more = () if spark_version_of(spark.version).name == "3.5" else (False,)
     return log.getSnapshotAt(version, none, entry, *more)
