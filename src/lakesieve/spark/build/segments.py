@@ -228,17 +228,21 @@ def hashed_rows(rows: DataFrame, columns: Sequence[Column], salt: int) -> DataFr
     return rows.selectExpr(*keys, f"xxhash64(file, {salt}) AS file")
 
 
-def _check_collation(column: Column, found: str) -> None:
-    if found.startswith("string collate"):
+def _check_collation(column: Column, data_type: str) -> None:
+    if data_type.startswith("string collate"):
         raise UnsupportedError(
-            f"The column {'.'.join(column.path)} of type {found} cannot be indexed.",
+            f"The column {'.'.join(column.path)} of type {data_type} cannot be indexed.",
             kind=ErrorKind.UNSUPPORTED_TYPE,
             hint="Strings can be indexed that compare by their bytes (UTF8_BINARY).",
         )
 
 
 def file_hashes(spark: SparkSession, paths: pa.ChunkedArray) -> tuple[int, np.ndarray, np.ndarray]:
-    """Hash every path as the rows will be hashed; try another salt in case two collide."""
+    """Hash every path as the rows will be hashed, with another salt where two collide.
+
+    Returns:
+        The salt, the sorted hashes, and the number of the file behind each hash.
+    """
     frame = frame_of(spark, pa.table({"path": paths}))
     for salt in range(8):
         hashed = arrow_of(frame.selectExpr("path", f"xxhash64(path, {salt}) AS hash"))
@@ -261,7 +265,7 @@ def _bucket_count(rows: int, cores: int) -> int:
 
 
 def _split_bytes(files: pa.Table, rows: int, cores: int) -> int:
-    """Bytes of files for one scatter task: a buffer's worth of rows, and work for every core."""
+    """Return the bytes of files for one scatter task: a buffer's rows, and work for every core."""
     tasks = cores * max(1, math.ceil(rows / (BUFFER_ROWS * cores)))
     total = int(pc.sum(files.column("size")).as_py())
     return max(SMALLEST_SPLIT, math.ceil(1.05 * total / tasks))
@@ -270,7 +274,7 @@ def _split_bytes(files: pa.Table, rows: int, cores: int) -> int:
 def _boundaries(
     sampled: pa.Table, types: Sequence[KeyType], buckets: int
 ) -> tuple[int | bytes, ...]:
-    """Quantiles of sampled keys: first code of every bucket but the first."""
+    """Return quantiles of sampled keys: the first code of every bucket but the first."""
     codes = encode_rows(types, sampled.columns).drop_null()
     if len(codes) == 0:
         return ()

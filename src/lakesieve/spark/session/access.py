@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def session_timezone(spark: SparkSession) -> str:
-    """The zone of timestamps that are written without one."""
+    """Return the time zone of timestamps that are written without one."""
     return str(spark.conf.get("spark.sql.session.timeZone"))
 
 
