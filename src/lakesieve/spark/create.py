@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakesieve.index import BuildProgress
+    from lakesieve.spark.tables import SparkTable
+    from lakesieve.tables import TableVersion
 
 __all__ = ["create_index", "create_indexes"]
 
@@ -129,30 +131,40 @@ def create_indexes(
         for key, name in zip(keys, chosen, strict=True)
     ]
     access = access_by(spark)
-    stores = [IndexStore(access.new_storage(reader, name, location)) for name in chosen]
+    roots = [access.new_storage(reader, name, location) for name in chosen]
     builds = [
-        IndexBuild(definition=definition, store=store, columns=key)
-        for definition, store, key in zip(definitions, stores, keys, strict=True)
+        IndexBuild(definition=definition, store=IndexStore(root), columns=key)
+        for definition, root, key in zip(definitions, roots, keys, strict=True)
     ]
-    if not builds:
-        return []
+    if builds:
+        _build(spark, opened, version, builds, progress)
+    return [SparkIndex(spark, opened, root) for root in roots]
+
+
+def _build(
+    spark: SparkSession,
+    table: SparkTable,
+    version: TableVersion,
+    builds: Sequence[IndexBuild],
+    progress: Callable[[BuildProgress], None] | None,
+) -> None:
+    """Add all data files of a version to new indexes."""
     # they lie side by side in one store
-    stores[0].storage.probe()
-    source = Source.whole(opened, version, read_for(builds))
-    columns_of_all = "; ".join(", ".join(each) for each in names_of_each)
+    builds[0].store.storage.probe()
+    source = Source.whole(table, version, read_for(builds))
+    keys = (", ".join(key.name for key in build.definition.columns) for build in builds)
     add_files(
         spark,
         source,
         builds,
         operation="create",
-        description=f"lakesieve: index {table} on {columns_of_all}",
+        description=f"lakesieve: index {table.reader.name} on {'; '.join(keys)}",
         progress=progress,
     )
     error = failure({build.definition.name: build.error for build in builds})
     if error is not None:
         has_begun = any(build.error and build.base for build in builds)
         raise _unfinished(error) if has_begun else error
-    return [SparkIndex(spark, opened, store.storage) for store in stores]
 
 
 def _unfinished(error: Exception) -> Exception:

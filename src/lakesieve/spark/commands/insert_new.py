@@ -100,11 +100,15 @@ def insert_new(
         location=location,
         dry_run=dry_run,
     )
+    return _insert_new(rows, request, duplicates)
+
+
+def _insert_new(rows: DataFrame | str, request: ChangeRequest, duplicates: str) -> RowChange:
     changer = RowChanger.prepare(rows, request)
     with refreshing_itself(changer.table, does=request.refreshes):
         with changer.under_way(changer.given) as rows_once:
             given = _checked(rows_once, changer, duplicates)
-            held = HeldKeys(changer.table, changer.columns, spark, location)
+            held = HeldKeys(changer.table, changer.columns, request.spark, request.location)
             outcome = _inserted(given, changer, held)
             given.rows.release()
         return changer.result(
