@@ -79,11 +79,11 @@ class IndexTask:
         """The last bucket of the index, after its key buckets: it holds counts of each file."""
         return self.first_bucket + len(self.boundaries) + 1
 
-    def keys_of(self, columns: Sequence[pa.Array]) -> tuple[pa.Array, np.ndarray]:
-        """Return the keys of some rows, and the row of each key: a row without a key has none."""
+    def keys_of(self, columns: Sequence[pa.Array]) -> tuple[pa.Array, np.ndarray | None]:
+        """Return the keys of some rows, and the row of each key; ``None`` for one key a row."""
         codes = encode_rows(self.key_types, [columns[at] for at in self.columns])
         if not codes.null_count:
-            return codes, np.arange(len(codes))
+            return codes, None
         return codes.drop_null(), np.flatnonzero(codes.is_valid().to_numpy(zero_copy_only=False))
 
 
@@ -145,14 +145,15 @@ class _KeyBuffer:
         unit_count = len(self._rows)
         self._rows += np.bincount(files, minlength=unit_count)
         codes, rows = self.index.keys_of(columns)
-        has_key = np.zeros(len(files), bool)
-        has_key[rows] = True
-        if not has_key.all():
+        if rows is not None:
+            has_key = np.zeros(len(files), bool)
+            has_key[rows] = True
             self._nulls += np.bincount(files[~has_key], minlength=unit_count)
-        if len(rows):
+            files = files[rows]
+        if len(codes):
             self._keys.append(codes)
-            self._ordinals.append(files[rows])
-            self.size += len(rows)
+            self._ordinals.append(files)
+            self.size += len(codes)
             self.bytes += codes.nbytes
 
     def sorted_runs(self) -> Iterator[pa.RecordBatch]:
