@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.typedef import Record
+from tests.kit.building import build_index
 
 from lakesieve.tables.opening import open_table
-from lakesieve.testing.building import build_index
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyiceberg.catalog.sql import SqlCatalog
+from tests.kit.building import build_index
 
 from bench.measure import finish, scratch_folder
 from lakesieve.tables.opening import open_table
-from lakesieve.testing.building import build_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

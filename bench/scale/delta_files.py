@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from tests.kit.building import build_index
 
 from bench.synthetic import ROWS_A_FILE
 from lakesieve.tables.opening import open_table
-from lakesieve.testing.building import build_index
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+from tests.kit.building import build_index
 
 from bench.synthetic import ROWS_A_FILE
 from lakesieve.tables.opening import open_table
-from lakesieve.testing.building import build_index
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-
-from lakesieve.testing.building import build_index
+from tests.kit.building import build_index
 
 if TYPE_CHECKING:
     import random

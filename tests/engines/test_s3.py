@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from tests.engines.test_delta import Files, schema_of
+from tests.kit.building import build_index
 from tests.storage.proxy import Proxy
 from tests.storage.s3_servers import ACCESS, BUCKET, SECRET, SERVERS, hadoop_settings
 from tests.tables.test_hudi_reader import Table as HudiTable
@@ -23,7 +24,6 @@ from lakesieve.index import ReasonCode
 from lakesieve.storage import open_storage
 from lakesieve.storage.clients import client
 from lakesieve.tables.opening import open_table, options_by_environment
-from lakesieve.testing.building import build_index
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

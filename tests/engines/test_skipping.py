@@ -15,6 +15,7 @@ import pyiceberg.expressions
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from tests.depth import SOAK
+from tests.kit.building import build_index
 from tests.skipping import CONDITIONS, FILES, KEYS, part
 
 import lakesieve as ls
@@ -24,7 +25,6 @@ from lakesieve.engines import polars as polars_engine
 from lakesieve.engines import pyiceberg as pyiceberg_engine
 from lakesieve.index import ReasonCode
 from lakesieve.tables.opening import open_table
-from lakesieve.testing.building import build_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -14,6 +14,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.kit.strategies import key_sets
+from tests.kit.twins import block_sets
 
 from lakesieve.errors import CorruptIndexError, ErrorKind, IndexFormatError, LakesieveError
 from lakesieve.format import (
@@ -24,7 +26,6 @@ from lakesieve.format import (
 )
 from lakesieve.format import segment as segment_module
 from lakesieve.sieve import Blocks, blocks_of_pairs, build_blocks
-from lakesieve.testing import block_sets, key_sets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -15,7 +15,7 @@ from tests.store.samples import DEFINITION
 from lakesieve.errors import InvalidInputError
 from lakesieve.format import catalogue_id, encode_segment
 from lakesieve.sieve import KeyType, build_blocks, encode_rows, sort_pairs
-from lakesieve.spark.commands.locate import LocatePlan, located
+from lakesieve.spark.commands.key_lookup import LookUpTask, files_of_keys
 from lakesieve.storage import open_storage
 from lakesieve.store import Changes, IndexStore, stage_catalogue
 
@@ -29,7 +29,7 @@ _numbers = iter(range(10**9))
 Row = tuple[Any, ...]
 
 
-def plan_of(rows: list[tuple[Row, int]], kinds: tuple[str, ...], dead: set[int]) -> LocatePlan:
+def task_of(rows: list[tuple[Row, int]], kinds: tuple[str, ...], dead: set[int]) -> LookUpTask:
     """Index rows, each with the number of its file."""
     store = IndexStore(open_storage(f"memory://located-{next(_numbers)}"))
     types = tuple(KeyType(kind=kind) for kind in kinds)
@@ -57,7 +57,7 @@ def plan_of(rows: list[tuple[Row, int]], kinds: tuple[str, ...], dead: set[int])
     files = stage_catalogue(store.storage, table, segments=segments, definition=DEFINITION)
     changes = Changes(operation="create", add_catalogues=(files,), add_segments=segments)
     state = store.create(DEFINITION, changes)
-    return LocatePlan(
+    return LookUpTask(
         storage=store.storage,
         commit=state.number,
         write_id=state.write_id,
@@ -68,7 +68,7 @@ def plan_of(rows: list[tuple[Row, int]], kinds: tuple[str, ...], dead: set[int])
     )
 
 
-def look_up(plan: LocatePlan, keys: list[Row], kinds: tuple[str, ...], cut: int) -> list[Row]:
+def look_up(task: LookUpTask, keys: list[Row], kinds: tuple[str, ...], cut: int) -> list[Row]:
     """Ask for keys in the order in which Spark sorts them, in batches of some rows."""
     keys = sorted(keys, key=lambda row: tuple((v is not None, v) for v in row))
     batches = [
@@ -78,7 +78,11 @@ def look_up(plan: LocatePlan, keys: list[Row], kinds: tuple[str, ...], cut: int)
         )
         for chunk in (keys[at : at + cut] for at in range(0, len(keys), cut))
     ]
-    return [tuple(row.values()) for out in located(plan)(batches) for row in out.to_pylist()]
+    rows = [row for out in files_of_keys(batches, task=task) for row in out.to_pylist()]
+    given = [tuple(row[f"key_{at}"] for at in range(len(kinds))) for row in rows]
+    assert len(given) == len(set(given))
+    assert [len(row["numbers"]) for row in rows] == [len(row["files"]) for row in rows]
+    return [(*key, f) for key, row in zip(given, rows, strict=True) for f in row["files"]]
 
 
 integers = st.none() | st.integers(-3, 12)
@@ -99,10 +103,10 @@ def test_present_keys_have_their_files(data: st.DataObject) -> None:
     )
     rows = data.draw(st.lists(st.tuples(row, st.integers(0, FILES - 1)), min_size=1, max_size=30))
     dead = data.draw(st.sets(st.integers(0, FILES - 1)))
-    plan = plan_of(rows, kinds, dead)
-    plan = replace(plan, batch_rows=data.draw(st.sampled_from([1, 3, 1000])), found_rows=2)
+    task = task_of(rows, kinds, dead)
+    task = replace(task, batch_rows=data.draw(st.sampled_from([1, 3, 1000])), batch_pairs=2)
     keys = data.draw(st.lists(st.sampled_from([key for key, _ in rows]) | row, min_size=1))
-    found = look_up(plan, keys, kinds, cut=data.draw(st.integers(1, 5)))
+    found = look_up(task, keys, kinds, cut=data.draw(st.integers(1, 5)))
 
     present = {key for key, _ in rows}
     result = {row for row in found if row[:-1] in present}
@@ -114,7 +118,7 @@ def test_present_keys_have_their_files(data: st.DataObject) -> None:
 
 def test_an_index_made_anew_is_noticed() -> None:
     """A task that finds another index under the same name refuses to answer."""
-    plan = plan_of([((1,), 0)], ("integer",), set())
-    other = replace(plan, write_id="another")
+    task = task_of([((1,), 0)], ("integer",), set())
+    other = replace(task, write_id="another")
     with pytest.raises(InvalidInputError, match="created again"):
         look_up(other, [(1,)], ("integer",), 1)

@@ -21,13 +21,13 @@ from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import CommitFailedException
 from tests.depth import SOAK, depth
+from tests.kit.building import build_index, refresh_index
 from tests.ports import free_port
 from tests.serve.running import started
 
 import lakesieve as ls
 from lakesieve.errors import StorageError
 from lakesieve.tables.opening import open_table
-from lakesieve.testing.building import build_index, refresh_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.kit.strategies import intervals, key_sets
 from tests.sieve.arrays import PHYSICALS, arrays_of, pairs_of, units_of
 
 from lakesieve.errors import InvalidInputError
@@ -22,7 +23,6 @@ from lakesieve.sieve import (
     sort_pairs,
     trade_offs,
 )
-from lakesieve.testing import intervals, key_sets
 
 UNITS = 500
 

@@ -10,20 +10,13 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.kit.strategies import codes, key_sets, ordinals
+from tests.kit.twins import as_blocks, as_sets, block_sets, sorted_pairs
 from tests.sieve.arrays import PHYSICALS, arrays_of, keys_of, pairs_of, units_of
 
 from lakesieve.errors import ErrorKind, InvalidInputError
 from lakesieve.sieve import BlockBuilder, blocks_of_pairs, build_blocks, sort_pairs
 from lakesieve.sieve.byte_order import bytewise_order, front_coded, front_decoded
-from lakesieve.testing import (
-    as_blocks,
-    as_sets,
-    block_sets,
-    codes,
-    key_sets,
-    ordinals,
-    sorted_pairs,
-)
 
 
 @pytest.mark.parametrize("physical", PHYSICALS)

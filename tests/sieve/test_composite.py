@@ -11,6 +11,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.kit.strategies import key_columns
+from tests.kit.twins import codes_of, rows_as_bytes, rows_as_tuples
 from tests.sieve.test_keys import listed
 
 from lakesieve.errors import ErrorKind, UnsupportedError
@@ -26,7 +28,6 @@ from lakesieve.sieve import (
     lookup_ranges,
     sort_pairs,
 )
-from lakesieve.testing import codes_of, key_columns, rows_as_bytes, rows_as_tuples
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 DECIMAL = KeyType(kind="decimal", scale=2, precision=38)

@@ -10,10 +10,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.kit.strategies import key_columns
+from tests.kit.twins import codes_of
 
 from lakesieve.errors import ErrorKind, UnsupportedError
 from lakesieve.sieve import KINDS, KeyType, encode_keys, wide_code
-from lakesieve.testing import codes_of, key_columns
 
 
 def listed(values: pa.Array) -> list[Any]:

@@ -10,6 +10,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.kit.strategies import codes, intervals, key_sets
+from tests.kit.twins import block_sets, point_units, range_units
 from tests.sieve.arrays import PHYSICALS, arrays_of, keys_of, pairs_of
 
 from lakesieve.errors import InvalidInputError
@@ -24,7 +26,6 @@ from lakesieve.sieve import (
     with_gaps,
 )
 from lakesieve.sieve.blocks import single_offsets
-from lakesieve.testing import block_sets, codes, intervals, key_sets, point_units, range_units
 
 
 def blocks_of(sets: dict[Any, set[int]], physical: str, absent_hits: float = ABSENT_HITS) -> Blocks:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.kit.strategies import codes, intervals, key_sets
 from tests.sieve.arrays import PHYSICALS, arrays_of, pairs_of, units_of
 
 from lakesieve.sieve import (
@@ -20,7 +21,6 @@ from lakesieve.sieve import (
     merge_blocks,
     merge_streams,
 )
-from lakesieve.testing import codes, intervals, key_sets
 
 UNITS = 12_000
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.kit.strategies import codes
 from tests.sieve.arrays import arrays_of, pairs_of, units_of
 
 from lakesieve.format import decode_footer, decode_row_group, encode_segment
@@ -21,7 +22,6 @@ from lakesieve.sieve import (
     merge_blocks,
     shared_prefixes,
 )
-from lakesieve.testing import codes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import pyspark
+from tests.kit.driver import Driver
 
 from lakesieve.spark.tables import FORMATS, open_table
 from lakesieve.spark.versions.spark_versions import spark_version_of
-from lakesieve.testing.driver import Driver
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

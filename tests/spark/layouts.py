@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakesieve.testing.generated import KEYS
+from tests.kit.generated import KEYS
 
 if TYPE_CHECKING:
     import random

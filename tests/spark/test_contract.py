@@ -7,19 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.kit.contract import TableContract
 from tests.spark.drivers import DRIVERS, DeltaIdDriver
 from tests.spark.settings import NEWEST
 from tests.spark.without_engine import check_alike
-
-from lakesieve.testing.contract import TableContract
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pyspark.sql import SparkSession
+    from tests.kit.driver import Driver
     from tests.spark.drivers import OpenDriver
-
-    from lakesieve.testing.driver import Driver
 
 _NUMBERS = itertools.count()
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.depth import depth
+from tests.kit.alike import check_queries, views_of
+from tests.kit.generated import COLUMNS, FILES, predicate, rows_of
 from tests.spark.layouts import LAYOUTS, Layout, written
 from tests.spark.settings import MANY_FILES, NEWEST
 
 import lakesieve as ls
-from lakesieve.testing.alike import check_queries, views_of
-from lakesieve.testing.generated import COLUMNS, FILES, predicate, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

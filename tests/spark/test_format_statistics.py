@@ -9,10 +9,10 @@ from urllib.parse import unquote
 
 import pytest
 from tests.depth import depth
+from tests.kit.generated import KEYS, predicate, rows_of
 from tests.spark.drivers import DRIVERS
 
 import lakesieve as ls
-from lakesieve.testing.generated import KEYS, predicate, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from tests.kit.generated import predicate
 
 import lakesieve as ls
 from lakesieve.engines.rows import open_rows
@@ -14,7 +15,6 @@ from lakesieve.predicate.expression import Constant
 from lakesieve.spark.tables import open_table as open_with_spark
 from lakesieve.tables.opening import open_table
 from lakesieve.tables.paths import table_root
-from lakesieve.testing.generated import predicate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,13 +6,13 @@ import itertools
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.kit.faults import FaultPlan, FaultyStorage
 from tests.store.samples import DEFINITION, batch, covers
 
 from lakesieve.errors import CorruptIndexError, NotFoundError
 from lakesieve.format import Commit, pack, unpack
 from lakesieve.storage import open_storage
 from lakesieve.store import Changes, IndexStore
-from lakesieve.testing import FaultPlan, FaultyStorage
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.kit.faults import FaultPlan, FaultyStorage
 from tests.store.samples import DEFINITION, batch, covers
 
 from lakesieve.errors import (
@@ -28,7 +29,6 @@ from lakesieve.store import (
     vacuum,
     verify,
 )
-from lakesieve.testing import FaultPlan, FaultyStorage
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,6 +13,7 @@ import pytest
 from bench.scale.upkeep import simulate
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.kit.faults import Crash, Fault, FaultPlan, FaultyStorage
 from tests.store.samples import DEFINITION, batch, covers
 
 from lakesieve.format import catalogue_id, encode_segment
@@ -29,7 +30,6 @@ from lakesieve.store import (
     verify,
     wants_compaction,
 )
-from lakesieve.testing import Crash, Fault, FaultPlan, FaultyStorage
 
 if TYPE_CHECKING:
     from lakesieve.store import Snapshot

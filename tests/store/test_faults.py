@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
+from tests.kit.faults import Crash, Fault, FaultPlan, FaultyStorage
 from tests.store.samples import DEFINITION, batch, covers, data_files
 
 from lakesieve.errors import CommitConflictError, InvalidInputError, LakesieveError
@@ -25,7 +26,6 @@ from lakesieve.store import (
     vacuum,
     verify,
 )
-from lakesieve.testing import Crash, Fault, FaultPlan, FaultyStorage
 
 if TYPE_CHECKING:
     from collections.abc import Callable

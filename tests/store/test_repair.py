@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.kit.faults import Fault, FaultPlan, FaultyStorage
 from tests.store.samples import DEFINITION, batch, covers
 
 from lakesieve.errors import CorruptIndexError, NotFoundError, StorageError
@@ -19,7 +20,6 @@ from lakesieve.store import (
     vacuum,
     verify,
 )
-from lakesieve.testing import Fault, FaultPlan, FaultyStorage
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,10 +6,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.kit.twins import normal_path
 from tests.tables.spellings import ROOTS, SPELLINGS, File, files, spellings
 
 from lakesieve.tables.paths import identified, normal_paths, table_root
-from lakesieve.testing import normal_path
 
 
 def _normal(*paths: str) -> list[str]:

@@ -16,9 +16,8 @@ import pyarrow.compute as pc
 from lakesieve.index import Index, OpenedIndex
 from lakesieve.index.definition import define
 from lakesieve.sieve import ABSENT_HITS
-from lakesieve.spark.build.progress import Watch
-from lakesieve.spark.build.segments import build_segments, staged
-from lakesieve.spark.build.source import SMALLEST_SPLIT, Source, Target
+from lakesieve.spark.build.indexing import add_files
+from lakesieve.spark.build.source import SMALLEST_SPLIT, IndexBuild, Source
 from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.session.access import access_by
 from lakesieve.storage import open_storage
@@ -121,22 +120,25 @@ class TrialBuilder:
             absent_hits=ABSENT_HITS,
             compaction=COMPACTION,
         )
-        target = Target(definition=definition, storage=storage, columns=key)
-        source = self._source(files, key)
+        store = IndexStore(storage)
+        build = IndexBuild(definition=definition, store=store, columns=key)
         names = ", ".join(".".join(column.path) for column in key)
         start = time.perf_counter()
-        with Watch(self._spark, self._progress, f"lakesieve: trial on {names}") as watch:
-            watch.expect(rows=source.rows, files=source.files.num_rows)
-            (built,) = build_segments(
-                self._spark, self._rule, source, targets=[target], watch=watch
-            )
-        store = IndexStore(storage)
-        store.create(definition, staged(built, "create", self._version, target=target))
+        add_files(
+            self._spark,
+            self._source(files, key),
+            [build],
+            operation="create",
+            description=f"lakesieve: trial on {names}",
+            progress=self._progress,
+        )
+        if build.error is not None:
+            raise build.error
         seconds = time.perf_counter() - start
         return Trial(
             columns=key,
             index=OpenedIndex.at(store, store.snapshot()),
-            rows=source.rows,
+            rows=build.rows,
             bytes=Index(self._table.reader, storage).info().bytes,
             seconds=seconds,
         )

@@ -136,14 +136,15 @@ def trade_offs(
         NotFoundError: No such table or column.
         UnsupportedError: A column's type cannot be indexed, or Spark cannot read the table.
     """
-    rule, opened = installed_rule(spark), open_table(spark, table)
+    rule = installed_rule(spark)
+    opened = open_table(spark, table)
     version = opened.reader.version()
     keys = key_columns(opened.reader, version, columns)
     source = Source.whole(opened, version, keys)
     names = ", ".join(column_names(columns))
     with Watch(spark, progress, f"lakesieve: budgets of {table} on {names}") as watch:
-        source = source.counted(rule)
-        return ShownList(TradeOffInfo(**p) for p in draw_curve(spark, rule, source, watch=watch))
+        points = draw_curve(spark, source.counted(rule), watch)
+    return ShownList(TradeOffInfo(**point) for point in points)
 
 
 def open_index(

@@ -1,21 +1,19 @@
-"""Indexes made: the request is checked, the data files are read once, each is committed."""
+"""Creating indexes: the request is checked, and all data files are added to new indexes."""
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError
 from lakesieve.index.definition import column_names, default_name, define, key_columns
 from lakesieve.sieve import ABSENT_HITS
-from lakesieve.spark.build.indexing import build_each, failure
-from lakesieve.spark.build.progress import Watch
-from lakesieve.spark.build.source import Source, Target, read_for
+from lakesieve.spark.build.indexing import add_files, failure
+from lakesieve.spark.build.source import IndexBuild, Source, read_for
 from lakesieve.spark.index import SparkIndex
 from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.session.access import access_by
 from lakesieve.spark.tables import open_table
-from lakesieve.store import COMPACTION, FilesUncovered, IndexStore
+from lakesieve.store import COMPACTION, IndexStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
 
     from lakesieve.index import BuildProgress
     from lakesieve.spark.tables import SparkTable
-    from lakesieve.store import Changes, Snapshot
     from lakesieve.tables import TableVersion
 
 __all__ = ["create_index", "create_indexes"]
@@ -129,61 +126,49 @@ def create_indexes(
     names_of_each = [column_names(each) for each in given]
     keys = [key_columns(reader, version, each) for each in names_of_each]
     chosen = _chosen_names(names_of_each, names)
-    make = partial(define, reader, budget=budget, absent_hits=absent_hits, compaction=compaction)
-    definitions = [make(key, name) for key, name in zip(keys, chosen, strict=True)]
+    definitions = [
+        define(reader, key, name, budget=budget, absent_hits=absent_hits, compaction=compaction)
+        for key, name in zip(keys, chosen, strict=True)
+    ]
     access = access_by(spark)
     roots = [access.new_storage(reader, name, location) for name in chosen]
-    targets = [
-        Target(definition=definition, storage=root, columns=key)
+    builds = [
+        IndexBuild(definition=definition, store=IndexStore(root), columns=key)
         for definition, root, key in zip(definitions, roots, keys, strict=True)
     ]
-    if not targets:
-        return []
-    what = "; ".join(", ".join(each) for each in names_of_each)
-    with Watch(spark, progress, f"lakesieve: index {table} on {what}") as watch:
-        _build(spark, opened, version, targets, watch)
-    return [SparkIndex(spark, opened, target.storage) for target in targets]
+    if builds:
+        _build(spark, opened, version, builds, progress)
+    return [SparkIndex(spark, opened, root) for root in roots]
 
 
 def _build(
     spark: SparkSession,
     table: SparkTable,
     version: TableVersion,
-    targets: Sequence[Target],
-    watch: Watch,
+    builds: Sequence[IndexBuild],
+    progress: Callable[[BuildProgress], None] | None,
 ) -> None:
+    """Add all data files of a version to new indexes."""
     # they lie side by side in one store
-    targets[0].storage.probe()
-    rule = installed_rule(spark)
-    source = Source.whole(table, version, read_for(targets)).counted(rule)
-    made: dict[str, Snapshot] = {}
-
-    def commit(target: Target, changes: Changes, part: Source) -> None:
-        store, place = IndexStore(target.storage), _place(target)
-        if place not in made:
-            made[place] = store.create(target.definition, changes)
-            return
-        requires = [FilesUncovered(paths=part.files.column("path"))]
-        made[place] = store.commit(made[place], changes, requires)
-
-    outcomes = build_each(
-        spark, rule, source, targets, operation="create", commit=commit, watch=watch
+    builds[0].store.storage.probe()
+    source = Source.whole(table, version, read_for(builds))
+    keys = (", ".join(key.name for key in build.definition.columns) for build in builds)
+    add_files(
+        spark,
+        source,
+        builds,
+        operation="create",
+        description=f"lakesieve: index {table.reader.name} on {'; '.join(keys)}",
+        progress=progress,
     )
-    names = [target.definition.name for target in targets]
-    failed = dict(zip(names, outcomes, strict=True))
-    error = failure(failed)
-    if error is None:
-        return
-    begun = any(failed[target.definition.name] for target in targets if _place(target) in made)
-    raise _unfinished(error) if begun else error
-
-
-def _place(target: Target) -> str:
-    return target.storage.location
+    error = failure({build.definition.name: build.error for build in builds})
+    if error is not None:
+        has_begun = any(build.error and build.base for build in builds)
+        raise _unfinished(error) if has_begun else error
 
 
 def _unfinished(error: Exception) -> Exception:
-    """The error that ended a build some portions of which are there."""
+    """Return the error of a build some portions of which are committed."""
     hint = "What was indexed so far is kept; lakesieve refresh goes on with the other data files."
     if isinstance(error, LakesieveError):
         full = f"{error.hint} {hint}".strip()
@@ -197,7 +182,7 @@ def _unfinished(error: Exception) -> Exception:
 def _chosen_names(
     columns: Sequence[Sequence[str]], names: Sequence[str | None] | None
 ) -> list[str]:
-    """The names of new indexes, each another one."""
+    """Return the names of new indexes, each another one."""
     given = [None] * len(columns) if names is None else names
     if len(given) != len(columns):
         raise InvalidInputError(

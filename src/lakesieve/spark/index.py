@@ -12,8 +12,9 @@ from lakesieve.index import Index, Refreshed, VerifiedRows
 from lakesieve.spark.build.progress import Watch
 from lakesieve.spark.build.refresh import refresh_each
 from lakesieve.spark.build.source import Source
-from lakesieve.spark.build.verify import check_rows
-from lakesieve.spark.commands.contains import ContainedRows, contained_rows, held_rows
+from lakesieve.spark.build.verify import files_with_missing_keys
+from lakesieve.spark.commands.contains import ContainedRows, contained_rows
+from lakesieve.spark.commands.key_rows import read_held_keys
 from lakesieve.spark.commands.locate import Located, locate_keys
 from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.session.access import access_by
@@ -46,7 +47,7 @@ class SparkIndex(Index):
             table.reader,
             storage,
             access=access_by(spark),
-            key_reader=partial(held_rows, spark, table),
+            key_reader=partial(read_held_keys, spark, table),
         )
         self._spark = spark
         self._spark_table = table
@@ -120,13 +121,13 @@ class SparkIndex(Index):
         what = f"lakesieve: verify {self._table.name}, index {self.name}"
         with Watch(self._spark, progress, what) as watch:
             source = source.counted(rule)
-            bad = check_rows(self._spark, rule, source, self._store, state, watch=watch)
+            wrong = files_with_missing_keys(self._spark, source, self._store, state, watch)
         return VerifiedRows(
             index=self.name,
             table=self._table.name,
             files=known.num_rows,
             rows=source.rows,
-            wrong=tuple(bad),
+            wrong=tuple(wrong),
         )
 
     def locate(self, keys: DataFrame, version: str | int | None = None) -> Located:

@@ -174,16 +174,16 @@ def test_others_insert_right_after_the_look_up(
     """What came between the look-up and the write is read by the write, or by another look-up."""
     another = spark.newSession() if "delta" in people else spark
     commits = [[300, 301]]
-    lacking = HeldKeys.lacking
+    without = HeldKeys.without
 
     def late(self: HeldKeys, *arguments: Any, **rest: Any) -> Any:
-        found = lacking(self, *arguments, **rest)
+        new = without(self, *arguments, **rest)
         if commits:
             rows = given(another, commits.pop(), 1)
             ls.insert_new(rows, people, on=["id"], spark=another, refresh=None)
-        return found
+        return new
 
-    monkeypatch.setattr(HeldKeys, "lacking", late)
+    monkeypatch.setattr(HeldKeys, "without", late)
     done = ls.insert_new(given(spark, [300, 303], 2), people, on=["id"], spark=spark)
 
     assert (done.inserted, commits) == (1, [])

@@ -7,10 +7,10 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.kit.generated import COLUMNS, predicate, rows_of
 from tests.spark.commands.kit import KINDS, SqlTable
 
 import lakesieve as ls
-from lakesieve.testing.generated import COLUMNS, predicate, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.kit.generated import rows_of
 from tests.spark.extension.kit import COLUMNS
 
 import lakesieve as ls
 from lakesieve.spark.extension.jar import write_jar
-from lakesieve.testing.generated import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,9 +12,9 @@ from urllib.parse import unquote, urlparse
 
 import pyspark
 from tests.depth import depth
+from tests.kit.generated import predicate
 
 from lakesieve.spark.extension.result import EXTENSION
-from lakesieve.testing.generated import predicate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

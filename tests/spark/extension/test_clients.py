@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.sql.connect.session import SparkSession as ConnectSession
 from tests.depth import depth
+from tests.kit.alike import check_queries, views_of
+from tests.kit.generated import predicate
 from tests.spark.extension.clients import Driver, thrift_session
 from tests.spark.extension.kit import COLUMNS, settings_of
 
@@ -21,8 +23,6 @@ from lakesieve.errors import UnsupportedError
 from lakesieve.index import ReasonCode
 from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.versions.jar import own_class
-from lakesieve.testing.alike import check_queries, views_of
-from lakesieve.testing.generated import predicate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

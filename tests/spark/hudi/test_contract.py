@@ -6,11 +6,10 @@ import itertools
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.kit.contract import TableContract
 from tests.spark.hudi.driver import HudiDriver, MergeOnReadDriver
 from tests.spark.settings import VARIANT
 from tests.spark.without_engine import check_alike
-
-from lakesieve.testing.contract import TableContract
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark.sql.connect.session import SparkSession as ConnectSession
+from tests.kit.alike import check_queries
+from tests.kit.generated import predicate, rows_of
 from tests.spark.extension.clients import Driver, thrift_session
 from tests.spark.extension.kit import COLUMNS, check_program, settings_of
 from tests.spark.hudi.driver import DRIVERS
@@ -17,8 +19,6 @@ import lakesieve as ls
 from lakesieve.spark.extension.jar import write_jar
 from lakesieve.spark.session.local import packages_conf
 from lakesieve.spark.versions.spark_versions import spark_version_of
-from lakesieve.testing.alike import check_queries
-from lakesieve.testing.generated import predicate, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.kit.generated import COLUMNS, FILES, ROWS
 
 import lakesieve as ls
-from lakesieve.testing.generated import COLUMNS, FILES, ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.depth import depth
+from tests.kit.generated import predicate
 
 import lakesieve as ls
-from lakesieve.testing.generated import predicate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -69,6 +69,18 @@ def test_a_table_may_refer_to_itself(spark: SparkSession, parent: str) -> None:
     assert {int(row[0]) for row in checked.examples} == bosses & gone
 
 
+def test_nan_is_a_key(spark: SparkSession, table: str) -> None:
+    """NaN refers to NaN, and to nothing where the parent has none; a null refers to nothing."""
+    spark.sql(f"CREATE TABLE {table} USING iceberg AS SELECT CAST(id AS DOUBLE) AS x FROM range(9)")
+    child = spark.sql("SELECT * FROM VALUES (1D), (double('NaN')), (NULL) AS c(x)")
+
+    missing = ls.check_references(child, "x", table, "x", spark=spark)
+    spark.sql(f"INSERT INTO {table} VALUES (double('NaN'))")
+    there = ls.check_references(child, "x", table, "x", spark=spark)
+
+    assert (missing.examples, there.violations) == ((("nan",),), 0)
+
+
 @pytest.mark.in_time("delta")
 def test_few_keys_open_few_files(spark: SparkSession, parent: str) -> None:
     """Two keys of one file; the file that no index has seen is read as well."""

@@ -30,7 +30,7 @@ AFTER_WRITE = "after-write"
 _REFRESHES = (AFTER_WRITE, "never", None)
 
 _LOG = logging.getLogger("lakesieve.refresh")
-# what is waited for of Spark's events, when no more are wanted
+# longest wait for Spark's pending events when listening ends
 _EVENTS_MS = 10_000
 _LOCK = threading.Lock()
 # by application and session
@@ -40,11 +40,7 @@ _BY_COMMANDS: Counter[str] = Counter()
 
 
 def check_refresh(refresh: str | None) -> bool:
-    """Whether indexes are refreshed after a write.
-
-    Raises:
-        InvalidInputError: It is no such value.
-    """
+    """Return whether indexes are refreshed after a write; refuse an unknown value."""
     if refresh not in _REFRESHES:
         raise InvalidInputError(
             f"refresh={refresh!r} is unknown.",
@@ -77,7 +73,7 @@ def refresh_after_writes(
 
 @contextmanager
 def refreshing_itself(table: SparkTable, *, does: bool) -> Iterator[None]:
-    """Leave the indexes of a table to a command that refreshes them itself."""
+    """While the context is open, leave the indexes of a table to a command that refreshes them."""
     with _LOCK:
         _BY_COMMANDS[table.reader.uuid] += does
     try:
@@ -90,12 +86,7 @@ def refreshing_itself(table: SparkTable, *, does: bool) -> Iterator[None]:
 
 
 class _AfterWrites:
-    """What listens to one session, and the thread that refreshes.
-
-    Args:
-        spark: The session.
-        locations: Further roots to search for indexes.
-    """
+    """What listens to one session, and the thread that refreshes."""
 
     def __init__(self, spark: SparkSession, locations: tuple[str, ...]) -> None:
         self._spark = spark
@@ -112,7 +103,7 @@ class _AfterWrites:
         self._session.streams().addListener(self._listener)
 
     def end(self) -> None:
-        """Hear of no more commits, and wait for what was heard of."""
+        """Stop listening, and wait until the tables that were written are refreshed."""
         # events of commits that were made come a little later
         with suppress(Exception):
             self._spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty(_EVENTS_MS)
@@ -129,7 +120,7 @@ class _AfterWrites:
             self._listener.end()
 
     def _hear(self, tables: str) -> str:
-        """Take the names of tables that were written; called by Spark's thread of events."""
+        """Note the names of written tables; called by the thread of Spark's events."""
         with self._changed:
             self._written |= dict.fromkeys(tables.split("\0"))
             if self._thread is None:

@@ -1,12 +1,13 @@
-"""Several indexes of one table from one read of its data files, each committed for itself."""
+"""Data files added to several indexes of one table, from one read, with a commit for each index."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, LakesieveError
-from lakesieve.spark.build.segments import build_segments, staged
+from lakesieve.spark.build.progress import Watch
+from lakesieve.spark.build.segments import build_segments
+from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.tables.failures import explained
 
 if TYPE_CHECKING:
@@ -14,93 +15,98 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from lakesieve.spark.build.progress import Watch
-    from lakesieve.spark.build.segments import Built
-    from lakesieve.spark.build.source import Source, Target
-    from lakesieve.spark.rule.installed import InstalledRule
-    from lakesieve.store import Changes
+    from lakesieve.index import BuildProgress
+    from lakesieve.spark.build.segments import WrittenSegments
+    from lakesieve.spark.build.source import IndexBuild, Source
 
 ROWS_AT_ONCE = 4_000_000_000
 """Rows of a portion, over all indexes that are built from one read."""
 
 
-def build_each(
+def add_files(
     spark: SparkSession,
-    rule: InstalledRule,
     source: Source,
-    targets: Sequence[Target],
+    builds: Sequence[IndexBuild],
     *,
     operation: str,
-    commit: Callable[[Target, Changes, Source], object],
-    watch: Watch,
-) -> list[Exception | None]:
-    """Build indexes together and commit each; what fails for one leaves the others as they are.
+    description: str,
+    progress: Callable[[BuildProgress], None] | None = None,
+) -> None:
+    """Add data files to several indexes from one read of the files, and commit each index.
 
-    More rows than :data:`ROWS_AT_ONCE` are read in portions, each with a commit of its own: a
-    build moves its keys in blocks, whose number grows with the square of the rows, and one that is
-    interrupted keeps the portions that are done.
-
-    Returns:
-        What each target failed with; ``None`` where all is committed.
-
-    Raises:
-        LakesieveError: The data files cannot be read as they should, which concerns all.
+    What fails for one index becomes the ``error`` of its build, and the others go on; what fails
+    for all, such as a data file that cannot be read, becomes the error of each.
     """
-    build = _Build(spark=spark, rule=rule, operation=operation, commit=commit, watch=watch)
-    failed: list[Exception | None] = [None] * len(targets)
+    with Watch(spark, progress, description) as watch:
+        try:
+            counted = source.counted(installed_rule(spark))
+            _add_portions(spark, counted, builds, operation, watch)
+        except Exception as error:  # noqa: BLE001 - it is the outcome of these indexes
+            clear = _clear(error)
+            for build in builds:
+                build.error = build.error or clear
+        watch.has_failed = all(build.error for build in builds)
+
+
+def _add_portions(
+    spark: SparkSession,
+    source: Source,
+    builds: Sequence[IndexBuild],
+    operation: str,
+    watch: Watch,
+) -> None:
+    """Read the data files in portions, with a commit of each index for each portion.
+
+    A build moves its keys in blocks, whose number grows with the square of the rows, so very many
+    rows are read in portions. A build that is interrupted keeps the portions that are done.
+    """
     watch.expect(rows=source.rows, files=source.files.num_rows)
     rows = files = 0
-    for part in source.portions(ROWS_AT_ONCE // max(1, len(targets))):
-        left = [at for at, error in enumerate(failed) if error is None]
+    for part in source.portions(ROWS_AT_ONCE // len(builds)):
+        left = [build for build in builds if build.error is None]
         if not left:
-            break
+            return
         watch.portion(before=(rows, files), portion=(part.rows, part.files.num_rows))
-        outcomes = build.together(part, [targets[at] for at in left])
-        for at, outcome in zip(left, outcomes, strict=True):
-            failed[at] = outcome
+        written = _written(spark, part, left, watch)
+        watch.phase("commit")
+        for build, segments in zip(left, written, strict=True):
+            if isinstance(segments, Exception):
+                build.error = segments
+            else:
+                _commit(build, segments, part, operation)
         rows += part.rows
         files += part.files.num_rows
-    return failed
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Build:
-    """What all portions of one :func:`build_each` share."""
-
-    spark: SparkSession
-    rule: InstalledRule
-    operation: str
-    commit: Callable[[Target, Changes, Source], object]
-    watch: Watch
-
-    def together(self, source: Source, targets: Sequence[Target]) -> list[Exception | None]:
-        """Build and commit one portion; what each target failed with."""
+def _written(
+    spark: SparkSession, part: Source, builds: Sequence[IndexBuild], watch: Watch
+) -> Sequence[WrittenSegments | Exception]:
+    """Write the segments of each index, or tell why that failed for it alone."""
+    try:
+        return build_segments(spark, part, builds, watch)
+    except Exception as error:
+        if len(builds) == 1 or _concerns_all(error):
+            raise
+    # one of them stopped the jobs of all: read once more for each alone
+    outcomes: list[WrittenSegments | Exception] = []
+    for build in builds:
         try:
-            built = build_segments(self.spark, self.rule, source, targets=targets, watch=self.watch)
-        except Exception as error:
-            if len(targets) == 1:
-                return [_clear(error)]
-            if _is_of_all(error):
-                raise
-            # one of them stopped the jobs of all: read once more for each alone
-            return [self.together(source, [target])[0] for target in targets]
-        self.watch.phase("commit")
-        return [
-            self._committed(target, made, source)
-            for target, made in zip(targets, built, strict=True)
-        ]
-
-    def _committed(self, target: Target, made: Built, source: Source) -> Exception | None:
-        try:
-            changes = staged(made, self.operation, source.version, target=target)
-            self.commit(target, changes, source)
+            outcomes += build_segments(spark, part, [build], watch)
         except Exception as error:  # noqa: BLE001 - it is the outcome of this index alone
-            return error
-        return None
+            outcomes.append(_clear(error))
+    return outcomes
+
+
+def _commit(build: IndexBuild, segments: WrittenSegments, part: Source, operation: str) -> None:
+    try:
+        changes = segments.changes(build.store.storage, build.definition, part.version, operation)
+        build.commit(changes, part)
+    except Exception as error:  # noqa: BLE001 - it is the outcome of this index alone
+        build.error = error
 
 
 def _clear(error: Exception) -> Exception:
-    """The error that a user understands, caused by Spark's own."""
+    """Return the error that a user understands, caused by Spark's own."""
     clear = explained(error)
     if clear is None:
         return error
@@ -108,27 +114,26 @@ def _clear(error: Exception) -> Exception:
     return clear
 
 
-def _is_of_all(error: Exception) -> bool:
-    """Whether a build ended in what the data files or the executors are, not one index."""
+def _concerns_all(error: Exception) -> bool:
+    """Tell whether the data files or the executors failed, not one index."""
     if isinstance(error, LakesieveError):
         return error.kind is ErrorKind.BUILD_INCONSISTENT
     return explained(error) is not None
 
 
-def failure(outcomes: Mapping[str, Exception | None]) -> Exception | None:
-    """The one error for all that failed among several indexes, which names them.
+def failure(errors: Mapping[str, Exception | None]) -> Exception | None:
+    """Return one error for all indexes that failed, which names them; ``None`` if none did.
 
-    Returns:
-        ``None`` if all are done; of one index alone its error as it is.
+    An error that all of them have is returned as it is.
     """
-    failed = {name: error for name, error in outcomes.items() if error is not None}
+    failed = {name: error for name, error in errors.items() if error is not None}
     if not failed:
         return None
     name, first = next(iter(failed.items()))
-    if len(outcomes) == 1:
+    rest = [name for name in errors if name not in failed]
+    if not rest and all(error is first for error in failed.values()):
         return first
     named = f"The index {name} failed" if len(failed) == 1 else f"{_named(failed)} failed, {name}"
-    rest = [name for name in outcomes if name not in failed]
     done = f"{_named(rest)} {'is' if len(rest) == 1 else 'are'} done." if rest else ""
     clear = explained(first) or first
     if isinstance(clear, LakesieveError):

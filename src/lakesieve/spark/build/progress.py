@@ -1,4 +1,4 @@
-"""How far a build's Spark jobs are, reported to a callback while they run."""
+"""The progress of a build's Spark jobs, reported to a callback while they run."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ READING = ("index", "verify")
 
 
 class Watch:
-    """Polls Spark's status tracker from a thread and calls a callback.
-
-    Use as a context manager around the jobs.
+    """Polls Spark's status tracker from a thread and calls a callback, while its context is open.
 
     Args:
         spark: The session that runs the jobs.
         callback: Called with each :class:`BuildProgress`, from another thread; ``None`` for quiet.
         description: Shown by Spark's own UI for the jobs.
+
+    Attributes:
+        has_failed: Set where nothing is done: the callback does not hear the phase ``done``.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class Watch:
         self._description = description
         self._group = f"lakesieve-{uuid.uuid4().hex[:12]}"
         self._phases = 0
+        self.has_failed = False
         self._rows = self._files = 0
         # the phase; rows and files that are done before it, and those that it reads
         self._state = ("plan", (0, 0), (0, 0))
@@ -55,16 +57,16 @@ class Watch:
         self._thread = threading.Thread(target=self._poll, daemon=True, name=self._group)
 
     def expect(self, *, rows: int, files: int) -> None:
-        """Set what the whole is."""
+        """Set how much is read in all."""
         self._rows, self._files = rows, files
         self.portion(before=(0, 0), portion=(rows, files))
 
     def portion(self, *, before: tuple[int, int], portion: tuple[int, int]) -> None:
-        """Set what part of the whole the next jobs read."""
+        """Set which rows and files the next jobs read, and how many are done before."""
         self._state = ("plan", before, portion)
 
     def phase(self, name: str) -> None:
-        """Name what is done from here on; its jobs are counted afresh."""
+        """Begin a phase; its jobs are counted afresh."""
         self._phases += 1
         self._state = (name, *self._state[1:])
         self._context.setJobGroup(self._tag, self._description)
@@ -88,7 +90,7 @@ class Watch:
         self._stop.set()
         if self._callback is not None:
             self._thread.join(timeout=5)
-            if error is None:
+            if error is None and not self.has_failed:
                 self._tell(("done", (0, 0), (self._rows, self._files)), 1.0)
         # may raise a clearer error than the one it is given
         self._jobs.__exit__(kind, error, trace)
@@ -100,7 +102,7 @@ class Watch:
             self._tell(state, self._fraction() if reads else float(state[0] == "commit"))
 
     def _fraction(self) -> float:
-        """Part of the tasks done; the shuffle's two stages count alike per task."""
+        """Return the part of the tasks that is done."""
         tracker = self._context.statusTracker()
         done = total = 0
         for job in tracker.getJobIdsForGroup(self._tag):

@@ -12,12 +12,10 @@ from lakesieve.format import catalogue_id
 from lakesieve.index import Refreshed
 from lakesieve.index.definition import indexed_columns
 from lakesieve.index.upkeep import ATTEMPTS, Upkeep
-from lakesieve.spark.build.indexing import build_each
-from lakesieve.spark.build.progress import Watch
-from lakesieve.spark.build.source import Source, Target, indexable, read_for
+from lakesieve.spark.build.indexing import add_files
+from lakesieve.spark.build.source import IndexBuild, Source, indexable, read_for
 from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.tables.jobs import own_jobs
-from lakesieve.store import FilesUncovered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -27,22 +25,22 @@ if TYPE_CHECKING:
 
     from lakesieve.index import BuildProgress
     from lakesieve.spark.tables import SparkTable
-    from lakesieve.store import Changes, IndexStore, Snapshot
-    from lakesieve.tables import Column, TableVersion
+    from lakesieve.store import IndexStore
+    from lakesieve.tables import TableVersion
 
 
-@dataclass(slots=True, kw_only=True)
-class _Stale:
+@dataclass(slots=True, kw_only=True, eq=False)
+class _StaleIndex:
     """One index that is being refreshed, and what was done about it.
 
     Args:
         name: The index's name.
         upkeep: The index.
-        versions: Ids of the versions some files of which it did not cover.
-        files: How many those were.
+        versions: Ids of the versions some files of which were indexed.
+        files: How many files were indexed.
         rows: Their rows.
-        covered: How many files of the first version that has some it covered before.
-        known: How many files of the version that is looked at it covered at the last look.
+        covered: How many files of the first version with new files the index covered before.
+        known: How many files of the present version it covered at the last look.
         error: What it failed with.
     """
 
@@ -55,34 +53,57 @@ class _Stale:
     known: int = 0
     error: Exception | None = None
 
-    def note(self, version: str, indexed: Source) -> None:
-        """Count what was indexed of a version."""
-        if version not in self.versions:
+    def check(self) -> None:
+        """Find out whether the index is of this table."""
+        try:
+            self.upkeep.check_definition()
+        except Exception as error:  # noqa: BLE001 - it is the outcome of this index alone
+            self.error = error
+
+    def look(
+        self, table: SparkTable, version: TableVersion, live: pa.Table, *, strict: bool
+    ) -> _UncoveredFiles | None:
+        """Find the live files that the index does not cover.
+
+        ``None`` where the version does not have the index's columns.
+        """
+        try:
+            base = self.upkeep.store.snapshot()
+            columns = indexed_columns(base.definition, table.reader, version, strict=strict)
+            covered = self.upkeep.covered(base)
+        except Exception as error:  # noqa: BLE001 - it is the outcome of this index alone
+            self.error = error
+            return None
+        if columns is None:
+            return None
+        files = live.filter(pc.invert(pc.is_in(live.column("path"), value_set=covered)))
+        self.known = live.num_rows - files.num_rows
+        build = IndexBuild(
+            definition=base.definition, store=self.upkeep.store, columns=columns, base=base
+        )
+        return _UncoveredFiles(index=self, build=build, files=files)
+
+    def note(self, version: str, build: IndexBuild) -> None:
+        """Take over what was indexed of a version."""
+        if build.files and version not in self.versions:
             self.versions.append(version)
-        self.files += indexed.files.num_rows
-        self.rows += indexed.rows
+        self.files += build.files
+        self.rows += build.rows
+        self.error = build.error
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Pass:
-    """One look at what one version has that an index does not cover.
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _UncoveredFiles:
+    """The data files of a version that an index does not cover, and the build that adds them."""
 
-    Args:
-        stale: The index.
-        base: Its state.
-        columns: Its key columns in that version.
-        uncovered: The files.
-    """
-
-    stale: _Stale
-    base: Snapshot
-    columns: tuple[Column, ...]
-    uncovered: pa.Table
+    index: _StaleIndex
+    build: IndexBuild
+    files: pa.Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Refresh:
-    """What all passes of one call share."""
+    """The arguments of one call."""
 
     spark: SparkSession
     table: SparkTable
@@ -103,29 +124,17 @@ def refresh_each(
 
     Indexes that lack the same files share the read of them.
 
-    Args:
-        spark: The session.
-        table: The table.
-        stores: Its indexes, by name.
-        all_refs: Also the files of all branches and tags.
-        dry_run: Only tell what would be indexed.
-        progress: Called with each :class:`BuildProgress`, from another thread.
-
     Returns:
         By name, what was done or what it failed with.
-
-    Raises:
-        NotFoundError: The table is gone, or its name leads to another one.
-        LakesieveError: The data files cannot be read as they should.
     """
     table.reader.reload()
     call = _Refresh(spark=spark, table=table, dry_run=dry_run, progress=progress)
-    stale = []
-    for name, store in stores.items():
-        upkeep = Upkeep(table=table.reader, store=store)
-        index = _Stale(name=name, upkeep=upkeep)
-        _kept(index, upkeep.check_definition)
-        stale.append(index)
+    stale = [
+        _StaleIndex(name=name, upkeep=Upkeep(table=table.reader, store=store))
+        for name, store in stores.items()
+    ]
+    for index in stale:
+        index.check()
     if any(index.error is None for index in stale):
         references = [None, *(table.reader.references() if all_refs else ())]
         versions = [table.reader.version(reference) for reference in references]
@@ -134,15 +143,7 @@ def refresh_each(
     return {index.name: index.error or _outcome(call, index) for index in stale}
 
 
-def _kept(index: _Stale, step: Callable[[], object]) -> None:
-    """Do something of one index; keep what it fails with."""
-    try:
-        step()
-    except Exception as error:  # noqa: BLE001 - it is the outcome of this index alone
-        index.error = error
-
-
-def _outcome(call: _Refresh, index: _Stale) -> Refreshed | Exception:
+def _outcome(call: _Refresh, index: _StaleIndex) -> Refreshed | Exception:
     try:
         compacted = not call.dry_run and index.upkeep.compact_if_due(
             merges_on_read=call.table.merges_on_read
@@ -163,112 +164,72 @@ def _outcome(call: _Refresh, index: _Stale) -> Refreshed | Exception:
 
 
 def _refresh_version(
-    call: _Refresh, version: TableVersion, stale: Sequence[_Stale], *, strict: bool
+    call: _Refresh, version: TableVersion, stale: Sequence[_StaleIndex], *, strict: bool
 ) -> None:
-    """Index what one version has that some index does not cover."""
+    """Index the files of one version that some index does not cover."""
     if version.id is None:
         return
     everything = call.table.reader.live_files(version)
     live = indexable(everything)
-    left = [index for index in stale if index.error is None]
-    for index in left:
+    for index in stale:
         index.known = 0
-    for attempt in range(ATTEMPTS):
-        together: dict[str, list[_Pass]] = {}
+    left = [index for index in stale if index.error is None]
+    for _ in range(ATTEMPTS):
+        groups: dict[str, list[_UncoveredFiles]] = {}
         for index in left:
-            look = _looked(index, call.table, version, live, strict=strict)
-            if look is not None and look.uncovered.num_rows:
-                key = catalogue_id(look.uncovered.column("path"))
-                together.setdefault(key, []).append(look)
-        left = []
-        for passes in together.values():
-            is_last = attempt == ATTEMPTS - 1
-            left += _index_together(call, version, passes, everything.num_rows, is_last=is_last)
+            index.error = None
+            lacking = index.look(call.table, version, live, strict=strict)
+            if lacking is not None and lacking.files.num_rows:
+                key = catalogue_id(lacking.files.column("path"))
+                groups.setdefault(key, []).append(lacking)
+        for group in groups.values():
+            _index_together(call, version, group, everything.num_rows)
+        # another refresh was faster: what it left is looked at anew
+        left = [index for index in left if isinstance(index.error, CommitConflictError)]
         if not left:
             break
     for index in stale:
         index.covered = index.covered or index.known
 
 
-def _looked(
-    index: _Stale, table: SparkTable, version: TableVersion, live: pa.Table, *, strict: bool
-) -> _Pass | None:
-    """What an index lacks of a version; nothing where its columns are not that version's."""
-    try:
-        base = index.upkeep.store.snapshot()
-        columns = indexed_columns(base.definition, table.reader, version, strict=strict)
-        covered = index.upkeep.covered(base)
-    except Exception as error:  # noqa: BLE001 - it is the outcome of this index alone
-        index.error = error
-        return None
-    if columns is None:
-        return None
-    uncovered = live.filter(pc.invert(pc.is_in(live.column("path"), value_set=covered)))
-    index.known = live.num_rows - uncovered.num_rows
-    return _Pass(stale=index, base=base, columns=columns, uncovered=uncovered)
-
-
 def _index_together(
-    call: _Refresh, version: TableVersion, passes: Sequence[_Pass], live: int, *, is_last: bool
-) -> list[_Stale]:
-    """Index the same files in several indexes; returns those that another writer indexed first."""
-    by_place = {look.stale.upkeep.store.storage.location: look for look in passes}
-    targets = [_target(look) for look in passes]
-    files = passes[0].uncovered
+    call: _Refresh, version: TableVersion, group: Sequence[_UncoveredFiles], live: int
+) -> None:
+    """Index the same data files in several indexes."""
+    builds = [lacking.build for lacking in group]
+    files = group[0].files
     source = Source(
         table=call.table,
         version=version,
-        columns=read_for(targets),
+        columns=read_for(builds),
         files=files,
         is_partial=files.num_rows < live,
     )
+    names = ", ".join(lacking.index.name for lacking in group)
+    description = f"lakesieve: refresh {call.table.reader.name}, index {names}"
+    if call.dry_run:
+        _count(call, source, builds, description)
+    else:
+        add_files(
+            call.spark,
+            source,
+            builds,
+            operation="refresh",
+            description=description,
+            progress=call.progress,
+        )
+    for lacking in group:
+        lacking.index.note(str(version.id), lacking.build)
 
-    def commit(target: Target, changes: Changes, part: Source) -> None:
-        index = by_place[target.storage.location]
-        requires = [FilesUncovered(paths=part.files.column("path"))]
-        index.stale.upkeep.store.commit(index.base, changes, requires)
-        index.stale.note(str(version.id), part)
 
-    rule = installed_rule(call.spark)
-    names = ", ".join(look.stale.name for look in passes)
-    what = f"lakesieve: refresh {call.table.reader.name}, index {names}"
-    outcomes: Sequence[Exception | None]
+def _count(call: _Refresh, source: Source, builds: Sequence[IndexBuild], description: str) -> None:
+    """Count what would be indexed."""
     try:
-        with own_jobs(call.spark, what):
-            source = source.counted(rule)
-        if call.dry_run:
-            outcomes = [None] * len(passes)
-        else:
-            with Watch(call.spark, call.progress, what) as watch:
-                outcomes = build_each(
-                    call.spark,
-                    rule,
-                    source,
-                    targets,
-                    operation="refresh",
-                    commit=commit,
-                    watch=watch,
-                )
-                if len(outcomes) == 1 and outcomes[0] is not None:
-                    # nothing is done, and the callback must not hear that it is
-                    raise outcomes[0]
-    except Exception as error:  # noqa: BLE001 - it is the outcome of these indexes alone
-        outcomes = [error] * len(passes)
-    left = []
-    for look, outcome in zip(passes, outcomes, strict=True):
-        if isinstance(outcome, CommitConflictError) and not is_last:
-            # another refresh was faster; what it left is looked at anew
-            left.append(look.stale)
-        elif outcome is not None:
-            look.stale.error = outcome
-        elif call.dry_run:
-            look.stale.note(str(version.id), source)
-    return left
-
-
-def _target(look: _Pass) -> Target:
-    return Target(
-        definition=look.base.definition,
-        storage=look.stale.upkeep.store.storage,
-        columns=look.columns,
-    )
+        with own_jobs(call.spark, description):
+            rows = source.counted(installed_rule(call.spark)).rows
+    except Exception as error:  # noqa: BLE001 - it is the outcome of these indexes
+        for build in builds:
+            build.error = error
+        return
+    for build in builds:
+        build.files, build.rows = source.files.num_rows, rows

@@ -1,11 +1,11 @@
-"""The build pipeline: uncovered data files of a table to segments of an index, on Spark."""
+"""The build pipeline on Spark: data files of a table in, written segments of indexes out."""
 
 from __future__ import annotations
 
 import json
 import math
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,22 +14,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakesieve.errors import ErrorKind, LakesieveError, UnsupportedError
-from lakesieve.format import SegmentEntry, catalogue_id
-from lakesieve.sieve import Budget, KeyType, encode_rows
+from lakesieve.format import catalogue_id
+from lakesieve.sieve import Budget, encode_rows
 from lakesieve.spark.build.source import SMALLEST_SPLIT, key_types
 from lakesieve.spark.build.stages import (
     BUFFER_ROWS,
     CUT_SCHEMA,
     SCATTER_SCHEMA,
-    CutPlan,
-    KeyRuns,
-    ScatterPlan,
-    SegmentPlan,
+    IndexTask,
     curve,
     cut,
+    read_results,
     scatter,
 )
-from lakesieve.spark.build.tally import collected
+from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.tables.workers import in_workers
 from lakesieve.spark.versions.spark_versions import arrow_of, by_number, frame_of
 from lakesieve.store import Changes, stage_catalogue
@@ -39,9 +37,11 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from lakesieve.format import IndexDefinition, SegmentEntry
+    from lakesieve.sieve import KeyType
     from lakesieve.spark.build.progress import Watch
-    from lakesieve.spark.build.source import Source, Target
-    from lakesieve.spark.rule.installed import InstalledRule
+    from lakesieve.spark.build.source import IndexBuild, Source
+    from lakesieve.storage import Storage
     from lakesieve.tables import Column, TableVersion
 
 BUCKET_ROWS = 4_000_000
@@ -52,95 +52,81 @@ CURVE_ROWS = 500_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Built:
-    """What a build wrote; not yet committed.
+class WrittenSegments:
+    """Segments of an index that a build wrote and no commit names yet.
 
     Args:
-        segments: Entries of the written segments.
-        files: The catalogue, with all of its columns.
+        segments: Their entries.
+        files: The catalogue of the data files that they cover, with all of its columns.
     """
 
     segments: tuple[SegmentEntry, ...]
     files: pa.Table
 
+    @classmethod
+    def of(cls, files: pa.Table, results: pa.Table) -> WrittenSegments:
+        """Read what the second stage told of one index."""
+        segments, (rows, nulls, repeats) = read_results(results, files.num_rows)
+        _check_rows(files, rows)
+        catalogue = (
+            files.select(["path", "size", "records"])
+            .append_column("has_null", pa.array(nulls > 0))
+            .append_column("has_value", pa.array(rows > nulls))
+            .append_column("repeats", pa.array(repeats > 0))
+        )
+        return cls(segments=segments, files=catalogue)
+
+    def changes(
+        self, storage: Storage, definition: IndexDefinition, version: TableVersion, operation: str
+    ) -> Changes:
+        """Write the catalogue, and return what the commit of the segments does."""
+        catalogue = stage_catalogue(
+            storage, self.files, segments=self.segments, definition=definition
+        )
+        return Changes(
+            operation=operation,
+            table_version={"id": version.id, "timestamp_ms": version.timestamp_ms},
+            add_catalogues=(catalogue,) if self.files.num_rows else (),
+            add_segments=self.segments,
+        )
+
 
 def build_segments(
-    spark: SparkSession,
-    rule: InstalledRule,
-    source: Source,
-    *,
-    targets: Sequence[Target],
-    watch: Watch,
-) -> tuple[Built, ...]:
-    """Index data files and write the segments from the executors, row-level deletes ignored.
+    spark: SparkSession, source: Source, builds: Sequence[IndexBuild], watch: Watch
+) -> list[WrittenSegments]:
+    """Write the segments of each index from the executors; the data files are read once.
 
-    The files are read once, however many indexes there are.
-
-    Returns:
-        What was written for each target.
-
-    Raises:
-        LakesieveError: ``BUILD_INCONSISTENT``: the rows read are not those of the files.
+    Row-level deletes are ignored.
     """
     files = source.files
     if source.rows == 0:
-        flagged = _with_flags(files, np.zeros((3, files.num_rows), np.int64))
-        return (Built(segments=(), files=flagged),) * len(targets)
-    columns = [target.columns for target in targets]
-    with _scattered(spark, rule, source, columns, watch=watch) as (rows, scattered):
-        plan = CutPlan(
-            segments=tuple(map(_segment_plan, targets, scattered.runs)),
-            catalogue=catalogue_id(files.column("path")),
-            unit_count=files.num_rows,
-        )
-        if source.rows * len(targets) <= SMALLEST_BUCKET:
+        nothing = pa.table({"kind": pa.array([], pa.string()), "body": pa.array([], pa.binary())})
+        return [WrittenSegments.of(files, nothing)] * len(builds)
+    with _scattered(spark, source, [build.columns for build in builds], watch) as (rows, tasks):
+        indexes = [
+            replace(
+                task,
+                storage=build.store.storage,
+                absent_hits=build.definition.absent_hits,
+                budget=Budget.parse(build.definition.budget) if build.definition.budget else None,
+            )
+            for task, build in zip(tasks, builds, strict=True)
+        ]
+        if source.rows * len(builds) <= SMALLEST_BUCKET:
             # both stages in one task: a shuffle of so little would cost more than it spreads
             by_bucket = rows.coalesce(1)
         else:
-            by_bucket = by_number(rows, scattered.bucket_count, "bucket")
-        results = arrow_of(in_workers(by_bucket, cut(plan), CUT_SCHEMA))
-    return tuple(
-        _built(files, results.filter(pc.field("index") == at)) for at in range(len(targets))
-    )
+            by_bucket = by_number(rows, indexes[-1].tally_bucket + 1, "bucket")
+        catalogue = catalogue_id(files.column("path"))
+        stage = partial(cut, indexes=indexes, catalogue=catalogue, unit_count=files.num_rows)
+        results = arrow_of(in_workers(by_bucket, stage, CUT_SCHEMA))
+    return [
+        WrittenSegments.of(files, results.filter(pc.field("index") == at))
+        for at in range(len(builds))
+    ]
 
 
-def _segment_plan(target: Target, runs: KeyRuns) -> SegmentPlan:
-    definition = target.definition
-    return SegmentPlan(
-        storage=target.storage,
-        tally_bucket=runs.tally_bucket,
-        absent_hits=definition.absent_hits,
-        budget=Budget.parse(definition.budget) if definition.budget else None,
-    )
-
-
-def _built(files: pa.Table, results: pa.Table) -> Built:
-    kinds, bodies = (results.column(name).to_pylist() for name in ("kind", "body"))
-    segments, tally = collected(zip(kinds, bodies, strict=True), files.num_rows)
-    _check_rows(files, tally)
-    return Built(segments=segments, files=_with_flags(files, tally))
-
-
-def staged(built: Built, operation: str, version: TableVersion, *, target: Target) -> Changes:
-    """Write the catalogue of a build, and tell what its commit does.
-
-    Raises:
-        StorageError: The location cannot be written to.
-    """
-    catalogue = stage_catalogue(
-        target.storage, built.files, segments=built.segments, definition=target.definition
-    )
-    return Changes(
-        operation=operation,
-        table_version={"id": version.id, "timestamp_ms": version.timestamp_ms},
-        add_catalogues=(catalogue,) if built.files.num_rows else (),
-        add_segments=built.segments,
-    )
-
-
-def draw_curve(
-    spark: SparkSession, rule: InstalledRule, source: Source, *, watch: Watch
-) -> list[dict[str, Any]]:
+def draw_curve(spark: SparkSession, source: Source, watch: Watch) -> list[dict[str, Any]]:
     """Try all budgets on one stretch of the keys, about :data:`CURVE_ROWS` rows in the middle.
 
     Returns:
@@ -151,11 +137,10 @@ def draw_curve(
     if source.rows == 0:
         return []
     buckets = max(1, source.rows // CURVE_ROWS)
-    indexes = [source.columns]
-    with _scattered(spark, rule, source, indexes, watch=watch, buckets=buckets) as read:
-        rows, scattered = read
-        middle = rows.where(f"bucket = {scattered.runs[0].tally_bucket // 2}").repartition(1)
-        results = arrow_of(in_workers(middle, curve(source.files.num_rows), CUT_SCHEMA))
+    with _scattered(spark, source, [source.columns], watch, buckets=buckets) as (rows, tasks):
+        middle = rows.where(f"bucket = {tasks[0].tally_bucket // 2}").repartition(1)
+        stage = partial(curve, unit_count=source.files.num_rows)
+        results = arrow_of(in_workers(middle, stage, CUT_SCHEMA))
     points = [json.loads(body) for body in results.column("body").to_pylist()]
     points.sort(key=lambda point: (point["bits_per_row"], point["false_files"]))
     best: list[dict[str, Any]] = []
@@ -168,26 +153,24 @@ def draw_curve(
 @contextmanager
 def _scattered(
     spark: SparkSession,
-    rule: InstalledRule,
     source: Source,
     indexes: Sequence[Sequence[Column]],
-    *,
     watch: Watch,
+    *,
     buckets: int = 0,
-) -> Iterator[tuple[DataFrame, ScatterPlan]]:
-    """The first stage: sorted runs by the buckets of each index.
+) -> Iterator[tuple[DataFrame, list[IndexTask]]]:
+    """Plan the first stage: sorted runs by the buckets of each index.
 
     Args:
         spark: The session.
-        rule: The session's rule.
         source: What is read.
-        indexes: The key columns of each index, all among those of the source.
+        indexes: The key columns of each index, all among the columns of the source.
         watch: Told of the progress.
-        buckets: How many key buckets of each; as many as memory and cores ask for by default.
+        buckets: Key buckets of each index; by default as many as memory and cores ask for.
     """
     files = source.files
     cores = spark.sparkContext.defaultParallelism
-    with rule.raw_reads(source.selected()) as selection:
+    with installed_rule(spark).raw_reads(source.selected()) as selection:
         salt, hashes, ordinals = file_hashes(spark, source.scanned)
         buckets = buckets or _bucket_count(source.rows, cores)
         read = partial(
@@ -204,42 +187,36 @@ def _scattered(
             sample = hashed_rows(read(stride=stride), source.columns, salt)
             fraction = min(1.0, SAMPLE_KEYS * stride / source.rows)
             sampled = arrow_of(sample.sample(fraction, seed=7).drop("file"))
-        runs = _key_runs(source, indexes, sampled, buckets)
-        plan = ScatterPlan(runs=runs, hashes=hashes, ordinals=ordinals)
+        tasks = _index_tasks(source, indexes, sampled, buckets)
         watch.phase("index")
         rows = hashed_rows(read(), source.columns, salt)
-        yield in_workers(rows, scatter(plan), SCATTER_SCHEMA), plan
+        stage = partial(scatter, indexes=tasks, hashes=hashes, ordinals=ordinals)
+        yield in_workers(rows, stage, SCATTER_SCHEMA), tasks
 
 
-def _key_runs(
+def _index_tasks(
     source: Source, indexes: Sequence[Sequence[Column]], sampled: pa.Table | None, buckets: int
-) -> tuple[KeyRuns, ...]:
-    """The buckets of each index, one index after the other."""
+) -> list[IndexTask]:
+    """Cut the keys of each index into buckets, one index after the other."""
     positions = {column.field_id: at for at, column in enumerate(source.columns)}
-    found: list[KeyRuns] = []
+    tasks: list[IndexTask] = []
     for columns in indexes:
         types = key_types(columns)
         at = tuple(positions[column.field_id] for column in columns)
-        runs = KeyRuns(
+        task = IndexTask(
             columns=at,
             key_types=types,
             boundaries=() if sampled is None else _boundaries(sampled.select(at), types, buckets),
-            first_bucket=found[-1].tally_bucket + 1 if found else 0,
+            first_bucket=tasks[-1].tally_bucket + 1 if tasks else 0,
         )
-        found.append(runs)
-    return tuple(found)
+        tasks.append(task)
+    return tasks
 
 
 def hashed_rows(rows: DataFrame, columns: Sequence[Column], salt: int) -> DataFrame:
-    """Keys and hash of the file; strings as bytes, so that no decoding can fail.
+    """Return the keys of raw rows and a salted hash of the file.
 
-    Args:
-        rows: Raw rows: ``key_0``, ``key_1`` and so on, and ``file``.
-        columns: The key columns.
-        salt: Seed of the hash.
-
-    Raises:
-        UnsupportedError: Strings of a column do not compare by their bytes.
+    Strings become bytes, so that no decoding can fail.
     """
     names = [f"key_{at}" for at in range(len(columns))]
     for name, column in zip(names, columns, strict=True):
@@ -251,17 +228,21 @@ def hashed_rows(rows: DataFrame, columns: Sequence[Column], salt: int) -> DataFr
     return rows.selectExpr(*keys, f"xxhash64(file, {salt}) AS file")
 
 
-def _check_collation(column: Column, found: str) -> None:
-    if found.startswith("string collate"):
+def _check_collation(column: Column, data_type: str) -> None:
+    if data_type.startswith("string collate"):
         raise UnsupportedError(
-            f"The column {'.'.join(column.path)} of type {found} cannot be indexed.",
+            f"The column {'.'.join(column.path)} of type {data_type} cannot be indexed.",
             kind=ErrorKind.UNSUPPORTED_TYPE,
             hint="Strings can be indexed that compare by their bytes (UTF8_BINARY).",
         )
 
 
 def file_hashes(spark: SparkSession, paths: pa.ChunkedArray) -> tuple[int, np.ndarray, np.ndarray]:
-    """Hash every path as the rows will be hashed; try another salt in case two collide."""
+    """Hash every path as the rows will be hashed, with another salt where two collide.
+
+    Returns:
+        The salt, the sorted hashes, and the number of the file behind each hash.
+    """
     frame = frame_of(spark, pa.table({"path": paths}))
     for salt in range(8):
         hashed = arrow_of(frame.selectExpr("path", f"xxhash64(path, {salt}) AS hash"))
@@ -284,7 +265,7 @@ def _bucket_count(rows: int, cores: int) -> int:
 
 
 def _split_bytes(files: pa.Table, rows: int, cores: int) -> int:
-    """Bytes of files for one scatter task: a buffer's worth of rows, and work for every core."""
+    """Return the bytes of files for one scatter task: a buffer's rows, and work for every core."""
     tasks = cores * max(1, math.ceil(rows / (BUFFER_ROWS * cores)))
     total = int(pc.sum(files.column("size")).as_py())
     return max(SMALLEST_SPLIT, math.ceil(1.05 * total / tasks))
@@ -293,7 +274,7 @@ def _split_bytes(files: pa.Table, rows: int, cores: int) -> int:
 def _boundaries(
     sampled: pa.Table, types: Sequence[KeyType], buckets: int
 ) -> tuple[int | bytes, ...]:
-    """Quantiles of sampled keys: first code of every bucket but the first."""
+    """Return quantiles of sampled keys: the first code of every bucket but the first."""
     codes = encode_rows(types, sampled.columns).drop_null()
     if len(codes) == 0:
         return ()
@@ -302,25 +283,16 @@ def _boundaries(
     return tuple(sorted({codes[i].as_py() for i in at}))
 
 
-def _check_rows(files: pa.Table, tally: np.ndarray) -> None:
-    """Every row of every file must have been seen, or an older version would miss matches."""
+def _check_rows(files: pa.Table, rows: np.ndarray) -> None:
+    """Insist that every row of every file was seen, or an older version would miss matches."""
     expected = files.column("records").to_numpy()
-    wrong = np.flatnonzero(tally[0] != expected)
+    wrong = np.flatnonzero(rows != expected)
     if len(wrong):
         first = int(wrong[0])
         raise LakesieveError(
             f"{len(wrong)} data files gave another number of rows than their metadata says, "
-            f"first {files.column('path')[first].as_py()}: {int(tally[0][first])} "
+            f"first {files.column('path')[first].as_py()}: {int(rows[first])} "
             f"instead of {int(expected[first])}.",
             kind=ErrorKind.BUILD_INCONSISTENT,
             hint="Nothing was committed; check the table for files that were changed in place.",
         )
-
-
-def _with_flags(files: pa.Table, tally: np.ndarray) -> pa.Table:
-    return (
-        files.select(["path", "size", "records"])
-        .append_column("has_null", pa.array(tally[1] > 0))
-        .append_column("has_value", pa.array(tally[0] > tally[1]))
-        .append_column("repeats", pa.array(tally[2] > 0))
-    )

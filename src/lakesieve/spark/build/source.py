@@ -1,4 +1,4 @@
-"""What a build, a trial or a proof reads: data files of one version, and their key columns."""
+"""The data files that a build reads, and the indexes that it adds them to."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from lakesieve.sieve import KeyType
 from lakesieve.spark.versions.spark_versions import arrow_of
+from lakesieve.store import FilesUncovered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from lakesieve.format import IndexDefinition
     from lakesieve.spark.rule.installed import InstalledRule
     from lakesieve.spark.tables import SparkTable
-    from lakesieve.storage import Storage
+    from lakesieve.store import Changes, IndexStore, Snapshot
     from lakesieve.tables import Column, TableVersion
 
 SMALLEST_SPLIT = 4 << 20
@@ -26,48 +27,62 @@ SMALLEST_SPLIT = 4 << 20
 
 
 def indexable(live: pa.Table) -> pa.Table:
-    """Those of a version's live files whose keys an index can hold."""
+    """Return the live files whose keys an index can hold."""
     if "indexable" not in live.column_names:
         return live
     return live.filter(live.column("indexable"))
 
 
 def key_types(columns: Iterable[Column]) -> tuple[KeyType, ...]:
-    """Types of the keys of columns, as the columns are now."""
+    """Return the types of the keys of columns."""
     return tuple(KeyType(kind=c.kind, scale=c.scale, precision=c.precision) for c in columns)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
-    """One index that is to be built.
+@dataclass(slots=True, kw_only=True, eq=False)
+class IndexBuild:
+    """One index that data files are added to, and how far that is.
 
     Args:
-        definition: What it is to be like.
-        storage: Its root.
+        definition: The index's definition.
+        store: The index.
         columns: Its key columns as the version that is read has them, in order.
+        base: The state that is added to; ``None`` creates the index by the first commit.
+        files: Data files that were committed.
+        rows: Their rows.
+        error: What it failed with.
     """
 
     definition: IndexDefinition
-    storage: Storage
+    store: IndexStore
     columns: tuple[Column, ...]
+    base: Snapshot | None = None
+    files: int = 0
+    rows: int = 0
+    error: Exception | None = None
+
+    def commit(self, changes: Changes, files: Source) -> None:
+        """Commit what was written of some data files, unless another writer has indexed them."""
+        if self.base is None:
+            self.base = self.store.create(self.definition, changes)
+        else:
+            requires = [FilesUncovered(paths=files.files.column("path"))]
+            self.base = self.store.commit(self.base, changes, requires)
+        self.files += files.files.num_rows
+        self.rows += files.rows
 
 
-def read_for(targets: Iterable[Target]) -> tuple[Column, ...]:
-    """The key columns of several indexes, each once."""
-    found = {column.field_id: column for target in targets for column in target.columns}
-    return tuple(found.values())
+def read_for(builds: Iterable[IndexBuild]) -> tuple[Column, ...]:
+    """Return the key columns of several indexes, each once."""
+    return tuple({c.field_id: c for build in builds for c in build.columns}.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """What is to be indexed.
+    """Some data files of one version of a table, and the key columns that are read of them.
 
     Args:
-        table: The table.
-        version: A version that holds the files.
-        columns: The key columns that are read.
-        files: Some of that version's live files, as ``TableReader.live_files`` gives them.
-        is_partial: Whether the version has more.
+        files: As ``TableReader.live_files`` gives them.
+        is_partial: Whether the version has more files.
     """
 
     table: SparkTable
@@ -78,7 +93,7 @@ class Source:
 
     @classmethod
     def whole(cls, table: SparkTable, version: TableVersion, columns: tuple[Column, ...]) -> Source:
-        """All that a version has to be indexed."""
+        """Return all files of a version whose keys an index can hold."""
         live = table.reader.live_files(version)
         files = indexable(live)
         return cls(
@@ -98,14 +113,11 @@ class Source:
 
     @property
     def key_types(self) -> tuple[KeyType, ...]:
-        """Types of the keys, by the columns as they are now."""
+        """Types of the keys."""
         return key_types(self.columns)
 
     def portions(self, rows: int) -> Iterator[Source]:
-        """The same in parts of consecutive files with about so many rows; none is empty.
-
-        Needs a :meth:`counted` source.
-        """
+        """Yield parts of consecutive files with about so many rows; needs a counted source."""
         records = self.files.column("records").to_numpy()
         before = np.cumsum(records) - records
         starts = np.flatnonzero(np.diff(before // rows, prepend=-1))
@@ -117,7 +129,7 @@ class Source:
             yield replace(self, files=self.files.slice(start, end - start), is_partial=True)
 
     def selected(self) -> pa.ChunkedArray | None:
-        """Paths of the files where they are not all of the version's, for ``raw_reads``."""
+        """Return the paths of the files for ``raw_reads``; ``None`` for all of the version."""
         return self.files.column("path") if self.is_partial else None
 
     @property
@@ -127,7 +139,7 @@ class Source:
         return self.files.column("scanned" if is_other else "path")
 
     def counted(self, rule: InstalledRule) -> Source:
-        """The same with the rows of each file, from the files where the table does not tell."""
+        """Return the source with the rows of each file, read where the metadata does not tell."""
         known = self.files.column("records")
         if known.null_count == 0:
             return self
@@ -137,6 +149,6 @@ class Source:
             )
             counts = arrow_of(rows.groupBy("file").count())
         positions = pc.index_in(self.scanned, value_set=counts.column("file"))
-        found = pc.fill_null(counts.column("count").take(positions), 0)
+        counted = pc.coalesce(known, pc.fill_null(counts.column("count").take(positions), 0))
         at = self.files.column_names.index("records")
-        return replace(self, files=self.files.set_column(at, "records", pc.coalesce(known, found)))
+        return replace(self, files=self.files.set_column(at, "records", counted))

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from lakesieve.errors import ErrorKind, LakesieveError
-from lakesieve.format import encode_segment
+from lakesieve.format import SegmentEntry, encode_segment
 from lakesieve.sieve import (
     ABSENT_HITS,
     Budget,
@@ -29,14 +29,12 @@ from lakesieve.sieve import (
     sort_pairs,
     trade_offs,
 )
-from lakesieve.spark.build.tally import tally_of
 from lakesieve.store import stage_segment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from lakesieve.sieve import Blocks, KeyType
-    from lakesieve.spark.tables.workers import Stage
     from lakesieve.storage import Storage
 
 SCATTER_SCHEMA = "bucket int, payload binary"
@@ -48,114 +46,90 @@ BUFFER_BYTES = 128 << 20
 SEGMENT_PAIRS = 2_000_000
 
 _ROWS = b"rows"
+_COUNTS = ("rows", "nulls", "repeats")
 
 _OUT_SCATTER = pa.schema([("bucket", pa.int32()), ("payload", pa.binary())])
 _OUT_CUT = pa.schema([("index", pa.int32()), ("kind", pa.string()), ("body", pa.binary())])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeyRuns:
-    """The runs of one index among those of a scatter.
+class IndexTask:
+    """What the tasks of a build must know of one index.
 
     Args:
-        columns: Places of its key columns among those that are read.
+        columns: Places of its key columns among the columns that are read.
         key_types: Types of the key columns.
         boundaries: First key code of every bucket but the first, ascending.
-        first_bucket: Number of its first bucket; those of another index come before or behind.
+        first_bucket: Number of its first bucket; the buckets of other indexes come before or after.
+        storage: Where its segments go; ``None`` where none are written.
+        absent_hits: Share of absent keys that may find a file.
+        budget: What blocks may cost or how wrong they may be, where they need not be exact.
     """
 
     columns: tuple[int, ...]
     key_types: tuple[KeyType, ...]
     boundaries: tuple[int | bytes, ...] = ()
     first_bucket: int = 0
-
-    @property
-    def tally_bucket(self) -> int:
-        """The bucket after its key buckets, its last one: rows, nulls and repeats per file."""
-        return self.first_bucket + len(self.boundaries) + 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScatterPlan:
-    """What the scatter stage must know.
-
-    Args:
-        runs: Those of each index.
-        hashes: Sorted hashes of the data files' paths, int64.
-        ordinals: Ordinal of the file behind each hash, int32.
-    """
-
-    runs: tuple[KeyRuns, ...]
-    hashes: np.ndarray
-    ordinals: np.ndarray
-
-    @property
-    def bucket_count(self) -> int:
-        """Buckets of all indexes."""
-        return self.runs[-1].tally_bucket + 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SegmentPlan:
-    """What the cut stage must know of one index.
-
-    Args:
-        storage: Where segments go.
-        tally_bucket: Its last bucket, which holds no keys but the tally.
-        absent_hits: Share of absent keys that may find a file.
-        budget: What blocks may cost or how wrong they may be, where they need not be exact.
-    """
-
-    storage: Storage
-    tally_bucket: int
+    storage: Storage | None = None
     absent_hits: float = ABSENT_HITS
     budget: Budget | None = None
 
+    @property
+    def tally_bucket(self) -> int:
+        """The last bucket of the index, after its key buckets: it holds counts of each file."""
+        return self.first_bucket + len(self.boundaries) + 1
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CutPlan:
-    """What the cut stage must know.
+    def keys_of(self, columns: Sequence[pa.Array]) -> tuple[pa.Array, np.ndarray | None]:
+        """Return the keys of some rows, and the row of each key; ``None`` for one key a row."""
+        codes = encode_rows(self.key_types, [columns[at] for at in self.columns])
+        if not codes.null_count:
+            return codes, None
+        return codes.drop_null(), np.flatnonzero(codes.is_valid().to_numpy(zero_copy_only=False))
+
+
+def scatter(
+    batches: Iterable[pa.RecordBatch],
+    *,
+    indexes: Sequence[IndexTask],
+    hashes: np.ndarray,
+    ordinals: np.ndarray,
+    buffer_rows: int = BUFFER_ROWS,
+    buffer_bytes: int = BUFFER_BYTES,
+) -> Iterator[pa.RecordBatch]:
+    """Turn batches of (keys..., file hash) into (bucket, payload): the first stage.
 
     Args:
-        segments: Those of each index, in the order of their buckets.
-        catalogue: Id of the catalogue that their ordinals count in.
-        unit_count: Files in it.
+        batches: The rows.
+        indexes: Their buckets follow each other.
+        hashes: Sorted hashes of the data files' paths, int64.
+        ordinals: Ordinal of the file behind each hash, int32.
+        buffer_rows: Keys of one index that are sorted at once.
+        buffer_bytes: Bytes of the keys of all indexes that are held, at most.
     """
-
-    segments: tuple[SegmentPlan, ...]
-    catalogue: str
-    unit_count: int
-
-    def index_of(self, bucket: int) -> int:
-        """The number of the index that a bucket is of."""
-        return bisect.bisect_left([plan.tally_bucket for plan in self.segments], bucket)
-
-
-def scatter(plan: ScatterPlan) -> Stage:
-    """Make the first stage: batches of (keys..., file hash) to (bucket, payload)."""
-
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        buffers = [_Buffer(runs, len(plan.ordinals)) for runs in plan.runs]
-        for buffer, keys, ordinals in _filled(batches, plan, buffers):
-            distinct, units = sort_pairs(keys, ordinals)
-            buffer.note_repeats(ordinals, units)
-            yield from _sorted(buffer.runs, distinct, units, rows_a_pair=len(keys) / len(distinct))
+    buffers = [_KeyBuffer(index, len(ordinals)) for index in indexes]
+    for batch in batches:
+        if batch.num_rows == 0:
+            continue
+        *columns, hashed = batch.columns
+        files = _ordinals(hashed.to_numpy(zero_copy_only=False), hashes, ordinals)
         for buffer in buffers:
-            yield _payload(buffer.runs.tally_bucket, buffer.tally())
+            buffer.add(columns, files)
+            if buffer.size >= buffer_rows:
+                yield from buffer.sorted_runs()
+        while sum(buffer.bytes for buffer in buffers) >= buffer_bytes:
+            # the largest alone leaves the runs of the others as long as they can be
+            yield from max(buffers, key=lambda buffer: buffer.bytes).sorted_runs()
+    for buffer in buffers:
+        if buffer.size:
+            yield from buffer.sorted_runs()
+        yield _payload(buffer.index.tally_bucket, buffer.tally())
 
-    return run
 
+class _KeyBuffer:
+    """Keys of one index that were read and not yet sent on, and counts of all rows."""
 
-class _Buffer:
-    """Non-null keys of one index that were read and not yet sent on, and its counts of rows.
-
-    Args:
-        runs: What becomes of them.
-        unit_count: How many data files there are.
-    """
-
-    def __init__(self, runs: KeyRuns, unit_count: int) -> None:
-        self.runs = runs
+    def __init__(self, index: IndexTask, unit_count: int) -> None:
+        self.index = index
         self._rows = np.zeros(unit_count, np.int64)
         self._nulls = np.zeros(unit_count, np.int64)
         self._repeats = np.zeros(unit_count, np.int64)
@@ -166,97 +140,64 @@ class _Buffer:
         self._ordinals: list[np.ndarray] = []
         self.size = self.bytes = 0
 
-    def add(self, columns: Sequence[pa.Array], units: np.ndarray) -> None:
-        """Take the keys of rows, and the ordinals of their files; counts rows and nulls."""
-        codes = encode_rows(self.runs.key_types, [columns[at] for at in self.runs.columns])
-        self._rows += np.bincount(units, minlength=len(self._rows))
-        if codes.null_count:
-            valid = codes.is_valid().to_numpy(zero_copy_only=False)
-            self._nulls += np.bincount(units[~valid], minlength=len(self._nulls))
-            codes = codes.drop_null()
-            units = units[valid]
-        self._keys.append(codes)
-        self._ordinals.append(units)
-        self.size += len(units)
-        self.bytes += codes.nbytes
+    def add(self, columns: Sequence[pa.Array], files: np.ndarray) -> None:
+        """Take the keys of rows, and the ordinal of each row's file."""
+        unit_count = len(self._rows)
+        self._rows += np.bincount(files, minlength=unit_count)
+        codes, rows = self.index.keys_of(columns)
+        if rows is not None:
+            has_key = np.zeros(len(files), bool)
+            has_key[rows] = True
+            self._nulls += np.bincount(files[~has_key], minlength=unit_count)
+            files = files[rows]
+        if len(codes):
+            self._keys.append(codes)
+            self._ordinals.append(files)
+            self.size += len(codes)
+            self.bytes += codes.nbytes
 
-    def take(self) -> tuple[pa.Array, np.ndarray]:
-        """All keys and ordinals, which it holds no longer."""
-        taken = pa.concat_arrays(self._keys), np.concatenate(self._ordinals)
+    def sorted_runs(self) -> Iterator[pa.RecordBatch]:
+        """Send all keys on, sorted and each pair once, a payload for each bucket."""
+        keys, ordinals = pa.concat_arrays(self._keys), np.concatenate(self._ordinals)
         self._clear()
-        return taken
-
-    def note_repeats(self, before: np.ndarray, after: np.ndarray) -> None:
-        """Note the data files that have fewer pairs now that each is there once."""
-        if len(after) < len(before):
-            self._repeats += _fewer(before, np.bincount(after, minlength=len(self._repeats)))
+        distinct, units = sort_pairs(keys, ordinals)
+        if len(units) < len(ordinals):
+            self._repeats += _fewer(ordinals, np.bincount(units, minlength=len(self._repeats)))
+        # a budget counts rows, of which only the distinct pairs are sent on
+        rows_a_pair = len(keys) / len(distinct)
+        starts = (_first_at_or_after(distinct, code) for code in self.index.boundaries)
+        cuts = [0, *starts, len(distinct)]
+        for bucket, (start, end) in enumerate(itertools.pairwise(cuts), self.index.first_bucket):
+            if end > start:
+                run = pa.table({"key": distinct[start:end], "ordinal": units[start:end]})
+                metadata = {_ROWS: str(round(rows_a_pair * run.num_rows))}
+                yield _payload(bucket, run.replace_schema_metadata(metadata))
 
     def tally(self) -> pa.Table:
-        """Rows, nulls and repeats of the data files that rows came from."""
+        """Return rows, nulls and repeats of the data files that rows came from."""
         seen = np.flatnonzero(self._rows)
-        return pa.table(
-            {
-                "ordinal": seen.astype(np.int32),
-                "rows": self._rows[seen],
-                "nulls": self._nulls[seen],
-                "repeats": self._repeats[seen],
-            }
-        )
+        counts = (self._rows[seen], self._nulls[seen], self._repeats[seen])
+        return pa.table([seen.astype(np.int32), *counts], names=["ordinal", *_COUNTS])
 
 
 def _fewer(before: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """True for units that occur more often in an array than a count of each says."""
+    """True for files that occur more often in an array than a count of each says."""
     fewer: np.ndarray = np.bincount(before, minlength=len(after)) > after
     return fewer
 
 
-def _filled(
-    batches: Iterable[pa.RecordBatch], plan: ScatterPlan, buffers: Sequence[_Buffer]
-) -> Iterator[tuple[_Buffer, pa.Array, np.ndarray]]:
-    """Gather keys until the buffer of an index, or all together, hold enough of them."""
-    for batch in batches:
-        if batch.num_rows == 0:
-            continue
-        *columns, files = batch.columns
-        units = _ordinals(plan, files.to_numpy(zero_copy_only=False))
-        for buffer in buffers:
-            buffer.add(columns, units)
-            if buffer.size >= BUFFER_ROWS:
-                yield buffer, *buffer.take()
-        while sum(buffer.bytes for buffer in buffers) >= BUFFER_BYTES:
-            # the largest alone leaves the runs of the others as long as they can be
-            largest = max(buffers, key=lambda buffer: buffer.bytes)
-            yield largest, *largest.take()
-    for buffer in buffers:
-        if buffer.size:
-            yield buffer, *buffer.take()
-
-
-def _ordinals(plan: ScatterPlan, hashes: np.ndarray) -> np.ndarray:
-    """Ordinals of rows by the hash of their file; rows come in long runs of one file."""
-    starts = np.concatenate(([0], np.flatnonzero(hashes[1:] != hashes[:-1]) + 1))
-    wanted = hashes[starts]
-    at = np.minimum(np.searchsorted(plan.hashes, wanted), len(plan.hashes) - 1)
-    if not np.array_equal(plan.hashes[at], wanted):
+def _ordinals(hashed: np.ndarray, hashes: np.ndarray, ordinals: np.ndarray) -> np.ndarray:
+    """Return the ordinals of rows by the hash of their file; rows come in long runs of one file."""
+    starts = np.concatenate(([0], np.flatnonzero(hashed[1:] != hashed[:-1]) + 1))
+    wanted = hashed[starts]
+    at = np.minimum(np.searchsorted(hashes, wanted), len(hashes) - 1)
+    if not np.array_equal(hashes[at], wanted):
         raise LakesieveError(
             "A row came from a data file that is not in the list of live files.",
             kind=ErrorKind.BUILD_INCONSISTENT,
             hint="Nothing was committed; report this with the table's format version.",
         )
-    lengths = np.diff(np.append(starts, len(hashes)))
-    return np.repeat(plan.ordinals[at], lengths)
-
-
-def _sorted(
-    runs: KeyRuns, keys: pa.Array, ordinals: np.ndarray, *, rows_a_pair: float
-) -> Iterator[pa.RecordBatch]:
-    cuts = [0, *(_first_at_or_after(keys, b) for b in runs.boundaries), len(keys)]
-    for bucket, (start, end) in enumerate(itertools.pairwise(cuts), runs.first_bucket):
-        if end > start:
-            run = pa.table({"key": keys.slice(start, end - start), "ordinal": ordinals[start:end]})
-            # a budget counts rows, of which only the distinct pairs are sent on
-            metadata = {_ROWS: str(round(rows_a_pair * run.num_rows))}
-            yield _payload(bucket, run.replace_schema_metadata(metadata))
+    return np.repeat(ordinals[at], np.diff(np.append(starts, len(hashed))))
 
 
 def _first_at_or_after(keys: pa.Array, boundary: int | bytes) -> int:
@@ -271,52 +212,55 @@ def _payload(bucket: int, table: pa.Table) -> pa.RecordBatch:
     return pa.record_batch([pa.array([bucket], pa.int32()), data], schema=_OUT_SCATTER)
 
 
-def cut(plan: CutPlan) -> Stage:
-    """Make the second stage: the payloads of one bucket to its written segments, or its tally."""
+def cut(
+    batches: Iterable[pa.RecordBatch],
+    *,
+    indexes: Sequence[IndexTask],
+    catalogue: str,
+    unit_count: int,
+) -> Iterator[pa.RecordBatch]:
+    """Write the segments of each bucket, and tell of them: the second stage.
 
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for bucket, runs in _by_bucket(batches):
-            index = plan.index_of(bucket)
-            of = plan.segments[index]
-            if bucket == of.tally_bucket:
-                yield _result_batch(
-                    "tally", tally_of(pa.concat_tables(runs), plan.unit_count), index
-                )
-                continue
-            pairs = _pairs(runs)
-            counts = np.zeros(plan.unit_count, np.int64)
-            for blocks in _blocks(of, pairs, counts):
-                entry = stage_segment(
-                    of.storage, blocks, unit_count=plan.unit_count, catalogue=plan.catalogue
-                )
-                yield _result_batch("segment", json.dumps(entry.to_json()).encode(), index)
-            # keys of a data file that several tasks read
-            repeats = _fewer(pairs[1], counts)
-            if repeats.any():
-                yield _result_batch("repeats", np.packbits(repeats).tobytes(), index)
+    Args:
+        batches: What :func:`scatter` gave, all of a bucket in one task.
+        indexes: The same as there.
+        catalogue: Id of the catalogue in which the ordinals count.
+        unit_count: Files in it.
+    """
+    last_buckets = [index.tally_bucket for index in indexes]
+    for bucket, runs in _by_bucket(batches):
+        at = bisect.bisect_left(last_buckets, bucket)
+        index = indexes[at]
+        if bucket == index.tally_bucket:
+            yield _result_batch("tally", _tally_of(pa.concat_tables(runs), unit_count), at)
+            continue
+        assert index.storage is not None
+        pairs = _pairs(runs)
+        counts = np.zeros(unit_count, np.int64)
+        for blocks in _blocks(index, pairs, counts):
+            entry = stage_segment(index.storage, blocks, unit_count=unit_count, catalogue=catalogue)
+            yield _result_batch("segment", json.dumps(entry.to_json()).encode(), at)
+        # keys of a data file that several tasks read
+        repeats = _fewer(pairs[1], counts)
+        if repeats.any():
+            yield _result_batch("repeats", np.packbits(repeats).tobytes(), at)
 
-    return run
 
-
-def curve(unit_count: int) -> Stage:
-    """Make another second stage: the payloads of one bucket to its curve of bytes against files."""
-
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for _, runs in _by_bucket(batches):
-            keys, ordinals, rows = _pairs(runs)
-            measure = partial(_measured, unit_count=unit_count)
-            for point in trade_offs(
-                *sort_pairs(keys, ordinals), unit_count=unit_count, measure=measure
-            ):
-                document = {
-                    "strategy": point.strategy,
-                    "bits_per_row": 8 * point.size / rows,
-                    "false_files": point.false_units,
-                    "blocks": len(point.blocks),
-                }
-                yield _result_batch("point", json.dumps(document).encode())
-
-    return run
+def curve(batches: Iterable[pa.RecordBatch], *, unit_count: int) -> Iterator[pa.RecordBatch]:
+    """Draw the curve of bytes against false files of one bucket: another second stage."""
+    for _, runs in _by_bucket(batches):
+        keys, ordinals, rows = _pairs(runs)
+        measure = partial(_measured, unit_count=unit_count)
+        for point in trade_offs(
+            *sort_pairs(keys, ordinals), unit_count=unit_count, measure=measure
+        ):
+            document = {
+                "strategy": point.strategy,
+                "bits_per_row": 8 * point.size / rows,
+                "false_files": point.false_units,
+                "blocks": len(point.blocks),
+            }
+            yield _result_batch("point", json.dumps(document).encode())
 
 
 def _by_bucket(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, list[pa.Table]]]:
@@ -339,20 +283,20 @@ def _pairs(runs: Sequence[pa.Table]) -> tuple[pa.Array, np.ndarray, int]:
 
 
 def _blocks(
-    plan: SegmentPlan, pairs: tuple[pa.Array, np.ndarray, int], counts: np.ndarray
+    index: IndexTask, pairs: tuple[pa.Array, np.ndarray, int], counts: np.ndarray
 ) -> Iterable[Blocks]:
     """The blocks of one bucket; ``counts`` gets the distinct pairs of each data file."""
     keys, ordinals, rows = pairs
     unit_count = len(counts)
-    if plan.budget is None:
+    if index.budget is None:
         return blocks_of_pairs(
             keys,
             ordinals,
             max_pairs=SEGMENT_PAIRS,
-            absent_hits=plan.absent_hits,
+            absent_hits=index.absent_hits,
             counts=counts,
         )
-    bits = plan.budget.bits_per_row
+    bits = index.budget.bits_per_row
     distinct, units = sort_pairs(keys, ordinals)
     counts += np.bincount(units, minlength=unit_count)
     return [
@@ -362,8 +306,8 @@ def _blocks(
             unit_count=unit_count,
             measure=partial(_measured, unit_count=unit_count),
             size=None if bits is None else bits * rows / 8,
-            false=plan.budget.false_files,
-            absent_hits=plan.absent_hits,
+            false=index.budget.false_files,
+            absent_hits=index.absent_hits,
         )
     ]
 
@@ -375,3 +319,32 @@ def _measured(blocks: Blocks, unit_count: int) -> int:
 def _result_batch(kind: str, body: bytes, index: int = 0) -> pa.RecordBatch:
     columns = [pa.array([index], pa.int32()), pa.array([kind]), pa.array([body], pa.binary())]
     return pa.record_batch(columns, schema=_OUT_CUT)
+
+
+def _tally_of(table: pa.Table, unit_count: int) -> bytes:
+    """The counts of all tasks of the first stage, added up by data file."""
+    ordinals = table.column("ordinal").to_numpy()
+    sums = np.zeros((len(_COUNTS), unit_count), np.int64)
+    for at, name in enumerate(_COUNTS):
+        np.add.at(sums[at], ordinals, table.column(name).to_numpy())
+    return sums.tobytes()
+
+
+def read_results(results: pa.Table, unit_count: int) -> tuple[tuple[SegmentEntry, ...], np.ndarray]:
+    """Read what :func:`cut` tells of one index.
+
+    Returns:
+        The written segments; and by data file how many rows and nulls it has, and whether a key is
+        in several of its rows: three rows of int64.
+    """
+    segments = []
+    tally = np.zeros((len(_COUNTS), unit_count), np.int64)
+    kinds, bodies = (results.column(name).to_pylist() for name in ("kind", "body"))
+    for kind, body in zip(kinds, bodies, strict=True):
+        if kind == "tally":
+            tally += np.frombuffer(body, np.int64).reshape(tally.shape)
+        elif kind == "repeats":
+            tally[2] += np.unpackbits(np.frombuffer(body, np.uint8), count=unit_count)
+        else:
+            segments.append(SegmentEntry.from_json(json.loads(body)))
+    return tuple(segments), tally

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +11,7 @@ import pyarrow as pa
 from lakesieve.index import OpenedIndex
 from lakesieve.sieve import encode_rows, sort_pairs
 from lakesieve.spark.build.segments import file_hashes, hashed_rows
+from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.tables.workers import gathered, in_workers
 from lakesieve.store import IndexStore
 
@@ -21,8 +23,7 @@ if TYPE_CHECKING:
     from lakesieve.sieve import KeyType
     from lakesieve.spark.build.progress import Watch
     from lakesieve.spark.build.source import Source
-    from lakesieve.spark.rule.installed import InstalledRule
-    from lakesieve.spark.tables.workers import Stage
+    from lakesieve.storage import Storage
     from lakesieve.store import Snapshot
 
 _SCHEMA = "file bigint, missing bigint"
@@ -33,16 +34,10 @@ _BATCH_ROWS = 1 << 19
 _KEYS, _PAIRS, _LEAST_KEYS = 1 << 16, 1 << 20, 1 << 8
 
 
-def check_rows(
-    spark: SparkSession,
-    rule: InstalledRule,
-    source: Source,
-    store: IndexStore,
-    state: Snapshot,
-    *,
-    watch: Watch,
+def files_with_missing_keys(
+    spark: SparkSession, source: Source, store: IndexStore, state: Snapshot, watch: Watch
 ) -> list[str]:
-    """Read files and look up all their keys.
+    """Read data files and look up all their keys.
 
     Returns:
         Paths of the files that the index misses for some key or null of theirs.
@@ -51,48 +46,53 @@ def check_rows(
     paths = source.files.column("path")
     if not source.rows:
         return []
-    with rule.raw_reads(source.selected()) as selection:
+    with installed_rule(spark).raw_reads(source.selected()) as selection:
         salt, hashes, order = file_hashes(spark, source.scanned)
         rows = source.table.raw_rows(
             source.version, source.columns, split_bytes=_SPLIT, selection=selection
         )
         watch.phase("verify")
-        check = _checker(store, state, source.key_types, paths.to_pylist(), (hashes, order))
-        results = in_workers(hashed_rows(rows, source.columns, salt), check, _SCHEMA)
+        stage = partial(
+            _missing_by_file,
+            storage=store.storage,
+            state=state,
+            key_types=source.key_types,
+            paths=paths.to_pylist(),
+            hashes=hashes,
+            order=order,
+        )
+        results = in_workers(hashed_rows(rows, source.columns, salt), stage, _SCHEMA)
         wrong = sorted(
             {row["file"] for row in results.where("missing > 0").distinct().toLocalIterator()}
         )
     return [paths[at].as_py() for at in wrong]
 
 
-def _checker(
-    store: IndexStore,
+def _missing_by_file(
+    batches: Iterable[pa.RecordBatch],
+    *,
+    storage: Storage,
     state: Snapshot,
     key_types: tuple[KeyType, ...],
     paths: list[str],
-    by_hash: tuple[np.ndarray, np.ndarray],
-) -> Stage:
-    """Make the stage: batches of keys and the hash of their file to what the index misses."""
-    storage = store.storage
-    hashes, order = by_hash
-
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        # keys of a batch are looked up in their order
-        index = OpenedIndex.at(IndexStore(storage), state, in_order=True)
-        # the covered file behind each file that is read
-        numbers = {path: at for at, path in enumerate(index.paths().to_pylist())}
-        covered = np.array([numbers[path] for path in paths], np.int64)
-        for rows in gathered(batches, _BATCH_ROWS):
-            *columns, files = (column.combine_chunks() for column in rows.columns)
-            at = order[np.searchsorted(hashes, files.to_numpy())]
-            missing = _missing(index, key_types, columns, covered[at])
-            counts = np.bincount(at[missing], minlength=len(paths))
-            found = np.flatnonzero(counts)
-            yield pa.record_batch(
-                [pa.array(found, pa.int64()), pa.array(counts[found], pa.int64())], schema=_OUT
-            )
-
-    return run
+    hashes: np.ndarray,
+    order: np.ndarray,
+) -> Iterator[pa.RecordBatch]:
+    """Count, by file, the rows that the index misses, in batches of keys and the file's hash."""
+    # keys of a batch are looked up in their order
+    index = OpenedIndex.at(IndexStore(storage), state, in_order=True)
+    # the covered file behind each file that is read
+    numbers = {path: at for at, path in enumerate(index.paths().to_pylist())}
+    covered = np.array([numbers[path] for path in paths], np.int64)
+    for rows in gathered(batches, _BATCH_ROWS):
+        *columns, files = (column.combine_chunks() for column in rows.columns)
+        at = order[np.searchsorted(hashes, files.to_numpy())]
+        missing = _missing(index, key_types, columns, covered[at])
+        counts = np.bincount(at[missing], minlength=len(paths))
+        wrong = np.flatnonzero(counts)
+        yield pa.record_batch(
+            [pa.array(wrong, pa.int64()), pa.array(counts[wrong], pa.int64())], schema=_OUT
+        )
 
 
 def _missing(
@@ -101,7 +101,7 @@ def _missing(
     columns: list[pa.Array],
     covered: np.ndarray,
 ) -> np.ndarray:
-    """Which rows the index does not find in their file."""
+    """Tell which rows the index does not find in their file."""
     codes = encode_rows(key_types, columns)
     missing = np.zeros(len(codes), bool)
     null = codes.is_null().to_numpy(zero_copy_only=False)
@@ -118,12 +118,12 @@ def _missing(
     start, count = 0, _KEYS
     while start < len(distinct):
         which, numbers = index.points(distinct.slice(start, count))
-        # a key and a file as one number, which the index must have found
-        found = np.unique(which * files + numbers)
+        # a key and a file as one number
+        indexed = np.unique(which * files + numbers)
         first, last = np.searchsorted(ascending, [start, start + count])
         some = order[first:last]
         expected = (positions[some].astype(np.int64) - start) * files + covered[rows[some]]
-        missing[rows[some]] |= ~np.isin(expected, found, assume_unique=False)
+        missing[rows[some]] |= ~np.isin(expected, indexed)
         start += count
         # a key may be in many files
         count = max(_LEAST_KEYS, min(_KEYS, _PAIRS * count // max(1, len(which))))

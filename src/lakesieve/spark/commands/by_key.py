@@ -1,24 +1,19 @@
-"""Rows changed by key: upsert and delete, one commit each, and the indexes refreshed after it."""
+"""Upsert and delete: rows changed by key, in one commit each."""
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
-from lakesieve.index import RowChange
 from lakesieve.index.definition import column_names
 from lakesieve.spark.build.after_write import AFTER_WRITE, refreshing_itself
 from lakesieve.spark.commands.change import (
     ChangeRequest,
+    RowChanger,
     check_keys,
     check_once,
-    evaluated_once,
-    prepare,
-    refreshed_after,
 )
 from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.tables.changes import NOTHING, ChangeOutcome
-from lakesieve.spark.tables.hadoop import storage_options
 from lakesieve.spark.tables.reading import quoted
 
 if TYPE_CHECKING:
@@ -26,7 +21,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from lakesieve.spark.tables.changes import TableChanges
+    from lakesieve.index import RowChange
 
 _ONE_ROW = "Keep one row of each key first, such as the newest by a window function."
 
@@ -66,9 +61,16 @@ def upsert(
         UnsupportedError: The table cannot be changed by these keys.
     """
     request = ChangeRequest(
-        table=table, on=column_names(on), refresh=refresh, txn=txn, location=location
+        operation="upsert",
+        table=table,
+        on=column_names(on),
+        spark=spark,
+        refresh=refresh,
+        txn=txn,
+        location=location,
+        dry_run=dry_run,
     )
-    return _change("upsert", rows, request, spark, dry_run=dry_run)
+    return _change(rows, request)
 
 
 def delete(
@@ -104,81 +106,55 @@ def delete(
         UnsupportedError: The table cannot be changed by these keys.
     """
     request = ChangeRequest(
-        table=table, on=column_names(on), refresh=refresh, txn=txn, location=location
-    )
-    return _change("delete", keys, request, spark, dry_run=dry_run)
-
-
-def _change(
-    operation: str,
-    source: DataFrame | str,
-    request: ChangeRequest,
-    spark: SparkSession,
-    *,
-    dry_run: bool,
-) -> RowChange:
-    started = time.perf_counter()
-    prepared = prepare(source, request, spark, keys_only=operation == "delete")
-    changes, on, rows = prepared.changes, prepared.on, prepared.rows
-    if operation == "delete":
-        rows = rows.distinct()
-    rule = installed_rule(spark)
-    skipping = rule.skipping(request.location, storage_options(spark))
-    wanted = request.refreshes and not dry_run
-    with refreshing_itself(prepared.table, does=wanted):
-        with evaluated_once(rows, spark) as rows, skipping:
-            count = check_keys(rows, on)
-            check_once(rows, on, _ONE_ROW)
-            files_read = None
-            if count == 0:
-                done = NOTHING
-            elif dry_run:
-                done, files_read = _touched(changes, rows, on, operation, count)
-            else:
-                rule.forget()
-                done = changes.change(operation, rows, on, request.txn)
-                read_counts = [row["files_read"] for row in rule.report() if row.get("files_total")]
-                files_read = max(read_counts, default=None) if not done.known else None
-        refreshed, reasons = refreshed_after(request, spark) if wanted else ([], [])
-    return RowChange(
-        table=request.table,
-        operation=operation,
-        on=tuple(on),
-        keys=count,
-        inserted=done.inserted,
-        updated=done.updated,
-        deleted=done.deleted,
-        files_read=files_read,
-        files_added=done.files_added,
-        files_removed=done.files_removed,
-        version=done.version,
-        known=done.known,
-        refreshed=tuple(refreshed),
-        reasons=tuple(reasons),
-        seconds=time.perf_counter() - started,
+        operation="delete",
+        table=table,
+        on=column_names(on),
+        spark=spark,
+        refresh=refresh,
+        txn=txn,
+        location=location,
         dry_run=dry_run,
     )
+    return _change(keys, request)
 
 
-def _touched(
-    changes: TableChanges, rows: DataFrame, on: Sequence[str], operation: str, count: int
-) -> tuple[ChangeOutcome, int]:
-    """Rows that would be changed, and the data files that hold them."""
+def _change(source: DataFrame | str, request: ChangeRequest) -> RowChange:
+    changer = RowChanger.prepare(source, request)
+    rows = changer.given.distinct() if request.operation == "delete" else changer.given
+    with refreshing_itself(changer.table, does=request.refreshes):
+        with changer.under_way(rows) as rows_once:
+            count = check_keys(rows_once, changer.on)
+            check_once(rows_once, changer.on, _ONE_ROW)
+            outcome, files_read = _outcome(changer, rows_once, count)
+        return changer.result(outcome, keys=count, files_read=files_read)
+
+
+def _outcome(changer: RowChanger, rows: DataFrame, count: int) -> tuple[ChangeOutcome, int | None]:
+    """Make the commit; also count the data files that it read."""
+    request, rule = changer.request, installed_rule(changer.request.spark)
+    if count == 0:
+        return NOTHING, None
+    if request.dry_run:
+        return _touched(changer, rows, count)
+    rule.forget()
+    outcome = changer.changes.change(request.operation, rows, changer.on, request.txn)
+    if outcome.known:
+        return outcome, None
+    counts = [row["files_read"] for row in rule.report() if row.get("files_total")]
+    return outcome, max(counts, default=None)
+
+
+def _touched(changer: RowChanger, rows: DataFrame, count: int) -> tuple[ChangeOutcome, int]:
+    """Count the rows that would be changed, and the data files that hold them."""
     from pyspark.sql import functions as F
 
     file = "lakesieve file"
-    held = changes.frame().select(*(quoted(name) for name in on), F.input_file_name().alias(file))
-    keys = rows.select(*(quoted(name) for name in on))
-    found = held.join(keys, list(on), "left_semi")
-    counts = found.agg(
-        F.count("*"),
-        F.count_distinct(F.col(quoted(file))),
-        F.count_distinct(F.struct(*(quoted(name) for name in on))),
+    on = [quoted(name) for name in changer.on]
+    keyed = changer.changes.frame().select(*on, F.input_file_name().alias(file))
+    touched = keyed.join(rows.select(*on), changer.on, "left_semi")
+    held, files, keys = touched.agg(
+        F.count("*"), F.count_distinct(F.col(quoted(file))), F.count_distinct(F.struct(*on))
     ).collect()[0]
-    is_upsert = operation == "upsert"
-    outcome = ChangeOutcome(
-        inserted=count - counts[2] if is_upsert else 0,
-        updated=counts[0] if is_upsert else 0,
-        deleted=0 if is_upsert else counts[0],
-    )
-    return outcome, int(counts[1])
+    if changer.request.operation == "upsert":
+        return ChangeOutcome(inserted=count - keys, updated=held, deleted=0), files
+    return ChangeOutcome(inserted=0, updated=0, deleted=held), files

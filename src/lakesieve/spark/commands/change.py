@@ -1,24 +1,27 @@
-"""What all changes of rows by key share: what they are given, and the indexes after the commit."""
+"""What all changes of rows by key share: their arguments, and the indexes after the commit."""
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError, UnsupportedError
-from lakesieve.index import Reason, ReasonCode, Refreshed
+from lakesieve.index import Reason, ReasonCode, Refreshed, RowChange
 from lakesieve.index.definition import key_columns
 from lakesieve.spark.build.after_write import check_refresh
 from lakesieve.spark.build.refresh import refresh_each
 from lakesieve.spark.commands.keys import given_keys, given_rows, rows_in
+from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.session.access import access_by
 from lakesieve.spark.tables import FORMATS, open_table
 from lakesieve.spark.tables.contract import ChangeableTable
+from lakesieve.spark.tables.hadoop import storage_options
 from lakesieve.spark.tables.reading import quoted
-from lakesieve.spark.versions.kept import cached_of
+from lakesieve.spark.versions.cached_rows import cached_leaf
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,30 +29,34 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from lakesieve.spark.tables import SparkTable
-    from lakesieve.spark.tables.changes import TableChanges
+    from lakesieve.spark.tables.changes import ChangeOutcome, TableChanges
     from lakesieve.tables import Column
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeRequest:
-    """What is to be changed, and how.
+    """A change of rows that a user asks for.
 
     Args:
+        operation: ``upsert``, ``delete`` or ``insert-new``.
         table: The table's name.
         on: The key columns.
-        refresh: Whether the indexes are refreshed after the commit.
+        spark: The session.
+        refresh: Whether the indexes are refreshed after the commit, as the user says it.
         txn: Name and number of a transaction, if any.
         location: A further root to search for indexes.
-
-    Raises:
-        InvalidInputError: ``refresh`` has another value.
+        dry_run: Only tell what would be changed.
     """
 
+    operation: str
     table: str
     on: tuple[str, ...]
+    spark: SparkSession
     refresh: str | None
     txn: tuple[str, int] | None
     location: str | None
+    dry_run: bool
+    started: float = field(default_factory=time.perf_counter)
 
     def __post_init__(self) -> None:
         check_refresh(self.refresh)
@@ -57,56 +64,100 @@ class ChangeRequest:
     @property
     def refreshes(self) -> bool:
         """Whether the indexes are refreshed after the commit."""
-        return check_refresh(self.refresh)
+        return check_refresh(self.refresh) and not self.dry_run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Prepared:
-    """A change that the table can make.
+class RowChanger:
+    """A change of rows, checked against its table.
 
     Args:
+        request: What the user asks for.
         table: The table.
         changes: How its rows are changed.
         columns: The key columns.
         on: Their names.
-        rows: What is given, as columns of the table in its order and of its types.
+        given: The given rows, as columns of the table in its order and of its types.
     """
 
+    request: ChangeRequest
     table: SparkTable
     changes: TableChanges
     columns: tuple[Column, ...]
     on: list[str]
-    rows: DataFrame
+    given: DataFrame
 
+    @classmethod
+    def prepare(cls, source: DataFrame | str, request: ChangeRequest) -> RowChanger:
+        """Check what is given for a change against its table."""
+        opened = open_table(request.spark, request.table)
+        changes = _changes_of(opened, request.table)
+        columns = key_columns(opened.reader, opened.reader.version(), request.on)
+        on = [_top_level(column.path) for column in columns]
+        changes.check(on, request.txn)
+        target = changes.frame()
+        given = rows_in(source, request.spark, target) if isinstance(source, str) else source
+        # types of keys first: their error says more
+        given_keys(given, columns, request.table)
+        names = on if request.operation == "delete" else None
+        given = given_rows(given, target, names, request.table)
+        return cls(
+            request=request, table=opened, changes=changes, columns=columns, on=on, given=given
+        )
 
-def prepare(
-    source: DataFrame | str, request: ChangeRequest, spark: SparkSession, *, keys_only: bool
-) -> Prepared:
-    """Check what is given for a change against its table.
+    @contextmanager
+    def under_way(self, rows: DataFrame) -> Iterator[DataFrame]:
+        """Skip files meanwhile, and have Spark evaluate rows once: checks and commit see the same.
 
-    Raises:
-        NotFoundError: No such table, or a column is missing.
-        InvalidInputError: Columns of other types or too many.
-        UnsupportedError: The table cannot be changed by these keys.
-    """
-    opened = open_table(spark, request.table)
-    changes = _changes_of(opened, request.table)
-    columns = key_columns(opened.reader, opened.reader.version(), request.on)
-    on = [_top_level(column.path) for column in columns]
-    changes.check(on, request.txn)
-    given = rows_in(source, spark, changes.frame()) if isinstance(source, str) else source
-    # types of keys first: their error says more
-    given_keys(given, columns, request.table)
-    rows = given_rows(given, changes.frame(), on if keys_only else None, request.table)
-    return Prepared(table=opened, changes=changes, columns=columns, on=on, rows=rows)
+        Yields:
+            The rows, in the session of the change.
+        """
+        from pyspark import StorageLevel
+
+        spark, location = self.request.spark, self.request.location
+        is_cached = rows.storageLevel != StorageLevel.NONE
+        if not is_cached:
+            rows.persist(StorageLevel.MEMORY_AND_DISK)
+        try:
+            with installed_rule(spark).skipping(location, storage_options(spark)):
+                yield cached_leaf(rows, spark)
+        finally:
+            if not is_cached:
+                rows.unpersist()
+
+    def result(
+        self,
+        outcome: ChangeOutcome,
+        *,
+        keys: int,
+        files_read: int | None,
+        reasons: Sequence[Reason] = (),
+    ) -> RowChange:
+        """Refresh the indexes if that is wanted, and tell what was done."""
+        request = self.request
+        refreshed, failed = _refreshed_after(request) if request.refreshes else ([], [])
+        return RowChange(
+            table=request.table,
+            operation=request.operation,
+            on=tuple(self.on),
+            keys=keys,
+            inserted=outcome.inserted,
+            updated=outcome.updated,
+            deleted=outcome.deleted,
+            files_read=files_read,
+            files_added=outcome.files_added,
+            files_removed=outcome.files_removed,
+            version=outcome.version,
+            known=outcome.known,
+            refreshed=tuple(refreshed),
+            reasons=(*reasons, *failed),
+            seconds=time.perf_counter() - request.started,
+            dry_run=request.dry_run,
+        )
 
 
 def _changes_of(table: SparkTable, name: str) -> TableChanges:
-    """How the rows of a table are changed.
-
-    Raises:
-        UnsupportedError: No commit can change it.
-    """
+    """Return how the rows of a table are changed."""
     if isinstance(table, ChangeableTable):
         return table.changes()
     raise UnsupportedError(
@@ -117,11 +168,7 @@ def _changes_of(table: SparkTable, name: str) -> TableChanges:
 
 
 def _top_level(path: tuple[str, ...]) -> str:
-    """The name of a column that is no field of a struct.
-
-    Raises:
-        UnsupportedError: It is one.
-    """
+    """Return the name of a column that is no field of a struct."""
     if len(path) > 1:
         raise UnsupportedError(
             f"{'.'.join(path)} is a field of a struct, by which rows cannot be changed.",
@@ -131,31 +178,8 @@ def _top_level(path: tuple[str, ...]) -> str:
     return path[0]
 
 
-@contextmanager
-def evaluated_once(rows: DataFrame, spark: SparkSession) -> Iterator[DataFrame]:
-    """Keep rows as they are first evaluated, so that the checks and the commit see the same.
-
-    Yields:
-        Those rows, in that session.
-    """
-    from pyspark import StorageLevel
-
-    kept = rows.storageLevel != StorageLevel.NONE
-    if not kept:
-        rows.persist(StorageLevel.MEMORY_AND_DISK)
-    try:
-        yield cached_of(rows, spark)
-    finally:
-        if not kept:
-            rows.unpersist()
-
-
 def check_keys(rows: DataFrame, on: Sequence[str]) -> int:
-    """Count rows, and insist that all have keys.
-
-    Raises:
-        InvalidInputError: Some have a null in their key.
-    """
+    """Count rows, and insist that all have keys."""
     from pyspark.sql import functions as F
 
     missing = reduce(or_, (F.col(quoted(name)).isNull() for name in on))
@@ -170,11 +194,7 @@ def check_keys(rows: DataFrame, on: Sequence[str]) -> int:
 
 
 def check_once(rows: DataFrame, on: Sequence[str], hint: str) -> None:
-    """Insist that no key is given twice.
-
-    Raises:
-        InvalidInputError: One is.
-    """
+    """Insist that no key is given twice."""
     keys = [quoted(name) for name in on]
     twice = rows.groupBy(*keys).count().where("count > 1").limit(1).collect()
     if twice:
@@ -186,22 +206,20 @@ def check_once(rows: DataFrame, on: Sequence[str], hint: str) -> None:
         )
 
 
-def refreshed_after(
-    request: ChangeRequest, spark: SparkSession
-) -> tuple[list[Refreshed], list[Reason]]:
+def _refreshed_after(request: ChangeRequest) -> tuple[list[Refreshed], list[Reason]]:
     """Index what a commit wrote; what fails is reported and leaves the commit as it is."""
     try:
-        table = open_table(spark, request.table)
-        stores = access_by(spark).stores(table.reader, request.location)
+        table = open_table(request.spark, request.table)
+        stores = access_by(request.spark).stores(table.reader, request.location)
     except Exception as error:  # noqa: BLE001 - the commit is made, and must be reported
         return [], [_failed("the indexes could not be listed", error)]
     try:
-        outcomes = refresh_each(spark, table, stores)
+        outcomes = refresh_each(request.spark, table, stores)
     except Exception as error:  # noqa: BLE001 - as above
         return [], [_failed(name, error) for name in stores]
-    done = [outcome for outcome in outcomes.values() if isinstance(outcome, Refreshed)]
+    refreshed = [outcome for outcome in outcomes.values() if isinstance(outcome, Refreshed)]
     failed = {n: outcome for n, outcome in outcomes.items() if isinstance(outcome, Exception)}
-    return done, [_failed(name, error) for name, error in failed.items()]
+    return refreshed, [_failed(name, error) for name, error in failed.items()]
 
 
 def _failed(what: str, error: Exception) -> Reason:

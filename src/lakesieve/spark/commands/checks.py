@@ -1,4 +1,4 @@
-"""Constraints of keys, checked: that they are unique, and that those they refer to are there."""
+"""Checks of key constraints: unique keys, and keys that refer to rows of another table."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from lakesieve.index.definition import column_names, key_columns
 from lakesieve.index.key_results import KeyCheck
 from lakesieve.spark.commands.duplicates import duplicates
 from lakesieve.spark.commands.held_keys import HeldKeys
+from lakesieve.spark.commands.key_rows import without_nulls
 from lakesieve.spark.commands.keys import given_keys
 from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.tables import open_table
 from lakesieve.spark.tables.hadoop import storage_options
 from lakesieve.spark.tables.reading import quoted
-from lakesieve.spark.versions.kept import kept
+from lakesieve.spark.versions.cached_rows import cache_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,18 +55,18 @@ def check_unique(
         UnsupportedError: A column cannot be a key, or Spark cannot read the table.
     """
     started = time.perf_counter()
-    found = duplicates(table, on, spark=spark, version=version, location=location)
+    repeated = duplicates(table, on, spark=spark, version=version, location=location)
     return KeyCheck(
         table=table,
-        on=found.on,
+        on=repeated.on,
         parent=None,
         parent_columns=(),
-        version=found.version,
-        violations=found.count,
-        examples=_texts(found.keys.drop("rows"), limit),
-        files_read=found.files_read,
-        files=found.files,
-        index=found.index,
+        version=repeated.version,
+        violations=repeated.count,
+        examples=_texts(repeated.keys.drop("rows"), limit),
+        files_read=repeated.files_read,
+        files=repeated.files,
+        index=repeated.index,
         seconds=time.perf_counter() - started,
     )
 
@@ -106,9 +107,9 @@ def check_references(
     keys, names = _keys_of(child, columns, wanted, spark)
     given_keys(keys, wanted, parent)
     held = HeldKeys(opened, wanted, spark, location)
-    distinct = kept(keys.dropna().distinct(), shuffled=True)
+    distinct = cache_rows(without_nulls(keys).distinct(), shuffled=True)
     with installed_rule(spark).skipping(location, storage_options(spark)):
-        orphans = held.lacking(distinct, names, version)
+        orphans = held.without(distinct, names, version)
         examples = _texts(orphans.rows, limit)
     for one in {id(distinct): distinct, id(orphans): orphans}.values():
         one.release()
@@ -130,7 +131,7 @@ def check_references(
 def _as_many(
     columns: str | Sequence[str], parent_columns: str | Sequence[str]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The columns of a child and those of its parent, as many of each."""
+    """Return the columns of a child and of its parent, as many of each."""
     mine, theirs = column_names(columns), column_names(parent_columns)
     if len(mine) != len(theirs):
         raise InvalidInputError(
@@ -144,7 +145,7 @@ def _as_many(
 def _keys_of(
     child: DataFrame | str, columns: Sequence[str], parent: Sequence[Column], spark: SparkSession
 ) -> tuple[DataFrame, list[str]]:
-    """The keys of a child, under the names of the parent's columns; and those."""
+    """Return the keys of a child under the names of the parent's columns, and these names."""
     from pyspark.sql import functions as F
 
     names = [".".join(column.path) for column in parent]

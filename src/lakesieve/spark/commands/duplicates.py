@@ -3,39 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import reduce
-from operator import and_
+from functools import partial, reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from lakesieve.index import OpenedIndex, Reason, broken_index
+from lakesieve.index import broken_index
 from lakesieve.index.definition import indexed_columns, key_columns
 from lakesieve.index.key_ranges import KeyRanges
 from lakesieve.index.many_keys import plan_of_files
 from lakesieve.sieve import encode_rows
 from lakesieve.spark.build.source import key_types
-from lakesieve.spark.commands.contains import numbers_of, read_by_plan
-from lakesieve.spark.commands.held_keys import opened_indexes
-from lakesieve.spark.commands.keys import given_keys
-from lakesieve.spark.commands.locate import lookup_plan, opened_again
+from lakesieve.spark.commands.held_keys import usable_indexes
+from lakesieve.spark.commands.key_lookup import LookUpTask, numbers_of_keys
+from lakesieve.spark.commands.key_rows import read_by_plan, without_nulls
 from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.tables import open_table
 from lakesieve.spark.tables.hadoop import storage_options
-from lakesieve.spark.tables.reading import keys_of
 from lakesieve.spark.tables.workers import frame_of_rows, gathered, in_workers
-from lakesieve.spark.versions.kept import Kept, kept
+from lakesieve.spark.versions.cached_rows import CachedRows, cache_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from lakesieve.index import OpenedIndex, Reason
     from lakesieve.sieve import KeyType
-    from lakesieve.spark.commands.locate import LocatePlan
     from lakesieve.spark.tables import SparkTable
-    from lakesieve.spark.tables.workers import Stage
     from lakesieve.tables import Column, TableVersion
 
 ROWS = "rows"
@@ -99,18 +95,18 @@ def duplicates(
         UnsupportedError: A column cannot be a key, or Spark cannot read the table.
     """
     opened = open_table(spark, table)
-    found_version = opened.reader.version(version)
-    columns = key_columns(opened.reader, found_version, on)
-    search = _Search(opened, found_version, columns, spark)
+    table_version = opened.reader.version(version)
+    columns = key_columns(opened.reader, table_version, on)
+    search = _DuplicateSearch(opened, table_version, columns, spark)
     with installed_rule(spark).skipping(location, storage_options(spark)):
-        found = search.run(opened_indexes(spark, opened, location))
+        repeated = search.run(location)
     names = [".".join(column.path) for column in columns]
     return Duplicates(
-        keys=found.rows.toDF(*names, ROWS),
-        count=found.count,
+        keys=repeated.rows.toDF(*names, ROWS),
+        count=repeated.count,
         files_read=search.files_read,
         files=search.files,
-        version=found_version.id,
+        version=table_version.id,
         table=table,
         on=tuple(names),
         index=search.index,
@@ -118,15 +114,8 @@ def duplicates(
     )
 
 
-class _Search:
-    """One search for duplicates.
-
-    Args:
-        table: The table.
-        version: Its version.
-        columns: The key columns.
-        spark: The session.
-    """
+class _DuplicateSearch:
+    """One search for the keys of a table version that are in several rows."""
 
     def __init__(
         self,
@@ -142,14 +131,14 @@ class _Search:
         self.index: str | None = None
         self.files = self.files_read = 0
 
-    def run(self, indexes: Sequence[OpenedIndex]) -> Kept:
-        """Search; the keys with their number of rows."""
+    def run(self, location: str | None) -> CachedRows:
+        """Return the keys with their number of rows."""
         if self._version.id is None:
-            rows = self._table.rows(self._version).select(*keys_of(self._columns))
-            return kept(self._repeated(rows), shuffled=True)
+            return self._of_all_rows()
         live = self._table.reader.live_files(self._version)
         self.files = self.files_read = live.num_rows
         wanted = {column.field_id for column in self._columns}
+        indexes, self.reasons = usable_indexes(self._spark, self._table, location)
         for index in indexes:
             if {key.field_id for key in index.definition.columns} != wanted:
                 continue
@@ -159,25 +148,29 @@ class _Search:
             if columns is None:
                 continue
             try:
-                found = self._by(index, columns, live)
+                repeated = self._by_index(index, columns, live)
             except Exception as error:  # noqa: BLE001 - then all rows are grouped
                 self.reasons.append(broken_index(index.definition.name, error))
                 continue
-            if found is not None:
+            if repeated is not None:
                 self.index = index.definition.name
-                return found
-        rows = self._table.rows(self._version).select(*keys_of(self._columns))
-        return kept(self._repeated(rows), shuffled=True)
+                return repeated
+        return self._of_all_rows()
+
+    def _of_all_rows(self) -> CachedRows:
+        with read_by_plan(self._table, self._version, None, self._columns) as rows:
+            return cache_rows(self._repeated(rows), shuffled=True)
 
     def _repeated(self, rows: DataFrame) -> DataFrame:
-        """The keys that are in several of some rows."""
+        """Return the keys that are in several of some rows."""
         from pyspark.sql import functions as F
 
-        known = reduce(and_, (F.col(name).isNotNull() for name in self._names))
-        counts = rows.where(known).groupBy(*self._names).agg(F.count("*").alias(ROWS))
+        counts = without_nulls(rows).groupBy(*self._names).agg(F.count("*").alias(ROWS))
         return counts.where(F.col(ROWS) > 1)
 
-    def _by(self, index: OpenedIndex, columns: Sequence[Column], live: pa.Table) -> Kept | None:
+    def _by_index(
+        self, index: OpenedIndex, columns: Sequence[Column], live: pa.Table
+    ) -> CachedRows | None:
         """Search with an index; ``None`` where that is not worth it."""
         numbers = index.numbers(live.column("path"))
         covered = numbers[numbers >= 0]
@@ -195,12 +188,12 @@ class _Search:
         within = np.flatnonzero(present & inside & index.flagged("repeats"))
         uncovered = live.num_rows - len(covered)
         read = {*several.tolist(), *within.tolist(), *new.tolist()}
-        parts: list[Kept] = []
+        parts: list[CachedRows] = []
         if ranges is not None:
             parts.append(self._of_files(index, [*several, *new], inside=(ranges, columns)))
         if len(new) or uncovered:
-            keys = self._new_keys(index, new)
-            numbers = self._files_of(index, columns, keys.rows)
+            keys = self._keys_of_files(index, new)
+            numbers = self._files_of_keys(index, columns, keys.rows)
             read |= set(numbers.tolist())
             parts.append(self._of_files(index, [*numbers, *new], among=keys.rows))
             keys.release()
@@ -216,30 +209,31 @@ class _Search:
         *,
         inside: tuple[KeyRanges, Sequence[Column]] | None = None,
         among: DataFrame | None = None,
-    ) -> Kept:
-        """Keys that are in several rows of some files, and of those that the index has not seen."""
+    ) -> CachedRows:
+        """Return keys in several rows of some files and of those that the index has not seen."""
         plan = plan_of_files(index, np.array(numbers, np.int64))
         with read_by_plan(self._table, self._version, plan, self._columns) as rows:
-            some = rows if inside is None else self._inside(rows, *inside)
+            if inside is not None:
+                rows = self._inside(rows, *inside)  # noqa: PLW2901 - the rows that are grouped
             if among is not None:
-                some = some.join(among, self._names, "left_semi")
+                rows = rows.join(among, self._names, "left_semi")  # noqa: PLW2901 - as above
             # while what it reads is planned
-            return kept(self._repeated(some), shuffled=True)
+            return cache_rows(self._repeated(rows), shuffled=True)
 
     def _inside(self, rows: DataFrame, ranges: KeyRanges, columns: Sequence[Column]) -> DataFrame:
-        """The rows whose keys are in some ranges."""
+        """Return the rows whose keys are in some ranges."""
         from pyspark.sql import functions as F
 
         order = [f"key_{self._columns.index(column)}" for column in columns]
-        found = ranges.buckets() if [c.kind for c in columns] == ["integer"] else None
-        if found is not None:
+        by_bits = ranges.buckets() if [c.kind for c in columns] == ["integer"] else None
+        if by_bits is not None:
             # no row has to leave the JVM for that
-            shift, buckets = found
+            shift, buckets = by_bits
             wanted = F.broadcast(frame_of_rows(self._spark, buckets))
             key = F.col(order[0]).cast("bigint")
             same = F.shiftright(key, shift) == F.col("bucket")
             return rows.join(wanted, same & key.between(F.col("first"), F.col("last")), "left_semi")
-        stage = _in_ranges(ranges, key_types(columns))
+        stage = partial(_in_ranges, ranges=ranges, types=key_types(columns))
         types = dict(rows.dtypes)
         passed = {name: "binary" if kind == "string" else kind for name, kind in types.items()}
         given = rows.select(*(F.col(name).cast(passed[name]).alias(name) for name in order))
@@ -247,46 +241,38 @@ class _Search:
         some = in_workers(given, stage, schema)
         return some.select(*(F.col(name).cast(types[name]).alias(name) for name in self._names))
 
-    def _new_keys(self, index: OpenedIndex, new: np.ndarray) -> Kept:
-        """The keys of files that the main part of the index does not know."""
-        from pyspark.sql import functions as F
-
-        known = reduce(and_, (F.col(name).isNotNull() for name in self._names))
-        plan = plan_of_files(index, new)
+    def _keys_of_files(self, index: OpenedIndex, numbers: np.ndarray) -> CachedRows:
+        """Return the keys of some files and of those that the index has not seen."""
+        plan = plan_of_files(index, numbers)
         with read_by_plan(self._table, self._version, plan, self._columns) as rows:
-            return kept(rows.where(known).distinct(), shuffled=True)
+            return cache_rows(without_nulls(rows).distinct(), shuffled=True)
 
-    def _files_of(
+    def _files_of_keys(
         self, index: OpenedIndex, columns: Sequence[Column], keys: DataFrame
     ) -> np.ndarray:
-        named = keys.select(
-            *(
-                keys[f"key_{self._columns.index(column)}"].alias(".".join(column.path))
-                for column in columns
-            )
-        )
-        given = given_keys(named, columns, self._table.reader.name)
-        return numbers_of(named, given, index, is_prefix=False)
+        names = [".".join(column.path) for column in columns]
+        in_order = keys.select(*(f"key_{self._columns.index(column)}" for column in columns))
+        return numbers_of_keys(in_order.toDF(*names), index, columns, self._table)
 
-    def _merged(self, parts: Sequence[Kept]) -> Kept:
-        """The keys of all parts; what an earlier part says of a key counts."""
+    def _merged(self, parts: Sequence[CachedRows]) -> CachedRows:
+        """Return the keys of all parts; what an earlier part says of a key counts."""
         from pyspark.sql import functions as F
 
         if not parts:
-            rows = self._table.rows(self._version).select(*keys_of(self._columns))
-            return kept(self._repeated(rows.limit(0)), shuffled=True)
+            with read_by_plan(self._table, self._version, None, self._columns) as rows:
+                return cache_rows(self._repeated(rows.limit(0)), shuffled=True)
         place = "place"
         placed = [part.rows.withColumn(place, F.lit(at)) for at, part in enumerate(parts)]
         everything = reduce(lambda one, other: one.unionByName(other), placed)
         first = F.min_by(F.col(ROWS), F.col(place)).alias(ROWS)
-        merged = kept(everything.groupBy(*self._names).agg(first), shuffled=True)
+        merged = cache_rows(everything.groupBy(*self._names).agg(first), shuffled=True)
         for part in parts:
             part.release()
         return merged
 
 
 def _largest(index: OpenedIndex) -> tuple[str, int, int]:
-    """The catalogue with most files, and where its files begin and end among the covered ones."""
+    """Return the catalogue with most files, and where its files begin and end in the numbering."""
     first = 0
     best = ("", 0, 0)
     for name, files in index.files():
@@ -299,20 +285,23 @@ def _largest(index: OpenedIndex) -> tuple[str, int, int]:
 def _shared_keys(
     spark: SparkSession, index: OpenedIndex, catalogue: str, live: np.ndarray
 ) -> tuple[KeyRanges | None, np.ndarray] | None:
-    """Keys of a catalogue that several live files hold, and these files; ``None`` for too many."""
+    """Return the keys of a catalogue that several live files hold, and the files that hold them.
+
+    ``None`` for too many.
+    """
     segments = [
-        at for at, entry in enumerate(index.snapshot.segments) if entry.catalogue == catalogue
+        (at,) for at, entry in enumerate(index.snapshot.segments) if entry.catalogue == catalogue
     ]
-    plan = lookup_plan([], index, live, is_prefix=False)
-    numbers = spark.createDataFrame([(at,) for at in segments], "segment int")
-    tasks = numbers.repartition(max(1, len(segments)), "segment") if segments else numbers
-    found = in_workers(tasks, _listed(plan), "ranges binary, files array<int>").collect()
-    if any(row["ranges"] is None for row in found):
+    numbers = spark.createDataFrame(segments, "segment int")
+    tasks = numbers.repartition(max(1, len(segments)), "segment")
+    stage = partial(_shared_in_segments, task=LookUpTask.of(index, live=live))
+    results = in_workers(tasks, stage, "ranges binary, files array<int>").collect()
+    if any(row["ranges"] is None for row in results):
         return None
-    tables = [pa.ipc.open_stream(bytes(row["ranges"])).read_all() for row in found]
+    tables = [pa.ipc.open_stream(bytes(row["ranges"])).read_all() for row in results]
     if sum(table.num_rows for table in tables) > _RANGES:
         return None
-    files = np.unique(np.concatenate([np.zeros(0, np.int64), *(row["files"] for row in found)]))
+    files = np.unique(np.concatenate([np.zeros(0, np.int64), *(row["files"] for row in results)]))
     parts = [
         KeyRanges(lows=_whole(table.column("low")), highs=_whole(table.column("high")))
         for table in tables
@@ -328,29 +317,25 @@ def _whole(column: pa.ChunkedArray) -> pa.Array:
     return pa.concat_arrays([pa.array([], column.type), *column.chunks])
 
 
-def _listed(plan: LocatePlan) -> Stage:
-    """Make the stage: numbers of segments to ranges of shared keys, and the files of these."""
-
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        numbers = [at for batch in batches for at in batch.column(0).to_pylist()]
-        if not numbers:
-            return
-        index = opened_again(plan)
-        bits = np.frombuffer(plan.live, np.uint8)
-        live = np.unpackbits(bits, count=len(index.paths())).astype(bool)
-        for number in numbers:
-            ranges: list[KeyRanges] = []
-            files = np.zeros(len(live), bool)
-            total = 0
-            for part, held in index.shared_keys(number, live):
-                total += len(part.lows)
-                files[held] = True
-                if total > _RANGES:
-                    break
-                ranges.append(part)
-            yield _listing(ranges if total <= _RANGES else None, np.flatnonzero(files))
-
-    return run
+def _shared_in_segments(
+    batches: Iterable[pa.RecordBatch], *, task: LookUpTask
+) -> Iterator[pa.RecordBatch]:
+    """Turn numbers of segments into ranges of keys that several files hold, and these files."""
+    numbers = [at for batch in batches for at in batch.column(0).to_pylist()]
+    if not numbers:
+        return
+    index, live = task.open()
+    for number in numbers:
+        ranges: list[KeyRanges] = []
+        holds_shared = np.zeros(len(live), bool)
+        total = 0
+        for part, files in index.shared_keys(number, live):
+            total += len(part.lows)
+            holds_shared[files] = True
+            if total > _RANGES:
+                break
+            ranges.append(part)
+        yield _listing(ranges if total <= _RANGES else None, np.flatnonzero(holds_shared))
 
 
 def _listing(ranges: Sequence[KeyRanges] | None, files: np.ndarray) -> pa.RecordBatch:
@@ -372,13 +357,10 @@ def _listing(ranges: Sequence[KeyRanges] | None, files: np.ndarray) -> pa.Record
     )
 
 
-def _in_ranges(ranges: KeyRanges, types: Sequence[KeyType]) -> Stage:
-    """Make the stage: rows of keys to those whose keys are in some ranges."""
-
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for rows in gathered(batches, _FILTERED_ROWS):
-            codes = encode_rows(types, [column.combine_chunks() for column in rows.columns])
-            inside = rows.filter(pa.array(ranges.holds(codes)))
-            yield from inside.combine_chunks().to_batches()
-
-    return run
+def _in_ranges(
+    batches: Iterable[pa.RecordBatch], *, ranges: KeyRanges, types: Sequence[KeyType]
+) -> Iterator[pa.RecordBatch]:
+    """Keep the rows whose keys are in some ranges."""
+    for rows in gathered(batches, _FILTERED_ROWS):
+        codes = encode_rows(types, [column.combine_chunks() for column in rows.columns])
+        yield from rows.filter(pa.array(ranges.holds(codes))).combine_chunks().to_batches()

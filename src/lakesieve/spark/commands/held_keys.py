@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import reduce
 from operator import and_
 from typing import TYPE_CHECKING
@@ -15,21 +15,20 @@ from lakesieve.index import OpenedIndex, Plan, Reason, broken_index
 from lakesieve.index.definition import indexed_columns
 from lakesieve.index.given_keys import GivenKeys
 from lakesieve.index.many_keys import files_of_codes, plan_of_files, sorted_codes
+from lakesieve.index.planner import READ_FAILURES
 from lakesieve.spark.build.source import key_types
-from lakesieve.spark.commands.contains import FEW, numbers_of
-from lakesieve.spark.commands.keys import given_keys
+from lakesieve.spark.commands.key_lookup import FEW, numbers_of_keys
+from lakesieve.spark.commands.key_rows import read_by_plan, rows_with_keys
 from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.session.access import access_by
 from lakesieve.spark.tables.changes import session_settings
-from lakesieve.spark.tables.reading import keys_of, quoted
-from lakesieve.spark.versions.kept import Kept, kept
+from lakesieve.spark.tables.reading import quoted
+from lakesieve.spark.versions.cached_rows import CachedRows, cache_rows
 from lakesieve.spark.versions.spark_versions import arrow_of, local_frame
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from contextlib import AbstractContextManager
 
-    from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame, SparkSession
 
     from lakesieve.spark.tables import SparkTable
@@ -40,27 +39,25 @@ _LOCAL = 100_000
 _ONE_FILE = 10_000
 
 
-def opened_indexes(
+def usable_indexes(
     spark: SparkSession, table: SparkTable, location: str | None
-) -> list[OpenedIndex]:
-    """The indexes of a table, as they are now."""
-    found = []
-    for store in access_by(spark).stores(table.reader, location).values():
-        state = store.snapshot()
+) -> tuple[list[OpenedIndex], list[Reason]]:
+    """Open the indexes of a table as they are now; also tell why others cannot be opened."""
+    indexes: list[OpenedIndex] = []
+    reasons: list[Reason] = []
+    for name, store in access_by(spark).stores(table.reader, location).items():
+        try:
+            state = store.snapshot()
+        except READ_FAILURES as error:
+            reasons.append(broken_index(name, error))
+            continue
         if state.definition.table_uuid == table.reader.uuid:
-            found.append(OpenedIndex.at(store, state))
-    return found
+            indexes.append(OpenedIndex.at(store, state))
+    return indexes, reasons
 
 
 class HeldKeys:
-    """Finds the rows of a table that have given keys.
-
-    Args:
-        table: The table.
-        columns: The key columns.
-        spark: The session, which skips files meanwhile.
-        location: A further root to search for indexes.
-    """
+    """Finds which of given keys rows of a table have."""
 
     def __init__(
         self,
@@ -73,62 +70,67 @@ class HeldKeys:
         self._columns = columns
         self._spark = spark
         self._rule = installed_rule(spark)
-        self._indexes = self._ranked(location)
-        self.reasons: list[Reason] = []
+        indexes, self.reasons = usable_indexes(spark, table, location)
+        # the index that begins with most of the key columns
+        self._best = max(indexes, key=self._leading, default=None)
         self.index: str | None = None
         self.files_read: int | None = None
 
-    def _ranked(self, location: str | None) -> list[OpenedIndex]:
-        """The table's indexes, first that which begins with most of the key columns."""
+    def _leading(self, index: OpenedIndex) -> int:
+        """Count the leading columns of an index that are key columns."""
         wanted = {column.field_id for column in self._columns}
+        fields = (key.field_id for key in index.definition.columns)
+        return sum(1 for _ in itertools.takewhile(wanted.__contains__, fields))
 
-        def leading(index: OpenedIndex) -> int:
-            fields = [key.field_id for key in index.definition.columns]
-            return next((at for at, field in enumerate(fields) if field not in wanted), len(fields))
-
-        indexes = opened_indexes(self._spark, self._table, location)
-        return sorted(indexes, key=leading, reverse=True)
-
-    def lacking(
+    def without(
         self,
-        given: Kept,
+        given: CachedRows,
         on: Sequence[str],
         version: TableVersion,
         *,
         known: pa.Table | None = None,
         after: TableVersion | None = None,
-    ) -> Kept:
-        """The rows whose keys a version has not."""
+    ) -> CachedRows:
+        """Return the rows whose keys no row of a version has.
+
+        Args:
+            given: Rows with keys, each key once.
+            on: Their key columns.
+            version: The version.
+            known: Their keys, where they are at hand.
+            after: A version that has none of the keys: only files that came later are read.
+        """
         from pyspark.sql import functions as F
 
-        rows = given.rows
         if version.id is None or not given.count:
             return given
         names = [f"key_{at}" for at in range(len(on))]
-        keys = rows.select(*(F.col(quoted(n)).alias(k) for n, k in zip(on, names, strict=True)))
-        few = given.count <= FEW
-        at_hand = known if known is not None or not few else arrow_of(keys)
+        keys = given.rows.select(
+            *(F.col(quoted(n)).alias(k) for n, k in zip(on, names, strict=True))
+        )
+        are_few = given.count <= FEW
+        at_hand = known if known is not None or not are_few else arrow_of(keys)
         plan = self._candidates(keys, at_hand, version) if after is None else self._since(after)
         local = None
         if at_hand is not None and given.count <= _LOCAL:
             local = local_frame(self._spark, at_hand.rename_columns(names), keys.schema)
         self._rule.forget()
-        with nullcontext() if plan is None else self._given(plan):
-            read = self._table.rows(version).select(*keys_of(self._columns))
+        with read_by_plan(self._table, version, plan, self._columns) as rows:
             sought = keys if local is None else local
-            same = _equal(read, sought, names)
-            held = read.join(F.broadcast(sought) if few else sought, same, "left_semi")
+            held = rows_with_keys(rows, sought, are_few=are_few, nulls_equal=False)
             # within the context: what it reads is planned now
-            lacking = None if local is None else self._lacking_few(given, on, held)
-            if lacking is None:
-                lacking = _lacking_many(given, on, held, few=few)
+            left = None if local is None else self._left_of_few(given, on, held)
+            if left is None:
+                left = _left_of_many(given, on, held, are_few=are_few)
         if after is None:
             counts = [row["files_read"] for row in self._rule.report() if row.get("files_total")]
             self.files_read = max(counts, default=None)
-        return lacking
+        return left
 
-    def _lacking_few(self, given: Kept, on: Sequence[str], held: DataFrame) -> Kept | None:
-        """The rows without those whose keys are held, which come back to this process.
+    def _left_of_few(
+        self, given: CachedRows, on: Sequence[str], held: DataFrame
+    ) -> CachedRows | None:
+        """Return the rows whose keys are not held; the held keys come back to this process.
 
         ``None`` where that is more than Spark lets a driver take, as the rows of a table can be
         many that have the same key.
@@ -140,44 +142,43 @@ class HeldKeys:
             rows = arrow_of(_planned_whole(held))
         except (Py4JJavaError, PySparkException):
             return None
-        codes = sorted_codes(key_types(self._columns), rows.columns, is_prefix=False)
-        if not len(codes.codes):
+        distinct = sorted_codes(key_types(self._columns), rows.columns, is_prefix=False)
+        if not len(distinct.codes):
             return given
-        there = local_frame(self._spark, rows.take(pa.array(codes.rows)), held.schema)
-        if there is None:
+        keys = local_frame(self._spark, rows.take(pa.array(distinct.rows)), held.schema)
+        if keys is None:
             return None
-        count = given.count - len(codes.codes)
-        lacking = _without(given.rows, on, there, few=True)
+        count = given.count - len(distinct.codes)
+        left = _without_keys(given.rows, on, keys, are_few=True)
         # few rows are one file, in each partition of the table
-        return Kept(rows=lacking.coalesce(1) if count <= _ONE_FILE else lacking, count=count)
+        return CachedRows(rows=left.coalesce(1) if count <= _ONE_FILE else left, count=count)
 
     @contextmanager
     def skipping_before(self, version: TableVersion, *, when: bool) -> Iterator[None]:
         """Have reads of the table skip the files of a version that has none of the keys."""
         plan = self._since(version) if when else None
-        with nullcontext() if plan is None else self._given(plan):
+        if plan is None:
             yield
-
-    def _given(self, plan: Plan) -> AbstractContextManager[None]:
-        return self._rule.given(self._spark, self._table.reader.uuid, plan)
+        else:
+            with self._rule.given(self._spark, self._table.reader.uuid, plan):
+                yield
 
     def _since(self, version: TableVersion) -> Plan | None:
-        """A plan without the files of a version."""
-        if not self._indexes or version.id is None:
+        """Return a plan without the files of a version."""
+        if self._best is None or version.id is None:
             return None
-        index = self._indexes[0]
-        numbers = index.numbers(self._table.reader.live_files(version).column("path"))
-        keep = np.ones(len(index.paths()), bool)
+        numbers = self._best.numbers(self._table.reader.live_files(version).column("path"))
+        keep = np.ones(len(self._best.paths()), bool)
         keep[numbers[numbers >= 0]] = False
-        return plan_of_files(index, np.flatnonzero(keep))
+        return plan_of_files(self._best, np.flatnonzero(keep))
 
     def _candidates(
-        self, keys: DataFrame, known: pa.Table | None, version: TableVersion
+        self, keys: DataFrame, at_hand: pa.Table | None, version: TableVersion
     ) -> Plan | None:
-        """A plan of the files that can hold the keys; ``None`` where no index tells."""
-        if not self._indexes:
+        """Return a plan of the files that can hold the keys; ``None`` where no index tells."""
+        index = self._best
+        if index is None:
             return None
-        index = self._indexes[0]
         columns = indexed_columns(index.definition, self._table.reader, version, strict=False) or ()
         at = {column.field_id: place for place, column in enumerate(self._columns)}
         places = [at.get(column.field_id) for column in columns]
@@ -186,52 +187,42 @@ class HeldKeys:
             return None
         names = [".".join(column.path) for column in columns[: len(leading)]]
         try:
-            if known is None:
+            if at_hand is None:
                 chosen = keys.select(*(f"key_{place}" for place in leading)).toDF(*names)
-                numbers = self._numbers(chosen, index, columns)
+                numbers = numbers_of_keys(chosen, index, columns, self._table)
             else:
-                few = pa.table([known.column(place) for place in leading], names=names)
-                numbers = self._numbers_of_few(few, index, columns)
+                few = pa.table([at_hand.column(place) for place in leading], names=names)
+                given = GivenKeys(few, columns, self._table.reader.name)
+                codes = sorted_codes(given.key_types, given.values, is_prefix=given.is_prefix).codes
+                _, numbers = files_of_codes(index, codes, is_prefix=given.is_prefix)
         except Exception as error:  # noqa: BLE001 - then all files are read
             self.reasons.append(broken_index(index.definition.name, error))
             return None
         self.index = index.definition.name
-        return plan_of_files(index, numbers)
-
-    def _numbers(
-        self, keys: DataFrame, index: OpenedIndex, columns: Sequence[Column]
-    ) -> np.ndarray:
-        """The covered files that can hold one of many keys."""
-        given = given_keys(keys, columns[: len(keys.columns)], self._table.reader.name)
-        return numbers_of(keys, given, index, is_prefix=len(given) < len(columns))
-
-    def _numbers_of_few(
-        self, keys: pa.Table, index: OpenedIndex, columns: Sequence[Column]
-    ) -> np.ndarray:
-        """The covered files that can hold one of the keys."""
-        few = GivenKeys(keys, columns, self._table.reader.name)
-        codes = sorted_codes(few.key_types, few.values, is_prefix=few.is_prefix).codes
-        _, numbers = files_of_codes(index, codes, is_prefix=few.is_prefix)
-        return np.unique(numbers)
+        return plan_of_files(index, np.unique(numbers))
 
 
-def _lacking_many(given: Kept, on: Sequence[str], held: DataFrame, *, few: bool) -> Kept:
-    """The rows without those whose keys are held, which stay with the executors."""
-    there = kept(held)
-    if not there.count:
-        there.release()
+def _left_of_many(
+    given: CachedRows, on: Sequence[str], held: DataFrame, *, are_few: bool
+) -> CachedRows:
+    """Return the rows whose keys are not held; the held keys stay with the executors."""
+    keys = cache_rows(held)
+    if not keys.count:
+        keys.release()
         return given
-    lacking = kept(_without(given.rows, on, there.rows, few=few))
-    there.release()
-    return lacking
+    left = cache_rows(_without_keys(given.rows, on, keys.rows, are_few=are_few))
+    keys.release()
+    return left
 
 
-def _without(rows: DataFrame, on: Sequence[str], there: DataFrame, *, few: bool) -> DataFrame:
+def _without_keys(
+    rows: DataFrame, on: Sequence[str], keys: DataFrame, *, are_few: bool
+) -> DataFrame:
     from pyspark.sql import functions as F
 
-    names = zip(on, there.columns, strict=True)
-    same = reduce(and_, (rows[quoted(name)] == there[key] for name, key in names))
-    return rows.join(F.broadcast(there) if few else there, same, "left_anti")
+    names = zip(on, keys.columns, strict=True)
+    same = reduce(and_, (rows[quoted(name)] == keys[key] for name, key in names))
+    return rows.join(F.broadcast(keys) if are_few else keys, same, "left_anti")
 
 
 def _planned_whole(frame: DataFrame) -> DataFrame:
@@ -245,7 +236,3 @@ def _planned_whole(frame: DataFrame) -> DataFrame:
     with session_settings(frame.sparkSession, {"spark.sql.adaptive.enabled": "false"}):
         execution.executedPlan()
     return frame
-
-
-def _equal(left: DataFrame, right: DataFrame, names: Sequence[str]) -> SparkColumn:
-    return reduce(and_, (left[name] == right[name] for name in names))

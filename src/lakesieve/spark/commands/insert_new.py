@@ -1,4 +1,4 @@
-"""Rows appended whose keys a table has not: one commit, checked against those of other writers."""
+"""Append only rows whose keys are not in the table yet, in one commit."""
 
 from __future__ import annotations
 
@@ -8,26 +8,21 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lakesieve.errors import CommitConflictError, ErrorKind, InvalidInputError
-from lakesieve.index import RowChange
 from lakesieve.index.definition import column_names
 from lakesieve.index.many_keys import sorted_codes
 from lakesieve.spark.build.after_write import AFTER_WRITE, refreshing_itself
 from lakesieve.spark.build.source import key_types
 from lakesieve.spark.commands.change import (
     ChangeRequest,
+    RowChanger,
     check_keys,
     check_once,
-    evaluated_once,
-    prepare,
-    refreshed_after,
 )
-from lakesieve.spark.commands.contains import FEW
 from lakesieve.spark.commands.held_keys import HeldKeys
-from lakesieve.spark.rule.installed import installed_rule
+from lakesieve.spark.commands.key_lookup import FEW
 from lakesieve.spark.tables.changes import NOTHING, ChangeOutcome
-from lakesieve.spark.tables.hadoop import storage_options
 from lakesieve.spark.tables.reading import quoted
-from lakesieve.spark.versions.kept import Kept, kept
+from lakesieve.spark.versions.cached_rows import CachedRows, cache_rows
 from lakesieve.spark.versions.spark_versions import arrow_of
 
 if TYPE_CHECKING:
@@ -36,12 +31,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from lakesieve.spark.commands.change import Prepared
+    from lakesieve.index import RowChange
     from lakesieve.tables import Column
 
 _DUPLICATES = ("error", "first", "last")
 _ATTEMPTS = 20
-# before an attempt is made again, at most: writers that wait alike meet again
+# longest wait between two attempts; random, so that two writers do not retry in step
 _SECONDS = 2.0
 _ONE_ROW = 'Keep one row of each key first, or give duplicates="first" or "last".'
 
@@ -96,75 +91,53 @@ def insert_new(
             hint="Give 'error', 'first' or 'last'.",
         )
     request = ChangeRequest(
-        table=table, on=column_names(on), refresh=refresh, txn=txn, location=location
-    )
-    return _insert_new(rows, request, spark, duplicates, dry_run=dry_run)
-
-
-def _insert_new(
-    rows: DataFrame | str,
-    request: ChangeRequest,
-    spark: SparkSession,
-    duplicates: str,
-    *,
-    dry_run: bool,
-) -> RowChange:
-    started = time.perf_counter()
-    prepared = prepare(rows, request, spark, keys_only=False)
-    rule = installed_rule(spark)
-    skipping = rule.skipping(request.location, storage_options(spark))
-    wanted = request.refreshes and not dry_run
-    with refreshing_itself(prepared.table, does=wanted):
-        with evaluated_once(prepared.rows, spark) as rows_once, skipping:
-            given = _checked(rows_once, prepared, duplicates)
-            held = HeldKeys(prepared.table, prepared.columns, spark, request.location)
-            done = _inserted(given, prepared, held, request, dry_run=dry_run)
-            given.rows.release()
-        refreshed, reasons = refreshed_after(request, spark) if wanted else ([], [])
-    return RowChange(
-        table=request.table,
         operation="insert-new",
-        on=tuple(prepared.on),
-        keys=given.rows.count,
-        inserted=done.inserted,
-        updated=0,
-        deleted=0,
-        files_read=None if done.known else held.files_read,
-        files_added=done.files_added,
-        files_removed=done.files_removed,
-        version=done.version,
-        known=done.known,
-        refreshed=tuple(refreshed),
-        reasons=(*held.reasons, *reasons),
-        seconds=time.perf_counter() - started,
+        table=table,
+        on=column_names(on),
+        spark=spark,
+        refresh=refresh,
+        txn=txn,
+        location=location,
         dry_run=dry_run,
     )
+    return _insert_new(rows, request, duplicates)
+
+
+def _insert_new(rows: DataFrame | str, request: ChangeRequest, duplicates: str) -> RowChange:
+    changer = RowChanger.prepare(rows, request)
+    with refreshing_itself(changer.table, does=request.refreshes):
+        with changer.under_way(changer.given) as rows_once:
+            given = _checked(rows_once, changer, duplicates)
+            held = HeldKeys(changer.table, changer.columns, request.spark, request.location)
+            outcome = _inserted(given, changer, held)
+            given.rows.release()
+        return changer.result(
+            replace(outcome, updated=0, deleted=0),
+            keys=given.rows.count,
+            files_read=None if outcome.known else held.files_read,
+            reasons=held.reasons,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Given:
-    """Rows with keys, each key once.
+class _GivenRows:
+    """Rows with keys, each key once."""
 
-    Args:
-        rows: The rows.
-        keys: Their keys, if they are few.
-    """
-
-    rows: Kept
+    rows: CachedRows
     keys: pa.Table | None
 
 
-def _checked(rows: DataFrame, prepared: Prepared, duplicates: str) -> _Given:
+def _checked(rows: DataFrame, changer: RowChanger, duplicates: str) -> _GivenRows:
     """Check the keys, and keep one row of each by the rule."""
-    on = [quoted(name) for name in prepared.on]
+    on = [quoted(name) for name in changer.on]
     count = rows.count()
     keys = arrow_of(rows.select(*on)) if count <= FEW else None
-    if keys is not None and _are_keys(keys, prepared.columns):
-        return _Given(rows=Kept(rows=rows, count=count), keys=keys)
+    if keys is not None and _are_keys(keys, changer.columns):
+        return _GivenRows(rows=CachedRows(rows=rows, count=count), keys=keys)
     # many, or some that are nulls or there twice: Spark finds out which
-    check_keys(rows, prepared.on)
-    chosen = _one_of_each(Kept(rows=rows, count=count), prepared.on, duplicates)
-    return _Given(rows=chosen, keys=None)
+    check_keys(rows, changer.on)
+    chosen = _one_of_each(CachedRows(rows=rows, count=count), changer.on, duplicates)
+    return _GivenRows(rows=chosen, keys=None)
 
 
 def _are_keys(keys: pa.Table, columns: Sequence[Column]) -> bool:
@@ -175,7 +148,7 @@ def _are_keys(keys: pa.Table, columns: Sequence[Column]) -> bool:
     return bool(len(distinct) == keys.num_rows)
 
 
-def _one_of_each(given: Kept, on: Sequence[str], duplicates: str) -> Kept:
+def _one_of_each(given: CachedRows, on: Sequence[str], duplicates: str) -> CachedRows:
     """One row of each key, by the rule for keys that are given more than once."""
     from pyspark.sql import functions as F
 
@@ -190,36 +163,29 @@ def _one_of_each(given: Kept, on: Sequence[str], duplicates: str) -> Kept:
     whole = F.struct(*(quoted(name) for name in rows.columns))
     best = placed.groupBy(*keys).agg(best_of(whole, F.col(quoted(place))).alias(row))
     chosen = best.select(*(F.col(quoted(row, name)).alias(name) for name in rows.columns))
-    return kept(chosen, shuffled=True)
+    return cache_rows(chosen, shuffled=True)
 
 
-def _inserted(
-    given: _Given,
-    prepared: Prepared,
-    held: HeldKeys,
-    request: ChangeRequest,
-    *,
-    dry_run: bool,
-) -> ChangeOutcome:
+def _inserted(given: _GivenRows, changer: RowChanger, held: HeldKeys) -> ChangeOutcome:
     """Append the rows that are new, again and again while others commit rows in between."""
-    base = prepared.table.reader.version()
-    on = prepared.on
-    new = held.lacking(given.rows, on, base, known=given.keys)
+    request, on = changer.request, changer.on
+    base = changer.table.reader.version()
+    new = held.without(given.rows, on, base, known=given.keys)
     for attempt in range(_ATTEMPTS):
-        if dry_run:
+        if request.dry_run:
             return ChangeOutcome(inserted=new.count)
         # a transaction is kept even if nothing is new, so that it is not done later
         if not new.count and request.txn is None:
             return NOTHING
-        with held.skipping_before(base, when=prepared.changes.rereads):
-            done = prepared.changes.insert(new.rows, on, request.txn, base)
-        if done is not None:
+        with held.skipping_before(base, when=changer.changes.rereads):
+            outcome = changer.changes.insert(new.rows, on, request.txn, base)
+        if outcome is not None:
             # Iceberg counts no rows of an append
-            known = done.known or done.inserted is not None
-            return done if known else replace(done, inserted=new.count)
+            is_counted = outcome.known or outcome.inserted is not None
+            return outcome if is_counted else replace(outcome, inserted=new.count)
         time.sleep(random.uniform(0, min(_SECONDS, 0.05 * 2**attempt)))
-        before, base = base, prepared.table.reader.version()
-        new = held.lacking(new, on, base, after=before)
+        before, base = base, changer.table.reader.version()
+        new = held.without(new, on, base, after=before)
     raise CommitConflictError(
         f"{request.table} got new rows during each of {_ATTEMPTS} attempts to insert.",
         kind=ErrorKind.CONFLICT,

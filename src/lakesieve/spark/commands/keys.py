@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType, StructField
 
     from lakesieve.tables import Column
 
@@ -34,50 +35,60 @@ class GivenKey:
 
 
 def given_keys(keys: DataFrame, columns: Sequence[Column], table: str) -> list[GivenKey]:
-    """Find columns of a table in a frame by name, whose values compare like the table's.
-
-    Raises:
-        NotFoundError: The frame lacks one.
-        InvalidInputError: One is of another type, or there more than once.
-    """
-    return [_given(keys, column, table) for column in columns]
+    """Find columns of a table in a frame by name, whose values compare like the table's."""
+    names = [".".join(column.path) for column in columns]
+    fields = _fields_of(keys, names, f"Name its columns like those of {table}.")
+    return [_given_key(*each, table) for each in zip(fields, columns, strict=True)]
 
 
-def _given(keys: DataFrame, column: Column, table: str) -> GivenKey:
-    wanted = ".".join(column.path)
-    fields = [field for field in keys.schema.fields if field.name.lower() == wanted.lower()]
-    if not fields:
+def _given_key(field: StructField, column: Column, table: str) -> GivenKey:
+    key_type, name = _key_type(field.dataType), field.dataType.simpleString()
+    if key_type is None or (key_type.kind, key_type.scale) != (column.kind, column.scale):
+        raise _other_type(field, f"{'.'.join(column.path)} of {table} of type {column.type}")
+    return GivenKey(name=field.name, type=name, key_type=key_type)
+
+
+def _fields_of(rows: DataFrame, names: Sequence[str], hint: str) -> list[StructField]:
+    """Return the columns of a frame that have some names, whatever their case."""
+    fields = {field.name.lower(): field for field in rows.schema.fields}
+    missing = [name for name in names if name.lower() not in fields]
+    if missing:
         raise NotFoundError(
-            f"The given frame has no column {wanted}; it has {', '.join(keys.columns) or 'none'}.",
+            f"The given frame has no column {', '.join(missing)}; "
+            f"it has {', '.join(rows.columns) or 'none'}.",
             kind=ErrorKind.COLUMN_NOT_FOUND,
-            hint=f"Name its columns like those of {table}.",
+            hint=hint,
         )
-    if len(fields) > 1:
-        raise InvalidInputError(
-            f"The given frame has the column {wanted} twice.",
-            kind=ErrorKind.INVALID_ARGUMENT,
-            hint="Leave one of them out, or rename it.",
-        )
-    found = _key_type(fields[0].dataType)
-    if found is None or (found.kind, found.scale) != (column.kind, column.scale):
-        raise InvalidInputError(
-            f"The given column {fields[0].name} is of type {fields[0].dataType.simpleString()}, "
-            f"{wanted} of {table} of type {column.type}.",
-            kind=ErrorKind.INVALID_ARGUMENT,
-            hint="Cast it to the table's type first.",
-        )
-    return GivenKey(name=fields[0].name, type=fields[0].dataType.simpleString(), key_type=found)
+    given = [name.lower() for name in rows.columns]
+    for name in names:
+        if given.count(name.lower()) > 1:
+            raise InvalidInputError(
+                f"The given frame has the column {name} twice.",
+                kind=ErrorKind.INVALID_ARGUMENT,
+                hint="Leave one of them out, or rename it.",
+            )
+    return [fields[name.lower()] for name in names]
 
 
-def _key_type(found: Any) -> KeyType | None:
-    if found.typeName() == "decimal":
-        return KeyType(kind="decimal", scale=found.scale, precision=found.precision)
-    kind = SPARK_KINDS.get(found.typeName())
+def _other_type(field: StructField, wanted: str) -> InvalidInputError:
+    return InvalidInputError(
+        f"The given column {field.name} is of type {field.dataType.simpleString()}, {wanted}.",
+        kind=ErrorKind.INVALID_ARGUMENT,
+        hint="Cast it to the table's type first.",
+    )
+
+
+def _key_type(data_type: DataType) -> KeyType | None:
+    from pyspark.sql.types import DecimalType
+
+    if isinstance(data_type, DecimalType):
+        return KeyType(kind="decimal", scale=data_type.scale, precision=data_type.precision)
+    kind = SPARK_KINDS.get(data_type.typeName())
     if kind is None:
         return None
-    if found.simpleString().startswith("string collate"):
+    if data_type.simpleString().startswith("string collate"):
         raise UnsupportedError(
-            f"Values of the type {found.simpleString()} do not compare by their bytes.",
+            f"Values of the type {data_type.simpleString()} do not compare by their bytes.",
             kind=ErrorKind.UNSUPPORTED_TYPE,
             hint="Cast the column to string first.",
         )
@@ -90,25 +101,13 @@ _WIDENED = (("byte", "short", "integer", "long"), ("float", "double"))
 def given_rows(
     rows: DataFrame, target: DataFrame, names: Sequence[str] | None, table: str
 ) -> DataFrame:
-    """Columns of a frame by the names, in the order and of the types of a table's.
-
-    Raises:
-        NotFoundError: The frame lacks one.
-        InvalidInputError: A type that loses something, or a column that the table has not.
-    """
+    """Return columns of a frame by their names, in the order and of the types of a table's."""
     from pyspark.sql import functions as F
 
-    fields = [f for f in target.schema.fields if names is None or f.name in names]
-    found = {field.name.lower(): field for field in rows.schema.fields}
-    missing = [field.name for field in fields if field.name.lower() not in found]
-    if missing:
-        raise NotFoundError(
-            f"The given frame has no column {', '.join(missing)}; "
-            f"it has {', '.join(rows.columns) or 'none'}.",
-            kind=ErrorKind.COLUMN_NOT_FOUND,
-            hint=f"Give all columns of {table}." if names is None else "Give the key columns.",
-        )
-    known = {field.name.lower() for field in fields}
+    wanted = [f for f in target.schema.fields if names is None or f.name in names]
+    hint = f"Give all columns of {table}." if names is None else "Give the key columns."
+    given = _fields_of(rows, [field.name for field in wanted], hint)
+    known = {field.name.lower() for field in wanted}
     unknown = [name for name in rows.columns if name.lower() not in known]
     if unknown and names is None:
         raise InvalidInputError(
@@ -116,39 +115,19 @@ def given_rows(
             kind=ErrorKind.INVALID_ARGUMENT,
             hint="Leave it out of the given frame, or add it to the table first.",
         )
-    taken = []
-    names_given = [name.lower() for name in rows.columns]
-    for field in fields:
-        if names_given.count(field.name.lower()) > 1:
-            raise InvalidInputError(
-                f"The given frame has the column {field.name} twice.",
-                kind=ErrorKind.INVALID_ARGUMENT,
-                hint="Leave one of them out, or rename it.",
-            )
-        given_field = found[field.name.lower()]
-        if not _fits(given_field.dataType, field.dataType):
-            raise InvalidInputError(
-                f"The given column {given_field.name} is of type "
-                f"{given_field.dataType.simpleString()}, that of "
-                f"{table} of type {field.dataType.simpleString()}.",
-                kind=ErrorKind.INVALID_ARGUMENT,
-                hint="Cast it to the table's type first.",
-            )
-        taken.append(F.col(quoted(given_field.name)).cast(field.dataType).alias(field.name))
-    return rows.select(*taken)
+    for mine, theirs in zip(given, wanted, strict=True):
+        if not _fits(mine.dataType, theirs.dataType):
+            raise _other_type(mine, f"that of {table} of type {theirs.dataType.simpleString()}")
+    return rows.select(
+        *(
+            F.col(quoted(mine.name)).cast(theirs.dataType).alias(theirs.name)
+            for mine, theirs in zip(given, wanted, strict=True)
+        )
+    )
 
 
 def rows_in(path: str, spark: SparkSession, target: DataFrame) -> DataFrame:
-    """Rows of a file: Parquet, or CSV with a header line, read as the types of a table's columns.
-
-    Args:
-        path: The file; what ends in ``.csv`` is CSV.
-        spark: The session.
-        target: The table.
-
-    Raises:
-        NotFoundError: It cannot be read.
-    """
+    """Read a Parquet file, or a CSV file with a header line as the types of a table's columns."""
     from pyspark.errors import PySparkException
     from pyspark.sql.types import StringType, StructField, StructType
 
@@ -170,7 +149,7 @@ def rows_in(path: str, spark: SparkSession, target: DataFrame) -> DataFrame:
 
 
 def _fits(given: Any, wanted: Any) -> bool:
-    """Whether all values of a type are values of another."""
+    """Tell whether all values of a type are values of another."""
     if given.simpleString() == wanted.simpleString() or given.typeName() == "void":
         return True
     if given.typeName() == wanted.typeName() == "decimal":

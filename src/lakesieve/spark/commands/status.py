@@ -1,4 +1,4 @@
-"""How much of a table carries row-level deletes, and which command gets rid of them."""
+"""The row-level deletes of a table, and the commands that get rid of them."""
 
 from __future__ import annotations
 

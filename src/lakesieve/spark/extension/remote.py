@@ -37,11 +37,7 @@ def disable(spark: SparkSession) -> None:
 
 
 def report(spark: SparkSession) -> list[dict[str, Any]]:
-    """What the latest query did, one entry a table scan.
-
-    Raises:
-        UnsupportedError: The server has no extension.
-    """
+    """What the latest query did, one entry a table scan."""
     from pyspark.errors import AnalysisException
 
     try:

@@ -1,1 +1,1 @@
-"""The optimizer rule: scans and their filters to the data files that they read."""
+"""The Python side of the optimizer rule, which leaves data files out of scans."""

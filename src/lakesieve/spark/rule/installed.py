@@ -1,4 +1,4 @@
-"""The optimizer rule in a session: installed, its report read."""
+"""The optimizer rule of a session: it prunes scans, and reports what it did."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from lakesieve.storage import StorageOptions
 
 _GIVEN = "lakesieve.given"
-# paths that are sent to the rule at once
+# paths that are sent to the rule in one call
 _SELECTED = 10_000
-# rules of sessions that do not skip files, which are kept for what they may still report
+# idle rules that are kept, for what they may still report
 _MAX_IDLE = 64
 # by application and session
 _RULES: dict[tuple[str, str], InstalledRule] = {}
@@ -38,14 +38,9 @@ _LOCK = threading.Lock()
 
 
 class InstalledRule:
-    """The rule of one session; kept for the session's life, in or out of its optimizer.
+    """The rule of one session, kept for the session's life, in or out of its optimizer.
 
-    Threads may share it: what is wanted and what is installed change together, under one lock.
-
-    Args:
-        java: The ``InstalledRule`` of Java, which has the rule.
-        planner: What answers the rule.
-        callbacks: What Java calls, kept here because py4j keeps only a weak hold on it.
+    Threads may share it: the wanted state and the installed state change together, under one lock.
     """
 
     def __init__(self, java: Any, planner: Planner, callbacks: tuple[Callback, ...]) -> None:
@@ -56,10 +51,10 @@ class InstalledRule:
         self._lock = threading.Lock()
         self._enabled = False
         self._locations: tuple[str, ...] = ()
-        # of commands that have skipping on while they run, the further root of each
+        # the further root of each command that skips files while it runs
         self._commands: list[tuple[str, ...]] = []
         self._raw_reads = 0
-        # whether it was said here if files are skipped, not by an extension alone
+        # true once this session called enable() or disable() itself
         self._decided = False
 
     @property
@@ -80,14 +75,14 @@ class InstalledRule:
             self._settle(options)
 
     def disable(self) -> None:
-        """Leave scans as they are from now on, but for commands that are under way."""
+        """Leave scans as they are from now on; commands under way still prune theirs."""
         with self._lock:
             self._enabled, self._decided = False, True
             self._settle()
 
     @contextmanager
     def skipping(self, location: str | None, options: StorageOptions) -> Iterator[None]:
-        """Prune scans for a while, whatever other threads switch meanwhile."""
+        """Prune scans while the context is open, whatever other threads switch."""
         command = () if location is None else (location,)
         with self._lock:
             self._commands.append(command)
@@ -102,13 +97,13 @@ class InstalledRule:
 
     @contextmanager
     def given(self, spark: SparkSession, uuid: str, plan: Plan) -> Iterator[None]:
-        """Have what this thread reads of a table meanwhile pruned by a plan, by nothing else.
+        """While the context is open, prune this thread's reads of the table with ``plan`` only.
 
-        Only where skipping is on. What reads the table for other reasons must not run meanwhile.
+        This works only where skipping is on. No other query of the table may run in this thread.
         """
         from py4j.clientserver import ClientServer
 
-        # else threads of Python share those of Java, and its local properties
+        # without this, Python threads share Java threads and their local properties
         if not isinstance(spark.sparkContext._gateway, ClientServer):
             yield
             return
@@ -124,10 +119,10 @@ class InstalledRule:
 
     @contextmanager
     def raw_reads(self, paths: pa.ChunkedArray | None = None) -> Iterator[str]:
-        """Have the rule in the optimizer for raw reads.
+        """While the context is open, keep the rule in the optimizer for raw reads.
 
         Yields:
-            The name of that selection, for ``Table.raw_rows``.
+            The name of the selection of data files, for ``SparkTable.raw_rows``.
         """
         name = ""
         if paths is not None:
@@ -149,16 +144,16 @@ class InstalledRule:
                 self._rule.deselect(name)
 
     def report(self) -> list[dict[str, Any]]:
-        """What the latest query did, one entry a table scan."""
+        """Return what the latest query did, one entry for each table scan."""
         rows: list[dict[str, Any]] = json.loads(self._rule.report())
         return rows
 
     def forget(self) -> None:
-        """Have nothing to report until the next query."""
+        """Empty the report until the next query."""
         self._rule.forget()
 
     def _settle(self, options: StorageOptions | None = None) -> None:
-        """Have the session do what is wanted now; the lock is held."""
+        """Bring the session to the wanted state; the lock is held."""
         further = (root for command in self._commands for root in command)
         locations = tuple(dict.fromkeys((*self._locations, *further)))
         self.planner.relocate(locations, options or self.planner.options)
@@ -167,11 +162,7 @@ class InstalledRule:
 
 
 def installed_rule(spark: SparkSession) -> InstalledRule:
-    """Get the session's rule, made at the first call.
-
-    Raises:
-        UnsupportedError: A session in which the rule cannot work.
-    """
+    """Get the session's rule, made at the first call."""
     problem = problem_of(spark)
     if problem is not None:
         raise UnsupportedError(
@@ -211,7 +202,7 @@ def _joined(spark: SparkSession, scan: Any) -> Any:
 
 
 def _delete_joins(spark: SparkSession, join: Callback) -> Any:
-    """What joins equality deletes that need too much memory; ``None`` where nothing can."""
+    """Return the object that joins equality deletes that need much memory; ``None`` without one."""
     if not joins_deletes(spark):
         return None
     tasks, heap = executor(spark)

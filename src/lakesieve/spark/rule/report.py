@@ -1,4 +1,4 @@
-"""The report of the rule as result models."""
+"""The rule's report as result models."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def pruning_rows(report: list[dict[str, Any]]) -> ShownList[TablePruning]:
-    """The rule's report as result models."""
+    """Return the rule's report as result models."""
     return ShownList(
         TablePruning(
             **row

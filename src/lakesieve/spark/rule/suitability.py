@@ -1,4 +1,4 @@
-"""Whether lakesieve works on the version of Spark of a session."""
+"""Checks of whether lakesieve works in a session."""
 
 from __future__ import annotations
 
@@ -19,9 +19,6 @@ def problem_of(spark: SparkSession) -> str | None:
     A version of Spark that the tests ran on is not checked. On a newer one, the JVM looks for every
     class, method and field that the jar links to, and runs one pruned query over two files of its
     own. It does so once; later calls return what was found.
-
-    Raises:
-        UnsupportedError: Spark Connect, or a version of Spark that is older than those tested.
     """
     from py4j.protocol import Py4JError
 
@@ -30,14 +27,14 @@ def problem_of(spark: SparkSession) -> str | None:
     if version.is_tested:
         return None
     try:
-        found = own_class(spark, "check.SparkCheck").problem(spark._jsparkSession)
+        problem = own_class(spark, "check.SparkCheck").problem(spark._jsparkSession)
     except LakesieveError as error:
-        found = error.message
+        problem = error.message
     except Py4JError as error:
-        found = f"the classes of lakesieve cannot be loaded: {str(error).strip()}"
-    if found is None:
+        problem = f"the classes of lakesieve cannot be loaded: {str(error).strip()}"
+    if problem is None:
         return None
-    return f"Spark {spark.version} was not tested with lakesieve, and {found}"
+    return f"Spark {spark.version} was not tested with lakesieve, and {problem}"
 
 
 def report_of(problem: str) -> TablePruning:

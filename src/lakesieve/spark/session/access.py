@@ -15,16 +15,12 @@ if TYPE_CHECKING:
 
 
 def session_timezone(spark: SparkSession) -> str:
-    """The zone of timestamps that are written without one."""
+    """Return the time zone of timestamps that are written without one."""
     return str(spark.conf.get("spark.sql.session.timeZone"))
 
 
 def access_by(spark: SparkSession) -> TableAccess:
-    """Reach tables by a session's catalogs, and storages by its settings.
-
-    Raises:
-        UnsupportedError: A session of Spark Connect.
-    """
+    """Reach tables by a session's catalogs, and storages by its settings."""
     check_session(spark)
     return TableAccess(
         open_table=lambda name: open_table(spark, name).reader,

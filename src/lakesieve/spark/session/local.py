@@ -1,4 +1,4 @@
-"""The embedded default session, and what lakesieve needs to know of any session."""
+"""The local session that lakesieve starts itself."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def _defaults(warehouse: str, formats: Sequence[str], version: SparkVersion) -> 
         _SET_UP: " ".join(sorted(set(formats))),
         **packages_conf(version, specs),
     }
-    # all are listed in one order, whatever the caller's, but the first one takes what is single
+    # extensions are listed in one order; a single setting goes to the format that is named first
     for name in reversed(formats):
         settings |= FORMATS[name].settings
     extensions = [spec.settings[_EXTENSIONS] for spec in specs if _EXTENSIONS in spec.settings]
@@ -143,7 +143,7 @@ def _defaults(warehouse: str, formats: Sequence[str], version: SparkVersion) -> 
 
 
 def packages_conf(version: SparkVersion, specs: Iterable[FormatSpec]) -> dict[str, str]:
-    """Settings with which Spark resolves the runtimes of formats from Maven Central."""
+    """Return the settings with which Spark resolves runtimes of formats from Maven Central."""
     packages = [spec.packages[version.name] for spec in specs if spec.packages is not None]
     with resources.as_file(resources.files("lakesieve.spark") / "ivysettings.xml") as ivy:
         # a local Maven cache may hold POMs without their jars, on which Ivy's default chain fails
@@ -152,11 +152,7 @@ def packages_conf(version: SparkVersion, specs: Iterable[FormatSpec]) -> dict[st
 
 
 def check_java() -> None:
-    """Check that there is a Java on which the installed PySpark starts.
-
-    Raises:
-        SetupError: Java is missing, older than 17, or too new for this version of Spark.
-    """
+    """Check that there is a Java on which the installed PySpark starts."""
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     hint = (
@@ -167,10 +163,10 @@ def check_java() -> None:
         problem = f"JAVA_HOME={home} holds no bin/java" if home else "no java on the PATH"
         raise SetupError(f"Java was not found: {problem}.", kind=ErrorKind.JAVA_MISSING, hint=hint)
     process = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
-    found = re.search(r'version "(\d+)(?:\.(\d+))?', process.stderr + process.stdout)
-    if found is None:
+    match = re.search(r'version "(\d+)(?:\.(\d+))?', process.stderr + process.stdout)
+    if match is None:
         return
-    major = int(found.group(2) or 0) if found.group(1) == "1" else int(found.group(1))
+    major = int(match[2] or 0) if match[1] == "1" else int(match[1])
     if major < MINIMUM_JAVA:
         raise SetupError(
             f"Java {major} at {java} is too old.", kind=ErrorKind.JAVA_MISSING, hint=hint
@@ -186,8 +182,8 @@ def check_java() -> None:
 def _pyspark() -> tuple[int, int]:
     """Return the version of the installed PySpark, as (major, minor)."""
     try:
-        found = re.match(r"(\d+)\.(\d+)", metadata.version("pyspark"))
+        match = re.match(r"(\d+)\.(\d+)", metadata.version("pyspark"))
     except metadata.PackageNotFoundError:
-        found = None
+        match = None
     # without PySpark another error follows
-    return (int(found[1]), int(found[2])) if found else (99, 0)
+    return (int(match[1]), int(match[2])) if match else (99, 0)

@@ -1,4 +1,4 @@
-"""How the memory of one machine is shared out between the processes of a local session."""
+"""The memory of one machine, divided between the processes of a local session."""
 
 from __future__ import annotations
 
@@ -11,27 +11,18 @@ _MB = 1 << 20
 _UNITS = {"m": _MB, "g": 1 << 30}
 # measured while indexes of 60 to 600 million rows were built, see docs/scale.md
 _WORKER = 560 * _MB
-"""What a Python worker takes for the largest buffer or bucket of a build."""
+"""Memory of a Python worker with the largest buffer or bucket of a build."""
 _DRIVER = 250 * _MB
-"""What the process takes that started the session."""
+"""Memory of the process that started the session."""
 _BESIDE_HEAP = 520 * _MB
-"""What a JVM takes besides its heap: classes, compiled code, threads, buffers of the shuffle."""
+"""Memory of a JVM besides its heap: classes, compiled code, threads, buffers of the shuffle."""
 _LEAST_HEAP = 512 * _MB
 
 
 def memory_conf(memory: str, master: str) -> dict[str, str]:
-    """Settings of Spark that keep all processes of a local session within an amount of memory.
-
-    Args:
-        memory: Such as ``2g`` or ``1500m``.
-        master: ``local``, ``local[N]`` or ``local[*]``.
-
-    Raises:
-        InvalidInputError: It is no amount, too little for that many task slots, or the session is
-            not local.
-    """
-    found = re.fullmatch(r"(\d+)([mg])b?", memory.strip().lower())
-    if found is None:
+    """Settings of Spark that keep all processes of a local session within an amount of memory."""
+    match = re.fullmatch(r"(\d+)([mg])b?", memory.strip().lower())
+    if match is None:
         raise InvalidInputError(
             f"{memory!r} is no amount of memory.",
             kind=ErrorKind.INVALID_ARGUMENT,
@@ -39,7 +30,7 @@ def memory_conf(memory: str, master: str) -> dict[str, str]:
         )
     slots = _slots(master)
     others = _DRIVER + slots * _WORKER + _BESIDE_HEAP
-    heap = int(found[1]) * _UNITS[found[2]] - others
+    heap = int(match[1]) * _UNITS[match[2]] - others
     if heap < _LEAST_HEAP:
         least = -(-(others + _LEAST_HEAP) // _MB)
         raise InvalidInputError(
@@ -51,14 +42,14 @@ def memory_conf(memory: str, master: str) -> dict[str, str]:
 
 
 def _slots(master: str) -> int:
-    found = re.fullmatch(r"local(?:\[(\d+|\*)(?:,\d+)?\])?", master)
-    if found is None:
+    match = re.fullmatch(r"local(?:\[(\d+|\*)(?:,\d+)?\])?", master)
+    if match is None:
         raise InvalidInputError(
             f"The memory of {master} cannot be set here.",
             kind=ErrorKind.INVALID_ARGUMENT,
             hint="On a cluster set spark.executor.memory, and spark.executor.memoryOverhead to "
             f"{_WORKER // _MB}m for each core of an executor.",
         )
-    if found[1] == "*":
+    if match[1] == "*":
         return os.cpu_count() or 1
-    return int(found[1] or 1)
+    return int(match[1] or 1)

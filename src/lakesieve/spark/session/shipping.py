@@ -1,4 +1,4 @@
-"""Bringing the package to executors that lack it."""
+"""Sending the package to executors that lack it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PACKAGES = ("lakesieve", "obstore")
-"""What the workers import besides PyArrow and NumPy, which PySpark's own Arrow functions need."""
+"""Packages that workers import, besides PyArrow and NumPy, which PySpark itself needs."""
 
 _LEFT_OUT = {"__pycache__", "templates"}
 
@@ -44,16 +44,16 @@ def ship(spark: SparkSession) -> None:
     for package in PACKAGES:
         if package in there:
             continue
-        found = find_spec(package)
-        if found is None or not found.submodule_search_locations:
+        spec = find_spec(package)
+        if spec is None or not spec.submodule_search_locations:
             raise not_installed(f"The package {package} is not installed here.", "spark")
         # workers import what lies in the folder of the application's files, by its name there
-        archive = _zipped(Path(found.submodule_search_locations[0]))
+        archive = _zipped(Path(spec.submodule_search_locations[0]))
         context.addArchive(f"{archive.as_uri()}#{package}")
 
 
 def _zipped(folder: Path) -> Path:
-    """The files of a package as an archive, which lasts as long as this process."""
+    """Pack a package into an archive that lasts as long as this process."""
     there = tempfile.mkdtemp(prefix="lakesieve-ship-")
     atexit.register(shutil.rmtree, there, ignore_errors=True)
     made = Path(there) / f"{folder.name}.zip"

@@ -23,38 +23,21 @@ if TYPE_CHECKING:
 
 
 def catalog_table(spark: SparkSession, name: str) -> Any:
-    """What the catalog has under an identifier: a ``Table`` of Spark's connector API.
-
-    Args:
-        spark: The session.
-        name: ``catalog.database.table``.
-
-    Raises:
-        NotFoundError: There is no such table.
-        InvalidInputError: The text names no table.
-    """
+    """Load what a catalog has under an identifier: a ``Table`` of Spark's connector API."""
     with named_errors(name):
         catalog, identifier = _resolved(spark, name)
         return catalog.loadTable(identifier)
 
 
 def forget_table(spark: SparkSession, name: str) -> None:
-    """Have the catalog load a table anew where it keeps those that it loaded before.
-
-    Args:
-        spark: The session.
-        name: ``catalog.database.table``.
-
-    Raises:
-        InvalidInputError: The text names no table.
-    """
+    """Have the catalog load a table anew where it keeps those that it loaded before."""
     with named_errors(name):
         catalog, identifier = _resolved(spark, name)
         catalog.invalidateTable(identifier)
 
 
 def _resolved(spark: SparkSession, name: str) -> tuple[Any, Any]:
-    """The catalog that an identifier leads to, and the identifier in it."""
+    """Return the catalog that an identifier leads to, and the identifier in it."""
     state = spark._jsparkSession.sessionState()
     manager = state.catalogManager()
     parsed = state.sqlParser().parseMultipartIdentifier(name)
@@ -71,7 +54,7 @@ def _resolved(spark: SparkSession, name: str) -> tuple[Any, Any]:
 
 @contextmanager
 def named_errors(name: str) -> Iterator[None]:
-    """What the catalog says of a name, as one of lakesieve's errors."""
+    """Turn what the catalog says of a name into one of lakesieve's errors."""
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 

@@ -28,7 +28,7 @@ _CLAUSES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeOutcome:
-    """What a table says of one change.
+    """The outcome of one change, as the table tells it.
 
     Args:
         version: The version that the change made; ``None`` if it made none.
@@ -63,23 +63,15 @@ class TableChanges(Protocol):
         """The rows as they are now, without columns of the format's own."""
 
     def check(self, on: Sequence[str], txn: tuple[str, int] | None) -> None:
-        """Refuse what the format cannot do.
-
-        Raises:
-            UnsupportedError: It cannot.
-        """
+        """Refuse what the format cannot do."""
 
     def change(
         self, operation: str, rows: DataFrame, on: Sequence[str], txn: tuple[str, int] | None
     ) -> ChangeOutcome:
         """Make one commit.
 
-        Args:
-            operation: ``upsert`` updates the rows with some keys and inserts those that are not
-                there, ``delete`` deletes them.
-            rows: Whole rows, or of a delete the keys.
-            on: The key columns.
-            txn: Name and number of the transaction.
+        ``upsert`` updates the rows with the keys and inserts the others; ``delete`` deletes the
+        rows with the keys, which are all that is given.
         """
 
     def insert(
@@ -98,11 +90,9 @@ class TableChanges(Protocol):
 
 @contextmanager
 def session_settings(spark: SparkSession, settings: Mapping[str, str | None]) -> Iterator[None]:
-    """Session settings for a while, in which other threads of the session wait to set theirs.
+    """Set settings of the session for a while; ``None`` takes one away.
 
-    Args:
-        spark: The session.
-        settings: By name; ``None`` takes one away.
+    Other threads of the session wait meanwhile to set theirs.
     """
     with _LOCKS.setdefault(str(spark._jsparkSession.sessionUUID()), threading.Lock()):
         before = {name: spark.conf.get(name, None) for name in settings}
@@ -125,13 +115,6 @@ def merge(
     spark: SparkSession, relation: str, rows: DataFrame, on: Sequence[str], operation: str
 ) -> DataFrame:
     """Run one MERGE.
-
-    Args:
-        spark: The session.
-        relation: How SQL names the table.
-        rows: Whole rows, or of a delete the keys.
-        on: The key columns.
-        operation: ``upsert``, ``delete`` or ``insert``.
 
     Returns:
         What the command gives.

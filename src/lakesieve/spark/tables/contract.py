@@ -53,17 +53,10 @@ class SparkTable(Protocol):
         Returns:
             ``key_0``, ``key_1`` and so on, and ``file``, the data file as the engine names it:
             ``scanned`` of its live files.
-
-        Raises:
-            UnsupportedError: The engine cannot read the table.
         """
 
     def rows(self, version: TableVersion) -> DataFrame:
-        """Rows of a version as its readers see them: row-level deletes applied, its own columns.
-
-        Raises:
-            UnsupportedError: The engine cannot read the table.
-        """
+        """Rows of a version as its readers see them: row-level deletes applied, its own columns."""
 
 
 @runtime_checkable
@@ -71,11 +64,7 @@ class ChangeableTable(Protocol):
     """A table whose rows can be changed by key."""
 
     def changes(self) -> TableChanges:
-        """How its rows are changed.
-
-        Raises:
-            UnsupportedError: Not under the name by which it was opened.
-        """
+        """How its rows are changed."""
 
 
 @runtime_checkable
@@ -94,12 +83,4 @@ class CopyableTable(Protocol):
         """Make another table that begins as a version of this one, sharing its data files.
 
         Deleting files of that version from the other table is switched off for good.
-
-        Args:
-            name: ``catalog.database.table`` of the new table.
-            version: The version that it begins as.
-
-        Raises:
-            InvalidInputError: The name is taken, or cannot be one.
-            UnsupportedError: The format or the catalog cannot do that.
         """

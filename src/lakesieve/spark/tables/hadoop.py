@@ -17,14 +17,9 @@ if TYPE_CHECKING:
 def storage_options(
     spark: SparkSession, file_io: Callable[[], Mapping[str, str]] | None = None
 ) -> StorageOptions:
-    """Tells with which settings a location is reached: those that Spark's Hadoop has for it.
+    """Return the settings by which Spark's Hadoop reaches each location.
 
-    Args:
-        spark: The session; its settings are read here, and again where a store refuses them.
-        file_io: Tells the properties of a table's own file IO, now and again.
-
-    Raises:
-        InvalidInputError: The list of trusted places has something else in it.
+    They are read now, and again where a store refuses them, as are those of a table's own file IO.
     """
     return StorageOptions(
         conf=_hadoop_settings(spark),

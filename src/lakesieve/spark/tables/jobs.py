@@ -23,14 +23,6 @@ def own_jobs(spark: SparkSession, description: str) -> Iterator[None]:
 
     They count as no queries of the user in ``last_pruning``. What was set before comes back
     afterwards; within another such stretch its description stays.
-
-    Args:
-        spark: The session.
-        description: Shown by Spark's UI; begins with ``lakesieve:``.
-
-    Raises:
-        StorageError: A job met a data file that cannot be read.
-        SetupError: The executors lack a package.
     """
     context: Any = spark.sparkContext
     before = {name: context.getLocalProperty(name) for name in (_OWN, _DESCRIPTION, _GROUP)}

@@ -16,24 +16,18 @@ if TYPE_CHECKING:
 
 
 def parts_of(call: Callable[..., Any], method: str, *arguments: Any) -> Iterator[str]:
-    """The texts that a Java method returns, one for each call, until it returns an empty one.
-
-    Args:
-        call: Calls a Java method by its name.
-        method: The method, which gives the empty string at the end.
-        *arguments: Of the method.
-    """
+    """Yield the texts that a Java method returns, one a call, until it returns an empty one."""
     return iter(lambda: str(call(method, *arguments)), "")
 
 
 def lines_of(parts: Iterable[str]) -> pa.ChunkedArray:
-    """The lines of texts, each a chunk."""
+    """Return the lines of texts, a chunk for each text."""
     chunks = [pa.array(part.split("\n"), pa.string()) for part in parts]
     return pa.chunked_array(chunks, pa.string())
 
 
 def hadoop_path(encoded: Column) -> Column:
-    """A path as Hadoop's ``Path`` prints it, of one that is percent-encoded."""
+    """Return a percent-encoded path as Hadoop's ``Path`` prints it."""
     from pyspark.sql import functions as F
 
     # a plus sign stands for itself in a path
@@ -42,17 +36,17 @@ def hadoop_path(encoded: Column) -> Column:
 
 
 def quoted(*parts: str) -> str:
-    """The name of a column, of a field of a struct or of a table for Spark, whatever is in it."""
+    """Quote the name of a column, of a field of a struct or of a table for Spark."""
     return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
 
 
 def raw_read(stride: int, selection: str) -> str:
-    """What a raw read says to the rule, as the value of ``RAW_READ``."""
+    """Return the value of ``RAW_READ``, by which a raw read tells the rule what it wants."""
     return f"{stride} {selection}".strip()
 
 
 def keys_of(columns: Sequence[KeyColumn]) -> list[Column]:
-    """The columns of raw rows that hold the keys: ``key_0``, ``key_1`` and so on."""
+    """Name the key columns of rows ``key_0``, ``key_1`` and so on."""
     from pyspark.sql import functions as F
 
     return [F.col(quoted(*column.path)).alias(f"key_{at}") for at, column in enumerate(columns)]

@@ -39,13 +39,6 @@ def open_table(spark: SparkSession, name: str) -> SparkTable:
         spark: The session whose catalogs are searched.
         name: ``catalog.database.table``; ``iceberg:PATH``, ``delta:PATH``, ``hudi:PATH`` or
             ``parquet:PATH``; or a bare path of an Iceberg table.
-
-    Raises:
-        NotFoundError: There is no such table.
-        UnsupportedError: It is a table of a format that this version does not index, or the session
-            is one of Spark Connect.
-        InvalidInputError: The text names no table.
-        SetupError: The format's runtime is missing from the session.
     """
     check_session(spark)
     parsed = parse_name(name)
@@ -77,11 +70,7 @@ def _open_path(spark: SparkSession, spec: FormatSpec, path: str) -> SparkTable:
 
 
 def format_of(entry: Any) -> str:
-    """The table format of what a catalog gave, or a V1 table's provider.
-
-    Args:
-        entry: A ``Table`` of Spark's connector API.
-    """
+    """Return the format of a table that a catalog loaded, or a V1 table's provider."""
     java_class = str(entry.getClass().getName())
     for spec in FORMATS.values():
         if spec.catalog_class == java_class:
@@ -90,21 +79,17 @@ def format_of(entry: Any) -> str:
 
 
 def formats_of(version: SparkVersion) -> list[FormatSpec]:
-    """The formats that have a runtime for a version of Spark."""
+    """Return the formats that have a runtime for a version of Spark."""
     return [spec for spec in FORMATS.values() if spec.runs_on(version.name)]
 
 
 def formats_in(spark: SparkSession) -> list[FormatSpec]:
-    """The formats whose runtime is on the class path of a session."""
+    """Return the formats whose runtime is on the class path of a session."""
     return [spec for spec in FORMATS.values() if has_class(spark, spec.runtime)]
 
 
 def check_formats(version: SparkVersion, formats: Iterable[str]) -> None:
-    """Check that a version of Spark can read tables of some formats.
-
-    Raises:
-        UnsupportedError: One of them has no runtime for it.
-    """
+    """Check that a version of Spark can read tables of some formats."""
     wanted = [FORMATS[name] for name in sorted(set(formats))]
     missing = [spec.name for spec in wanted if not spec.runs_on(version.name)]
     if missing:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 Stage = Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]
-"""What is done with the batches of a partition."""
+"""A function of the Arrow batches of a partition."""
 
 
 def in_workers(frame: DataFrame, stage: Stage, schema: str) -> DataFrame:
@@ -25,7 +25,7 @@ def in_workers(frame: DataFrame, stage: Stage, schema: str) -> DataFrame:
 
 
 def frame_of_rows(spark: SparkSession, rows: pa.Table) -> DataFrame:
-    """A frame of rows that are at hand as Arrow, of the types that they have."""
+    """Make a frame of rows of an Arrow table, of the table's types."""
     from pyspark.sql.pandas.types import from_arrow_type
 
     sink = pa.BufferOutputStream()

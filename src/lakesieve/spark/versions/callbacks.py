@@ -13,27 +13,24 @@ if TYPE_CHECKING:
 class Callback:
     """A ``java.util.function.Function`` that answers in Python.
 
-    py4j keeps only a weak hold on it: whoever gives it to Java keeps it, too.
-
-    Args:
-        answer: Called with what Java gives.
+    py4j keeps only a weak reference: keep another one as long as Java may call.
     """
 
     def __init__(self, answer: Callable[[str], str]) -> None:
         self._answer = answer
 
     def apply(self, request: str) -> str:
-        """Answer."""
+        """Answer a call of Java."""
         return self._answer(request)
 
     class Java:
-        """What py4j makes of it."""
+        """The Java interface, as py4j wants it told."""
 
         implements = ("java.util.function.Function",)
 
 
 def hear_callbacks(spark: SparkSession) -> None:
-    """Have this process hear what Java calls."""
+    """Let Java call functions of this process."""
     from pyspark.java_gateway import ensure_callback_server_started
 
     gateway = spark.sparkContext._gateway
@@ -41,5 +38,5 @@ def hear_callbacks(spark: SparkSession) -> None:
 
 
 def key_of_session(spark: SparkSession) -> tuple[str, str]:
-    """What tells a session from all others: its application, and its own number."""
+    """Return what tells a session from all others: its application, and its own number."""
     return str(spark.sparkContext.applicationId), str(spark._jsparkSession.sessionUUID())

@@ -33,11 +33,7 @@ _SENT: set[str] = set()
 
 
 def jar_of(version: SparkVersion) -> Path:
-    """The jar for a version of Spark, which the package carries.
-
-    Raises:
-        SetupError: The package was installed without its jars.
-    """
+    """The jar for a version of Spark, which the package carries."""
     name = f"lakesieve-spark-{version.jar}.jar"
     path = Path(str(resources.files("lakesieve.spark") / "jars" / name))
     if not path.is_file():
@@ -50,14 +46,9 @@ def jar_of(version: SparkVersion) -> Path:
 
 
 def own_class(spark: SparkSession, name: str) -> Any:
-    """One of lakesieve's Java classes; its jar is loaded at the first call, once in a JVM.
+    """Return a Java class of lakesieve, such as ``files.PathSet``.
 
-    Args:
-        spark: The session.
-        name: The class with its package below ``lakesieve``, such as ``files.PathSet``.
-
-    Raises:
-        UnsupportedError: The session's class loader takes no jar, or has one of another version.
+    The jar is loaded by the first call, once in a JVM.
     """
     with _LOCK:
         if spark.sparkContext._gateway not in _LOADED:
@@ -104,11 +95,7 @@ def _other_jar(what: str) -> UnsupportedError:
 
 
 def add_jar(spark: SparkSession, jar: Path) -> None:
-    """Have the driver know the classes of a jar, beside those of the table formats.
-
-    Raises:
-        UnsupportedError: The session's class loader takes no jar.
-    """
+    """Have the driver know the classes of a jar, beside those of the table formats."""
     loader = context_loader(spark)
     while loader is not None and str(loader.getClass().getName()) not in _LOADERS:
         loader = loader.getParent()

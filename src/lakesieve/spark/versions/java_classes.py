@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def java_class(spark: SparkSession, name: str) -> Any:
-    """A Java class, whose static members are attributes; a call makes an object.
+    """Return a Java class, whose static members are attributes; a call makes an object.
 
     ``spark._jvm.org.apache`` asks Java of each part of a name whether it is a class, and to find
     that it is none takes a look into every jar, each time.
@@ -22,7 +22,7 @@ def java_class(spark: SparkSession, name: str) -> Any:
 
 
 def java_array(spark: SparkSession, name: str, items: tuple[Any, ...]) -> Any:
-    """A Java array."""
+    """Make a Java array."""
     gateway: Any = spark.sparkContext._gateway
     array = gateway.new_array(java_class(spark, name), len(items))
     for number, item in enumerate(items):
@@ -31,7 +31,7 @@ def java_array(spark: SparkSession, name: str, items: tuple[Any, ...]) -> Any:
 
 
 def java_list(spark: SparkSession, items: tuple[Any, ...] = ()) -> Any:
-    """A Java list that may grow."""
+    """Make a Java list that may grow."""
     made = java_class(spark, "java.util.ArrayList")()
     for item in items:
         made.add(item)
@@ -39,17 +39,17 @@ def java_list(spark: SparkSession, items: tuple[Any, ...] = ()) -> Any:
 
 
 def scala_seq(spark: SparkSession, items: Any) -> Any:
-    """A Java list as Scala's methods take it."""
+    """Turn a Java list into one that Scala's methods take."""
     return java_class(spark, "org.apache.spark.api.python.PythonUtils").toSeq(items)
 
 
 def context_loader(spark: SparkSession) -> Any:
-    """The class loader that sees the jars of the session."""
+    """Return the class loader that sees the jars of the session."""
     return java_class(spark, "java.lang.Thread").currentThread().getContextClassLoader()
 
 
 def has_class(spark: SparkSession, name: str) -> bool:
-    """Whether a Java class is on the class path of the session."""
+    """Tell whether a Java class is on the class path of the session."""
     from py4j.protocol import Py4JJavaError
 
     try:
@@ -60,6 +60,6 @@ def has_class(spark: SparkSession, name: str) -> bool:
 
 
 def as_python(spark: SparkSession, java: Any) -> Any:
-    """A Java map or list as Python's, in one text: to go through it would take calls an entry."""
+    """Turn a Java map or list into Python's, by one JSON text: each entry would take calls."""
     writer = java_class(spark, "com.fasterxml.jackson.databind.ObjectMapper")()
     return json.loads(writer.writeValueAsString(java))

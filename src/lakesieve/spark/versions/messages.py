@@ -1,4 +1,4 @@
-"""What PySpark itself writes of errors, which its versions do differently."""
+"""PySpark's own log of errors, which differs between its versions."""
 
 from __future__ import annotations
 

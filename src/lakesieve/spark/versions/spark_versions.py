@@ -51,9 +51,6 @@ def spark_version_of(version: str) -> SparkVersion:
 
     A number that is newer than all tested versions gets the jar of the newest one, which sessions
     check before they use it.
-
-    Raises:
-        UnsupportedError: The version is older than the newest tested one, and not tested.
     """
     for tested in SPARK_VERSIONS:
         if version.startswith(f"{tested.name}."):
@@ -75,11 +72,7 @@ def is_remote(spark: SparkSession) -> bool:
 
 
 def check_session(spark: SparkSession) -> None:
-    """Check that the session is one that lakesieve can work in.
-
-    Raises:
-        UnsupportedError: Spark Connect, or a version of Spark that is not supported.
-    """
+    """Check that the session is one that lakesieve can work in."""
     if is_remote(spark):
         raise UnsupportedError(
             "This is a Spark Connect session, whose JVM cannot be reached.",
@@ -112,12 +105,7 @@ def local_frame(spark: SparkSession, rows: pa.Table, schema: StructType) -> Data
 
 
 def frame_of(spark: SparkSession, texts: pa.Table) -> DataFrame:
-    """A frame of columns of texts, in their order, without a call for each.
-
-    Args:
-        spark: The session.
-        texts: Without nulls and U+0000, which no path has.
-    """
+    """Make a frame of columns of texts, without nulls and U+0000, by few calls."""
     from pyspark.sql import DataFrame
     from pyspark.sql import functions as F
 
@@ -137,7 +125,7 @@ def frame_of(spark: SparkSession, texts: pa.Table) -> DataFrame:
 
 
 def by_number(frame: DataFrame, count: int, column: str) -> DataFrame:
-    """Rows of one number, below a count, in one partition, each number in its own."""
+    """Bring the rows of each number below a count into one partition, each number in its own."""
     if hasattr(frame, "repartitionById"):
         return frame.repartitionById(count, column)
     from pyspark.sql import functions as F
@@ -152,34 +140,20 @@ def by_number(frame: DataFrame, count: int, column: str) -> DataFrame:
 
 
 def error_class(error: PySparkException) -> str:
-    """Spark's name of an error, such as ``TABLE_OR_VIEW_NOT_FOUND``."""
+    """Return Spark's name of an error, such as ``TABLE_OR_VIEW_NOT_FOUND``."""
     name: Any = error
     return str(name.getCondition() if hasattr(name, "getCondition") else name.getErrorClass())
 
 
 def delta_snapshot_at(spark: SparkSession, log: Any, version: int, entry: Any) -> Any:
-    """A snapshot of a ``DeltaLog``, by its number.
-
-    Args:
-        spark: The session.
-        log: The ``DeltaLog``.
-        version: The number.
-        entry: The catalog's entry, as an ``Option``.
-    """
+    """Return a snapshot of a ``DeltaLog`` by its number; ``entry`` is an ``Option``."""
     none = java_class(spark, "scala.Option").empty()
     more = () if spark_version_of(spark.version).name == "3.5" else (False,)
     return log.getSnapshotAt(version, none, entry, *more)
 
 
 def delta_commit_at(spark: SparkSession, log: Any, millis: int, entry: Any) -> int:
-    """Number of the newest commit of a ``DeltaLog`` that is not later than a time.
-
-    Args:
-        spark: The session.
-        log: The ``DeltaLog``.
-        millis: Milliseconds since the epoch.
-        entry: The catalog's entry, as an ``Option``.
-    """
+    """Return the number of the newest commit of a ``DeltaLog`` that is not later than a time."""
     moment = java_class(spark, "java.sql.Timestamp")(millis)
     more = () if spark_version_of(spark.version).name == "3.5" else (entry,)
     return int(log.history().getActiveCommitAtTime(moment, *more, True, True, False).version())

@@ -1,7 +1,7 @@
 """The suite that every table format passes; a format supplies only how to do what it asks for.
 
 Subclass :class:`TableContract` in a test module, and give pytest the fixtures ``spark`` (a session)
-and ``make_table`` (a function that makes a fresh :class:`lakesieve.testing.driver.Driver`).
+and ``make_table`` (a function that makes a fresh :class:`tests.kit.driver.Driver`).
 """
 
 from __future__ import annotations
@@ -9,17 +9,19 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Any
 
+import pytest
+from tests.kit.alike import check_queries, views_of
+from tests.kit.generated import FILES, KEYS, ROWS, predicate, rows_of
+
 import lakesieve as ls
 from lakesieve.errors import LakesieveError
 from lakesieve.index.reasons import ReasonCode
 from lakesieve.spark.tables import open_table
-from lakesieve.testing.alike import check_queries, views_of
-from lakesieve.testing.generated import FILES, KEYS, ROWS, predicate, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from lakesieve.testing.driver import Driver
+    from tests.kit.driver import Driver
 
 QUERIES = 2
 PREDICATES = 6
@@ -206,7 +208,7 @@ class TableContract:
         """A renamed column keeps its index; one dropped and added again has none."""
         table = make_table()
         if not table.can_rename:
-            return
+            pytest.skip("the format cannot rename columns")
         table.create(rows_of(spark, 0))
         table.append(rows_of(spark))
         self.index_each(spark, table, ("l", "i"))

@@ -1,0 +1,111 @@
+"""Indexes built in one process, without Spark, by both stages of the real build."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from lakesieve.format import catalogue_id
+from lakesieve.index.access import without_engine
+from lakesieve.index.definition import define, key_columns
+from lakesieve.sieve import ABSENT_HITS
+from lakesieve.spark.build.segments import WrittenSegments
+from lakesieve.spark.build.source import key_types
+from lakesieve.spark.build.stages import IndexTask, cut, scatter
+from lakesieve.store import COMPACTION, IndexStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from lakesieve.format import IndexDefinition
+    from lakesieve.store import Changes
+    from lakesieve.tables import TableReader
+
+
+def write_segments(
+    files: pa.Table, batches: Iterable[pa.RecordBatch], task: IndexTask
+) -> WrittenSegments:
+    """Run both stages of a build.
+
+    Args:
+        files: ``path``, ``size`` and ``records`` of the data files.
+        batches: Key columns, and last the number of each row's file.
+        task: The index.
+    """
+    numbers = np.arange(files.num_rows)
+    runs = scatter(batches, indexes=[task], hashes=numbers, ordinals=numbers.astype(np.int32))
+    catalogue = catalogue_id(files.column("path"))
+    results = cut(runs, indexes=[task], catalogue=catalogue, unit_count=files.num_rows)
+    return WrittenSegments.of(files, pa.Table.from_batches(list(results)))
+
+
+def build_index(
+    table: TableReader,
+    column: str,
+    read: Callable[[str], pa.Array],
+    *,
+    covers: Callable[[str], bool] = lambda _: True,
+) -> None:
+    """Index the data files of the current version on one column, beside the table.
+
+    Args:
+        table: The table.
+        column: The key column.
+        read: Reads the keys of a data file.
+        covers: Which data files are indexed.
+    """
+    keys = key_columns(table, table.version(), [column])
+    definition = define(
+        table, keys, column, budget=None, absent_hits=ABSENT_HITS, compaction=COMPACTION
+    )
+    store = IndexStore(without_engine().new_storage(table, column, None))
+    store.create(definition, _changes(store, definition, table, read, covers))
+
+
+def refresh_index(table: TableReader, column: str, read: Callable[[str], pa.Array]) -> None:
+    """Add the data files of the current version that an index has not seen."""
+    store = without_engine().stores(table)[column]
+    state = store.snapshot()
+    covered_by = store.covered_by(state)
+    seen = {path for entry in state.catalogues for path in covered_by(entry).to_pylist()}
+    store.commit(
+        state,
+        _changes(store, state.definition, table, read, lambda path: path not in seen),
+    )
+
+
+def _changes(
+    store: IndexStore,
+    definition: IndexDefinition,
+    table: TableReader,
+    read: Callable[[str], pa.Array],
+    covers: Callable[[str], bool],
+) -> Changes:
+    """Write the segments of some live files, and return their commit."""
+    version = table.version()
+    files = table.live_files(version)
+    files = files.filter(pa.array(map(covers, files.column("path").to_pylist()), pa.bool_()))
+    keys = [read(path) for path in files.column("path").to_pylist()]
+    at = files.column_names.index("records")
+    files = files.set_column(at, "records", pa.array(map(len, keys), pa.int64()))
+    column = table.columns(version)[tuple(definition.columns[0].name.split("."))]
+    batches = [
+        pa.record_batch(
+            [
+                each.cast(pa.binary()) if column.kind == "string" else each,
+                pa.array([number] * len(each), pa.int64()),
+            ],
+            ["key", "file"],
+        )
+        for number, each in enumerate(keys)
+    ]
+    task = IndexTask(
+        columns=(0,),
+        key_types=key_types([column]),
+        storage=store.storage,
+        absent_hits=definition.absent_hits,
+    )
+    written = write_segments(files, batches, task)
+    return written.changes(store.storage, definition, version, "refresh")
