@@ -297,6 +297,7 @@ def test_a_stream_is_inserted_once(
     assert {key: after[key][2] for key in after if key >= 300} == {300: 1, 301: 2, 302: 2}
 
 
+@pytest.mark.in_time("iceberg_merge_on_read", "delta_vectors")
 def test_other_rules_are_refused(spark: SparkSession, people: str) -> None:
     """What the function does not know is named, with what it knows."""
     with pytest.raises(InvalidInputError, match="duplicates='any' is unknown"):
