@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 _MAX_LATE = 4
 # answers of which digests may be left to fetch
 _MAX_TICKETS = 8
-# sent at once
-_MAX_DIGESTS = 65_536
 # keeps others from naming a file so that its digest is that of another one
 _SECRET = os.urandom(16)
 
@@ -47,13 +45,17 @@ class Planner:
     Args:
         locations: Further roots to search for indexes.
         options: Tells the settings with which a location is reached.
+        digests_at_once: How many digests of data files one answer sends.
     """
 
     def __init__(
         self,
         locations: Iterable[str] = (),
         options: StorageOptions | None = None,
+        *,
+        digests_at_once: int = 65_536,
     ) -> None:
+        self._digest_bytes_at_once = digests_at_once * DIGEST_BYTES
         self._registry = IndexRegistry(locations, options)
         self._options = options
         # by the location of a table: look-ups that nobody waits for any more
@@ -133,7 +135,7 @@ class Planner:
             if digests is None:
                 detail = "the digests of this catalogue are not kept any more"
                 return refusal(Reason(code=ReasonCode.INTERNAL_ERROR, detail=detail))
-            end = start + _MAX_DIGESTS * DIGEST_BYTES
+            end = start + self._digest_bytes_at_once
             if end >= len(digests):
                 del self._tickets[ticket][name]
                 if not self._tickets[ticket]:

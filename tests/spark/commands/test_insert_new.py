@@ -133,14 +133,14 @@ def in_between(monkeypatch: pytest.MonkeyPatch, commits: list[Callable[[], objec
     for kind in (IcebergChanges, DeltaChanges):
         wrapped = partialmethod(insert, kind=kind, original=kind.insert)
         monkeypatch.setattr(kind, "insert", wrapped)
-    start = Planner._start
+    answer = Planner.answer
 
-    def plan(self: Planner, *arguments: Any) -> Any:
+    def plan(self: Planner, request: str) -> str:
         # Delta reads the table in the transaction of its MERGE
         wait()
-        return start(self, *arguments)
+        return answer(self, request)
 
-    monkeypatch.setattr(Planner, "_start", plan)
+    monkeypatch.setattr(Planner, "answer", plan)
 
 
 @pytest.mark.in_time("iceberg_merge_on_read")
@@ -240,7 +240,7 @@ def test_commits_without_end(
     spark: SparkSession, people: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After many attempts it is an error, and nothing was inserted."""
-    monkeypatch.setattr(module, "_ATTEMPTS", 2)
+    monkeypatch.setattr(module, "ATTEMPTS", 2)
     numbers = iter(range(600, 700))
     # Delta keeps the settings of a MERGE by session
     another = spark.newSession() if "delta" in people else spark
