@@ -93,6 +93,7 @@ class Session:
             self.calls.append((name, {k: v for k, v in given.items() if k != "spark"}))
             return answer(**given) if callable(answer) else answer
 
+        call.__signature__ = signature  # type: ignore[attr-defined]
         self.patch.setattr(f"lakesieve.{name}", call)
 
     def given(self, name: str) -> dict[str, Any]:
