@@ -37,11 +37,8 @@ def refreshed(table: str) -> str:
     """The table when its index has seen the last file, too."""
 
     def read(path: str) -> pa.Array:
-        return (
-            pq.read_table(path.removeprefix("file:").partition("#")[0])
-            .column("id")
-            .combine_chunks()
-        )
+        file = path.removeprefix("file:").partition("#")[0]
+        return pq.read_table(file).column("id").combine_chunks()
 
     refresh_index(open_table(table), "id", read)
     return table

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
 
 CLONES = 2
 WRITERS = st.sampled_from([0, 1])
+WORK = st.sampled_from(["refresh", "compact"])
 
 
 class Seeded(Random):
@@ -179,41 +180,30 @@ class Life(RuleBasedStateMachine):
         """Change the table in another way."""
         getattr(copy.table, change)(drawn)
 
-    @rule(copy=copies, writer=WRITERS, drawn=DRAWN)
-    def refresh(self, copy: Copy, writer: int, drawn: Random) -> None:
+    @rule(copy=copies, writer=WRITERS, files=st.integers(0, 3), drawn=DRAWN)
+    def refresh(self, copy: Copy, writer: int, files: int, drawn: Random) -> None:
         """Index what is new and merge deltas when due, as one writer does it undisturbed."""
-        self.prepare_refresh(copy, writer, drawn)
+        copy.table.append(drawn, files)
+        self._prepare_refresh(copy, writer, drawn)
         self._commit(copy, writer)
         due = wants_compaction(copy.stores[writer].snapshot(), CompactionPolicy(deltas=2))
         if due:
-            self._prepare_compaction(copy, writer, due, drawn)
+            self._prepare_compaction(copy, writer, drawn, due)
             self._commit(copy, writer)
 
-    @rule(copy=copies, writer=WRITERS, drawn=DRAWN)
-    def prepare_refresh(self, copy: Copy, writer: int, drawn: Random) -> None:
-        """Stage the files of some branch that a state does not cover."""
-        store = copy.stores[writer]
-        base = store.snapshot()
-        version = copy.table.head(copy.table.any_branch(drawn))
-        known = covered(store, base, [entry.id for entry in base.catalogues])
-        files = [file for path, file in version.files.items() if path not in known]
-        copy.prepared.pop(writer, None)  # what is staged already is left lying
-        if files:
-            copy.prepared[writer] = Prepared(
-                base=base,
-                changes=build(store, self.indexed, base.definition, files, drawn),
-                covers={file.path for file in files},
-                requires=[FilesUncovered(paths=pa.array([file.path for file in files]))],
-            )
+    @rule(copy=copies, writer=WRITERS, work=WORK, drawn=DRAWN)
+    def prepare(self, copy: Copy, writer: int, work: str, drawn: Random) -> None:
+        """Stage what is committed at some later time."""
+        self._prepare(copy, writer, work, drawn)
 
-    @rule(copy=copies, writer=WRITERS, drawn=DRAWN)
-    def prepare_compaction(self, copy: Copy, writer: int, drawn: Random) -> None:
-        """Stage the merge of all catalogues, or of some."""
-        some = None
-        if drawn.random() < 0.4:
-            catalogues = copy.stores[writer].snapshot().catalogues
-            some = [entry.id for entry in catalogues if drawn.random() < 0.6]
-        self._prepare_compaction(copy, writer, some, drawn)
+    @rule(copy=copies, first=WORK, second=WORK, files=st.integers(0, 2), drawn=DRAWN)
+    def race(self, copy: Copy, first: str, second: str, files: int, drawn: Random) -> None:
+        """Have both writers prepare on the same state, and commit one after the other."""
+        copy.table.append(drawn, files)
+        for writer, work in enumerate((first, second)):
+            self._prepare(copy, writer, work, drawn)
+        for writer in (0, 1):
+            self._commit(copy, writer)
 
     @precondition(lambda self: any(copy.prepared for copy in self.living))
     @rule(copy=copies, writer=WRITERS)
@@ -319,9 +309,36 @@ class Life(RuleBasedStateMachine):
         self.living.append(copy)
         return copy
 
+    def _prepare(self, copy: Copy, writer: int, work: str, drawn: Random) -> None:
+        if work == "refresh":
+            self._prepare_refresh(copy, writer, drawn)
+            return
+        some = None
+        if drawn.random() < 0.4:
+            catalogues = copy.stores[writer].snapshot().catalogues
+            some = [entry.id for entry in catalogues if drawn.random() < 0.6]
+        self._prepare_compaction(copy, writer, drawn, some)
+
+    def _prepare_refresh(self, copy: Copy, writer: int, drawn: Random) -> None:
+        """Stage the files of some branch that a state does not cover."""
+        store = copy.stores[writer]
+        base = store.snapshot()
+        version = copy.table.head(copy.table.any_branch(drawn))
+        known = covered(store, base, [entry.id for entry in base.catalogues])
+        files = [file for path, file in version.files.items() if path not in known]
+        copy.prepared.pop(writer, None)  # what is staged already is left lying
+        if files:
+            copy.prepared[writer] = Prepared(
+                base=base,
+                changes=build(store, self.indexed, base.definition, files, drawn),
+                covers={file.path for file in files},
+                requires=[FilesUncovered(paths=pa.array([file.path for file in files]))],
+            )
+
     def _prepare_compaction(
-        self, copy: Copy, writer: int, catalogues: Sequence[str] | None, drawn: Random
+        self, copy: Copy, writer: int, drawn: Random, catalogues: Sequence[str] | None
     ) -> None:
+        """Stage the merge of all catalogues, or of some."""
         store = copy.stores[writer]
         base = store.snapshot()
         changes = compaction_changes(
