@@ -17,7 +17,7 @@ from lakesieve.planner.requests import DigestsRequest, RequestError, read_reques
 from lakesieve.predicate import condition_of
 from lakesieve.predicate import to_text as filter_text
 from lakesieve.store import DIGEST_BYTES, shared_cache
-from lakesieve.tables.schemas import COLUMNS_OF
+from lakesieve.tables.formats import FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -185,11 +185,11 @@ class Planner:
         if not indexes:
             missing = Reason(code=ReasonCode.NO_INDEX, detail="")
             return unpruned(scan.id, reasons or [missing])
-        if scan.format not in COLUMNS_OF:
+        if scan.format not in FORMATS:
             detail = f"tables of the format {scan.format} are not known"
             return unpruned(scan.id, [Reason(code=ReasonCode.SCAN_UNSUPPORTED, detail=detail)])
         try:
-            columns = COLUMNS_OF[scan.format](scan.schema)
+            columns = FORMATS[scan.format].columns(scan.schema)
         except UnsupportedError as error:
             unknown = Reason(code=ReasonCode.SCAN_UNSUPPORTED, detail=error.message)
             return unpruned(scan.id, [unknown])

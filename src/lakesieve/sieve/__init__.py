@@ -14,7 +14,7 @@ from lakesieve.sieve.composite import (
     encode_composite,
     encode_rows,
 )
-from lakesieve.sieve.keys import KINDS, KeyType, encode_keys, wide_code
+from lakesieve.sieve.keys import KINDS, KeyKind, KeyType, encode_keys, wide_code
 from lakesieve.sieve.lookup import (
     distinct,
     lookup_codes,
@@ -40,6 +40,7 @@ __all__ = [
     "BlockBuilder",
     "Blocks",
     "Budget",
+    "KeyKind",
     "KeyType",
     "RangeSet",
     "SharedPrefixes",
