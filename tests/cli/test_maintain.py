@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lakesieve.index.maintenance import MaintenanceStep, TableMaintenance
-from lakesieve.report.maintenance_text import maintenance_lines
 from lakesieve.report.maintenance_metrics import MaintenanceMetrics
+from lakesieve.report.maintenance_text import maintenance_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable
