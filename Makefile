@@ -64,9 +64,10 @@ test-hudi: setup ## Hudi, whose session is one of Spark 3.5
 	$(BIN_3_5)/pytest tests/spark/hudi
 
 # javac's own warnings fail the build of the jars, which is part of setup
-lint: setup ## ruff, mypy, import layers, formatting of the Java sources
+lint: setup ## ruff, spelling, mypy, import layers, formatting of the Java sources
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(BIN)/typos
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	cd jvm && ./mvnw -B -q spotless:check

@@ -6,17 +6,18 @@ import os
 
 import pytest
 from hypothesis import HealthCheck, settings
-from tests.depth import SOAK, depth
 
-# deadlines measure the machine, not the code
-settings.register_profile(
-    "lakesieve",
-    max_examples=depth("EXAMPLES", test=50, soak=1000),
-    deadline=None,
-    # a busy machine draws slowly
-    suppress_health_check=[HealthCheck.too_slow],
-)
-settings.load_profile("lakesieve")
+for profile, examples in (("test", 50), ("soak", 1000)):
+    settings.register_profile(
+        profile,
+        max_examples=int(os.environ.get("LAKESIEVE_EXAMPLES", examples)),
+        # deadlines measure the machine, not the code
+        deadline=None,
+        # a busy machine draws slowly
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+# pytest's own option --hypothesis-profile wins over the variable
+settings.load_profile(os.environ.get("LAKESIEVE_DEPTH") or "test")
 
 # each JVM here lives for minutes: the second compiler would cost more than it saves. Without it
 # the room for compiled code is small, and the JVM sweeps it instead of running tests. To verify the
@@ -31,24 +32,24 @@ _SUBMIT = f"--conf 'spark.driver.defaultJavaOptions={_JAVA}' pyspark-shell"
 os.environ.setdefault("PYSPARK_SUBMIT_ARGS", _SUBMIT)
 
 
-def _is_for_soak(item: pytest.Item) -> bool:
-    name = getattr(item, "originalname", item.name)
-    if any(not mark.args or name in mark.args for mark in item.iter_markers("soak")):
-        return True
-    # a whole cross of parameters is for a soak, too
+@pytest.hookimpl(trylast=True)  # when the option --hypothesis-profile has been read
+def pytest_configure(config: pytest.Config) -> None:
+    """Leave what is marked ``soak`` to a soak, unless ``-m`` asks for it."""
+    chosen = config.option.markexpr
+    if settings.get_current_profile_name() != "soak" and "soak" not in chosen:
+        config.option.markexpr = f"({chosen}) and not soak" if chosen else "not soak"
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Of a cross of parameters, leave those to a soak that ``in_time`` does not name."""
     chosen = item.get_closest_marker("in_time")
-    return chosen is not None and item.name.partition("[")[2].rstrip("]") not in chosen.args
+    if chosen is not None and item.name.partition("[")[2].rstrip("]") not in chosen.args:
+        item.add_marker("soak")
 
 
 @pytest.hookimpl(trylast=True)  # when the folders have set their markers
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Run the tests that need no JVM first, the house rules before all others.
-
-    What only varies another test is left to ``make soak``.
-    """
-    if not SOAK:
-        config.hook.pytest_deselected(items=[item for item in items if _is_for_soak(item)])
-        items[:] = [item for item in items if not _is_for_soak(item)]
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the tests that need no JVM first, the house rules before all others."""
     items.sort(
         key=lambda item: (
             item.get_closest_marker("spark") is not None,

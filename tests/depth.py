@@ -1,20 +1,56 @@
-"""How deep tests of drawn cases go: short in ``make test``, in depth in ``make soak``."""
+"""How deep tests of drawn cases go: short in ``make test``, in depth in ``make soak``.
+
+The depth is a profile of Hypothesis, ``test`` or ``soak``: ``LAKESIEVE_DEPTH=soak`` chooses it, and
+so does pytest's own option ``--hypothesis-profile=soak``.
+"""
 
 from __future__ import annotations
 
+import functools
 import os
+from typing import TYPE_CHECKING, Any, TypeVar
 
-__all__ = ["SOAK", "depth"]
+import pytest
+from hypothesis import settings
 
-SOAK = os.environ.get("LAKESIEVE_DEPTH") == "soak"
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Class = TypeVar("Class", bound=type)
+
+
+def is_soak() -> bool:
+    """Whether this is a soak; known once pytest has read its options."""
+    return settings.get_current_profile_name().startswith("soak")
 
 
 def depth(name: str, *, test: int, soak: int) -> int:
-    """How many cases, steps or rounds a test draws.
+    """Return how many cases, steps or rounds a test draws.
 
     Args:
         name: ``LAKESIEVE_<NAME>`` in the environment wins over both counts.
         test: The count in ``make test``.
         soak: The count in ``make soak``.
     """
-    return int(os.environ.get(f"LAKESIEVE_{name}", soak if SOAK else test))
+    return int(os.environ.get(f"LAKESIEVE_{name}", soak if is_soak() else test))
+
+
+def in_soak(*names: str) -> Callable[[Class], Class]:
+    """Mark some tests of a class, inherited ones too, as left to a soak."""
+
+    def marked(cls: Class) -> Class:
+        for name in names:
+            setattr(cls, name, pytest.mark.soak(_copied(getattr(cls, name))))
+        return cls
+
+    return marked
+
+
+def _copied(test: Callable[..., None]) -> Callable[..., None]:
+    """Return the test as a function of its own, whose marks the original does not get."""
+
+    @functools.wraps(test)
+    def run(*args: Any, **kwargs: Any) -> None:
+        test(*args, **kwargs)
+
+    return run

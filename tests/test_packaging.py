@@ -11,7 +11,6 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from tests.depth import SOAK
 from tests.doc_blocks import ROOT, blocks_of
 
 from lakesieve.spark.versions.spark_versions import SPARK_VERSIONS
@@ -107,7 +106,7 @@ def test_installed(built: Path, tmp_path: Path, kind: str) -> None:
         assert "lakesieve/LakesieveExtensions.class" in archive.namelist()
 
 
-@pytest.mark.skipif(not SOAK, reason="in depth: installs Spark once more")
+@pytest.mark.soak
 def test_example_and_demo(built: Path, tmp_path: Path) -> None:
     """In an empty environment the README's example and a small demo run from the wheel."""
     (wheel,) = built.glob("*.whl")

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from tests.cli.conftest import FakeApi
-    from typer.testing import Result
+    from tests.cli.conftest import Run, Session
 
 STEPS = (
     MaintenanceStep(action="drift", index="id", detail="budget is none, declared is 2 bits"),
@@ -58,31 +57,22 @@ def file(tmp_path: Path) -> str:
     return str(tmp_path / "x.toml")
 
 
-@pytest.fixture
-def rounds(monkeypatch: pytest.MonkeyPatch, api: FakeApi) -> list[dict[str, Any]]:
-    """What each round was given."""
-    given: list[dict[str, Any]] = []
-
-    def maintain(tables: Any, **rest: Any) -> list[TableMaintenance]:
-        given.append({"tables": tables, **rest})
-        done = DUE if rest.get("dry_run") else DONE
-        for step in done.steps:
-            if step.done or step.error:
-                rest["observe"](done.table, step)
-        return [done]
-
-    monkeypatch.setattr(api, "maintain", maintain, raising=False)
-    return given
+def maintained(tables: Any, *, observe: Any, dry_run: bool = False, **_: Any) -> Any:
+    """Do a round, telling each step that is done or fails."""
+    done = DUE if dry_run else DONE
+    for step in done.steps:
+        if step.done or step.error:
+            observe(done.table, step)
+    return [done]
 
 
-def test_a_plan_is_shown_and_nothing_done(
-    lakesieve: Callable[..., Result], file: str, rounds: list[dict[str, Any]]
-) -> None:
+def test_a_plan_is_shown_and_nothing_done(lakesieve: Run, file: str, session: Session) -> None:
     """What is missing, what lags, what differs from the file, one a line; also as JSON."""
+    session.answers("maintain", maintained)
     done = lakesieve("maintain", file, "--dry-run")
 
     assert done.exit_code == 0, done.stderr
-    assert [one.name for one in rounds[0]["tables"]] == ["lake.db.t"]
+    assert [one.name for one in session.given("maintain")["tables"]] == ["lake.db.t"]
     assert done.stdout.splitlines() == [
         "lake.db.t: 400 data files, 7 files not indexed, 12.3 kB",
         "  ! drift id: budget is none, declared is 2 bits",
@@ -95,24 +85,22 @@ def test_a_plan_is_shown_and_nothing_done(
     assert [step["action"] for step in document[0]["steps"]] == [s.action for s in STEPS]
 
 
-def test_names_imply_their_formats(
-    lakesieve: Callable[..., Result], tmp_path: Path, rounds: list[dict[str, Any]], api: FakeApi
-) -> None:
+def test_names_imply_their_formats(lakesieve: Run, tmp_path: Path, session: Session) -> None:
     """The session is set up for the formats of all tables of the file."""
     names = ("lake.db.t", "delta:/data/a", "parquet:/data/b", "delta:/data/c")
     declared = "".join(f'[tables."{name}"]\nindexes = [["id"]]\n' for name in names)
     (tmp_path / "x.toml").write_text(declared)
+    session.answers("maintain", maintained)
 
     lakesieve("maintain", str(tmp_path / "x.toml"), "--dry-run")
 
-    assert len(rounds) == 1
-    assert api.arguments("local_session")["formats"] == ("iceberg", "delta", "parquet")
+    assert len(session.given("maintain")["tables"]) == 4
+    assert session.given("local_session")["formats"] == ("iceberg", "delta", "parquet")
 
 
-def test_a_failed_step_is_status_1(
-    lakesieve: Callable[..., Result], file: str, rounds: list[dict[str, Any]]
-) -> None:
+def test_a_failed_step_is_status_1(lakesieve: Run, file: str, session: Session) -> None:
     """The others are done, each is said when it is, and the status tells a timer."""
+    session.answers("maintain", maintained)
     done = lakesieve("maintain", file)
 
     assert done.exit_code == 1
@@ -120,7 +108,7 @@ def test_a_failed_step_is_status_1(
     assert done.stdout.splitlines()[-1] == "Done: 1 step; 1 failed."
     assert "lake.db.t, index day: create: on day" in done.stderr
     assert "lake.db.t, index id: refresh failed: the disk is full" in done.stderr
-    assert len(rounds) == 1
+    assert session.given("maintain") is not None
 
 
 def test_a_table_that_cannot_be_looked_at_has_failed() -> None:
@@ -132,25 +120,18 @@ def test_a_table_that_cannot_be_looked_at_has_failed() -> None:
     assert planned[-1] == "Due: 0 steps. Nothing was done. 1 failed."
 
 
-def test_rounds_end_after_the_work_in_hand(
-    lakesieve: Callable[..., Result],
-    file: str,
-    rounds: list[dict[str, Any]],
-    api: FakeApi,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_rounds_end_after_the_work_in_hand(lakesieve: Run, file: str, session: Session) -> None:
     """SIGTERM in the second round: what it has in hand is done, and then it stops."""
     ended: list[bool] = []
 
-    def maintain(_tables: Any, **rest: Any) -> list[TableMaintenance]:
-        rounds.append(rest)
-        if len(rounds) == 2:
+    def maintain(*_: Any, going_on: Callable[[], bool], **__: Any) -> list[TableMaintenance]:
+        if len(ended) == 1:
             os.kill(os.getpid(), signal.SIGTERM)
             time.sleep(0.01)
-        ended.append(rest["going_on"]())
+        ended.append(going_on())
         return [DONE]
 
-    monkeypatch.setattr(api, "maintain", maintain)
+    session.answers("maintain", maintain)
     done = lakesieve("maintain", file, "--watch", "0.01s")
 
     assert done.exit_code == 0, done.stderr
@@ -192,7 +173,7 @@ def test_metrics_of_rounds() -> None:
     ],
 )
 def test_options_that_do_not_go_together(
-    lakesieve: Callable[..., Result], file: str, options: tuple[str, ...], words: str
+    lakesieve: Run, file: str, options: tuple[str, ...], words: str
 ) -> None:
     """One line with what to give, and status 1."""
     done = lakesieve("maintain", file, *options)
@@ -201,7 +182,7 @@ def test_options_that_do_not_go_together(
     assert words in done.stderr
 
 
-def test_a_file_that_is_not_there(lakesieve: Callable[..., Result]) -> None:
+def test_a_file_that_is_not_there(lakesieve: Run) -> None:
     """By default it is lakesieve.toml."""
     done = lakesieve("maintain")
 

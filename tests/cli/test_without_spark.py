@@ -1,10 +1,9 @@
-"""Commands as a person runs them, in a process of their own, where a start of Java is noticed."""
+"""Commands as a person runs them, where a start of Java is noticed."""
 
 from __future__ import annotations
 
 import json
 import os
-import random
 import subprocess
 import sys
 import zipfile
@@ -12,70 +11,48 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
-from pyiceberg.catalog.sql import SqlCatalog
-from tests.engines.tables import index_of, rows
 
 from lakesieve import __version__
 from lakesieve.spark.versions.spark_versions import SPARK_VERSIONS
-from lakesieve.tables.opening import open_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from tests.cli.conftest import Run
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A folder with a table in the embedded warehouse, and what says whether Java was started."""
+    """A folder with an embedded warehouse, whose only Java leaves a marker when it is started."""
 
     folder: Path
     marker: Path
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run the command line there."""
+        """Run the command line in a process of its own."""
         return subprocess.run(
             [sys.executable, "-c", "from lakesieve.cli import main; main()", *arguments],
             cwd=self.folder,
-            env=self.environment(),
             capture_output=True,
             text=True,
             check=False,
         )
 
-    def environment(self) -> dict[str, str]:
-        """Variables by which the only Java is one that leaves the marker."""
-        return {
-            **{k: v for k, v in os.environ.items() if k not in {"JAVA_HOME", "SPARK_HOME"}},
-            "PATH": f"{self.folder}/bin:{os.environ['PATH']}",
-        }
 
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
-    """Two tables that share their files, as Hadoop's catalogs have them, one with indexes."""
-    folder = tmp_path_factory.mktemp("wäre house")
-    java = folder / "bin" / "java"
+@pytest.fixture
+def place(warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    """The working folder of this process and of those that it starts."""
+    java = tmp_path / "bin" / "java"
     java.parent.mkdir()
-    java.write_text(f"#!/bin/sh\ntouch '{folder}/java-was-started'\nexit 1\n")
+    marker = tmp_path / "java-was-started"
+    java.write_text(f"#!/bin/sh\ntouch '{marker}'\nexit 1\n")
     java.chmod(0o755)
-    catalog = SqlCatalog("c", uri=f"sqlite:///{folder}/c.db", warehouse=str(folder / "data"))
-    catalog.create_namespace("db")
-    drawn = random.Random("place")
-    table = catalog.create_table("db.t", schema=rows(drawn, 1).schema)
-    for _ in range(4):
-        table.append(rows(drawn, 20))
-    document = json.loads(table.metadata.model_dump_json())
-    for name in ("t", "other"):
-        home = folder / "warehouse" / "db" / name
-        (home / "metadata").mkdir(parents=True)
-        more = {"location": str(home), "table-uuid": document["table-uuid"]}
-        if name == "other":
-            more["table-uuid"] = "11111111-2222-3333-4444-555555555555"
-        (home / "metadata" / "v1.metadata.json").write_text(json.dumps({**document, **more}))
-    opened = open_table("lake.db.t", warehouse=str(folder / "warehouse"))
-    for column in ("id", "text"):
-        index_of(opened, column, covers=lambda _: True)
-    return Place(folder=folder, marker=folder / "java-was-started")
+    for name in ("JAVA_HOME", "SPARK_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", f"{java.parent}:{os.environ['PATH']}")
+    monkeypatch.chdir(warehouse.parent)
+    return Place(folder=warehouse.parent, marker=marker)
 
 
 @pytest.mark.parametrize(
@@ -91,36 +68,52 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
         (("compact", "lake.db.t", "id", "--dry-run"), ""),
         (("vacuum", "lake.db.t", "id", "--dry-run"), ""),
         (("repair", "lake.db.t", "id", "--dry-run"), "Nothing is damaged"),
-        (("clone", "lake.db.t", "id", "lake.db.other"), "lake.db.other"),
         (("drop", "lake.db.t", "text", "--dry-run"), ""),
-        (("--help",), "Secondary"),
-        (("files", "--help"), "PREDICATE"),
     ],
     ids=lambda given: given if isinstance(given, str) else " ".join(given),
 )
-def test_no_java_is_started(place: Place, arguments: Sequence[str], shown: str) -> None:
+def test_no_java_is_started(
+    lakesieve: Run, place: Place, arguments: Sequence[str], shown: str
+) -> None:
     """What only looks things up, or changes the index alone, starts no JVM."""
-    done = place.run(*arguments)
+    done = lakesieve(*arguments)
 
-    assert (done.returncode, not place.marker.exists()) == (0, True), done.stderr
+    assert (done.exit_code, not place.marker.exists()) == (0, True), done.stderr
     assert shown in done.stdout
     assert "Starting Spark" not in done.stderr
 
 
-def test_errors_start_none_either(place: Place) -> None:
-    """What cannot be found is one line, with status 1."""
-    for arguments in (
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [(("files", "lake.db.t", "id = 5"), ""), (("--help",), "Secondary")],
+    ids=["files", "help"],
+)
+def test_processes_start_none(place: Place, arguments: Sequence[str], shown: str) -> None:
+    """Nor does a process of its own, which leaves pandas out."""
+    done = place.run(*arguments)
+
+    assert (done.returncode, not place.marker.exists()) == (0, True), done.stderr
+    assert shown in done.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
         ("show", "lake.db.t", "nothing"),
         ("list", "lake.db.nothing"),
         ("files", "lake.db.t", "nothing = 5"),
         ("files", "lake.db.t", "id = "),
         ("list", "nothing.db.t", "--catalog", "nothing"),
-    ):
-        done = place.run(*arguments)
-        assert (done.returncode, done.stdout) == (1, ""), arguments
-        assert done.stderr.startswith("error: ")
-        assert len(done.stderr.splitlines()) == 1
-    assert not place.marker.exists()
+    ],
+    ids=" ".join,
+)
+def test_errors_start_none_either(lakesieve: Run, place: Place, arguments: Sequence[str]) -> None:
+    """What cannot be found is one line, with status 1."""
+    done = lakesieve(*arguments)
+
+    assert (done.exit_code, done.stdout, place.marker.exists()) == (1, "", False)
+    assert done.stderr.startswith("error: ")
+    assert len(done.stderr.splitlines()) == 1
 
 
 def test_completions_start_none(place: Place) -> None:
@@ -134,7 +127,7 @@ def test_completions_start_none(place: Place) -> None:
         done = subprocess.run(
             [sys.executable, "-c", script],
             env={
-                **place.environment(),
+                **os.environ,
                 "_LAKESIEVE_COMPLETE": "complete_bash",
                 "COMP_WORDS": words,
                 "COMP_CWORD": str(words.count(" ")),
@@ -148,11 +141,11 @@ def test_completions_start_none(place: Place) -> None:
 
 
 @pytest.mark.parametrize("version", [version.name for version in SPARK_VERSIONS])
-def test_the_jar_of_a_version(place: Place, version: str) -> None:
+def test_the_jar_of_a_version(lakesieve: Run, place: Place, tmp_path: Path, version: str) -> None:
     """``spark-jar --spark`` copies the jar for that version, without Java."""
-    path = place.folder / f"{version}.jar"
-    done = place.run("spark-jar", "--spark", version, "--output", str(path), "--json")
-    assert done.returncode == 0, done.stderr
+    path = tmp_path / f"{version}.jar"
+    done = lakesieve("spark-jar", "--spark", version, "--output", str(path), "--json")
+    assert done.exit_code == 0, done.stderr
     assert json.loads(done.stdout)["spark"] == version
     with zipfile.ZipFile(path) as jar:
         manifest = jar.read("META-INF/MANIFEST.MF").decode()

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pyiceberg.expressions
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
-from tests.depth import SOAK
+from tests.depth import is_soak
 from tests.kit.building import build_index
 from tests.skipping import CONDITIONS, FILES, KEYS, part
 
@@ -102,7 +102,7 @@ def _cells(table: Any) -> Iterator[tuple[str, str]]:
     is_iceberg = not isinstance(table, str)
     for form, condition in CONDITIONS.items():
         # the formats differ in their types for text and bytes, not in forms of conditions
-        if is_iceberg or SOAK or form in _SHORT:
+        if is_iceberg or is_soak() or form in _SHORT:
             yield from (
                 (form, n) for n in KEYS if n in condition.keys and (n != "token" or is_iceberg)
             )

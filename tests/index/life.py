@@ -1,4 +1,4 @@
-"""The life of an index, played step by step on real storage: who does what to it, and when.
+"""The life of an index as a state machine: what tables, writers and queries do to it, in any order.
 
 Two writers take part; what one prepares on a state may be committed long after, when the other one
 has made that state an old one.
@@ -7,14 +7,28 @@ has made that state an old one.
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, field
+import uuid
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from random import Random
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
-from tests.index.life_build import Builder
+from hypothesis import event
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    consumes,
+    initialize,
+    invariant,
+    multiple,
+    precondition,
+    rule,
+)
+from tests.index.life_build import build
+from tests.index.life_check import check
 from tests.index.life_table import COLUMNS, ModelTable
 
 from lakesieve.errors import CommitConflictError, ErrorKind, InvalidInputError, NotFoundError
@@ -29,18 +43,35 @@ from lakesieve.store import (
     clone,
     compaction_changes,
     vacuum,
+    verify,
     wants_compaction,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Collection, Sequence
 
+    from hypothesis.stateful import MultipleResults
     from tests.index.life_build import Shape
 
     from lakesieve.store import Changes, Requirement, Snapshot
 
 CLONES = 2
-WRITERS = 2
+WRITERS = st.sampled_from([0, 1])
+WORK = st.sampled_from(["refresh", "compact"])
+
+
+class Seeded(Random):
+    """Draws the contents of one step; a failure names the seed."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self._shown = f"Seeded({seed})"
+
+    def __repr__(self) -> str:
+        return self._shown
+
+
+DRAWN = st.builds(Seeded, st.integers(0, 2**16 - 1))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -60,12 +91,12 @@ class Prepared:
     requires: Sequence[Requirement] = ()
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class Copy:
     """A table with its index.
 
     Args:
-        name: Its name in the list of steps.
+        name: Its name among the copies.
         location: Root of the table.
         table: The table.
         stores: One for each writer.
@@ -84,6 +115,9 @@ class Copy:
     prepared: dict[int, Prepared] = field(default_factory=dict)
     pinned: list[OpenedIndex] = field(default_factory=list)
 
+    def __repr__(self) -> str:
+        return self.name
+
     @property
     def store(self) -> IndexStore:
         """The first writer's."""
@@ -98,57 +132,155 @@ class Copy:
         state = self.store.snapshot(number)
         return OpenedIndex(self.store, state, self.cache)
 
+    def number(self, drawn: Random) -> int:
+        """Any commit whose state is kept."""
+        head = self.store.snapshot()
+        return drawn.randint(head.retained_from, head.number)
 
-class Life:
-    """A table with its index, and its clones with theirs.
 
-    Args:
-        seed: Decides everything.
-        shape: What is indexed.
-        root: Where the indexes lie.
-    """
+class Life(RuleBasedStateMachine):
+    """A table with its index, and its clones with theirs."""
 
-    def __init__(self, seed: int, shape: Shape, root: str) -> None:
-        self.random = Random(seed)
-        self.shape = shape
-        self.steps: list[str] = []
-        self._root = root
-        self._builder = Builder(random=self.random, shape=shape)
+    indexed: Shape
+    """What is indexed."""
+    root: str
+    """Where the lives lie, each in a folder of its own."""
+
+    copies = Bundle("copies")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.living: list[Copy] = []
+        self._home = f"{self.root}-{uuid.uuid4()}"
         self._counter = itertools.count(1)
-        table = ModelTable(random=self.random, counter=self._counter)
+        # draws the queries
+        self._asked = Random(0)
+
+    @initialize(target=copies, files=st.integers(0, 6), drawn=DRAWN)
+    def begin(self, files: int, drawn: Random) -> Copy:
+        """Make the table and its index."""
+        self._asked = drawn
+        table = ModelTable(counter=self._counter)
         table.start({})
-        table.append(self.random.randint(0, 6))
-        self.copies = [self._copy("table", table)]
-        self.create(self.copies[0])
-        plays: dict[Callable[[Copy], str], int] = {
-            lambda copy: copy.table.append(self.random.randint(1, 4)): 20,
-            lambda copy: copy.table.delete(): 7,
-            lambda copy: copy.table.update(): 7,
-            lambda copy: copy.table.rewrite(): 7,
-            lambda copy: copy.table.branch(): 4,
-            lambda copy: copy.table.roll_back(): 3,
-            lambda copy: copy.table.expire(): 4,
-            self.refresh: 10,
-            self.prepare_refresh: 14,
-            self.prepare_compaction: 12,
-            self.commit: 18,
-            self.roll_back: 3,
-            self.vacuum: 4,
-            self.pin: 3,
-            self.clone: 2,
-            self.drop: 3,
-        }
-        self._plays, self._weights = list(plays), list(plays.values())
+        table.append(drawn, files)
+        return self._indexed(self._copy("table", table), drawn)
 
-    def step(self) -> None:
-        """Do something somewhere."""
-        (play,) = self.random.choices(self._plays, self._weights)
-        copy = self.random.choice([self.copies[0], *self.copies])
-        name = getattr(play, "__name__", "")
-        self.steps.append(f"{copy.name}: {name if name != '<lambda>' else 'table'}")
-        self.steps[-1] += f" {play(copy)}"
+    @rule(copy=copies, files=st.integers(1, 4), drawn=DRAWN)
+    def append(self, copy: Copy, files: int, drawn: Random) -> None:
+        """Add data files to the table."""
+        copy.table.append(drawn, files)
 
-    def create(self, copy: Copy) -> str:
+    @rule(
+        copy=copies,
+        change=st.sampled_from(["delete", "update", "rewrite", "branch", "roll_back", "expire"]),
+        drawn=DRAWN,
+    )
+    def change_table(self, copy: Copy, change: str, drawn: Random) -> None:
+        """Change the table in another way."""
+        getattr(copy.table, change)(drawn)
+
+    @rule(copy=copies, writer=WRITERS, files=st.integers(0, 3), drawn=DRAWN)
+    def refresh(self, copy: Copy, writer: int, files: int, drawn: Random) -> None:
+        """Index what is new and merge deltas when due, as one writer does it undisturbed."""
+        copy.table.append(drawn, files)
+        self._prepare_refresh(copy, writer, drawn)
+        self._commit(copy, writer)
+        due = wants_compaction(copy.stores[writer].snapshot(), CompactionPolicy(deltas=2))
+        if due:
+            self._prepare_compaction(copy, writer, drawn, due)
+            self._commit(copy, writer)
+
+    @rule(copy=copies, writer=WRITERS, work=WORK, drawn=DRAWN)
+    def prepare(self, copy: Copy, writer: int, work: str, drawn: Random) -> None:
+        """Stage what is committed at some later time."""
+        self._prepare(copy, writer, work, drawn)
+
+    @rule(copy=copies, first=WORK, second=WORK, files=st.integers(0, 2), drawn=DRAWN)
+    def race(self, copy: Copy, first: str, second: str, files: int, drawn: Random) -> None:
+        """Have both writers prepare on the same state, and commit one after the other."""
+        copy.table.append(drawn, files)
+        for writer, work in enumerate((first, second)):
+            self._prepare(copy, writer, work, drawn)
+        for writer in (0, 1):
+            self._commit(copy, writer)
+
+    @precondition(lambda self: any(copy.prepared for copy in self.living))
+    @rule(copy=copies, writer=WRITERS)
+    def commit(self, copy: Copy, writer: int) -> None:
+        """Commit what a writer has staged, whatever has happened since."""
+        self._commit(copy, writer if writer in copy.prepared else 1 - writer)
+
+    @rule(copy=copies, writer=WRITERS, drawn=DRAWN)
+    def roll_back(self, copy: Copy, writer: int, drawn: Random) -> None:
+        """Make the index an earlier state of its own again."""
+        number = copy.number(drawn)
+        after = copy.stores[writer].rollback(number)
+        assert set(after.entries) == set(copy.store.snapshot(number).entries)
+
+    @rule(copy=copies, keep=st.integers(1, 5), at_once=st.booleans())
+    def vacuum(self, copy: Copy, keep: int, at_once: bool) -> None:
+        """Delete what no kept state needs; only without any safety age is that much."""
+        if not at_once:
+            gone = vacuum(copy.store, retain_commits=keep, dry_run=False)
+            assert [path for path in gone.paths if not path.startswith("log/")] == []
+            return
+        # the age must be longer than any build takes, so nobody builds now
+        for other in self.living:
+            other.prepared.clear()
+        gone = vacuum(copy.store, retain_commits=keep, older_than=timedelta(0), dry_run=False)
+        if gone.retained_from:
+            with pytest.raises(NotFoundError):
+                copy.store.snapshot(gone.retained_from - 1)
+
+    @rule(copy=copies)
+    def pin(self, copy: Copy) -> None:
+        """Begin a query that goes on for a while."""
+        copy.pinned = [*copy.pinned[-1:], copy.opened()]
+
+    @precondition(lambda self: len(self.living) <= CLONES)
+    @rule(target=copies, copy=copies, drawn=DRAWN)
+    def clone(self, copy: Copy, drawn: Random) -> Copy:
+        """Give a zero-copy copy of some version of the table a clone of some state of the index."""
+        version = drawn.choice(list(copy.table.versions.values()))
+        table = ModelTable(counter=self._counter)
+        table.start(version.files, version.marks)
+        new = self._copy(f"clone{next(self._counter)}", table)
+        clone(copy.store, new.store.storage, number=copy.number(drawn))
+        self.living.append(new)
+        return new
+
+    @rule(target=copies, copy=consumes(copies), drawn=DRAWN)
+    def drop(self, copy: Copy, drawn: Random) -> Copy | MultipleResults[Copy]:
+        """Drop a clone; or an index, unless clones need it, to create it again."""
+        try:
+            copy.store.drop()
+        except InvalidInputError as error:
+            if error.kind is not ErrorKind.INDEX_BORROWED:
+                raise
+            return copy
+        assert copy.store.storage.objects("") == []
+        self.living.remove(copy)
+        # who has prepared something for the one that is gone will learn it
+        return multiple() if self.living else self._indexed(copy, drawn)
+
+    @invariant()
+    def every_version_answers_the_same(self) -> None:
+        """No query on any version misses a row, whatever state of the index it reads."""
+        for copy in self.living:
+            check(copy, self.indexed, self._asked)
+
+    def teardown(self) -> None:
+        """Check all that is stored."""
+        for copy in self.living:
+            assert verify(copy.store).is_sound
+
+    def _copy(self, name: str, table: ModelTable) -> Copy:
+        location = f"{self._home}/{name}"
+        storage = open_storage(f"{location}/{INDEX_FOLDER}/life")
+        stores = [IndexStore(storage, sleep=lambda _: None) for _ in range(2)]
+        return Copy(name=name, location=location, table=table, stores=stores)
+
+    def _indexed(self, copy: Copy, drawn: Random) -> Copy:
         """Index all files of the current version."""
         definition = IndexDefinition(
             name="life",
@@ -163,148 +295,76 @@ class Life:
                     type="",
                     key_kind=COLUMNS[path].kind,
                 )
-                for path in self.shape.paths
+                for path in self.indexed.paths
             ),
             created_at="2026-01-31T00:00:00+00:00",
-            absent_hits=self.shape.absent_hits,
-            budget=self.shape.budget,
+            absent_hits=self.indexed.absent_hits,
+            budget=self.indexed.budget,
             compaction="2",
         )
         files = list(copy.table.head().files.values())
-        changes = self._builder.build(copy.store, definition, files, "create")
-        copy.store.create(definition, changes)
-        return f"index of {len(files)} files"
+        changes = build(copy.store, self.indexed, definition, files, drawn)
+        copy.store.create(definition, replace(changes, operation="create"))
+        self.living.append(copy)
+        return copy
 
-    def refresh(self, copy: Copy) -> str:
-        """Index what is new and merge deltas when due, as one writer does it undisturbed."""
-        writer = self.random.randrange(WRITERS)
-        refreshed = [self.prepare_refresh(copy, writer), self.commit(copy, writer)]
-        state = copy.stores[writer].snapshot()
-        due = wants_compaction(state, CompactionPolicy(deltas=2))
-        if due:
-            refreshed += [self.prepare_compaction(copy, writer, due), self.commit(copy, writer)]
-        return "; ".join(refreshed)
+    def _prepare(self, copy: Copy, writer: int, work: str, drawn: Random) -> None:
+        if work == "refresh":
+            self._prepare_refresh(copy, writer, drawn)
+            return
+        some = None
+        if drawn.random() < 0.4:
+            catalogues = copy.stores[writer].snapshot().catalogues
+            some = [entry.id for entry in catalogues if drawn.random() < 0.6]
+        self._prepare_compaction(copy, writer, drawn, some)
 
-    def prepare_refresh(self, copy: Copy, writer: int | None = None) -> str:
+    def _prepare_refresh(self, copy: Copy, writer: int, drawn: Random) -> None:
         """Stage the files of some branch that a state does not cover."""
-        writer = self.random.randrange(WRITERS) if writer is None else writer
         store = copy.stores[writer]
         base = store.snapshot()
-        version = copy.table.head(copy.table.any_branch())
+        version = copy.table.head(copy.table.any_branch(drawn))
         known = covered(store, base, [entry.id for entry in base.catalogues])
         files = [file for path, file in version.files.items() if path not in known]
         copy.prepared.pop(writer, None)  # what is staged already is left lying
         if files:
             copy.prepared[writer] = Prepared(
                 base=base,
-                changes=self._builder.build(store, base.definition, files, "refresh"),
+                changes=build(store, self.indexed, base.definition, files, drawn),
                 covers={file.path for file in files},
                 requires=[FilesUncovered(paths=pa.array([file.path for file in files]))],
             )
-        return f"writer {writer} on {base.number}: {[file.path for file in files]}"
 
-    def prepare_compaction(
-        self, copy: Copy, writer: int | None = None, catalogues: Sequence[str] | None = None
-    ) -> str:
+    def _prepare_compaction(
+        self, copy: Copy, writer: int, drawn: Random, catalogues: Sequence[str] | None
+    ) -> None:
         """Stage the merge of all catalogues, or of some."""
-        writer = self.random.randrange(WRITERS) if writer is None else writer
         store = copy.stores[writer]
         base = store.snapshot()
-        if catalogues is None and self.random.random() < 0.4:
-            catalogues = [entry.id for entry in base.catalogues if self.random.random() < 0.6]
         changes = compaction_changes(
             store,
             base,
             catalogues=catalogues,
             live=pa.array(sorted(copy.table.retained()), pa.string()),
-            segment_ordinals=self.random.choice([10, 4_000_000]),
+            segment_ordinals=drawn.choice([10, 4_000_000]),
         )
         copy.prepared.pop(writer, None)
         if changes is not None:
             kept = covered(store, base, changes.remove_catalogues) & copy.table.retained().keys()
             copy.prepared[writer] = Prepared(base=base, changes=changes, covers=kept)
-        return f"writer {writer} on {base.number}, {catalogues or 'all'}: {changes is not None}"
 
-    def commit(self, copy: Copy, writer: int | None = None) -> str:
-        """Commit what a writer has staged, whatever has happened since."""
-        waiting = sorted(copy.prepared) if writer is None else [writer]
-        if not waiting or waiting[0] not in copy.prepared:
-            return "nothing to commit"
-        writer = self.random.choice(waiting)
-        work = copy.prepared.pop(writer)
-        text = f"writer {writer}, {work.changes.operation} on {work.base.number}"
+    def _commit(self, copy: Copy, writer: int) -> None:
+        work = copy.prepared.pop(writer, None)
+        if work is None:
+            return
         try:
             after = copy.stores[writer].commit(work.base, work.changes, work.requires)
-        except CommitConflictError as error:
-            return f"{text}: {error.message}"
+        except CommitConflictError:
+            event(f"{work.changes.operation}: conflict")
+            return
+        event(f"{work.changes.operation}: {after.number - work.base.number} commits later")
         current = covered(copy.store, after, [entry.id for entry in after.catalogues])
         assert after.definition.index_uuid == work.base.definition.index_uuid
         assert work.covers <= current, "files lost their index"
-        return f"{text}: {after.number}"
-
-    def roll_back(self, copy: Copy) -> str:
-        """Make the index an earlier state of its own again."""
-        head = copy.store.snapshot()
-        number = self.random.randint(head.retained_from, head.number)
-        after = self.random.choice(copy.stores).rollback(number)
-        assert set(after.entries) == set(copy.store.snapshot(number).entries)
-        return f"to {number}: {after.number}"
-
-    def vacuum(self, copy: Copy) -> str:
-        """Delete what no kept state needs; only without any safety age is that much."""
-        keep = self.random.randint(1, 5)
-        if self.random.random() < 0.3:
-            gone = vacuum(copy.store, retain_commits=keep, dry_run=False)
-            assert [path for path in gone.paths if not path.startswith("log/")] == []
-            return f"keeping {keep} and all that is young"
-        # the age must be longer than any build takes, so nobody builds now
-        for other in self.copies:
-            other.prepared.clear()
-        gone = vacuum(copy.store, retain_commits=keep, older_than=timedelta(0), dry_run=False)
-        if gone.retained_from:
-            with pytest.raises(NotFoundError):
-                copy.store.snapshot(gone.retained_from - 1)
-        return f"keeping {keep}: {len(gone.paths)} objects, from {gone.retained_from}"
-
-    def pin(self, copy: Copy) -> str:
-        """Begin a query that goes on for a while."""
-        copy.pinned = [*copy.pinned[-1:], copy.opened()]
-        return f"{[index.snapshot.number for index in copy.pinned]}"
-
-    def clone(self, copy: Copy) -> str:
-        """Give a zero-copy copy of some version of the table a clone of some state of the index."""
-        if len(self.copies) > CLONES:
-            return "enough of them"
-        version = self.random.choice(list(copy.table.versions.values()))
-        table = ModelTable(random=self.random, counter=self._counter)
-        table.start(version.files, version.marks)
-        new = self._copy(f"clone{next(self._counter)}", table)
-        head = copy.store.snapshot()
-        number = self.random.randint(head.retained_from, head.number)
-        clone(copy.store, new.store.storage, number=number)
-        self.copies.append(new)
-        return f"of version {version.number} and commit {number}: {new.name}"
-
-    def drop(self, copy: Copy) -> str:
-        """Drop a clone; or an index, unless clones need it, to create it again."""
-        try:
-            copy.store.drop()
-        except InvalidInputError as error:
-            if error.kind is not ErrorKind.INDEX_BORROWED:
-                raise
-            return error.message
-        assert copy.store.storage.objects("") == []
-        if copy is not self.copies[0]:
-            self.copies.remove(copy)
-            return "the clone"
-        # who has prepared something for the one that is gone will learn it
-        return f"and made again: {self.create(copy)}"
-
-    def _copy(self, name: str, table: ModelTable) -> Copy:
-        location = f"{self._root}/{name}"
-        storage = open_storage(f"{location}/{INDEX_FOLDER}/life")
-        stores = [IndexStore(storage, sleep=lambda _: None) for _ in range(WRITERS)]
-        return Copy(name=name, location=location, table=table, stores=stores)
 
 
 def covered(store: IndexStore, state: Snapshot, catalogues: Collection[str]) -> set[str]:

@@ -1,4 +1,4 @@
-"""A build without Spark, by both stages of the real one, for the model of an index's life."""
+"""What the model of an index's life indexes, and a build of it without Spark."""
 
 from __future__ import annotations
 
@@ -47,53 +47,45 @@ class Shape:
         return [(name,) for name in self.columns]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Builder:
-    """Indexes data files of the model.
+def build(
+    store: IndexStore,
+    shape: Shape,
+    definition: IndexDefinition,
+    files: Sequence[DataFile],
+    drawn: Random,
+) -> Changes:
+    """Run both stages of a build on some data files of the model."""
+    listed = pa.table(
+        {
+            "path": pa.array([file.path for file in files], pa.string()),
+            "size": pa.array([1] * len(files), pa.int64()),
+            "records": pa.array([len(file.rows) for file in files], pa.int64()),
+        }
+    )
+    rows = [(at, row) for at, file in enumerate(files) for row in file.rows]
+    kinds = [COLUMNS[path].kind for path in shape.paths]
+    keys = [
+        pa.array([row[path] for _, row in rows], ARROW[kind])
+        for path, kind in zip(shape.paths, kinds, strict=True)
+    ]
+    numbers = pa.array([at for at, _ in rows], pa.int64())
+    batch = pa.record_batch([*keys, numbers], [*shape.columns, "file"])
+    task = IndexTask(
+        columns=tuple(range(len(keys))),
+        key_types=tuple(KeyType(kind=kind) for kind in kinds),
+        boundaries=_boundaries(keys, drawn),
+        storage=store.storage,
+        absent_hits=definition.absent_hits,
+        budget=Budget.parse(definition.budget) if definition.budget else None,
+    )
+    written = write_segments(listed, [batch.slice(0, 20), batch.slice(20)], task)
+    version = TableVersion(id=None, schema="")
+    return written.changes(store.storage, definition, version, "refresh")
 
-    Args:
-        random: Draws where segments are cut.
-        shape: What is indexed.
-    """
 
-    random: Random
-    shape: Shape
-
-    def build(
-        self,
-        store: IndexStore,
-        definition: IndexDefinition,
-        files: Sequence[DataFile],
-        operation: str,
-    ) -> Changes:
-        """Run both stages of a build on some files."""
-        listed = pa.table(
-            {
-                "path": pa.array([file.path for file in files], pa.string()),
-                "size": pa.array([1] * len(files), pa.int64()),
-                "records": pa.array([len(file.rows) for file in files], pa.int64()),
-            }
-        )
-        rows = [(at, row) for at, file in enumerate(files) for row in file.rows]
-        paths = self.shape.paths
-        columns = [pa.array([row[p] for _, row in rows], ARROW[COLUMNS[p].kind]) for p in paths]
-        numbers = pa.array([at for at, _ in rows], pa.int64())
-        batch = pa.record_batch([*columns, numbers], [*self.shape.columns, "file"])
-        task = IndexTask(
-            columns=tuple(range(len(columns))),
-            key_types=tuple(KeyType(kind=COLUMNS[path].kind) for path in paths),
-            boundaries=self._boundaries(columns),
-            storage=store.storage,
-            absent_hits=definition.absent_hits,
-            budget=Budget.parse(definition.budget) if definition.budget else None,
-        )
-        written = write_segments(listed, [batch.slice(0, 20), batch.slice(20)], task)
-        version = TableVersion(id=None, schema="")
-        return written.changes(store.storage, definition, version, operation)
-
-    def _boundaries(self, columns: Sequence[pa.Array]) -> tuple[int | bytes, ...]:
-        """Now and then two or three segments instead of one."""
-        if len(columns) > 1 or self.random.random() < 0.5:
-            return ()
-        codes = sorted(set(columns[0].drop_null().to_pylist()))
-        return tuple(sorted(self.random.sample(codes, min(len(codes), 2))))
+def _boundaries(keys: Sequence[pa.Array], drawn: Random) -> tuple[int | bytes, ...]:
+    """Now and then two or three segments instead of one."""
+    if len(keys) > 1 or drawn.random() < 0.5:
+        return ()
+    codes = sorted(set(keys[0].drop_null().to_pylist()))
+    return tuple(sorted(drawn.sample(codes, min(len(codes), 2))))

@@ -79,13 +79,11 @@ class ModelTable:
     """A table: the versions that are kept, and the branches that point at some of them.
 
     Args:
-        random: Draws all that is random.
         counter: Numbers everything; shared by all tables of a life.
         versions: By number.
         branches: Numbers of versions by name.
     """
 
-    random: Random
     counter: itertools.count[int]
     versions: dict[int, Version] = field(default_factory=dict)
     branches: dict[str, int] = field(default_factory=dict)
@@ -98,123 +96,119 @@ class ModelTable:
         """What a branch points at."""
         return self.versions[self.branches[branch]]
 
-    def any_branch(self) -> str:
+    def any_branch(self, drawn: Random) -> str:
         """One of the branches, most often the main one."""
-        return MAIN if self.random.random() < 0.7 else self.random.choice(sorted(self.branches))
+        return MAIN if drawn.random() < 0.7 else drawn.choice(sorted(self.branches))
 
     def retained(self) -> dict[str, DataFile]:
         """All data files that any kept version holds."""
         return {path: file for v in self.versions.values() for path, file in v.files.items()}
 
-    def append(self, count: int) -> str:
+    def append(self, drawn: Random, count: int) -> None:
         """Add files of new rows."""
-        branch = self.any_branch()
-        new = [self._file(self.rows(self.random.choice([0, 1, 4, 12, 25]))) for _ in range(count)]
-        return self._changed(branch, added=new)
+        branch = self.any_branch(drawn)
+        new = [self._file(self.rows(drawn, drawn.choice([0, 1, 4, 12, 25]))) for _ in range(count)]
+        self._changed(branch, added=new)
 
-    def delete(self) -> str:
+    def delete(self, drawn: Random) -> None:
         """Mark rows of some files as deleted."""
-        branch = self.any_branch()
-        return self._changed(branch, marks=set(self._some_rows(branch)))
+        branch = self.any_branch(drawn)
+        self._changed(branch, marks=set(self._some_rows(drawn, branch)))
 
-    def update(self) -> str:
+    def update(self, drawn: Random) -> None:
         """Mark rows as deleted and add them, changed, in a new file."""
-        branch = self.any_branch()
-        chosen = self._some_rows(branch)
+        branch = self.any_branch(drawn)
+        chosen = self._some_rows(drawn, branch)
         rows = [dict(self.head(branch).files[path].rows[at]) for path, at in chosen]
         for row in rows:
-            row.update(self.rows(1)[0] if self.random.random() < 0.5 else {("s",): b"changed"})
-        return self._changed(branch, added=[self._file(rows)], marks=set(chosen))
+            row.update(self.rows(drawn, 1)[0] if drawn.random() < 0.5 else {("s",): b"changed"})
+        self._changed(branch, added=[self._file(rows)], marks=set(chosen))
 
-    def rewrite(self) -> str:
+    def rewrite(self, drawn: Random) -> None:
         """Put the rows that are left of some files into one or two new files."""
-        branch = self.any_branch()
+        branch = self.any_branch(drawn)
         head = self.head(branch)
-        old = self._sample(sorted(head.files), 4)
+        old = _sample(drawn, sorted(head.files), 4)
         rows = [
             row
             for path in old
             for at, row in enumerate(head.files[path].rows)
             if (path, at) not in head.marks
         ]
-        half = len(rows) // 2 if self.random.random() < 0.4 else 0
+        half = len(rows) // 2 if drawn.random() < 0.4 else 0
         new = [self._file(chunk) for chunk in (rows[:half], rows[half:]) if chunk]
-        return self._changed(branch, added=new, removed=old)
+        self._changed(branch, added=new, removed=old)
 
-    def branch(self) -> str:
+    def branch(self, drawn: Random) -> None:
         """Make a branch, or drop one."""
         others = sorted(set(self.branches) - {MAIN})
         if len(others) >= 2:
             del self.branches[others[0]]
-            return f"dropped {others[0]}"
-        name = f"branch{next(self.counter)}"
-        self.branches[name] = self.random.choice(sorted(self.versions))
-        return f"{name} at {self.branches[name]}"
+        else:
+            name = f"branch{next(self.counter)}"
+            self.branches[name] = drawn.choice(sorted(self.versions))
 
-    def roll_back(self) -> str:
+    def roll_back(self, drawn: Random) -> None:
         """Make the main branch an earlier version again."""
-        self.branches[MAIN] = self.random.choice(sorted(self.versions))
-        return f"main at {self.branches[MAIN]}"
+        self.branches[MAIN] = drawn.choice(sorted(self.versions))
 
-    def expire(self, keep: int | None = None) -> str:
+    def expire(self, drawn: Random) -> None:
         """Drop all but the last few versions and what branches point at."""
-        last = sorted(self.versions)[-(keep or self.random.randint(1, 4)) :]
-        kept = {*last, *self.branches.values()}
-        gone = sorted(set(self.versions) - kept)
-        self.versions = {number: v for number, v in self.versions.items() if number in kept}
-        return f"without {gone}"
+        self._keep(drawn.randint(1, 4))
 
-    def rows(self, count: int) -> list[Row]:
+    def _keep(self, count: int) -> None:
+        kept = {*sorted(self.versions)[-count:], *self.branches.values()}
+        self.versions = {number: v for number, v in self.versions.items() if number in kept}
+
+    def rows(self, drawn: Random, count: int) -> list[Row]:
         """New rows: keys that grow, some late, some far away, texts of one alphabet, some nulls."""
-        random = self.random
         base = next(self.counter) * 3
-        alphabet = random.choice(_ALPHABETS)
-        lengths = random.choice([(4, 4), (0, 3), (8, 20)])
-        nulls = random.choice([0.0, 0.0, 0.1, 1.0])
+        alphabet = drawn.choice(_ALPHABETS)
+        lengths = drawn.choice([(4, 4), (0, 3), (8, 20)])
+        nulls = drawn.choice([0.0, 0.0, 0.1, 1.0])
         found: list[Row] = []
         for at in range(count):
-            far = random.choice([_LOWEST, _HIGHEST, random.getrandbits(63) - 2**62])
-            number = random.choice([base + at, base + at, random.randint(0, base + 1), far])
-            text = bytes(random.choices(alphabet, k=random.randint(*lengths)))
+            far = drawn.choice([_LOWEST, _HIGHEST, drawn.getrandbits(63) - 2**62])
+            number = drawn.choice([base + at, base + at, drawn.randint(0, base + 1), far])
+            text = bytes(drawn.choices(alphabet, k=drawn.randint(*lengths)))
             found.append(
                 {
-                    ("k",): None if random.random() < nulls else number,
-                    ("s",): None if random.random() < nulls else text,
+                    ("k",): None if drawn.random() < nulls else number,
+                    ("s",): None if drawn.random() < nulls else text,
                 }
             )
         return found
 
-    def predicate(self, depth: int = 0) -> Expr:
+    def predicate(self, drawn: Random, depth: int = 0) -> Expr:
         """A condition, on values that are there as often as on others."""
-        random = self.random
-        if depth < 2 and random.random() < 0.3:
-            args = (self.predicate(depth + 1), self.predicate(depth + 1))
+        if depth < 2 and drawn.random() < 0.3:
+            args = (self.predicate(drawn, depth + 1), self.predicate(drawn, depth + 1))
             either: list[Expr] = [Not(arg=args[0]), And(args=args), Or(args=args)]
-            return random.choice(either)
-        column = random.choice(sorted(COLUMNS))
-        kind = random.randrange(7)
+            return drawn.choice(either)
+        column = drawn.choice(sorted(COLUMNS))
+        kind = drawn.randrange(7)
         if kind == 0:
             return In(
                 column=column,
-                values=tuple(self._literal(column) for _ in range(random.randint(1, 4))),
-                has_null=random.random() < 0.2,
+                values=tuple(self._literal(drawn, column) for _ in range(drawn.randint(1, 4))),
+                has_null=drawn.random() < 0.2,
             )
         if kind == 1:
             return IsNull(column=column)
         if kind == 2:
-            return NullSafeEqual(column=column, value=self._literal(column))
+            return NullSafeEqual(column=column, value=self._literal(drawn, column))
         if kind == 3 and column == ("s",):
-            value = self._literal(column).value
-            return StartsWith(column=column, prefix=value[: random.randint(0, 4)])  # type: ignore[index]
-        op = random.choice(["=", "=", "=", "<", "<=", ">", ">="])
-        return Compare(column=column, op=op, value=self._literal(column))
+            value = self._literal(drawn, column).value
+            return StartsWith(column=column, prefix=value[: drawn.randint(0, 4)])  # type: ignore[index]
+        op = drawn.choice(["=", "=", "=", "<", "<=", ">", ">="])
+        return Compare(column=column, op=op, value=self._literal(drawn, column))
 
-    def present(self, columns: Iterable[tuple[str, ...]]) -> Expr | None:
+    def present(self, drawn: Random, columns: Iterable[tuple[str, ...]]) -> Expr | None:
         """A condition that holds for one row at least of a kept file, by its own values."""
         files = [file for _, file in sorted(self.retained().items()) if file.rows]
         if not files:
             return None
-        row = self.random.choice(self.random.choice(files).rows)
+        row = drawn.choice(drawn.choice(files).rows)
         conditions: list[Expr] = []
         for column in columns:
             value = row[column]
@@ -225,29 +219,26 @@ class ModelTable:
                 conditions.append(Compare(column=column, op="=", value=literal))
         return conditions[0] if len(conditions) == 1 else And(args=tuple(conditions))
 
-    def _literal(self, column: tuple[str, ...]) -> Literal:
+    def _literal(self, drawn: Random, column: tuple[str, ...]) -> Literal:
         values = [
             row[column]
-            for file in self._sample(list(self.head().files.values()), 2)
-            for row in self._sample(list(file.rows), 2)
+            for file in _sample(drawn, list(self.head().files.values()), 2)
+            for row in _sample(drawn, list(file.rows), 2)
         ]
-        drawn = self.random.choice([*values, self.rows(1)[0][column]])
-        if drawn is None:
-            drawn = 7 if column == ("k",) else b"7"
-        return Literal(kind=COLUMNS[column].kind, value=drawn)
+        value = drawn.choice([*values, self.rows(drawn, 1)[0][column]])
+        if value is None:
+            value = 7 if column == ("k",) else b"7"
+        return Literal(kind=COLUMNS[column].kind, value=value)
 
-    def _sample(self, items: list[T], most: int) -> list[T]:
-        return self.random.sample(items, min(len(items), self.random.randint(1, most)))
-
-    def _some_rows(self, branch: str) -> list[Mark]:
+    def _some_rows(self, drawn: Random, branch: str) -> list[Mark]:
         head = self.head(branch)
         rows = [
             (path, at)
-            for path in self._sample(sorted(head.files), 3)
+            for path in _sample(drawn, sorted(head.files), 3)
             for at in range(len(head.files[path].rows))
             if (path, at) not in head.marks
         ]
-        return self._sample(rows, 8)
+        return _sample(drawn, rows, 8)
 
     def _file(self, rows: list[Row]) -> DataFile:
         return DataFile(path=f"/t/data/{next(self.counter)}.parquet", rows=tuple(rows))
@@ -259,23 +250,24 @@ class ModelTable:
         added: Iterable[DataFile] = (),
         removed: Iterable[str] = (),
         marks: Iterable[Mark] = (),
-    ) -> str:
+    ) -> None:
         head = self.head(branch)
         gone = set(removed)
         files = {path: file for path, file in head.files.items() if path not in gone}
         files |= {file.path: file for file in added}
         left = frozenset(mark for mark in {*head.marks, *marks} if mark[0] in files)
-        number = self._commit(branch, replace(head, files=files, marks=left))
-        rows = sum(len(file.rows) for file in added)
-        return f"{branch} at {number}: +{len(list(added))} files of {rows} rows, -{len(gone)}"
+        self._commit(branch, replace(head, files=files, marks=left))
 
-    def _commit(self, branch: str, version: Version) -> int:
+    def _commit(self, branch: str, version: Version) -> None:
         number = next(self.counter)
         self.versions[number] = replace(version, number=number)
         self.branches[branch] = number
         if len(self.versions) > _MAX_VERSIONS:
-            self.expire(_MAX_VERSIONS // 2)
-        return number
+            self._keep(_MAX_VERSIONS // 2)
+
+
+def _sample(drawn: Random, items: list[T], most: int) -> list[T]:
+    return drawn.sample(items, min(len(items), drawn.randint(1, most)))
 
 
 def matches(expr: Expr, files: Iterable[DataFile]) -> dict[str, set[int]]:

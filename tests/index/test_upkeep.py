@@ -11,7 +11,6 @@ from tests.store.samples import DEFINITION, batch
 
 from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError
 from lakesieve.index import Index, IndexRegistry
-from lakesieve.index import registry as registry_module
 from lakesieve.storage import open_storage
 from lakesieve.store import Changes, IndexStore, clone
 
@@ -113,12 +112,9 @@ def test_the_registry_follows_the_log(storage: Storage, tmp_path: Path) -> None:
     assert len({item and item[1] for item in (first, second, third)}) == 3
 
 
-def test_the_registry_keeps_few_of_many_open(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_registry_keeps_few_of_many_open(tmp_path: Path) -> None:
     """Of many tables' indexes the latest are kept open, and the others are found all the same."""
-    monkeypatch.setattr(registry_module, "_MAX_OPENED", 3)
-    registry = IndexRegistry()
+    registry = IndexRegistry(most_opened=3)
     for number in range(6):
         storage = open_storage(str(tmp_path / str(number))).child("_lakesieve").child("k")
         IndexStore(storage).create(DEFINITION, batch(storage, 0, "create"))

@@ -101,7 +101,7 @@ def test_a_dead_store_costs_its_own_indexes(tmp_path: Path, hanging: int, *, han
         assert "s3://b/x/t" in reason.detail
 
 
-def test_no_table_waits_for_anothers_store(tmp_path: Path, hanging: int) -> None:
+def test_no_table_waits_for_the_store_of_another(tmp_path: Path, hanging: int) -> None:
     """While one query waits for a store that hangs, another table's index is opened at once."""
     registry = IndexRegistry((), options(hanging))
     table = local_index(tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -61,7 +62,8 @@ def build_index(
         table, keys, column, budget=None, absent_hits=ABSENT_HITS, compaction=COMPACTION
     )
     store = IndexStore(without_engine().new_storage(table, column, None))
-    store.create(definition, _changes(store, definition, table, read, covers))
+    changes = _changes(store, definition, table, read, covers)
+    store.create(definition, replace(changes, operation="create"))
 
 
 def refresh_index(table: TableReader, column: str, read: Callable[[str], pa.Array]) -> None:

@@ -19,8 +19,6 @@ from lakesieve.store import DIGEST_BYTES, IndexStore
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
-
 
 def answer_of(planner: Planner, table: str, known: dict[str, bytes]) -> dict[str, Any]:
     """The answer for a scan, after which the engine has all catalogues it needs."""
@@ -38,10 +36,9 @@ def answer_of(planner: Planner, table: str, known: dict[str, bytes]) -> dict[str
     return answer
 
 
-def test_a_refresh_sends_what_is_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refresh_sends_what_is_new(tmp_path: Path) -> None:
     """Each catalogue is sent once, 16 bytes a file, in parts of bounded size."""
-    monkeypatch.setattr("lakesieve.planner.planner._MAX_DIGESTS", 3)
-    planner, table = Planner(), local_index(tmp_path)
+    planner, table = Planner(digests_at_once=3), local_index(tmp_path)
     known: dict[str, bytes] = {}
     secret = base64.b64decode(answer_of(planner, table, known)["secret"])
     (first,) = known

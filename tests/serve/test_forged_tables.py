@@ -115,7 +115,7 @@ def test_an_honest_table(shop: Shop) -> None:
     assert shop.mode(_OTHERS) is None
 
 
-def test_anothers_manifest_list(shop: Shop) -> None:
+def test_the_manifest_list_of_another_table(shop: Shop) -> None:
     """A table that names the manifest list of another one gets nothing of it."""
     shop.forge()
     _refused(shop)
@@ -144,7 +144,7 @@ def test_links(shop: Shop) -> None:
         _refused(shop, "by a link")
 
 
-def test_a_list_with_anothers_manifests(shop: Shop) -> None:
+def test_a_list_with_manifests_of_another_table(shop: Shop) -> None:
     """A manifest list of the attacker's own that names the manifests of another table."""
     own = shop.folder / "metadata" / "snap-1.avro"
     manifest_list = shop.others.metadata.snapshots[-1].manifest_list.removeprefix("file://")

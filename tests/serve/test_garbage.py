@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from tests.serve.running import running
 from tests.serve.tables import catalog_of
@@ -102,8 +102,8 @@ def test_documents(address: str, body: Any, shape: str, place: str) -> None:
 )
 def test_paths(address: str, body: bytes, method: str, parts: list[str]) -> None:
     """Paths of the specification's parts in no order, with bytes."""
-    if parts == ["namespaces", "db", "tables", "t"] and method == "DELETE":
-        return
+    # the other tests need it
+    assume(parts != ["namespaces", "db", "tables", "t"] or method != "DELETE")
     _check(httpx.request(method, f"{address}/v1/{'/'.join(parts)}", content=body))
 
 

@@ -20,7 +20,7 @@ import pytest
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import CommitFailedException
-from tests.depth import SOAK, depth
+from tests.depth import depth, is_soak
 from tests.kit.building import build_index, refresh_index
 from tests.ports import free_port
 from tests.serve.running import started
@@ -351,7 +351,7 @@ def test_many_clients(tmp_path: Path, life: Life) -> None:
     assert all(client.right > 0 for client in clients)
     assert sum(client.left_out for client in clients) > 0
     assert {"append", "refresh"} <= life.done.keys()
-    if SOAK:
+    if is_soak():
         third = len(memory) // 3
         middle, last = (statistics.median(part) for part in (memory[third:-third], memory[-third:]))
         assert last < 1.2 * middle + 30, memory

@@ -36,7 +36,7 @@ DECIMAL = KeyType(kind="decimal", scale=2, precision=38)
 @st.composite
 def composites(draw: st.DrawFn) -> tuple[list[KeyType], list[pa.Array]]:
     """Two to four key columns of equal length, of any kinds, sliced and with nulls."""
-    kinds = draw(st.lists(st.sampled_from(KINDS), min_size=2, max_size=4))
+    kinds = draw(st.lists(st.sampled_from(list(KINDS)), min_size=2, max_size=4))
     columns = [draw(key_columns(kind)) for kind in kinds]
     rows = min(len(column.values) for column in columns)
     return [c.key_type for c in columns], [c.values[:rows] for c in columns]

@@ -38,7 +38,7 @@ UNITS = 6
 def _any_prefixes() -> Iterator[None]:
     """Prefixes are found for a few keys already."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shared_prefixes, "_KEYS_PER_PREFIX", 1)
+        patch.setattr(shared_prefixes, "KEYS_PER_PREFIX", 1)
         yield
 
 
@@ -116,7 +116,7 @@ def test_hierarchies_are_coded_by_few_prefixes(pages: int) -> None:
     # the factor spreads the names of the pages over all digits
     keys = sorted({b"https://%x.net/%d" % (page * 0x9E3779B97F4A7C15, n) for page, n in drawn})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shared_prefixes, "_KEYS_PER_PREFIX", 16)
+        patch.setattr(shared_prefixes, "KEYS_PER_PREFIX", 16)
         blocks = build_blocks(pa.array(keys, pa.binary()), np.arange(len(keys), dtype=np.int32) % 7)
 
     found = None if blocks.text is None else blocks.text.shared_prefixes

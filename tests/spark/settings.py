@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pyspark
-import pytest
+from tests.depth import in_soak
 from tests.spark.own_jars import helper_class
 
 from lakesieve.spark.versions.spark_versions import spark_version_of
@@ -19,7 +19,7 @@ __all__ = ["BY_DEFAULT", "MANY_FILES", "NEWEST", "SETTINGS", "VARIANT", "with_qu
 NEWEST = spark_version_of(pyspark.__version__).name not in {"3.5", "4.0"}
 
 # of the contract suite, what another way to keep the rows of a format does not change
-VARIANT = pytest.mark.soak(
+VARIANT = in_soak(
     "test_partitions_of_any_name",
     "test_a_point_query_opens_one_file",
     "test_new_files_are_read",

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.depth import in_soak
 from tests.kit.contract import TableContract
-from tests.spark.drivers import DRIVERS, DeltaIdDriver
+from tests.spark.drivers import DRIVERS, DeltaDriver, DeltaIdDriver
 from tests.spark.settings import NEWEST
 from tests.spark.without_engine import check_alike
 
@@ -43,39 +44,42 @@ def _tables(
             spark.sql(f"DROP TABLE IF EXISTS {table.name}")
 
 
-# the other formats run them in every build, and commands have a model of their own
-_DELTA = pytest.mark.soak(
-    "test_partitions_of_any_name",
-    "test_commands_change_the_same_rows",
-    "test_indexes_live_with_their_table",
-    "test_a_string_is_one_column",
+# older versions of Spark do as the newest one does
+_ALIKE = (
+    *("test_partitions_of_any_name", "test_the_formats_own_skipping_is_told"),
+    *("test_a_string_is_one_column", "test_indexes_live_with_their_table"),
+    *("test_commands_change_the_same_rows", "test_a_recreated_table_is_not_fooled"),
+    *("test_columns_are_not_mistaken", "test_new_files_are_read"),
+    "test_a_point_query_opens_one_file",
 )
 
 
+@in_soak(*(() if NEWEST else _ALIKE))
 class TestTables(TableContract):
-    """Every format passes; on older versions of Spark what differs between them."""
+    """Every format passes."""
 
-    pytestmark = [
-        pytest.mark.soak(
-            "test_partitions_of_any_name",
-            "test_the_formats_own_skipping_is_told",
-            "test_a_string_is_one_column",
-            "test_indexes_live_with_their_table",
-            "test_commands_change_the_same_rows",
-            "test_a_recreated_table_is_not_fooled",
-            "test_columns_are_not_mistaken",
-            "test_new_files_are_read",
-            "test_a_point_query_opens_one_file",
-        )
-    ] * (not NEWEST)
-
-    @pytest.fixture(
-        params=[pytest.param(name, marks=[_DELTA] * (name == "delta"), id=name) for name in DRIVERS]
-    )
+    @pytest.fixture(params=[name for name in DRIVERS if name != "delta"])
     def make_table(
         self, spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest
     ) -> Iterator[Callable[[], Driver]]:
         yield from _tables(spark, tmp_path, DRIVERS[request.param])
+
+
+# the other formats run them in every build, and commands have a model of their own
+@in_soak(
+    "test_partitions_of_any_name",
+    "test_commands_change_the_same_rows",
+    "test_indexes_live_with_their_table",
+    "test_a_string_is_one_column",
+    *(() if NEWEST else _ALIKE),
+)
+@pytest.mark.skipif("delta" not in DRIVERS, reason="there is no runtime for this Spark")
+class TestDelta(TableContract):
+    """So does Delta."""
+
+    @pytest.fixture
+    def make_table(self, spark: SparkSession, tmp_path: Path) -> Iterator[Callable[[], Driver]]:
+        yield from _tables(spark, tmp_path, DeltaDriver)
 
 
 @pytest.mark.soak

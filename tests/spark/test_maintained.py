@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.error import URLError
 
-from tests.depth import SOAK, depth
+from tests.depth import depth, is_soak
 from tests.ports import free_port
 
 import lakesieve as ls
@@ -126,7 +126,7 @@ def test_it_keeps_up_with_a_writer(spark: SparkSession, table: str, tmp_path: Pa
     finally:
         maintainer.kill()
     assert max(lags, default=0) <= LAG
-    if SOAK:
+    if is_soak():
         assert sizes[-1] < 1.3 * max(sizes[: len(sizes) // 3])
     index = ls.open_index(table, "id", spark=spark)
     assert index.verify().is_sound

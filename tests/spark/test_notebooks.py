@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import nbformat
 import pytest
 from nbclient import NotebookClient
-from tests.depth import SOAK
 
 import lakesieve as ls
 from lakesieve.storage import local_path
@@ -49,7 +48,7 @@ def test_cells(
             spark.sql(f"DROP TABLE IF EXISTS {table} PURGE")
 
 
-@pytest.mark.skipif(not SOAK, reason="in depth: starts Spark once more for each")
+@pytest.mark.soak
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_kernel(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without an error, and with what people look at: tables, not representations of objects."""

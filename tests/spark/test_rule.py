@@ -11,8 +11,7 @@ import pyarrow as pa
 import pytest
 
 from lakesieve.planner import Planner
-from lakesieve.spark.rule import installed as rules
-from lakesieve.spark.rule.installed import InstalledRule, installed_rule
+from lakesieve.spark.rule.installed import InstalledRule, SessionRules
 from lakesieve.storage import StorageOptions
 
 if TYPE_CHECKING:
@@ -121,16 +120,15 @@ def test_what_fails_leaves_no_use_behind(session: _Session) -> None:
     assert not session.present
 
 
-def test_sessions_have_a_rule_each_in_one_application(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sessions_have_a_rule_each_in_one_application(spark: SparkSession) -> None:
     """Threads of two sessions leave each its own rule, once; those of stopped ones are dropped."""
-    left = {("application-of-yesterday", "1"): None}
-    monkeypatch.setattr(rules, "_RULES", left)
+    rules = SessionRules(
+        rules={("application-of-yesterday", "1"): InstalledRule(_Session(), Planner(), ())}
+    )
     sessions = [spark.newSession(), spark.newSession()]
 
     def hammer(number: int) -> None:
-        rule = installed_rule(sessions[number % 2])
+        rule = rules.of(sessions[number % 2])
         for _ in range(3):
             rule.enable((), _no_settings)
             rule.disable()
@@ -141,22 +139,19 @@ def test_sessions_have_a_rule_each_in_one_application(
 
     jvm_sessions = [one._jsparkSession for one in sessions]
     assert [one.experimental().extraOptimizations().size() for one in jvm_sessions] == [1, 1]
-    assert len(left) == 2
-    assert {key[0] for key in left} == {spark.sparkContext.applicationId}
+    assert len(rules.rules) == 2
+    assert {key[0] for key in rules.rules} == {spark.sparkContext.applicationId}
 
 
-def test_sessions_that_skip_nothing_leave_little_behind(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sessions_that_skip_nothing_leave_little_behind(spark: SparkSession) -> None:
     """An application that makes sessions for ever keeps the rules of those that skip files."""
-    monkeypatch.setattr(rules, "_RULES", {})
-    monkeypatch.setattr(rules, "_MAX_IDLE", 2)
+    rules = SessionRules(most_idle=2)
     skipping = [spark.newSession() for _ in range(2)]
     for session in skipping:
-        installed_rule(session).enable((), _no_settings)
-    kept = [installed_rule(session) for session in skipping]
+        rules.of(session).enable((), _no_settings)
+    kept = [rules.of(session) for session in skipping]
     for _ in range(6):
-        installed_rule(spark.newSession())
+        rules.of(spark.newSession())
 
-    assert len(rules._RULES) <= 2 + 2 + 1
-    assert [installed_rule(session) for session in skipping] == kept
+    assert len(rules.rules) <= 2 + 2 + 1
+    assert [rules.of(session) for session in skipping] == kept

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.depth import SOAK
+from tests.depth import is_soak
 from tests.spark.drivers import DRIVERS, OpenDriver
 from tests.spark.skipping import KEPT_BY_SPARK, NAMES, checked, frame_of, value
 
@@ -53,12 +53,12 @@ def _is_iceberg(driver: OpenDriver) -> bool:
 
 
 def _names(driver: OpenDriver) -> tuple[str, ...]:
-    return NAMES if SOAK or _is_iceberg(driver) else _FEWER_NAMES
+    return NAMES if is_soak() or _is_iceberg(driver) else _FEWER_NAMES
 
 
 def test_queries(spark: SparkSession, driver: OpenDriver) -> None:
     """Each condition on each column, and each join by it, opens the files of its rows alone."""
-    forms = None if SOAK or _is_iceberg(driver) else _FEWER_FORMS
+    forms = None if is_soak() or _is_iceberg(driver) else _FEWER_FORMS
     assert checked(spark, driver.relation(), _names(driver), forms=forms) == {}
 
 
@@ -68,7 +68,7 @@ def test_commands(spark: SparkSession, driver: OpenDriver, command: str) -> None
     if driver.relation().startswith("parquet"):
         pytest.skip("directories of Parquet files know no commands")
     wrong = {}
-    names = _names(driver) if SOAK or _is_iceberg(driver) else ("large", "text")
+    names = _names(driver) if is_soak() or _is_iceberg(driver) else ("large", "text")
     for name in names:
         if name in {"flag", "small"}:
             # Spark finds that their condition and that on the other column are never both true

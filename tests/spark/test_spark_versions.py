@@ -17,7 +17,6 @@ from tests.spark.untested import OtherVersion
 import lakesieve as ls
 from lakesieve.errors import UnsupportedError
 from lakesieve.spark.tables import FORMATS
-from lakesieve.spark.versions import spark_versions
 from lakesieve.spark.versions.spark_versions import (
     SPARK_VERSIONS,
     SparkVersion,
@@ -137,14 +136,11 @@ def test_numbered_rows_get_partitions_of_their_own(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize("texts", [[], ["a"], [""], ["b", "", "ä 'x' \\n %\n\r", "a"]], ids=repr)
-def test_texts_keep_their_order(
-    spark: SparkSession, texts: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_texts_keep_their_order(spark: SparkSession, texts: list[str]) -> None:
     """A frame of texts holds exactly these, in order, in however many parts they are sent."""
     import pyarrow as pa
 
-    monkeypatch.setattr(spark_versions, "_TEXTS", 3)
     columns = pa.table({"t": pa.array(texts, pa.string()), "u": pa.array(texts[::-1], pa.string())})
-    frame = frame_of(spark, columns)
+    frame = frame_of(spark, columns, at_once=3)
 
     assert [(row.t, row.u) for row in frame.collect()] == list(zip(texts, texts[::-1], strict=True))

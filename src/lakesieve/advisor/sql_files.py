@@ -11,7 +11,7 @@ from lakesieve.advisor.uses import JoinedColumn, TableUse, UsesRead
 from lakesieve.errors import ErrorKind, InvalidInputError
 from lakesieve.predicate.statements import changed_rows, split_statements
 from lakesieve.spark.versions.messages import without_traces
-from lakesieve.tables.names import FORMATS
+from lakesieve.tables.formats import FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

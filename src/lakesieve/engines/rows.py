@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakesieve.tables.delta.table import DeltaReader
-from lakesieve.tables.hudi.table import HudiReader
-from lakesieve.tables.iceberg.table import IcebergReader
 from lakesieve.tables.opening import open_table
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from lakesieve.index import Plan
     from lakesieve.index.many_keys import KeysToFind
     from lakesieve.predicate import Expr
     from lakesieve.tables import TableReader
+    from lakesieve.tables.delta.table import DeltaReader
+    from lakesieve.tables.hudi.table import HudiReader
+    from lakesieve.tables.iceberg.table import IcebergReader
     from lakesieve.tables.parquet.table import ParquetReader
+
+    Version = str | int | None
 
 
 class TableRows(Protocol):
@@ -55,22 +57,7 @@ def rows_of(
     opened: TableReader, version: str | int | None, locations: Iterable[str] = ()
 ) -> TableRows:
     """Return the rows of a version of a table that is open."""
-    if isinstance(opened, IcebergReader):
-        from lakesieve.engines.iceberg_rows import IcebergRows
-
-        return IcebergRows(opened, version, locations)
-    if isinstance(opened, DeltaReader):
-        from lakesieve.engines.delta_rows import DeltaRows
-
-        return DeltaRows(opened, version, locations)
-    if isinstance(opened, HudiReader):
-        from lakesieve.engines.hudi_rows import HudiRows
-
-        return HudiRows(opened, version, locations)
-    from lakesieve.engines.parquet_rows import ParquetRows
-
-    # there is no fifth format
-    return ParquetRows(cast("ParquetReader", opened), version, locations)
+    return ROWS[opened.format](opened, version, locations)
 
 
 def key_rows(wanted: KeysToFind) -> Iterator[list[pa.Array]]:
@@ -91,3 +78,36 @@ def _field(batch: pa.RecordBatch, path: Sequence[str]) -> pa.Array:
     for name in path[1:]:
         found = pc.struct_field(found, name)
     return found
+
+
+def _iceberg(table: IcebergReader, version: Version, locations: Iterable[str]) -> TableRows:
+    from lakesieve.engines.iceberg_rows import IcebergRows
+
+    return IcebergRows(table, version, locations)
+
+
+def _delta(table: DeltaReader, version: Version, locations: Iterable[str]) -> TableRows:
+    from lakesieve.engines.delta_rows import DeltaRows
+
+    return DeltaRows(table, version, locations)
+
+
+def _hudi(table: HudiReader, version: Version, locations: Iterable[str]) -> TableRows:
+    from lakesieve.engines.hudi_rows import HudiRows
+
+    return HudiRows(table, version, locations)
+
+
+def _parquet(table: ParquetReader, version: Version, locations: Iterable[str]) -> TableRows:
+    from lakesieve.engines.parquet_rows import ParquetRows
+
+    return ParquetRows(table, version, locations)
+
+
+ROWS: dict[str, Callable[[Any, Version, Iterable[str]], TableRows]] = {
+    "iceberg": _iceberg,
+    "delta": _delta,
+    "hudi": _hudi,
+    "parquet": _parquet,
+}
+"""For each table format, what reads rows of a table that is open."""

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,127}")
 _REMOTE_SECONDS = 10.0
 _REST_SECONDS = 30.0
-# indexes kept open; others are opened again by the next query that needs them
-_MAX_OPENED = 500
 # for how many settings one index is kept open: credentials that expired leave theirs behind
 _MAX_SETTINGS = 8
 # of the time for planning, where a table's indexes may be at several locations
@@ -96,11 +94,22 @@ class IndexRegistry:
     Nothing is locked while storage is read. A root on an object store is opened once, whoever
     waits for it, in a thread that goes on when nobody waits any more. After one that failed or was
     not awaited, its root is left alone for half a minute, or until it is opened after all.
+
+    Args:
+        locations: Further roots to search.
+        options: The storage options of each location.
+        most_opened: Indexes that are kept open, the latest; others are opened again by the next
+            query that needs them.
     """
 
     def __init__(
-        self, locations: Iterable[str] = (), options: StorageOptions | None = None
+        self,
+        locations: Iterable[str] = (),
+        options: StorageOptions | None = None,
+        *,
+        most_opened: int = 500,
     ) -> None:
+        self._most_opened = most_opened
         self._locations = tuple(locations)
         self._options = options
         # all by storage: what is read with other settings is another thing, or not to be read
@@ -276,6 +285,6 @@ class IndexRegistry:
             self._entries.pop(storage, None)
             self._entries[storage] = _Entry(mark=mark, index=index)
             same_place = [known for known in self._entries if known.location == storage.location]
-            for old in {*same_place[:-_MAX_SETTINGS], *list(self._entries)[:-_MAX_OPENED]}:
+            for old in {*same_place[:-_MAX_SETTINGS], *list(self._entries)[: -self._most_opened]}:
                 del self._entries[old]
         return index

@@ -17,7 +17,7 @@ from lakesieve.planner.requests import DigestsRequest, RequestError, read_reques
 from lakesieve.predicate import condition_of
 from lakesieve.predicate import to_text as filter_text
 from lakesieve.store import DIGEST_BYTES, shared_cache
-from lakesieve.tables.schemas import COLUMNS_OF
+from lakesieve.tables.formats import FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 _MAX_LATE = 4
 # answers of which digests may be left to fetch
 _MAX_TICKETS = 8
-# sent at once
-_MAX_DIGESTS = 65_536
 # keeps others from naming a file so that its digest is that of another one
 _SECRET = os.urandom(16)
 
@@ -43,13 +41,21 @@ class Planner:
     """Answers the requests of one session; the engine's threads may call it at the same time.
 
     Runs no query of the engine itself, which would ask again.
+
+    Args:
+        locations: Further roots to search for indexes.
+        options: Tells the settings with which a location is reached.
+        digests_at_once: How many digests of data files one answer sends.
     """
 
     def __init__(
         self,
         locations: Iterable[str] = (),
         options: StorageOptions | None = None,
+        *,
+        digests_at_once: int = 65_536,
     ) -> None:
+        self._digest_bytes_at_once = digests_at_once * DIGEST_BYTES
         self._registry = IndexRegistry(locations, options)
         self._options = options
         # by the location of a table: look-ups that nobody waits for any more
@@ -129,7 +135,7 @@ class Planner:
             if digests is None:
                 detail = "the digests of this catalogue are not kept any more"
                 return refusal(Reason(code=ReasonCode.INTERNAL_ERROR, detail=detail))
-            end = start + _MAX_DIGESTS * DIGEST_BYTES
+            end = start + self._digest_bytes_at_once
             if end >= len(digests):
                 del self._tickets[ticket][name]
                 if not self._tickets[ticket]:
@@ -179,11 +185,11 @@ class Planner:
         if not indexes:
             missing = Reason(code=ReasonCode.NO_INDEX, detail="")
             return unpruned(scan.id, reasons or [missing])
-        if scan.format not in COLUMNS_OF:
+        if scan.format not in FORMATS:
             detail = f"tables of the format {scan.format} are not known"
             return unpruned(scan.id, [Reason(code=ReasonCode.SCAN_UNSUPPORTED, detail=detail)])
         try:
-            columns = COLUMNS_OF[scan.format](scan.schema)
+            columns = FORMATS[scan.format].columns(scan.schema)
         except UnsupportedError as error:
             unknown = Reason(code=ReasonCode.SCAN_UNSUPPORTED, detail=error.message)
             return unpruned(scan.id, [unknown])

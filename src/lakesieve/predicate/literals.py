@@ -16,10 +16,13 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from lakesieve.errors import ErrorKind, InvalidInputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from lakesieve.predicate.expression import Literal
     from lakesieve.sieve import KeyType
+
+CODES: dict[str, Callable[[Literal], Bound | None]] = {}
+"""Of kinds of keys besides those that Spark's own types have: the position of a literal."""
 
 _EPOCH_DAY = date(1970, 1, 1)
 _DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})", re.ASCII)
@@ -59,6 +62,8 @@ def code_of(literal: Literal, column: KeyType, timezone: str) -> Bound | None:
     Where Spark would convert the column to compare it, the answer is ``None`` unless the result is
     the same. Codes of decimals are unscaled values of any size.
     """
+    if column.kind in CODES:
+        return CODES[column.kind](literal)
     value = literal.value
     match column.kind:
         case "string" | "binary":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -10,25 +11,15 @@ import pyarrow.compute as pc
 
 from lakesieve.errors import ErrorKind, UnsupportedError
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 Code = int | bytes
 """A key code, of one key or of a bound."""
 
 Interval = tuple[Code | None, Code | None]
 """Half-open, ``[low, high)``; ``None`` is no bound."""
 
-KINDS = (
-    "boolean",
-    "integer",
-    "float",
-    "decimal",
-    "date",
-    "timestamp",
-    "timestamp_ntz",
-    "timestamp_ns",
-    "timestamp_ntz_ns",
-    "string",
-    "binary",
-)
 
 NARROW_DIGITS = 18
 """Digits of the longest decimals whose unscaled values are int64."""
@@ -66,7 +57,21 @@ class KeyType:
     @property
     def physical(self) -> str:
         """``int64`` or ``bytes``: how codes are stored."""
-        return "bytes" if self.kind in {"string", "binary"} or self.is_wide else "int64"
+        return "bytes" if self.is_wide else KINDS[self.kind].physical
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyKind:
+    """How values of one kind become key codes.
+
+    Args:
+        encode: Makes codes that compare like the values, nulls where they are null; ``None`` for
+            values of another type.
+        physical: ``int64`` or ``bytes``: how codes are stored.
+    """
+
+    encode: Callable[[KeyType, pa.Array], pa.Array | None]
+    physical: str = "int64"
 
 
 def encode_keys(key_type: KeyType, values: pa.Array | pa.ChunkedArray) -> pa.Array:
@@ -92,26 +97,14 @@ def encode_keys(key_type: KeyType, values: pa.Array | pa.ChunkedArray) -> pa.Arr
             empty = pa.array([], pa.binary() if key_type.physical == "bytes" else pa.int64())
             return pa.concat_arrays(chunks) if chunks else empty
         values = values.chunk(0)
-    kind, found = key_type.kind, values.type
-    if kind in {"string", "binary"} and (_is_text(found) or _is_binary(found)):
-        return values.cast(pa.binary())
-    if kind == "integer" and pa.types.is_integer(found) and found != pa.uint64():
-        return values.cast(pa.int64())
-    if kind == "boolean" and found == pa.bool_():
-        return values.cast(pa.int8()).cast(pa.int64())
-    if kind == "float" and pa.types.is_floating(found):
-        return _float_codes(values.cast(pa.float64()))
-    if kind == "date" and found == pa.date32():
-        return values.view(pa.int32()).cast(pa.int64())
-    if pa.types.is_timestamp(found) and kind == _timestamp_kind(found):
-        return values.view(pa.int64())
-    if kind == "decimal" and pa.types.is_decimal128(found) and found.scale == key_type.scale:
-        return _decimal_codes(values, key_type)
-    raise UnsupportedError(
-        f"Values of the type {found} cannot be keys of the kind {kind}.",
-        kind=ErrorKind.UNSUPPORTED_TYPE,
-        hint="The column's type changed; build the index again.",
-    )
+    codes = KINDS[key_type.kind].encode(key_type, values)
+    if codes is None:
+        raise UnsupportedError(
+            f"Values of the type {values.type} cannot be keys of the kind {key_type.kind}.",
+            kind=ErrorKind.UNSUPPORTED_TYPE,
+            hint="The column's type changed; build the index again.",
+        )
+    return codes
 
 
 def successor(code: Code) -> Code:
@@ -128,16 +121,31 @@ def wide_code(unscaled: int) -> bytes:
     return (max(-limit, min(unscaled, limit - 1)) + limit).to_bytes(_WIDE_BYTES, "big")
 
 
-def _is_text(found: pa.DataType) -> bool:
-    return bool(pa.types.is_string(found) or pa.types.is_large_string(found))
+def _bytes(_: KeyType, values: pa.Array) -> pa.Array | None:
+    found, types = values.type, pa.types
+    is_text = types.is_string(found) or types.is_large_string(found)
+    is_binary = types.is_binary(found) or types.is_large_binary(found)
+    known = is_text or is_binary or types.is_fixed_size_binary(found)
+    return values.cast(pa.binary()) if known else None
 
 
-def _is_binary(found: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_binary(found)
-        or pa.types.is_large_binary(found)
-        or pa.types.is_fixed_size_binary(found)
-    )
+def _integers(_: KeyType, values: pa.Array) -> pa.Array | None:
+    known = pa.types.is_integer(values.type) and values.type != pa.uint64()
+    return values.cast(pa.int64()) if known else None
+
+
+def _booleans(_: KeyType, values: pa.Array) -> pa.Array | None:
+    return values.cast(pa.int8()).cast(pa.int64()) if values.type == pa.bool_() else None
+
+
+def _dates(_: KeyType, values: pa.Array) -> pa.Array | None:
+    return values.view(pa.int32()).cast(pa.int64()) if values.type == pa.date32() else None
+
+
+def _timestamps(key_type: KeyType, values: pa.Array) -> pa.Array | None:
+    found = values.type
+    known = pa.types.is_timestamp(found) and key_type.kind == _timestamp_kind(found)
+    return values.view(pa.int64()) if known else None
 
 
 def _timestamp_kind(found: pa.DataType) -> str:
@@ -145,7 +153,10 @@ def _timestamp_kind(found: pa.DataType) -> str:
     return {"us": zone, "ns": f"{zone}_ns"}.get(found.unit, "")
 
 
-def _float_codes(values: pa.Array) -> pa.Array:
+def _floats(_: KeyType, values: pa.Array) -> pa.Array | None:
+    if not pa.types.is_floating(values.type):
+        return None
+    values = values.cast(pa.float64())
     numbers = values.fill_null(0.0).to_numpy(zero_copy_only=False)
     # adding 0.0 turns -0.0 into 0.0; every NaN becomes the same one, above infinity
     bits = np.where(np.isnan(numbers), np.nan, numbers + 0.0).view(np.int64)
@@ -161,7 +172,9 @@ def _masked(codes: np.ndarray, values: pa.Array) -> pa.Array:
     return pa.array(codes, pa.int64(), mask=values.is_null().to_numpy(zero_copy_only=False))
 
 
-def _decimal_codes(values: pa.Array, key_type: KeyType) -> pa.Array:
+def _decimals(key_type: KeyType, values: pa.Array) -> pa.Array | None:
+    if not pa.types.is_decimal128(values.type) or values.type.scale != key_type.scale:
+        return None
     if values.type.precision > max(key_type.precision, NARROW_DIGITS):
         raise UnsupportedError(
             f"Decimals of {values.type.precision} digits cannot be keys of "
@@ -183,3 +196,19 @@ def _decimal_codes(values: pa.Array, key_type: KeyType) -> pa.Array:
         pa.binary(_WIDE_BYTES), len(values), [None, pa.py_buffer(flipped.tobytes())]
     ).cast(pa.binary())
     return pc.if_else(values.is_valid(), wide, pa.scalar(None, pa.binary()))
+
+
+KINDS: dict[str, KeyKind] = {
+    "boolean": KeyKind(encode=_booleans),
+    "integer": KeyKind(encode=_integers),
+    "float": KeyKind(encode=_floats),
+    "decimal": KeyKind(encode=_decimals),
+    "date": KeyKind(encode=_dates),
+    "timestamp": KeyKind(encode=_timestamps),
+    "timestamp_ntz": KeyKind(encode=_timestamps),
+    "timestamp_ns": KeyKind(encode=_timestamps),
+    "timestamp_ntz_ns": KeyKind(encode=_timestamps),
+    "string": KeyKind(encode=_bytes, physical="bytes"),
+    "binary": KeyKind(encode=_bytes, physical="bytes"),
+}
+"""All kinds of keys by their names, which stored indexes have."""

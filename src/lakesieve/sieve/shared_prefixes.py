@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MAX_PREFIXES = 1 << 15
 MAX_PREFIX_BYTES = 1 << 20
 # a prefix must save more bytes in the keys than it takes itself
-_KEYS_PER_PREFIX = 16
+KEYS_PER_PREFIX = 16
 _SAMPLE = 1 << 14
 _TRIED = 8
 _DEPTHS = 4
@@ -100,7 +100,7 @@ class SharedPrefixes:
             return None
         coded = substrings(data, starts, ends).dictionary_encode()
         texts = coded.dictionary.cast(pa.binary())
-        if len(texts) > min(MAX_PREFIXES, 1 + len(strings) // _KEYS_PER_PREFIX):
+        if len(texts) > min(MAX_PREFIXES, 1 + len(strings) // KEYS_PER_PREFIX):
             return None
         if int(byte_views(texts)[2].sum()) > MAX_PREFIX_BYTES:
             return None

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, InvalidInputError
+from lakesieve.tables.formats import FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-FORMATS = ("iceberg", "delta", "hudi", "parquet")
-"""The table formats that are known."""
 
 FORMS = "catalog.database.table, iceberg:PATH, delta:PATH, hudi:PATH or parquet:PATH"
 """How tables are named."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lakesieve.defaults import WAREHOUSE
 from lakesieve.errors import ErrorKind, InvalidInputError
 from lakesieve.storage import StorageOptions, normalized, trusted_folders
+from lakesieve.tables.formats import FORMATS
 from lakesieve.tables.names import EMBEDDED_CATALOG, FORMS, parse_name
 
 if TYPE_CHECKING:
@@ -72,28 +73,7 @@ def open_table(
     name = parse_name(table)
     if name.format is None:
         return _named(name, catalog, warehouse)
-    options = options_by_environment()
-    if name.format == "delta":
-        from lakesieve.tables.delta.table import DeltaReader
-
-        return DeltaReader(name.text, name.path, options)
-    if name.format == "parquet":
-        from lakesieve.tables.parquet.table import ParquetReader
-
-        return ParquetReader(name.text, name.path, options)
-    if name.format == "hudi":
-        from lakesieve.tables.hudi.table import HudiReader
-
-        return HudiReader(name.text, name.path, options)
-    return _iceberg_at(name.text, name.path, options)
-
-
-def _iceberg_at(name: str, location: str, options: StorageOptions) -> TableReader:
-    from lakesieve.tables.iceberg.catalogs import from_folder
-    from lakesieve.tables.iceberg.table import IcebergReader
-
-    load = partial(from_folder, location, name, options)
-    return IcebergReader(name, load, options_by_environment)
+    return FORMATS[name.format].open(name.text, name.path, options_by_environment)
 
 
 def _named(name: TableName, catalog: str | None, warehouse: str) -> TableReader:
@@ -105,7 +85,7 @@ def _named(name: TableName, catalog: str | None, warehouse: str) -> TableReader:
     if catalog is None:
         if len(parts) > 2 and parts[0] == EMBEDDED_CATALOG:
             location = "/".join((normalized(warehouse), *parts[1:]))
-            return _iceberg_at(name.text, location, options_by_environment())
+            return FORMATS["iceberg"].open(name.text, location, options_by_environment)
         catalog, parts = parts[0], parts[1:]
     elif len(parts) > 2 and parts[0] == catalog:
         parts = parts[1:]

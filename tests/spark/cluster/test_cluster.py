@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.depth import SOAK, depth
+from tests.depth import depth, is_soak
 from tests.spark.cluster.catalogs import hive_metastore, rest_catalog
 from tests.spark.cluster.standalone import Cluster, bare_python, running_cluster
 from tests.storage.s3_servers import BUCKET, SERVERS, hadoop_settings
@@ -126,7 +126,7 @@ def test_executors_die_and_lack_the_package(
 ) -> None:
     """One line says what executors lack; once it is shipped, none that dies makes a row wrong."""
     drawn = random.Random(SEED)
-    steps = list(SECONDS) * max(1, KILLS // len(SECONDS)) if SOAK else ["build"]
+    steps = list(SECONDS) * max(1, KILLS // len(SECONDS)) if is_soak() else ["build"]
     driver = Driver(conf, python, "make", "build", "ship", *steps, "state")
     driver.read("end build")
     (error,) = (line for line in driver.lines if line.startswith("error"))

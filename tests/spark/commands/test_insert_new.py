@@ -133,14 +133,14 @@ def in_between(monkeypatch: pytest.MonkeyPatch, commits: list[Callable[[], objec
     for kind in (IcebergChanges, DeltaChanges):
         wrapped = partialmethod(insert, kind=kind, original=kind.insert)
         monkeypatch.setattr(kind, "insert", wrapped)
-    start = Planner._start
+    answer = Planner.answer
 
-    def plan(self: Planner, *arguments: Any) -> Any:
+    def plan(self: Planner, request: str) -> str:
         # Delta reads the table in the transaction of its MERGE
         wait()
-        return start(self, *arguments)
+        return answer(self, request)
 
-    monkeypatch.setattr(Planner, "_start", plan)
+    monkeypatch.setattr(Planner, "answer", plan)
 
 
 @pytest.mark.in_time("iceberg_merge_on_read")
@@ -240,7 +240,7 @@ def test_commits_without_end(
     spark: SparkSession, people: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After many attempts it is an error, and nothing was inserted."""
-    monkeypatch.setattr(module, "_ATTEMPTS", 2)
+    monkeypatch.setattr(module, "ATTEMPTS", 2)
     numbers = iter(range(600, 700))
     # Delta keeps the settings of a MERGE by session
     another = spark.newSession() if "delta" in people else spark
@@ -297,6 +297,7 @@ def test_a_stream_is_inserted_once(
     assert {key: after[key][2] for key in after if key >= 300} == {300: 1, 301: 2, 302: 2}
 
 
+@pytest.mark.in_time("iceberg_merge_on_read", "delta_vectors")
 def test_other_rules_are_refused(spark: SparkSession, people: str) -> None:
     """What the function does not know is named, with what it knows."""
     with pytest.raises(InvalidInputError, match="duplicates='any' is unknown"):

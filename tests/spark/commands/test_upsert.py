@@ -26,29 +26,9 @@ KINDS = {
     "delta": "USING delta TBLPROPERTIES ('delta.enableDeletionVectors'='false')",
 }
 ROUNDS = 2
-# what they do as the others of their format do
-_IN_SOAK = pytest.mark.soak(
-    "test_the_same_again_changes_no_row",
-    "test_random_changes_equal_a_model",
-    "test_a_dry_run_tells_and_does_nothing",
-    "test_skipping_is_as_it_was_before",
-    "test_a_failed_refresh_does_not_hide_the_commit",
-    "test_only_files_that_can_hold_the_keys_are_read",
-    "test_keys_that_are_given_twice",
-    "test_a_transaction_is_done_once",
-    "test_others_insert_the_same_key_meanwhile",
-    "test_plain_appends_meanwhile",
-    "test_writers_at_once",
-    "test_commits_without_end",
-    "test_a_stream_is_inserted_once",
-    "test_other_rules_are_refused",
-    "test_insertions_equal_a_model",
-    "test_others_insert_right_after_the_look_up",
-)
-SHORT = ("iceberg_copy_on_write", "delta")
 
 
-@pytest.fixture(params=[pytest.param(k, marks=[_IN_SOAK] * (k in SHORT)) for k in KINDS])
+@pytest.fixture(params=KINDS)
 def people(spark: SparkSession, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """A table of 200 people in 8 files, by ``id`` and by ``region, s``, with an index on each."""
     kind, catalog = request.param, "lake"
@@ -133,6 +113,7 @@ def test_the_same_again_changes_no_row(spark: SparkSession, people: str) -> None
     assert gone.deleted == 0
 
 
+@pytest.mark.in_time("iceberg_merge_on_read", "delta_vectors")
 def test_a_dry_run_tells_and_does_nothing(spark: SparkSession, people: str) -> None:
     """Rows and files are those that the change finds afterwards."""
     before = contents(spark, people)

@@ -6,6 +6,7 @@ import itertools
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.depth import in_soak
 from tests.kit.contract import TableContract
 from tests.spark.hudi.driver import HudiDriver, MergeOnReadDriver
 from tests.spark.settings import VARIANT
@@ -40,7 +41,7 @@ def _tables(
 
 
 # for commands test_commands has a model; the others run on the tables below in every build
-@pytest.mark.soak(
+@in_soak(
     "test_commands_change_the_same_rows",
     "test_same_rows_in_every_version",
     "test_the_formats_own_skipping_is_told",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.depth import SOAK
+from tests.depth import is_soak
 from tests.skipping import CONDITIONS
 from tests.spark.hudi.driver import DRIVERS, HudiDriver
 from tests.spark.skipping import NAMES, checked, frame_of
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # Hudi stores timestamps without a zone as timestamps with one
-_KEYS = tuple(n for n in NAMES if n != "plain") if SOAK else ("large", "text", "wide", "real")
+_KEYS = tuple(n for n in NAMES if n != "plain") if is_soak() else ("large", "text", "wide", "real")
 
 
 @pytest.fixture(scope="module")

@@ -39,13 +39,7 @@ def both(spark: SparkSession) -> Iterator[Both]:
     ls.disable(spark)
 
 
-# merge-on-read tables have base files, too
-_IN_SOAK = pytest.mark.soak("test_time_travel_keeps_skipping", "test_commits_that_are_rolled_back")
-
-
-@pytest.fixture(
-    params=[pytest.param(kind, marks=[_IN_SOAK] * (kind == "copy_on_write")) for kind in DRIVERS]
-)
+@pytest.fixture(params=DRIVERS)
 def table(
     spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest
 ) -> Iterator[HudiDriver]:
@@ -77,6 +71,8 @@ def _rows(spark: SparkSession, start: int, end: int, files: int) -> DataFrame:
     return spark.range(start, end, 1, files).selectExpr("id", f"{KEY} AS k", "CAST(id AS FLOAT) x")
 
 
+# merge-on-read tables have base files, too
+@pytest.mark.in_time("merge_on_read")
 def test_time_travel_keeps_skipping(spark: SparkSession, table: HudiDriver, both: Both) -> None:
     """A read as of an earlier instant opens the files that the index names."""
     first = table.version()
@@ -206,6 +202,8 @@ def test_commits_that_are_not_complete(spark: SparkSession, table: HudiDriver, b
     assert (pruned.files_total, pruned.uncovered) == (FILES + 2, 2)
 
 
+# merge-on-read tables have base files, too
+@pytest.mark.in_time("merge_on_read")
 def test_commits_that_are_rolled_back(spark: SparkSession, table: HudiDriver, both: Both) -> None:
     """What an index covers of a commit that is rolled back does no harm."""
     table.append(_rows(spark, 600, 800, 2))

@@ -14,10 +14,7 @@ if TYPE_CHECKING:
 
 
 # answers do not depend on the format; that files are left out is tested of Delta alone
-_IN_SOAK = pytest.mark.soak("test_a_table_may_refer_to_itself")
-
-
-@pytest.fixture(params=["iceberg", pytest.param("delta", marks=_IN_SOAK)])
+@pytest.fixture(params=["iceberg", "delta"])
 def parent(spark: SparkSession, request: pytest.FixtureRequest) -> str:
     """100 people in 10 files with an index on two columns, every seventh deleted, some new."""
     database = "lake.checks" if request.param == "iceberg" else "checks"
@@ -60,6 +57,7 @@ def test_references_are_those_of_an_anti_join(spark: SparkSession, parent: str) 
         assert (few.violations, len(few.examples)) == (len(orphans), 3)
 
 
+@pytest.mark.in_time("iceberg")
 def test_a_table_may_refer_to_itself(spark: SparkSession, parent: str) -> None:
     """Its own keys are read whole before files of it are left out."""
     checked = ls.check_references(parent, ["boss"], parent, ["id"], spark=spark, limit=1000)

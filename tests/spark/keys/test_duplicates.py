@@ -135,7 +135,7 @@ def test_too_many_are_grouped(
     spark: SparkSession, nearly_unique: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where most keys are in several files, all rows are grouped."""
-    monkeypatch.setattr(module, "_RANGES", 0)
+    monkeypatch.setattr(module, "MOST_RANGES", 0)
 
     answer = ls.duplicates(nearly_unique, ["id"], spark=spark)
 

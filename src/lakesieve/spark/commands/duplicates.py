@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 ROWS = "rows"
 # ranges of keys that tasks are sent, at most; beyond that all rows are grouped
-_RANGES = 1_000_000
+MOST_RANGES = 1_000_000
 _FILTERED_ROWS = 1 << 20
 
 
@@ -299,7 +299,7 @@ def _shared_keys(
     if any(row["ranges"] is None for row in results):
         return None
     tables = [pa.ipc.open_stream(bytes(row["ranges"])).read_all() for row in results]
-    if sum(table.num_rows for table in tables) > _RANGES:
+    if sum(table.num_rows for table in tables) > MOST_RANGES:
         return None
     files = np.unique(np.concatenate([np.zeros(0, np.int64), *(row["files"] for row in results)]))
     parts = [
@@ -332,10 +332,10 @@ def _shared_in_segments(
         for part, files in index.shared_keys(number, live):
             total += len(part.lows)
             holds_shared[files] = True
-            if total > _RANGES:
+            if total > MOST_RANGES:
                 break
             ranges.append(part)
-        yield _listing(ranges if total <= _RANGES else None, np.flatnonzero(holds_shared))
+        yield _listing(ranges if total <= MOST_RANGES else None, np.flatnonzero(holds_shared))
 
 
 def _listing(ranges: Sequence[KeyRanges] | None, files: np.ndarray) -> pa.RecordBatch:

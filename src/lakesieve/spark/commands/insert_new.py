@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from lakesieve.tables import Column
 
 _DUPLICATES = ("error", "first", "last")
-_ATTEMPTS = 20
+ATTEMPTS = 20
 # longest wait between two attempts; random, so that two writers do not retry in step
 _SECONDS = 2.0
 _ONE_ROW = 'Keep one row of each key first, or give duplicates="first" or "last".'
@@ -171,7 +171,7 @@ def _inserted(given: _GivenRows, changer: RowChanger, held: HeldKeys) -> ChangeO
     request, on = changer.request, changer.on
     base = changer.table.reader.version()
     new = held.without(given.rows, on, base, known=given.keys)
-    for attempt in range(_ATTEMPTS):
+    for attempt in range(ATTEMPTS):
         if request.dry_run:
             return ChangeOutcome(inserted=new.count)
         # a transaction is kept even if nothing is new, so that it is not done later
@@ -187,7 +187,7 @@ def _inserted(given: _GivenRows, changer: RowChanger, held: HeldKeys) -> ChangeO
         before, base = base, changer.table.reader.version()
         new = held.without(new, on, base, after=before)
     raise CommitConflictError(
-        f"{request.table} got new rows during each of {_ATTEMPTS} attempts to insert.",
+        f"{request.table} got new rows during each of {ATTEMPTS} attempts to insert.",
         kind=ErrorKind.CONFLICT,
         hint="Nothing was inserted. Try again when fewer writers are at work.",
     )

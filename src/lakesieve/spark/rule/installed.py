@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -30,11 +31,6 @@ if TYPE_CHECKING:
 _GIVEN = "lakesieve.given"
 # paths that are sent to the rule in one call
 _SELECTED = 10_000
-# idle rules that are kept, for what they may still report
-_MAX_IDLE = 64
-# by application and session
-_RULES: dict[tuple[str, str], InstalledRule] = {}
-_LOCK = threading.Lock()
 
 
 class InstalledRule:
@@ -170,17 +166,39 @@ def installed_rule(spark: SparkSession) -> InstalledRule:
             kind=ErrorKind.UNSUPPORTED_SESSION,
             hint=f"Use Spark {' or '.join(tested.name for tested in SPARK_VERSIONS)}.",
         )
-    key = key_of_session(spark)
-    with _LOCK:
-        # a process has one application at a time: those before it were stopped
-        for other in [other for other in _RULES if other[0] != key[0]]:
-            del _RULES[other]
-        if key not in _RULES:
-            # sessions that came and went without a trace
-            for idle in [other for other, rule in _RULES.items() if rule.is_idle][:-_MAX_IDLE]:
-                del _RULES[idle]
-            _RULES[key] = _made(spark)
-        return _RULES[key]
+    return _RULES.of(spark)
+
+
+@dataclass(slots=True, kw_only=True)
+class SessionRules:
+    """The rules of the sessions of this process.
+
+    Args:
+        most_idle: Rules of sessions that do not skip files, kept for what they may still report.
+        rules: By application and session.
+    """
+
+    most_idle: int = 64
+    rules: dict[tuple[str, str], InstalledRule] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def of(self, spark: SparkSession) -> InstalledRule:
+        """Return the session's rule, made at the first call."""
+        key = key_of_session(spark)
+        with self._lock:
+            # a process has one application at a time: those before it were stopped
+            for other in [other for other in self.rules if other[0] != key[0]]:
+                del self.rules[other]
+            if key not in self.rules:
+                # sessions that came and went without a trace
+                idle = [other for other, rule in self.rules.items() if rule.is_idle]
+                for other in idle[: -self.most_idle]:
+                    del self.rules[other]
+                self.rules[key] = _made(spark)
+            return self.rules[key]
+
+
+_RULES = SessionRules()
 
 
 def _made(spark: SparkSession) -> InstalledRule:

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-# texts that stand in one literal
-_TEXTS = 10_000
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkVersion:
@@ -104,8 +101,11 @@ def local_frame(spark: SparkSession, rows: pa.Table, schema: StructType) -> Data
     return frame
 
 
-def frame_of(spark: SparkSession, texts: pa.Table) -> DataFrame:
-    """Make a frame of columns of texts, without nulls and U+0000, by few calls."""
+def frame_of(spark: SparkSession, texts: pa.Table, *, at_once: int = 10_000) -> DataFrame:
+    """Make a frame of columns of texts, without nulls and U+0000, by few calls.
+
+    A literal of Spark 3.5 holds ``at_once`` texts.
+    """
     from pyspark.sql import DataFrame
     from pyspark.sql import functions as F
 
@@ -118,7 +118,7 @@ def frame_of(spark: SparkSession, texts: pa.Table) -> DataFrame:
                 for name in part.column_names
             )
         )
-        for part in (texts.slice(at, _TEXTS) for at in range(0, max(len(texts), 1), _TEXTS))
+        for part in (texts.slice(at, at_once) for at in range(0, max(len(texts), 1), at_once))
     ]
     rows = spark.range(1 if len(texts) else 0, numPartitions=1)
     return rows.select(F.inline(F.flatten(F.array(*parts))))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from lakesieve.predicate import RowFilter
-    from lakesieve.predicate.ranges import Code
+    from lakesieve.sieve import Code
     from lakesieve.tables.contract import Column
     from lakesieve.tables.iceberg.manifest_files import Manifest, ManifestFiles
     from lakesieve.tables.statistics import Buckets, ColumnBounds
