@@ -15,30 +15,35 @@ if TYPE_CHECKING:
 
 
 def storage_options(
-    spark: SparkSession, file_io: Callable[[], Mapping[str, str]] | None = None
+    spark: SparkSession,
+    file_io: Callable[[], Mapping[str, str]] | None = None,
+    *,
+    hadoop: Callable[[], Any] | None = None,
 ) -> StorageOptions:
     """Tells with which settings a location is reached: those that Spark's Hadoop has for it.
 
     Args:
         spark: The session; its settings are read here, and again where a store refuses them.
         file_io: Tells the properties of a table's own file IO, now and again.
+        hadoop: Tells the ``Configuration`` of a table, now and again; else it is the session's.
 
     Raises:
         InvalidInputError: The list of trusted places has something else in it.
     """
+    source = partial(_hadoop_settings, spark, hadoop)
     return StorageOptions(
-        conf=_hadoop_settings(spark),
+        conf=source(),
         trusted=",".join(trusted_folders(str(spark.conf.get(f"spark.{TRUSTED_ROOTS}", "")))),
         file_io=file_io() if file_io else {},
         vended=file_io,
-        source=partial(_hadoop_settings, spark),
+        source=source,
     )
 
 
-def _hadoop_settings(spark: SparkSession) -> dict[str, str]:
-    hadoop: Any = spark._jsparkSession.sessionState().newHadoopConf()
+def _hadoop_settings(spark: SparkSession, hadoop: Callable[[], Any] | None) -> dict[str, str]:
+    conf: Any = hadoop() if hadoop else spark._jsparkSession.sessionState().newHadoopConf()
     return {
         prefix + name: value
         for prefix in HADOOP_PREFIXES
-        for name, value in as_python(spark, hadoop.getPropsWithPrefix(prefix)).items()
+        for name, value in as_python(spark, conf.getPropsWithPrefix(prefix)).items()
     }
