@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakesieve.errors import ErrorKind, NotFoundError, StorageError, UnsupportedError
 from lakesieve.tables.delta.actions import (
@@ -67,7 +68,8 @@ class DeltaSnapshot:
     @property
     def live(self) -> pa.Table:
         """The data files of the version."""
-        return self.files.filter(self.files.column("added"))
+        added = self.files.column("added")
+        return self.files if pc.all(added, min_count=0).as_py() else self.files.filter(added)
 
     @property
     def configuration(self) -> Mapping[str, str]:

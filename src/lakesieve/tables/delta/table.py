@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from lakesieve.tables.delta.log import DeltaSnapshot
     from lakesieve.tables.statistics import FileStatistics
 
-_KEPT_VERSIONS = 4
+_KEPT_VERSIONS = 2
 
 
 class DeltaReader(FolderReader):
