@@ -25,7 +25,11 @@ if TYPE_CHECKING:
 
 __all__ = ["SparkLog", "check_listed_as_spark_does"]
 
-_FILE = ("path", "size", "get_json_object(stats, '$.numRecords')", "deletionVector.pathOrInlineDv")
+_RECORDS = "get_json_object(stats, '$.numRecords')"
+_VECTOR = (
+    "concat(deletionVector.storageType, deletionVector.pathOrInlineDv, "
+    "coalesce(concat('@', deletionVector.offset), ''))"
+)
 
 
 class SparkLog:
@@ -75,7 +79,7 @@ class SparkLog:
 
     def files(self, number: int) -> list[tuple[object, ...]]:
         """Return path, size, records and deletion vector of each data file of a version."""
-        rows = self._rows(self.snapshot(number).allFiles(), *_FILE)
+        rows = self._rows(self.snapshot(number).allFiles(), "path", "size", _RECORDS, _VECTOR)
         return sorted(
             (self._absolute(path), size, None if records is None else int(records), vector or "")
             for path, size, records, vector in rows
@@ -114,11 +118,6 @@ def check_listed_as_spark_does(spark: SparkSession, table: DeltaReader, spec: st
 
 
 def _files(table: DeltaReader, version: TableVersion) -> list[tuple[object, ...]]:
-    vectors = [_vector(text) for text in table.logged_files(version).column("vector").to_pylist()]
+    vectors = table.logged_files(version).column("vector").to_pylist()
     live = table.live_files(version).select(["path", "size", "records"]).to_pylist()
     return sorted((*row.values(), vector) for row, vector in zip(live, vectors, strict=True))
-
-
-def _vector(identity: str) -> str:
-    """Return what names a deletion vector, without its kind and its place in a file."""
-    return identity[1:].partition("@")[0]
