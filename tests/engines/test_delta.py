@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyroaring import BitMap64
 from tests.kit.building import build_index
+from tests.tables.delta_vectors import encoded_bytes, encoded_vector
 from tests.tables.test_delta_reader import METADATA, PROTOCOL, Log, added
 
 from lakesieve.engines import arrow
@@ -26,7 +27,7 @@ from lakesieve.engines import duckdb as duckdb_engine
 from lakesieve.engines import polars as polars_engine
 from lakesieve.errors import ErrorKind, StorageError, UnsupportedError
 from lakesieve.storage import open_storage
-from lakesieve.tables.delta.vectors import deleted_rows, encoded_bytes, encoded_vector
+from lakesieve.tables.delta.vectors import deleted_rows
 from lakesieve.tables.opening import open_table
 
 if TYPE_CHECKING:

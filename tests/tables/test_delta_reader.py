@@ -12,7 +12,8 @@ import pytest
 
 from lakesieve.errors import ErrorKind, NotFoundError, StorageError, UnsupportedError
 from lakesieve.storage import Storage
-from lakesieve.tables.opening import open_table
+from lakesieve.tables.delta.table import DeltaReader
+from lakesieve.tables.opening import open_table, options_by_environment
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -273,7 +274,15 @@ def test_unknown_features_are_refused(log: Log) -> None:
         table.live_files(table.version())
 
 
-@pytest.mark.parametrize("contents", ["{", "[]", "17", '{"add": 3}', '{"add": {}}', '"x"'])
+@pytest.mark.parametrize(
+    "contents",
+    [
+        *("{", "[]", "17", '{"add": 3}', '{"add": {}}', '"x"', "[" * 100_000),
+        '{"add": {"path": "a", "size": 99999999999999999999}}',
+        '{"add": {"path": "a", "deletionVector": {"storageType": "u"}}}',
+        '{"metaData": {"id": "x", "schemaString": "{}", "configuration": [1]}}',
+    ],
+)
 def test_a_commit_that_cannot_be_read(log: Log, contents: str) -> None:
     """It is an error that names the log, never a version with fewer files."""
     (log.folder / f"{1:020d}.json").write_text(contents)
@@ -301,3 +310,26 @@ def test_a_table_that_was_replaced(log: Log) -> None:
     with pytest.raises(NotFoundError) as caught:
         table.version()
     assert caught.value.kind is ErrorKind.TABLE_REPLACED
+
+
+def test_a_name_that_leads_elsewhere(log: Log) -> None:
+    """An engine's name of a table is looked up again, and its files are spelled as there."""
+    places = [f"file://{log.root}"]
+    table = DeltaReader("t", places[0], options_by_environment(), locate=lambda: places[-1])
+    files = table.live_files(table.version())
+    assert files.column("path").to_pylist() == [f"file:{log.root}/a.parquet"]
+    assert files.column("scanned").to_pylist() == [f"file://{log.root}/a.parquet"]
+
+    places.append("file:///elsewhere")
+    with pytest.raises(NotFoundError) as caught:
+        table.version()
+    assert caught.value.kind is ErrorKind.TABLE_REPLACED
+
+
+def test_commits_that_a_coordinator_keeps(log: Log) -> None:
+    """A log that need not have the last commits is not taken for the table."""
+    coordinated = {"delta.coordinatedCommits.commitCoordinator-preview": "dynamodb"}
+    log.commit(1, {"metaData": {**METADATA["metaData"], "configuration": coordinated}})
+
+    with pytest.raises(UnsupportedError, match="coordinator"):
+        log.open()

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from pyroaring import BitMap64
+from tests.tables.delta_vectors import encoded_vector
 
 from lakesieve.spark.versions.java_classes import java_class
-from lakesieve.tables.delta.vectors import encoded_vector
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

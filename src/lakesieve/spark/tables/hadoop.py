@@ -15,25 +15,30 @@ if TYPE_CHECKING:
 
 
 def storage_options(
-    spark: SparkSession, file_io: Callable[[], Mapping[str, str]] | None = None
+    spark: SparkSession,
+    file_io: Callable[[], Mapping[str, str]] | None = None,
+    *,
+    hadoop: Callable[[], Any] | None = None,
 ) -> StorageOptions:
     """Return the settings by which Spark's Hadoop reaches each location.
 
-    They are read now, and again where a store refuses them, as are those of a table's own file IO.
+    They are read now, and again where a store refuses them. ``hadoop`` gives the ``Configuration``
+    of a table, ``file_io`` the properties of its own file IO; else they are the session's.
     """
+    source = partial(_hadoop_settings, spark, hadoop)
     return StorageOptions(
-        conf=_hadoop_settings(spark),
+        conf=source(),
         trusted=",".join(trusted_folders(str(spark.conf.get(f"spark.{TRUSTED_ROOTS}", "")))),
         file_io=file_io() if file_io else {},
         vended=file_io,
-        source=partial(_hadoop_settings, spark),
+        source=source,
     )
 
 
-def _hadoop_settings(spark: SparkSession) -> dict[str, str]:
-    hadoop: Any = spark._jsparkSession.sessionState().newHadoopConf()
+def _hadoop_settings(spark: SparkSession, hadoop: Callable[[], Any] | None) -> dict[str, str]:
+    conf: Any = hadoop() if hadoop else spark._jsparkSession.sessionState().newHadoopConf()
     return {
         prefix + name: value
         for prefix in HADOOP_PREFIXES
-        for name, value in as_python(spark, hadoop.getPropsWithPrefix(prefix)).items()
+        for name, value in as_python(spark, conf.getPropsWithPrefix(prefix)).items()
     }

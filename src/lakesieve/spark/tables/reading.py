@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from lakesieve.spark.versions.jar import own_class
+from lakesieve.spark.versions.java_classes import java_array, java_class
+from lakesieve.tables.struct_schema import READ_BY_DEFAULT
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
 
     from lakesieve.tables.contract import Column as KeyColumn
+
+
+def read_settings(spark: SparkSession) -> dict[str, str]:
+    """Return how the session compares names and reads old times, as ``READ_BY_DEFAULT``."""
+    names, more = java_array(spark, "java.lang.String", ()), java_class(spark, "java.util.HashMap")
+    documents = own_class(spark, "folders.SchemaDocument")
+    document = json.loads(documents.of(spark._jsparkSession, "{}", names, more()))
+    return {name: str(document[name]) for name in READ_BY_DEFAULT}
 
 
 def parts_of(call: Callable[..., Any], method: str, *arguments: Any) -> Iterator[str]:

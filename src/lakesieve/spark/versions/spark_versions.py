@@ -146,14 +146,7 @@ def error_class(error: PySparkException) -> str:
 
 
 def delta_snapshot_at(spark: SparkSession, log: Any, version: int, entry: Any) -> Any:
-    """Return a snapshot of a ``DeltaLog`` by its number; ``entry`` is an ``Option``."""
+    """Return a snapshot of a ``DeltaLog`` with its catalog entry, an ``Option``, by its number."""
     none = java_class(spark, "scala.Option").empty()
     more = () if spark_version_of(spark.version).name == "3.5" else (False,)
     return log.getSnapshotAt(version, none, entry, *more)
-
-
-def delta_commit_at(spark: SparkSession, log: Any, millis: int, entry: Any) -> int:
-    """Return the number of the newest commit of a ``DeltaLog`` that is not later than a time."""
-    moment = java_class(spark, "java.sql.Timestamp")(millis)
-    more = () if spark_version_of(spark.version).name == "3.5" else (entry,)
-    return int(log.history().getActiveCommitAtTime(moment, *more, True, True, False).version())

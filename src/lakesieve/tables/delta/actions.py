@@ -1,15 +1,20 @@
-"""Actions on data files in a Delta log, and the files that they leave."""
+"""Actions in the files of a Delta log, and the data files that they leave."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from lakesieve.tables.delta.statistics import parsed_stats, record_count
+from lakesieve.tables.statistics import MOST_FILES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
 FILE_SCHEMA = pa.schema(
     [
@@ -27,17 +32,44 @@ without one; ``records`` from the statistics, or null; ``partition`` the values 
 as text, by their names in the log; ``stats`` the statistics as JSON, null where the log has none or
 more files than statistics are used of; ``added`` is false for files that are removed."""
 
+_FILE_ACTION = pa.struct(
+    {
+        "path": pa.string(),
+        "size": pa.int64(),
+        "partitionValues": FILE_SCHEMA.field("partition").type,
+        "stats": pa.string(),
+        "deletionVector": pa.struct(
+            {"storageType": pa.string(), "pathOrInlineDv": pa.string(), "offset": pa.int64()}
+        ),
+    }
+)
 # where a line has several actions, Delta for Spark takes the first of these
 _ORDER = (
     *("add", "remove", "metaData", "txn", "protocol", "cdc", "sidecar", "checkpointMetadata"),
     *("domainMetadata", "commitInfo"),
 )
-_NUMBER_OF_RECORDS = pa.schema([("numRecords", pa.int64())])
+_TABLE_ACTIONS = ("protocol", "metaData")
 # as nearly all writers begin the statistics
 _FIRST_RECORDS = r'^\s*\{\s*"numRecords"\s*:\s*(?P<records>\d{1,18})\s*[,}]'
+_BATCH_ROWS = 1 << 16
 
 
-def actions_of(data: bytes) -> Iterator[tuple[str, Mapping[str, Any]]]:
+@dataclass(slots=True, kw_only=True)
+class LogPart:
+    """What one file of the log says.
+
+    Args:
+        table: The last ``protocol`` and ``metaData`` actions, as commits write them.
+        sidecars: Names of further files of the same checkpoint.
+        files: Batches of ``FILE_SCHEMA``, in the order of the actions.
+    """
+
+    table: dict[str, dict[str, Any]] = field(default_factory=dict)
+    sidecars: list[str] = field(default_factory=list)
+    files: list[pa.RecordBatch] = field(default_factory=list)
+
+
+def json_actions(data: bytes) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Read the actions of a commit, or of a checkpoint in JSON, except those of unknown kinds.
 
     Raises:
@@ -61,66 +93,114 @@ def actions_of(data: bytes) -> Iterator[tuple[str, Mapping[str, Any]]]:
         yield name, action
 
 
-def file_actions(actions: Iterable[tuple[str, Mapping[str, Any]]]) -> pa.Table:
-    """Tabulate the actions ``add`` and ``remove`` of a commit, in their order."""
-    rows = []
-    for name, action in actions:
-        partition = action.get("partitionValues") or {}
-        rows.append(
-            {
-                "path": action["path"],
-                "vector": _vector_id(action.get("deletionVector") or {}),
-                "size": action.get("size"),
-                "partition": list(partition.items()),
-                "stats": action.get("stats") if name == "add" else None,
-                "added": name == "add",
-            }
-        )
-    table = pa.Table.from_pylist(rows, schema=FILE_SCHEMA)
-    records = records_of(table.column("stats"))
-    return table.set_column(FILE_SCHEMA.get_field_index("records"), "records", records)
+def read_json(data: bytes) -> LogPart:
+    """Read a commit, or a checkpoint in JSON."""
+    part = LogPart()
+    on_files, added = [], []
+    for name, action in json_actions(data):
+        if name in {"add", "remove"}:
+            partition = action.get("partitionValues") or {}
+            on_files.append({**action, "partitionValues": list(partition.items())})
+            added.append(name == "add")
+        elif name == "sidecar":
+            part.sidecars.append(action["path"])
+        elif name in _TABLE_ACTIONS:
+            part.table[name] = dict(action)
+    if on_files:
+        rows = pa.array(on_files, _FILE_ACTION)
+        part.files.append(_file_batch(rows, pa.array(added), keeps_stats=True))
+    return part
 
 
-def _vector_id(vector: Mapping[str, Any]) -> str:
-    if not vector:
-        return ""
-    offset = vector.get("offset")
-    suffix = "" if offset is None else f"@{offset}"
-    return f"{vector['storageType']}{vector['pathOrInlineDv']}{suffix}"
+def read_parquet(data: bytes) -> LogPart:
+    """Read a checkpoint in Parquet, or a file beside one; its data files some rows at a time."""
+    part = LogPart()
+    file = pq.ParquetFile(pa.BufferReader(data))
+    names = file.schema_arrow.names
+    for name in (*_TABLE_ACTIONS, "sidecar"):
+        found = file.read(columns=[name]).column(name).drop_null() if name in names else ()
+        for action in found:
+            if name == "sidecar":
+                part.sidecars.append(action["path"].as_py())
+            else:
+                part.table[name] = _as_in_commits(action.as_py())
+    for name in ("add", "remove"):
+        if name not in names:
+            continue
+        columns = _columns_of(name, file.schema_arrow.field(name).type)
+        # the statistics of more files would take most of the memory, and are not used
+        keeps_stats = name == "add" and file.metadata.num_rows <= MOST_FILES
+        for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=columns):
+            rows = batch.column(name).drop_null()
+            if len(rows):
+                added = pa.repeat(name == "add", len(rows))
+                part.files.append(_file_batch(rows, added, keeps_stats=keeps_stats))
+    return part
 
 
-def records_of(stats: pa.ChunkedArray) -> pa.ChunkedArray:
+def _as_in_commits(action: dict[str, Any]) -> dict[str, Any]:
+    plain = {key: value for key, value in action.items() if value is not None}
+    if isinstance(plain.get("configuration"), list):
+        plain["configuration"] = dict(plain["configuration"])
+    return plain
+
+
+def _columns_of(name: str, action: pa.StructType) -> list[str]:
+    there = {field.name: field.type for field in action}
+    columns = [f"{name}.{field.name}" for field in _FILE_ACTION if field.name in there]
+    if "stats_parsed" in there and there["stats_parsed"].get_field_index("numRecords") >= 0:
+        columns.append(f"{name}.stats_parsed.numRecords")
+    return columns
+
+
+def _file_batch(actions: pa.StructArray, added: pa.Array, *, keeps_stats: bool) -> pa.RecordBatch:
+    rows = len(actions)
+
+    def part(name: str) -> pa.Array:
+        kind = _FILE_ACTION.field(name).type
+        is_there = actions.type.get_field_index(name) >= 0
+        return pc.struct_field(actions, name) if is_there else pa.nulls(rows, kind)
+
+    stats = part("stats").cast(pa.string())
+    records = _records_of(stats)
+    if actions.type.get_field_index("stats_parsed") >= 0:
+        parsed = pc.struct_field(actions, ["stats_parsed", "numRecords"]).cast(pa.int64())
+        records = pc.coalesce(records, parsed)
+    columns = {
+        "path": part("path"),
+        "vector": _vector_ids(part("deletionVector")),
+        "size": part("size"),
+        "records": records,
+        "partition": part("partitionValues"),
+        "stats": stats if keeps_stats else pa.nulls(rows, pa.string()),
+        "added": added,
+    }
+    arrays = [columns[field.name].cast(field.type) for field in FILE_SCHEMA]
+    return pa.RecordBatch.from_arrays(arrays, schema=FILE_SCHEMA)
+
+
+def _vector_ids(vectors: pa.StructArray) -> pa.Array:
+    """Return the identity of each deletion vector; an empty text where there is none."""
+    offset = pc.struct_field(vectors, "offset").cast(pa.string())
+    suffix = pc.fill_null(pc.binary_join_element_wise("@", offset, ""), "")
+    kind, text = (pc.struct_field(vectors, name) for name in ("storageType", "pathOrInlineDv"))
+    named = pc.binary_join_element_wise(kind, text, suffix, "")
+    is_partial = pc.and_(pc.is_null(named), pc.or_(pc.is_valid(kind), pc.is_valid(text)))
+    if pc.any(is_partial, min_count=0).as_py():
+        # without its vector, the file would have rows again that were deleted
+        raise ValueError("a deletion vector without what it needs")
+    return pc.fill_null(named, "")
+
+
+def _records_of(stats: pa.StringArray) -> pa.Array:
     """Read the number of records from statistics; null where they do not tell."""
     firsts = pc.extract_regex(stats, _FIRST_RECORDS)
     records = pc.struct_field(firsts, "records").cast(pa.int64())
     others = pc.and_(pc.is_null(records), pc.is_valid(stats))
     if not pc.any(others, min_count=0).as_py():
         return records
-    found = _parsed(stats.filter(others))
-    return pa.chunked_array(
-        [pc.replace_with_mask(records.combine_chunks(), others.combine_chunks(), found)]
-    )
-
-
-def _parsed(stats: pa.ChunkedArray) -> pa.Array:
-    from pyarrow import json as pa_json
-
-    texts = pc.replace_substring_regex(stats, r"[\r\n]+", " ")
-    texts = pc.if_else(pc.equal(pc.utf8_trim_whitespace(texts), ""), "{}", texts)
-    joined = "\n".join(texts.to_pylist()).encode()
-    options = pa_json.ParseOptions(
-        explicit_schema=_NUMBER_OF_RECORDS, unexpected_field_behavior="ignore"
-    )
-    try:
-        read = pa_json.read_json(
-            pa.BufferReader(joined),
-            parse_options=options,
-            read_options=pa_json.ReadOptions(block_size=max(1 << 20, len(joined) + 1)),
-        )
-    except pa.ArrowException:
-        return pa.nulls(len(texts), pa.int64())
-    found = read.column("numRecords").combine_chunks()
-    return found if len(found) == len(texts) else pa.nulls(len(texts), pa.int64())
+    counts = [record_count(parsed_stats(text)) for text in stats.filter(others).to_pylist()]
+    return pc.replace_with_mask(records, others, pa.array(counts, pa.int64()))
 
 
 def reconciled(older: pa.Table, newer: pa.Table) -> pa.Table:

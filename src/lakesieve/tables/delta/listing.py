@@ -42,7 +42,7 @@ class LogFiles:
 
     Args:
         commits: The commit of each version, in order.
-        compacted: Files that stand for the commits of several versions, by first and last version.
+        compacted: Files that stand for several commits, by first and last version.
         checkpoints: The files of each complete checkpoint, by version, in order.
     """
 
@@ -52,36 +52,30 @@ class LogFiles:
 
     @classmethod
     def of(cls, infos: Iterable[ObjectInfo]) -> LogFiles:
-        """Sort out what a listing has."""
-        complete: dict[int, tuple[ObjectInfo, ...]] = {}
-        parts: dict[tuple[int, int], list[ObjectInfo]] = {}
+        """Sort the files of a listing by what they are."""
         commits: dict[int, ObjectInfo] = {}
         compacted: dict[tuple[int, int], ObjectInfo] = {}
+        whole: dict[int, tuple[ObjectInfo, ...]] = {}
+        parts: dict[tuple[int, int], list[ObjectInfo]] = {}
         for info in sorted(infos, key=lambda info: info.path):
-            if found := _COMMIT.fullmatch(info.path):
-                commits[int(found[1])] = info
-            elif found := _COMPACTED.fullmatch(info.path):
-                compacted[int(found[1]), int(found[2])] = info
-            elif found := _CHECKPOINT.fullmatch(info.path):
-                number = int(found["version"])
-                if found["parts"] is None:
-                    complete[number] = (info,)
+            if match := _COMMIT.fullmatch(info.path):
+                commits[int(match[1])] = info
+            elif match := _COMPACTED.fullmatch(info.path):
+                compacted[int(match[1]), int(match[2])] = info
+            elif match := _CHECKPOINT.fullmatch(info.path):
+                if match["parts"] is None:
+                    whole[int(match["version"])] = (info,)
                 else:
-                    parts.setdefault((number, int(found["parts"])), []).append(info)
-        for (number, count), of_all in parts.items():
-            if len(of_all) == count:
-                complete.setdefault(number, tuple(of_all))
-        return cls(
-            commits=dict(sorted(commits.items())),
-            compacted=dict(sorted(compacted.items())),
-            checkpoints=dict(sorted(complete.items())),
-        )
+                    parts.setdefault((int(match["version"]), int(match["parts"])), []).append(info)
+        complete = {v: tuple(found) for (v, count), found in parts.items() if len(found) == count}
+        checkpoints = dict(sorted((complete | whole).items()))
+        return cls(commits=commits, compacted=compacted, checkpoints=checkpoints)
 
     def __bool__(self) -> bool:
         return bool(self.commits or self.checkpoints)
 
     def segment(self, version: int | None) -> LogSegment | None:
-        """The files that lead to a version; ``None`` where one is missing.
+        """Return the files that lead to a version; ``None`` where one is missing.
 
         Args:
             version: The version's number; ``None`` is the newest.
@@ -100,7 +94,7 @@ class LogFiles:
         )
 
     def _commits(self, needed: range) -> tuple[ObjectInfo, ...]:
-        """The commits of versions, several from one file where there is one, as Spark does."""
+        """Return the commits of versions, of several in one file where there is one, as Spark."""
         chosen = []
         at = needed.start
         by_first: dict[int, int] = {}
@@ -115,7 +109,7 @@ class LogFiles:
         return tuple(chosen)
 
     def earliest(self) -> int | None:
-        """The first version that can still be read, if there is one."""
+        """Return the first version that can still be read."""
         if 0 in self.commits:
             return 0
         first = min(self.commits, default=None)

@@ -1,6 +1,6 @@
 """The transaction log of a Delta table, as Delta's protocol and Delta for Spark describe it.
 
-``docs/design/0028`` compares this reader with the package ``deltalake``.
+``docs/design/0028`` and ``0032`` compare this reader with the package ``deltalake``.
 """
 
 from __future__ import annotations
@@ -11,29 +11,40 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
+import pyarrow.compute as pc
 
-from lakesieve.errors import ErrorKind, LakesieveError, NotFoundError, StorageError
-from lakesieve.tables.delta.actions import FILE_SCHEMA, actions_of, file_actions, reconciled
-from lakesieve.tables.delta.checkpoints import checkpoint_actions, checkpoint_files
+from lakesieve.errors import ErrorKind, NotFoundError, StorageError, UnsupportedError
+from lakesieve.tables.delta.actions import (
+    FILE_SCHEMA,
+    json_actions,
+    read_json,
+    read_parquet,
+    reconciled,
+)
 from lakesieve.tables.delta.listing import LogFiles
 from lakesieve.tables.delta.logged_paths import canonical_paths, check_spellings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from lakesieve.storage import ObjectInfo, Storage
+    from lakesieve.tables.delta.actions import LogPart
     from lakesieve.tables.delta.listing import LogSegment
 
-FOLDER = "_delta_log"
-"""Folder of the log in that of the table."""
-
+_FOLDER = "_delta_log"
 _LAST_CHECKPOINT = "_last_checkpoint"
 _SIDECARS = "_sidecars"
 _LARGEST = 1 << 31
 _STAMPED = "delta.enableInCommitTimestamps"
 _STAMPED_FROM = "delta.inCommitTimestampEnablementVersion"
 _STAMPED_SINCE = "delta.inCommitTimestampEnablementTimestamp"
+_COORDINATORS = tuple(
+    f"delta.coordinatedCommits.commitCoordinator{suffix}" for suffix in ("", "-preview")
+)
+_DAMAGES = (
+    *(ValueError, TypeError, KeyError, AttributeError, OSError),
+    *(ArithmeticError, RecursionError, pa.ArrowException),
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -57,17 +68,8 @@ class DeltaSnapshot:
     @property
     def live(self) -> pa.Table:
         """The data files of the version."""
-        return self.files.filter(self.files.column("added"))
-
-    @property
-    def features(self) -> list[str]:
-        """The features that a reader must support."""
-        return list(self.protocol.get("readerFeatures") or ())
-
-    @property
-    def reader_version(self) -> int:
-        """The protocol version for readers."""
-        return int(self.protocol["minReaderVersion"])
+        added = self.files.column("added")
+        return self.files if pc.all(added, min_count=0).as_py() else self.files.filter(added)
 
     @property
     def configuration(self) -> Mapping[str, str]:
@@ -75,32 +77,11 @@ class DeltaSnapshot:
         return self.metadata.get("configuration") or {}
 
 
-class _Actions:
-    """The actions of a log segment, as they are read."""
-
-    def __init__(self) -> None:
-        self.protocol: Mapping[str, Any] = {}
-        self.metadata: Mapping[str, Any] = {}
-        self.older: list[pa.Table] = []
-        self.newer: list[pa.Table] = []
-
-    def take(self, name: str, action: Mapping[str, Any]) -> None:
-        if name == "protocol":
-            self.protocol = action
-        elif name == "metaData":
-            self.metadata = action
-
-
 class DeltaLog:
-    """The log of one table.
-
-    Args:
-        table: The table's folder.
-        name: As the user called the table.
-    """
+    """The log of the table in a folder."""
 
     def __init__(self, table: Storage, name: str) -> None:
-        self._storage = table.child(FOLDER)
+        self._storage = table.child(_FOLDER)
         self._name = name
         self._newest: tuple[LogSegment, DeltaSnapshot] | None = None
 
@@ -110,7 +91,8 @@ class DeltaLog:
         Raises:
             NotFoundError: There is no table, or the log does not have that version any more.
             StorageError: The log cannot be read.
-            UnsupportedError: Readers do not agree which data files the log names.
+            UnsupportedError: Readers do not agree which data files the log names, or a coordinator
+                keeps its last commits.
         """
         segment = self._segment(version)
         if version is not None:
@@ -121,42 +103,69 @@ class DeltaLog:
         return self._newest[1]
 
     def _read(self, segment: LogSegment) -> DeltaSnapshot:
-        found = _Actions()
-        for part in segment.checkpoint:
-            self._checkpoint(part.path, found)
-        data = self._storage.get_all([info.path for info in segment.commits], most=_LARGEST)
-        for info, commit in zip(segment.commits, data, strict=True):
-            self._json(info.path, commit, found, found.newer)
-        metadata, version = found.metadata, segment.version
-        if "minReaderVersion" not in found.protocol or not {"id", "schemaString"} <= set(metadata):
+        version = segment.version
+        older = [part for info in segment.checkpoint for part in self._checkpoint_parts(info.path)]
+        paths = [info.path for info in segment.commits]
+        data = self._storage.get_all(paths, most=_LARGEST)
+        newer = [self._part(path, commit) for path, commit in zip(paths, data, strict=True)]
+        actions: dict[str, Mapping[str, Any]] = {}
+        for part in (*older, *newer):
+            actions |= part.table
+        protocol, metadata = (actions.get(name, {}) for name in ("protocol", "metaData"))
+        configuration = metadata.get("configuration") or {}
+        if (
+            "minReaderVersion" not in protocol
+            or not {"id", "schemaString"} <= set(metadata)
+            or not isinstance(configuration, dict)
+        ):
             raise self.unreadable(f"version {version} has no protocol or no schema")
-        older, newer = map(self._files, (found.older, found.newer))
-        files = reconciled(older, newer)
+        files = reconciled(self._files(older), self._files(newer))
         check_spellings(files.column("path"), self._name)
+        self._check_coordinator(configuration)
         return DeltaSnapshot(
             version=version,
-            timestamp_ms=self._timestamp(segment.last, metadata),
-            protocol=found.protocol,
+            timestamp_ms=self._timestamp(segment.last, configuration),
+            protocol=protocol,
             metadata=metadata,
             files=files,
         )
 
-    def _files(self, tables: list[pa.Table]) -> pa.Table:
-        files = pa.concat_tables([FILE_SCHEMA.empty_table(), *tables])
+    def _checkpoint_parts(self, path: str) -> list[LogPart]:
+        """Read a file of a checkpoint and the files that it names beside it."""
+        part = self._part(path, self._storage.get(path, most=_LARGEST))
+        names = [f"{_SIDECARS}/{name.rpartition('/')[2]}" for name in part.sidecars]
+        return [part, *(self._part(n, self._storage.get(n, most=_LARGEST)) for n in names)]
+
+    def _part(self, path: str, data: bytes) -> LogPart:
+        read = read_parquet if path.endswith(".parquet") else read_json
+        try:
+            return read(data)
+        except _DAMAGES as error:
+            raise self.unreadable(f"{path}: {error}") from error
+
+    def _files(self, parts: Sequence[LogPart]) -> pa.Table:
+        batches = [batch for part in parts for batch in part.files]
+        files = pa.Table.from_batches(batches, FILE_SCHEMA)
         if files.column("path").null_count:
             raise self.unreadable("an action on a data file without a path")
         paths = canonical_paths(files.column("path"), self._name)
         return files.set_column(0, "path", paths)
 
-    def _timestamp(self, last: ObjectInfo | None, metadata: Mapping[str, Any]) -> int | None:
+    def _check_coordinator(self, configuration: Mapping[str, str]) -> None:
+        if any(configuration.get(name) for name in _COORDINATORS):
+            raise UnsupportedError(
+                f"A coordinator keeps the last commits of {self._name}, which are not in its log.",
+                kind=ErrorKind.UNSUPPORTED_TABLE,
+                hint="Drop the table feature of coordinated commits to index the table.",
+            )
+
+    def _timestamp(self, last: ObjectInfo | None, configuration: Mapping[str, str]) -> int | None:
         if last is None:
             return None
-        if _is_stamped(metadata.get("configuration") or {}):
-            return self._stamp(last)
-        return _modified(last)
+        return self._stamp(last) if _is_stamped(configuration) else _modified(last)
 
     def version_at(self, moment_ms: int) -> int | None:
-        """Number of the newest commit that is not later than a time, if there is one.
+        """Return the number of the newest commit that is not later than a time.
 
         A commit's time is the one that it records, since the table is told to record times; before,
         it is that of the commit's file.
@@ -187,16 +196,16 @@ class DeltaLog:
         return stamped[at - 1] if at else None
 
     def _stamp(self, info: ObjectInfo) -> int:
-        """The time that a commit records."""
+        """Return the time that a commit records."""
         first = self._storage.get(info.path, most=_LARGEST).partition(b"\n")[0]
         try:
-            found = [value for name, value in actions_of(first) if name == "commitInfo"]
+            found = [value for name, value in json_actions(first) if name == "commitInfo"]
             return int(found[0]["inCommitTimestamp"])
-        except (ValueError, TypeError, KeyError, IndexError) as error:
+        except (*_DAMAGES, IndexError) as error:
             raise self.unreadable(f"{info.path} does not record its time") from error
 
     def _segment(self, version: int | None) -> LogSegment:
-        """The newest checkpoint that a version can begin with, and the commits after it."""
+        """Return the newest checkpoint that a version can begin with, and the commits after it."""
         after = self._last_checkpoint()
         # a version before the last checkpoint begins with an older one
         if version is not None and version < after:
@@ -220,71 +229,24 @@ class DeltaLog:
             raise self.no_version(version)
         raise self.unreadable("commits between versions are missing")
 
+    def _last_checkpoint(self) -> int:
+        """Return where the listing may begin: only a hint, which may be stale or wrong."""
+        try:
+            hint = json.loads(self._storage.get(_LAST_CHECKPOINT, most=_LARGEST))
+            return int(hint["version"])
+        except (NotFoundError, RecursionError, ValueError, TypeError, KeyError):
+            return 0
+
     def no_version(self, spec: str | int) -> NotFoundError:
-        """The error for a version that does not exist."""
+        """Return the error for a version that does not exist."""
         return NotFoundError(
             f"{self._name} has no version {str(spec)!r}.",
             kind=ErrorKind.VERSION_NOT_FOUND,
             hint="Give a version number, or a time such as 2026-01-31T12:00:00.",
         )
 
-    def _last_checkpoint(self) -> int:
-        """Where the listing may begin; only a hint, which may be stale or wrong."""
-        try:
-            hint = json.loads(self._storage.get(_LAST_CHECKPOINT, most=_LARGEST))
-            return int(hint["version"])
-        except (NotFoundError, ValueError, TypeError, KeyError):
-            return 0
-
-    def _checkpoint(self, path: str, found: _Actions) -> None:
-        """Read a file of a checkpoint and the files that it names beside it."""
-        data = self._storage.get(path, most=_LARGEST)
-        if path.endswith(".json"):
-            sidecars = self._json(path, data, found, found.older)
-        else:
-            sidecars = self._parquet(path, data, found)
-        names = [f"{_SIDECARS}/{sidecar.rpartition('/')[2]}" for sidecar in sidecars]
-        for name in names:
-            self._parquet(name, self._storage.get(name, most=_LARGEST), found)
-
-    def _json(self, path: str, data: bytes, found: _Actions, tables: list[pa.Table]) -> list[str]:
-        """Read a file of actions in JSON; returns the names of sidecars."""
-        on_files, sidecars = [], []
-        try:
-            for name, action in actions_of(data):
-                if name in {"add", "remove"}:
-                    on_files.append((name, action))
-                elif name == "sidecar":
-                    sidecars.append(str(action["path"]))
-                else:
-                    found.take(name, action)
-            if on_files:
-                tables.append(file_actions(on_files))
-        except (ValueError, TypeError, KeyError, AttributeError, pa.ArrowException) as error:
-            raise self.unreadable(f"{path}: {error}") from error
-        return sidecars
-
-    def _parquet(self, path: str, data: bytes, found: _Actions) -> list[str]:
-        """Read a file of actions in Parquet; returns the names of sidecars."""
-        sidecars = []
-        try:
-            file = pq.ParquetFile(pa.BufferReader(data))
-            for name, action in checkpoint_actions(file):
-                if name == "sidecar":
-                    sidecars.append(str(action["path"]))
-                else:
-                    found.take(name, action)
-            batches = list(checkpoint_files(file))
-            if batches:
-                found.older.append(pa.Table.from_batches(batches))
-        except LakesieveError:
-            raise
-        except (ValueError, TypeError, KeyError, OSError, pa.ArrowException) as error:
-            raise self.unreadable(f"{path}: {error}") from error
-        return sidecars
-
     def unreadable(self, why: str) -> StorageError:
-        """The error for a log that is damaged."""
+        """Return the error for a log that is damaged."""
         return StorageError(
             f"The log of {self._name} cannot be read: {why}.",
             kind=ErrorKind.STORAGE_FAILED,
@@ -293,7 +255,7 @@ class DeltaLog:
 
 
 def _is_stamped(configuration: Mapping[str, str]) -> bool:
-    """Whether commits record their times."""
+    """Return whether commits record their times."""
     return str(configuration.get(_STAMPED, "false")).strip().lower() == "true"
 
 
@@ -302,7 +264,7 @@ def _modified(info: ObjectInfo) -> int:
 
 
 def _by_file(files: LogFiles, start: int, end: int, moment_ms: int) -> int | None:
-    """The newest of some commits whose file is not later than a time."""
+    """Return the newest of some commits whose file is not later than a time."""
     found = None
     before = -1
     for version, info in files.commits.items():

@@ -87,12 +87,13 @@ def absolute_paths(paths: pa.ChunkedArray, root: str) -> pa.ChunkedArray:
         # a plus sign stands for itself
         decoded = pa.array(list(map(unquote, paths.filter(encoded).to_pylist())), pa.string())
         texts = pa.chunked_array([pc.replace_with_mask(_one(paths), _one(encoded), decoded)])
+    inside = pc.binary_join_element_wise(pa.scalar(f"{root}/", pa.string()), texts, "")
     # the encoded text tells whether a path is absolute: a colon may be encoded
     is_absolute = pc.match_substring_regex(paths, _ABSOLUTE)
-    if pc.any(is_absolute, min_count=0).as_py():
-        # as Hadoop prints such a path
-        texts = pc.replace_substring_regex(texts, r"^([A-Za-z][A-Za-z0-9+.\-]*):///", r"\1:/")
-    inside = pc.binary_join_element_wise(pa.scalar(f"{root}/", pa.string()), texts, "")
+    if not pc.any(is_absolute, min_count=0).as_py():
+        return inside
+    # as Hadoop prints such a path
+    texts = pc.replace_substring_regex(texts, r"^([A-Za-z][A-Za-z0-9+.\-]*):///", r"\1:/")
     return pc.if_else(is_absolute, texts, inside)
 
 

@@ -38,12 +38,7 @@ Logged = tuple["pa.ChunkedArray", "pa.ChunkedArray", "pa.ChunkedArray"]
 
 
 def delta_statistics(schema: str, read: Callable[[], Logged]) -> FileStatistics:
-    """Make the statistics of a version of a Delta table.
-
-    Args:
-        schema: The schema of the version, as ``TableVersion`` has it.
-        read: Lists the data files with what the log says of them.
-    """
+    """Return the file statistics of the version with this schema document."""
     columns, stored = stored_columns(schema)
     by_id = {column.field_id: column for column in columns.values()}
     partitioning = set(json.loads(schema)["partitioning"])
@@ -60,7 +55,7 @@ def delta_statistics(schema: str, read: Callable[[], Logged]) -> FileStatistics:
                 values = values or [dict(one or ()) for one in partitions.to_pylist()]
                 parts.append(_by_partition(column, names[0], values))
             else:
-                documents = documents or [_parsed(text) for text in stats.to_pylist()]
+                documents = documents or [parsed_stats(text) for text in stats.to_pylist()]
                 parts.append(_by_stats(column, names, documents))
         return FileBounds(paths=paths, parts=parts)
 
@@ -78,8 +73,8 @@ def _by_partition(
     return partition_bounds(column, codes, is_null)
 
 
-def _parsed(text: str | None) -> dict[str, Any]:
-    """The statistics of a file; nothing where there are none or they cannot be read."""
+def parsed_stats(text: str | None) -> dict[str, Any]:
+    """Return the statistics of a data file; none where they are missing or damaged."""
     try:
         found = json.loads(text or "{}", parse_float=Decimal)
     except (ValueError, RecursionError, ArithmeticError):
@@ -93,7 +88,7 @@ def _by_stats(
     low = [_code(_inside(d.get("minValues"), names), column) for d in documents]
     high = [_code(_inside(d.get("maxValues"), names), column, upper=True) for d in documents]
     nulls = [_count(_inside(d.get("nullCount"), names)) for d in documents]
-    rows = [_count(d.get("numRecords")) for d in documents]
+    rows = [record_count(document) for document in documents]
     has_value = [
         none is None or all_ is None or all_ > none for none, all_ in zip(nulls, rows, strict=True)
     ]
@@ -113,8 +108,14 @@ def _inside(values: Any, names: Sequence[str]) -> Any:
     return values
 
 
+def record_count(stats: Mapping[str, Any]) -> int | None:
+    """Return the number of records that the statistics of a data file tell."""
+    return _count(stats.get("numRecords"))
+
+
 def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
+    return value if is_count else None
 
 
 def _code(value: Any, column: Column, *, upper: bool = False) -> Code | None:

@@ -16,7 +16,7 @@ from lakesieve.tables.paths import identified, normal_paths
 from lakesieve.tables.struct_schema import READ_BY_DEFAULT, delta_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     import pyarrow as pa
 
@@ -25,16 +25,20 @@ if TYPE_CHECKING:
     from lakesieve.tables.delta.log import DeltaSnapshot
     from lakesieve.tables.statistics import FileStatistics
 
-_KEPT = 4
+_KEPT_VERSIONS = 2
 
 
 class DeltaReader(FolderReader):
-    """One Delta table, by its folder. Columns are read as a session reads them by default.
+    """One Delta table, by its folder.
 
     Args:
         name: As the user called it.
-        location: The folder that holds ``_delta_log``.
+        location: The folder that holds ``_delta_log``. With ``locate``, the absolute paths of data
+            files begin with it as it is spelled.
         options: The storage options of each location.
+        locate: Tells where the name leads now, spelled as ``location``; ``None`` without an engine.
+        read_settings: Tells how the engine compares names and reads old times now, as
+            ``READ_BY_DEFAULT``. They are part of the columns' identities.
 
     Raises:
         NotFoundError: There is no table.
@@ -43,22 +47,28 @@ class DeltaReader(FolderReader):
 
     format = "delta"
 
-    def __init__(self, name: str, location: str, options: StorageOptions) -> None:
+    def __init__(
+        self,
+        name: str,
+        location: str,
+        options: StorageOptions,
+        *,
+        locate: Callable[[], str] | None = None,
+        read_settings: Callable[[], Mapping[str, str]] = READ_BY_DEFAULT.copy,
+    ) -> None:
         super().__init__(name, location, options)
+        self._root = location if locate else self.location
+        self._locate = locate
+        self._read_settings = read_settings
         self._log = DeltaLog(self._storage, name)
         self._known: dict[int, DeltaSnapshot] = {}
         self._snapshot = self._log.snapshot()
         self.uuid = str(self._snapshot.metadata["id"])
 
-    def logged_files(self, version: TableVersion) -> pa.Table:
-        """Data files of a version with what reading their rows takes.
-
-        Returns:
-            ``path`` absolute, ``vector`` and ``partition`` as the log has them.
-        """
-        live = self._numbered(int(str(version.id))).live
-        paths = absolute_paths(live.column("path"), self.location)
-        return live.select(["path", "vector", "partition"]).set_column(0, "path", paths)
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """The table's properties when it was last looked at."""
+        return self._snapshot.configuration
 
     def reload(self) -> None:
         """Read the newest snapshot.
@@ -66,6 +76,8 @@ class DeltaReader(FolderReader):
         Raises:
             NotFoundError: The table is gone, or another one is there.
         """
+        if self._locate is not None:
+            check_identity(self.name, self._root, self._locate())
         snapshot = self._log.snapshot()
         check_identity(self.name, self.uuid, str(snapshot.metadata["id"]))
         self._snapshot = snapshot
@@ -85,7 +97,11 @@ class DeltaReader(FolderReader):
         )
 
     def _at(self, spec: str) -> DeltaSnapshot:
-        number = int(spec) if spec.isascii() and spec.isdigit() else self._number_at(spec)
+        if spec.isascii() and spec.isdigit():
+            number: int | None = int(spec)
+        else:
+            moment = millis_of(spec)
+            number = None if moment is None else self._log.version_at(moment)
         if number is None or number > self._snapshot.version:
             raise self._log.no_version(spec)
         return self._numbered(number)
@@ -94,14 +110,10 @@ class DeltaReader(FolderReader):
         if number == self._snapshot.version:
             return self._snapshot
         if number not in self._known:
-            for oldest in list(self._known)[: len(self._known) - _KEPT + 1]:
+            for oldest in list(self._known)[: len(self._known) - _KEPT_VERSIONS + 1]:
                 del self._known[oldest]
             self._known[number] = self._log.snapshot(number)
         return self._known[number]
-
-    def _number_at(self, spec: str) -> int | None:
-        moment = millis_of(spec)
-        return None if moment is None else self._log.version_at(moment)
 
     def columns(self, version: TableVersion) -> Mapping[tuple[str, ...], Column]:
         """The columns, and the fields of structs outside lists and maps, as of that version.
@@ -119,16 +131,27 @@ class DeltaReader(FolderReader):
             UnsupportedError: The table was written with a feature that is not known.
         """
         delta_columns(version.schema)
+        return identified(self._live(version).select(["path", "size", "records"]))
+
+    def logged_files(self, version: TableVersion) -> pa.Table:
+        """Data files of a version with what reading their rows takes.
+
+        Returns:
+            ``path`` absolute, ``vector`` and ``partition`` as the log has them.
+        """
+        return self._live(version).select(["path", "vector", "partition"])
+
+    def _live(self, version: TableVersion) -> pa.Table:
+        """Data files of a version with absolute paths."""
         live = self._numbered(int(str(version.id))).live
-        paths = absolute_paths(live.column("path"), self.location)
-        return identified(live.select(["path", "size", "records"]).set_column(0, "path", paths))
+        return live.set_column(0, "path", absolute_paths(live.column("path"), self._root))
 
     def file_statistics(self, version: TableVersion) -> FileStatistics:
         """The statistics and partition values of the log, as :class:`HasFileStatistics` says."""
 
         def read() -> tuple[pa.ChunkedArray, pa.ChunkedArray, pa.ChunkedArray]:
-            live = self._numbered(int(str(version.id))).live
-            paths = normal_paths(absolute_paths(live.column("path"), self.location))
+            live = self._live(version)
+            paths = normal_paths(live.column("path"))
             return paths, live.column("stats"), live.column("partition")
 
         return delta_statistics(version.schema, read)
@@ -137,23 +160,21 @@ class DeltaReader(FolderReader):
         """Files of the current version, and those whose removal the log still has."""
         self.reload()
         paths = self._snapshot.files.column("path")
-        return normal_paths(absolute_paths(paths, self.location)).unique()
+        return normal_paths(absolute_paths(paths, self._root)).unique()
 
     def _document(self, snapshot: DeltaSnapshot) -> str:
-        """Write a schema as ``DeltaFiles.java`` does."""
-        metadata = snapshot.metadata
+        """Write the schema of a snapshot as ``DeltaFiles.java`` does."""
+        protocol, metadata = snapshot.protocol, snapshot.metadata
         mapping = snapshot.configuration.get("delta.columnMapping.mode", "none")
         try:
-            schema = json.loads(metadata["schemaString"])
-        except (ValueError, TypeError) as error:
-            raise self._log.unreadable(f"the schema of version {snapshot.version}") from error
-        return json.dumps(
-            {
-                **READ_BY_DEFAULT,
-                "reader": snapshot.reader_version,
-                "features": snapshot.features,
+            document = {
+                **self._read_settings(),
+                "reader": int(protocol["minReaderVersion"]),
+                "features": list(protocol.get("readerFeatures") or ()),
                 "mapping": str(mapping).lower(),
                 "partitioning": list(metadata.get("partitionColumns") or ()),
-                "schema": schema,
+                "schema": json.loads(metadata["schemaString"]),
             }
-        )
+        except (ValueError, TypeError, RecursionError) as error:
+            raise self._log.unreadable(f"the schema of version {snapshot.version}") from error
+        return json.dumps(document)

@@ -25,11 +25,10 @@ _UUID_CHARACTERS = 20
 _Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 _B85 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
 _FROM_Z85 = str.maketrans(_Z85, _B85)
-_TO_Z85 = str.maketrans(_B85, _Z85)
 
 
 def deleted_rows(vector: str, table: Storage, name: str) -> np.ndarray:
-    """Positions of the rows of a data file that a deletion vector deletes, ascending.
+    """Return the positions of the rows that a deletion vector deletes, ascending.
 
     Raises:
         SetupError: The package ``pyroaring`` is missing.
@@ -81,22 +80,3 @@ def _contents(vector: str, table: Storage) -> bytes:
 
 def _decoded(text: str) -> bytes:
     return base64.b85decode(text.translate(_FROM_Z85))
-
-
-def encoded_vector(data: bytes) -> str:
-    """The identity of a deletion vector that the log itself has.
-
-    Args:
-        data: The rows as a serialized 64-bit Roaring bitmap.
-    """
-    whole = struct.pack("<i", _MAGIC) + data
-    return "i" + encoded_bytes(whole + b"\0" * (-len(whole) % 4))
-
-
-def encoded_bytes(data: bytes) -> str:
-    """Bytes as the log writes them: Z85.
-
-    Args:
-        data: A multiple of four bytes.
-    """
-    return base64.b85encode(data).decode().translate(_TO_Z85)

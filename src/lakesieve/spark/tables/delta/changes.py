@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lakesieve.spark.tables.changes import (
-    ChangeOutcome,
-    has_cause,
-    merge,
-    session_settings,
-)
+from lakesieve.spark.tables.changes import ChangeOutcome, has_cause, merge, session_settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
