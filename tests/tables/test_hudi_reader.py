@@ -439,6 +439,37 @@ def test_names_that_are_not_known(tmp_path: Path) -> None:
         table.files()
 
 
+def test_what_a_failed_task_left(tmp_path: Path) -> None:
+    """Of two files of one commit, the table has the one that the commit says it wrote."""
+    table = Table(tmp_path, 6)
+    table.file(f"f_9-9-9_{at(1)}.parquet")
+    table.base("f", 1)
+    table.commit(1, partitionToWriteStats={"a": [{"path": name("f", 1), "numInserts": 10}]})
+
+    assert table.files() == [name("f", 1)]
+
+
+def test_counts_of_a_commit(tmp_path: Path) -> None:
+    """Rows and files of a commit are counted as Hudi does; of one that is gone nothing is known."""
+    table = Table(tmp_path, 6)
+    inserts = {"numInserts": 10, "numUpdateWrites": 0, "numDeletes": 0, "prevCommit": "null"}
+    updates = {"numInserts": 2, "numUpdateWrites": 3, "numDeletes": 4, "prevCommit": at(1)}
+    log = {"numInserts": 9, "numUpdateWrites": 1, "numDeletes": 1, "prevCommit": None}
+    table.commit(1, partitionToWriteStats={"a": [inserts, updates], "b": [log]})
+    reader = table.open()
+
+    counts = {"inserted": 12, "updated": 4, "deleted": 5, "files_added": 2}
+    assert reader.commit_counts(at(1)) == counts
+    assert reader.commit_counts(at(2)) == {}
+
+
+def test_settings_of_any_signs(tmp_path: Path) -> None:
+    """Java escapes signs that are not ASCII, and some that are."""
+    table = Table(tmp_path, settings={"hoodie.table.partition.fields": r"gr\u00f6\u00dfe\:SIMPLE"})
+    table.commit(1)
+    assert table.open().partitioning == ["gr\u00f6\u00dfe"]
+
+
 def test_what_is_no_table(tmp_path: Path) -> None:
     """No folder, no commit, no schema, a damaged commit: each says what it is."""
     with pytest.raises(NotFoundError) as raised:

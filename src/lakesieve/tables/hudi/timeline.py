@@ -37,6 +37,7 @@ _INSTANT = re.compile(
     # a commit at work is named by its time alone
     r"(?:\.(?P<action>(?!inflight$)[a-z]+))?(?:\.(?P<state>requested|inflight))?"
 )
+_ESCAPED = re.compile(r"\\(?:u(?P<unit>[0-9a-fA-F]{4})|(?P<plain>.))")
 _WRITES = frozenset({"commit", "deltacommit", "replacecommit"})
 _NO_SCHEMA_OF = frozenset({"CLUSTER", "COMPACT", "INDEX", "LOG_COMPACT"})
 _SECOND_LAYOUT = 8
@@ -45,14 +46,10 @@ _LARGEST = 1 << 31
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instant:
-    """An action on a table.
+    """An action on a table, such as a ``commit``.
 
-    Args:
-        requested: When it began, as Hudi writes times; its name.
-        action: What it does, such as ``commit``.
-        is_complete: Whether it took place.
-        completed: When it was complete, where the layout says so.
-        path: Its file, below the folder of the timeline.
+    ``requested`` is when it began, as Hudi writes times; it is its name. ``completed`` is when it
+    was complete, where the layout says so. ``path`` is below the folder of the timeline.
     """
 
     requested: str
@@ -80,8 +77,13 @@ def read_properties(table: Storage, name: str) -> dict[str, str]:
     for line in text.splitlines():
         key, equals, value = line.strip().partition("=")
         if equals and not key.startswith(("#", "!")):
-            found[key.strip()] = re.sub(r"\\(.)", r"\1", value.strip())
+            found[key.strip()] = _ESCAPED.sub(_unescaped, value.strip())
     return found
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    """The character of an escape in a file of Java's ``Properties``."""
+    return chr(int(escape["unit"], 16)) if escape["unit"] else escape["plain"]
 
 
 def read_timeline(table: Storage, properties: Mapping[str, str], name: str) -> Timeline:
@@ -243,6 +245,19 @@ class Timeline:
             (found,) = self._said([one])
             if instant == one.requested or found.get("operationType") not in _NO_SCHEMA_OF:
                 yield found.get("extraMetadata") or {}
+
+    def written(self, instant: str) -> list[Mapping[str, Any]] | None:
+        """Return what a commit says of each file that it wrote; ``None`` if it is not there."""
+        commit = self.latest(instant)
+        if commit is None or commit.requested != instant:
+            return None
+        (said,) = self._said([commit])
+        try:
+            return [
+                one for part in (said.get("partitionToWriteStats") or {}).values() for one in part
+            ]
+        except (AttributeError, TypeError) as error:
+            raise self._unreadable(f"{commit.path}: {error}") from error
 
     def replaced(self, instant: str) -> set[tuple[str, str]]:
         """File groups, by partition and id, that commits until an instant have replaced."""
