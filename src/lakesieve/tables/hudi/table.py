@@ -43,6 +43,9 @@ class HudiSession(Protocol):
         ``None`` is the current version.
         """
 
+    def moment(self, millis: int) -> str:
+        """Return a point in time as Hudi writes it, in the time zone of the table."""
+
 
 class HudiReader(FolderReader):
     """One Hudi table, by its folder.
@@ -128,6 +131,8 @@ class HudiReader(FolderReader):
         millis = millis_of(spec)
         if millis is None:
             return None
+        if self._session is not None:
+            return self._session.moment(millis)
         moment = datetime.fromtimestamp(millis // 1000, UTC)
         if self._properties.get("hoodie.table.timeline.timezone", "LOCAL").upper() != "UTC":
             moment = moment.astimezone()

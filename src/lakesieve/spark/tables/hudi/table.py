@@ -61,8 +61,12 @@ class HudiTable:
         """Return the schema by which the session reads a version; ``None`` is the current one."""
         return str(self._call("schema", self._leaf(self._read(instant))))
 
-    def _call(self, method: str, leaf: Any) -> Any:
-        return getattr(own_class(self._spark, "hudi.HudiFiles"), method)(leaf)
+    def moment(self, millis: int) -> str:
+        """Return a point in time as Hudi writes it; a local one is of Java's time zone."""
+        return str(self._call("moment", millis))
+
+    def _call(self, method: str, argument: Any) -> Any:
+        return getattr(own_class(self._spark, "hudi.HudiFiles"), method)(argument)
 
     def _leaf(self, rows: DataFrame) -> Any:
         return self._call("leaf", rows._jdf.queryExecution().analyzed())

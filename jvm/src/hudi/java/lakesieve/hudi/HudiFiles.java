@@ -1,6 +1,7 @@
 package lakesieve.hudi;
 
 import java.util.ArrayList;
+import java.util.Date;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -16,6 +17,7 @@ import org.apache.hudi.common.model.FileSlice;
 import org.apache.hudi.common.model.HoodieBaseFile;
 import org.apache.hudi.common.model.HoodieLogFile;
 import org.apache.hudi.common.table.HoodieTableConfig;
+import org.apache.hudi.common.table.timeline.HoodieInstantTimeGenerator;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.datasources.FileFormat;
 import org.apache.spark.sql.execution.datasources.FileIndex;
@@ -64,6 +66,11 @@ public final class HudiFiles {
   /** The base path of the table. */
   public static String location(LogicalPlan leaf) {
     return index(leaf).metaClient().getBasePath().toString();
+  }
+
+  /** A point in time as Hudi writes it in commit times, in the time zone of the table. */
+  public static String moment(long millis) {
+    return HoodieInstantTimeGenerator.formatDateBasedOnTimeZone(new Date(millis));
   }
 
   /** How a leaf is read: its schema, and the features that a reader of the table must support. */
