@@ -1,7 +1,7 @@
 """The timeline of a Hudi table, in both of its layouts.
 
 Read here because what a library for rows leaves out matters to an index: commits that have moved to
-the archive, plans of compactions, commits that are not complete. ``docs/design/0018`` compares.
+the archive, plans of compactions, commits that are not complete. ``docs/design/0033`` compares.
 """
 
 from __future__ import annotations
