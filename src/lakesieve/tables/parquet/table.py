@@ -24,7 +24,7 @@ from lakesieve.tables.parquet.schema import file_schema, repeated_name
 from lakesieve.tables.parquet.statistics import parquet_statistics
 from lakesieve.tables.paths import identified, table_root
 from lakesieve.tables.statistics import unread_statistics
-from lakesieve.tables.struct_schema import READ_BY_DEFAULT, parquet_columns
+from lakesieve.tables.struct_schema import READ_BY_DEFAULT, parquet_columns, spark_field
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -184,7 +184,7 @@ class ParquetReader(FolderReader):
         self._check_names(fields)
         taken = {field["name"].lower() for field in fields}
         for name, kind in self._partition_types().items():
-            column = {"name": name, "type": kind, "nullable": True, "metadata": {}}
+            column = spark_field(name, kind)
             if name.lower() in taken:
                 fields = [column if f["name"].lower() == name.lower() else f for f in fields]
             else:
