@@ -14,8 +14,9 @@ import pytest
 
 from lakesieve.errors import ErrorKind, NotFoundError, StorageError, UnsupportedError
 from lakesieve.storage import ObjectInfo, Storage
+from lakesieve.tables.contract import TableVersion
 from lakesieve.tables.hudi.table import HudiReader
-from lakesieve.tables.opening import open_table
+from lakesieve.tables.opening import open_table, options_by_environment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -468,6 +469,43 @@ def test_settings_of_any_signs(tmp_path: Path) -> None:
     table = Table(tmp_path, settings={"hoodie.table.partition.fields": r"gr\u00f6\u00dfe\:SIMPLE"})
     table.commit(1)
     assert table.open().partitioning == ["gr\u00f6\u00dfe"]
+
+
+class Session:
+    """An engine that spells locations in its own way, and reads columns by its own settings."""
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+
+    def location(self) -> str:
+        return self.place
+
+    def document(self, instant: str | None) -> str:
+        return json.dumps({"read at": instant})
+
+    def moment(self, millis: int) -> str:
+        return at(1) if millis else at(0)
+
+
+def test_a_session_spells_and_reads(tmp_path: Path) -> None:
+    """Files have the session's spelling beside the one of indexes; versions its schema."""
+    table = Table(tmp_path)
+    table.commit(1)
+    table.base("f", 1)
+    session = Session(f"file://{tmp_path}")
+    reader = HudiReader("t", session.place, options_by_environment(), session)
+    version = reader.version("2026-01-01T00:00:00Z")
+    assert version == TableVersion(id=at(1), schema=json.dumps({"read at": at(1)}))
+    assert reader.uuid == table.open().uuid
+
+    plain = table.open()
+    (file,) = reader.live_files(plain.version()).to_pylist()
+    assert file["scanned"] == file["location"] == f"file://{tmp_path}/{name('f', 1)}"
+    assert file["path"] == f"file:{tmp_path}/{name('f', 1)}"
+    session.place = f"file://{tmp_path}2"
+    with pytest.raises(NotFoundError) as raised:
+        reader.reload()
+    assert raised.value.kind is ErrorKind.TABLE_REPLACED
 
 
 def test_what_is_no_table(tmp_path: Path) -> None:
