@@ -17,7 +17,7 @@ __all__ = ["check_files"]
 
 def check_files(table: HudiDriver, versions: Sequence[str]) -> None:
     """Insist that the reader lists the slices of each version as Hudi's file index does."""
-    reader = open_table(table.name)
+    reader = open_table(f"hudi:{table.folder}")
     for spec in (None, *versions):
         version = reader.version(spec)
         live = reader.live_files(version)
