@@ -196,10 +196,10 @@ def test_more_files_than_go_in_one_part(spark: SparkSession, tmp_path: Path) -> 
     names = [f"{number:05d}.parquet" for number in range(10_001)]
     for name in names:
         os.link(folder / "0.parquet", folder / name)
-    table = ParquetTable.at(spark, str(folder))
+    table = ParquetTable(spark, str(folder), is_path=True)
 
-    version = table.version()
-    files = table.live_files(version)
+    version = table.reader.version()
+    files = table.reader.live_files(version)
 
     listed = [path.rpartition("/")[2] for path in files.column("location").to_pylist()]
     assert sorted(listed) == sorted([*names, "0.parquet"])

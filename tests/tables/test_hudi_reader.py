@@ -14,8 +14,9 @@ import pytest
 
 from lakesieve.errors import ErrorKind, NotFoundError, StorageError, UnsupportedError
 from lakesieve.storage import ObjectInfo, Storage
+from lakesieve.tables.contract import TableVersion
 from lakesieve.tables.hudi.table import HudiReader
-from lakesieve.tables.opening import open_table
+from lakesieve.tables.opening import open_table, options_by_environment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -437,6 +438,74 @@ def test_names_that_are_not_known(tmp_path: Path) -> None:
     table.file(f"f_9-9-9_{at(1)}.parquet")
     with pytest.raises(UnsupportedError, match="same commit"):
         table.files()
+
+
+def test_what_a_failed_task_left(tmp_path: Path) -> None:
+    """Of two files of one commit, the table has the one that the commit says it wrote."""
+    table = Table(tmp_path, 6)
+    table.file(f"f_9-9-9_{at(1)}.parquet")
+    table.base("f", 1)
+    table.commit(1, partitionToWriteStats={"a": [{"path": name("f", 1), "numInserts": 10}]})
+
+    assert table.files() == [name("f", 1)]
+
+
+def test_counts_of_a_commit(tmp_path: Path) -> None:
+    """Rows and files of a commit are counted as Hudi does; of one that is gone nothing is known."""
+    table = Table(tmp_path, 6)
+    inserts = {"numInserts": 10, "numUpdateWrites": 0, "numDeletes": 0, "prevCommit": "null"}
+    updates = {"numInserts": 2, "numUpdateWrites": 3, "numDeletes": 4, "prevCommit": at(1)}
+    log = {"numInserts": 9, "numUpdateWrites": 1, "numDeletes": 1, "prevCommit": None}
+    table.commit(1, partitionToWriteStats={"a": [inserts, updates], "b": [log]})
+    reader = table.open()
+
+    counts = {"inserted": 12, "updated": 4, "deleted": 5, "files_added": 2}
+    assert reader.commit_counts(at(1)) == counts
+    assert reader.commit_counts(at(2)) == {}
+
+
+def test_settings_of_any_signs(tmp_path: Path) -> None:
+    """Java escapes signs that are not ASCII, and some that are."""
+    table = Table(tmp_path, settings={"hoodie.table.partition.fields": r"gr\u00f6\u00dfe\:SIMPLE"})
+    table.commit(1)
+    assert table.open().partitioning == ["gr\u00f6\u00dfe"]
+
+
+class Session:
+    """An engine that spells locations in its own way, and reads columns by its own settings."""
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+
+    def location(self) -> str:
+        return self.place
+
+    def document(self, instant: str | None) -> str:
+        return json.dumps({"read at": instant})
+
+    def moment(self, millis: int) -> str:
+        return at(1) if millis else at(0)
+
+
+def test_a_session_spells_and_reads(tmp_path: Path) -> None:
+    """Files have the session's spelling beside the one of indexes; versions its schema."""
+    table = Table(tmp_path)
+    table.commit(1)
+    table.base("f", 1)
+    session = Session(f"file://{tmp_path}")
+    reader = HudiReader("t", session.place, options_by_environment(), session)
+    version = reader.version("2026-01-01T00:00:00Z")
+    assert version == TableVersion(id=at(1), schema=json.dumps({"read at": at(1)}))
+    assert reader.uuid == table.open().uuid
+
+    plain = table.open()
+    (file,) = reader.live_files(plain.version()).to_pylist()
+    assert file["scanned"] == file["location"] == f"file://{tmp_path}/{name('f', 1)}"
+    assert file["path"] == f"file:{tmp_path}/{name('f', 1)}"
+    session.place = f"file://{tmp_path}2"
+    with pytest.raises(NotFoundError) as raised:
+        reader.reload()
+    assert raised.value.kind is ErrorKind.TABLE_REPLACED
 
 
 def test_what_is_no_table(tmp_path: Path) -> None:

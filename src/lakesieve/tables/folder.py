@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from lakesieve.storage import open_storage
+from lakesieve.storage import normalized, open_storage
 from lakesieve.tables.paths import table_root
 
 if TYPE_CHECKING:
@@ -15,19 +16,26 @@ if TYPE_CHECKING:
 
 
 class FolderReader:
-    """A table by its folder, reached by the environment's settings."""
+    """A table that is known by its folder."""
 
     file_io: Mapping[str, str] = MappingProxyType({})
 
-    def __init__(self, name: str, location: str, options: StorageOptions) -> None:
+    def __init__(
+        self, name: str, location: str, options: StorageOptions, *, spelled: str | None = None
+    ) -> None:
+        """Name a folder; nothing is read yet. An engine may spell it in its own way."""
         self.name = name
-        self._storage = open_storage(location, options(location), renew=options.renewed)
-        self.location = table_root(self._storage.location)
+        self.location = spelled or table_root(normalized(location))
+        self._place, self._options = location, options
 
-    @property
+    @cached_property
     def storage(self) -> Storage:
         """The table's folder."""
-        return self._storage
+        return open_storage(self._place, self._options(self._place), renew=self._options.renewed)
+
+    @property
+    def _storage(self) -> Storage:
+        return self.storage
 
     def references(self) -> Sequence[str]:
         """Such tables have no branches or tags."""

@@ -83,6 +83,21 @@ _REFUSALS = {
 _DEEPEST_SCHEMA = 64
 
 
+def spark_field(name: str, kind: Any) -> dict[str, Any]:
+    """Make a nullable field of Spark's schema JSON."""
+    return {"name": name, "type": kind, "nullable": True, "metadata": {}}
+
+
+def spark_array(element: Any) -> dict[str, Any]:
+    """Make the type of a list in Spark's schema JSON."""
+    return {"type": "array", "elementType": element, "containsNull": True}
+
+
+def spark_map(key: Any, value: Any) -> dict[str, Any]:
+    """Make the type of a map in Spark's schema JSON."""
+    return {"type": "map", "keyType": key, "valueType": value, "valueContainsNull": True}
+
+
 def delta_columns(document: str) -> dict[tuple[str, ...], Column]:
     """List the columns of a Delta snapshot, and the fields of its structs, by path.
 

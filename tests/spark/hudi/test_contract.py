@@ -9,6 +9,7 @@ import pytest
 from tests.depth import in_soak
 from tests.kit.contract import TableContract
 from tests.spark.hudi.driver import HudiDriver, MergeOnReadDriver
+from tests.spark.hudi.own_view import check_files
 from tests.spark.settings import VARIANT
 from tests.spark.without_engine import check_alike
 
@@ -36,6 +37,7 @@ def _tables(
     for table in made:
         if (table.folder / ".hoodie").exists():
             columns = ["l", "s", "i"]
+            check_files(table, table.versions())
             check_alike(spark, table.name, table.plain_name(), table.versions(), columns)
         table.drop()
 

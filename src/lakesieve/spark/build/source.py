@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
+from lakesieve.errors import ErrorKind, LakesieveError
 from lakesieve.sieve import KeyType
 from lakesieve.spark.versions.spark_versions import arrow_of
+from lakesieve.storage import open_object
 from lakesieve.store import FilesUncovered
+from lakesieve.tables.folder import FolderReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -20,7 +24,7 @@ if TYPE_CHECKING:
     from lakesieve.spark.rule.installed import InstalledRule
     from lakesieve.spark.tables import SparkTable
     from lakesieve.store import Changes, IndexStore, Snapshot
-    from lakesieve.tables import Column, TableVersion
+    from lakesieve.tables import Column, TableReader, TableVersion
 
 SMALLEST_SPLIT = 4 << 20
 """Bytes of files that a task reads at least."""
@@ -36,6 +40,37 @@ def indexable(live: pa.Table) -> pa.Table:
 def key_types(columns: Iterable[Column]) -> tuple[KeyType, ...]:
     """Return the types of the keys of columns."""
     return tuple(KeyType(kind=c.kind, scale=c.scale, precision=c.precision) for c in columns)
+
+
+def check_unseen(
+    reader: TableReader, files: pa.Table, scanned: pa.ChunkedArray, seen: pa.ChunkedArray
+) -> None:
+    """Insist that data files without a row in a raw read are empty.
+
+    The reader lists the files, and Spark reads the rows by a list of its own. A file that Spark
+    passed over would be indexed without its keys. Where a path tells a file's contents, Spark has
+    read the same list.
+
+    Raises:
+        LakesieveError: One of them has rows.
+    """
+    if not isinstance(reader, FolderReader) or "modified" in files.column_names:
+        return
+    names = files.column("location" if "location" in files.column_names else "path")
+    is_unseen = pc.invert(pc.is_in(scanned, value_set=seen))
+    unseen = names.filter(pc.and_(files.column("records").is_null(), is_unseen))
+    root = f"{reader.location}/"
+    for name in unseen.to_pylist():
+        if not name.startswith(root):
+            continue
+        with open_object(reader.storage, name.removeprefix(root)) as opened:
+            rows = pq.read_metadata(opened).num_rows
+        if rows:
+            raise LakesieveError(
+                f"Spark read none of the {rows} rows of {name}.",
+                kind=ErrorKind.BUILD_INCONSISTENT,
+                hint="Nothing was committed; check whether the table was changed meanwhile.",
+            )
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -148,6 +183,7 @@ class Source:
                 self.version, (), split_bytes=SMALLEST_SPLIT, selection=selection
             )
             counts = arrow_of(rows.groupBy("file").count())
+        check_unseen(self.table.reader, self.files, self.scanned, counts.column("file"))
         positions = pc.index_in(self.scanned, value_set=counts.column("file"))
         counted = pc.coalesce(known, pc.fill_null(counts.column("count").take(positions), 0))
         at = self.files.column_names.index("records")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from lakesieve.tables.struct_schema import spark_array, spark_field, spark_map
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -62,19 +64,15 @@ def spark_schema(
     known: dict[str, Any] = {}
     fields = [_field(field, known, 0) for field in record["fields"]]
     own = [field for field in fields if field["name"] not in _META_COLUMNS]
-    meta = [_column(name, "string") for name in _META_COLUMNS if has_meta]
+    meta = [spark_field(name, "string") for name in _META_COLUMNS if has_meta]
     by_name = {field["name"]: field for field in own}
-    last = [by_name.get(name) or _column(name, "string") for name in partitioning]
+    last = [by_name.get(name) or spark_field(name, "string") for name in partitioning]
     rest = [field for field in own if field["name"] not in partitioning]
     return {"type": "struct", "fields": [*meta, *rest, *last]}
 
 
-def _column(name: str, kind: Any) -> dict[str, Any]:
-    return {"name": name, "type": kind, "nullable": True, "metadata": {}}
-
-
 def _field(field: Mapping[str, Any], known: dict[str, Any], depth: int) -> dict[str, Any]:
-    return _column(str(field["name"]), _type(field["type"], known, depth))
+    return spark_field(str(field["name"]), _type(field["type"], known, depth))
 
 
 def _type(avro: Any, known: dict[str, Any], depth: int) -> Any:
@@ -111,14 +109,7 @@ def _written(avro: Mapping[str, Any], known: dict[str, Any], depth: int) -> Any:
             fields = [_field(field, known, depth + 1) for field in avro["fields"]]
             return {"type": "struct", "fields": fields}
         case "array":
-            element = _type(avro["items"], known, depth + 1)
-            return {"type": "array", "elementType": element, "containsNull": True}
+            return spark_array(_type(avro["items"], known, depth + 1))
         case "map":
-            value = _type(avro["values"], known, depth + 1)
-            return {
-                "type": "map",
-                "keyType": "string",
-                "valueType": value,
-                "valueContainsNull": True,
-            }
+            return spark_map("string", _type(avro["values"], known, depth + 1))
     return _SIMPLE.get(kind) or known.get(kind, _UNKNOWN)

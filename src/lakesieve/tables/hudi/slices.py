@@ -29,11 +29,8 @@ _BOOTSTRAPPED = "00000000000001"
 class LogFile:
     """A log file.
 
-    Args:
-        instant: The commit that wrote it; before version 8, that of its base file.
-        number: Its place among those of one instant.
-        token: Of the task that wrote it.
-        info: The file.
+    ``instant`` is the commit that wrote it; before version 8, that of its base file. ``number`` is
+    its place among those of one instant, ``token`` that of the task that wrote it.
     """
 
     instant: str
@@ -44,14 +41,7 @@ class LogFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileSlice:
-    """A base file and the log files that change its rows.
-
-    Args:
-        partition: The folder.
-        instant: When it begins.
-        base: The base file, if there is one.
-        logs: The log files.
-    """
+    """A base file and the log files that change its rows, from the instant where it begins."""
 
     partition: str
     instant: str
@@ -85,11 +75,8 @@ class _Group:
 class FileGroups:
     """The files of a table by the groups that hold the same keys.
 
-    Args:
-        files: All files below the folder of the table.
-        timeline: What is known of the commits that wrote them; it is read before they are listed,
-            or files of a commit in between are missing.
-        partitioned: Whether the table has partitions; else only its own folder has files.
+    The timeline is read before the files are listed, or files of a commit in between are missing.
+    Without partitions only the table's own folder has files.
 
     Raises:
         UnsupportedError: A base file has a name that is not known.
@@ -115,8 +102,9 @@ class FileGroups:
     def _add(self, folder: str, name: str, info: ObjectInfo) -> None:
         if found := _BASE.fullmatch(name):
             bases = self._groups[folder, found["group"]].bases
-            if found["instant"] in bases and self._timeline.is_committed(found["instant"]):
-                raise _unknown(info.path, "another file is that of the same commit")
+            other = bases.get(found["instant"])
+            if other is not None and self._timeline.is_committed(found["instant"]):
+                info = self._written(found["instant"], other, info)
             bases[found["instant"]] = info
         elif found := _LOG.fullmatch(name):
             log = LogFile(
@@ -128,6 +116,14 @@ class FileGroups:
             self._groups[folder, found["group"]].logs.append(log)
         elif ".parquet" in name and not name.startswith("."):
             raise _unknown(info.path, "its name is none of a base file")
+
+    def _written(self, instant: str, *files: ObjectInfo) -> ObjectInfo:
+        """Return the file that a commit says it wrote; the others are left by failed tasks."""
+        paths = {one.get("path") for one in self._timeline.written(instant) or ()}
+        known = [info for info in files if info.path in paths]
+        if len(known) != 1:
+            raise _unknown(files[-1].path, "another file is that of the same commit")
+        return known[0]
 
     def bases(self) -> list[ObjectInfo]:
         """All base files of commits that took place."""
@@ -202,7 +198,7 @@ def _order(log: LogFile) -> tuple[str, int, str]:
 
 def _unknown(path: str, why: str) -> UnsupportedError:
     return UnsupportedError(
-        f"{path} is not read without Spark: {why}.",
+        f"{path} cannot be placed in a file group: {why}.",
         kind=ErrorKind.UNSUPPORTED_TABLE,
-        hint="Pass a session: spark=ls.local_session(...).",
+        hint="Remove the file if no commit wrote it. Base files of other names are not known here.",
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
@@ -15,9 +15,9 @@ from lakesieve.tables.folder import FolderReader
 from lakesieve.tables.hudi.schema import UNREAD, spark_schema
 from lakesieve.tables.hudi.slices import FileGroups
 from lakesieve.tables.hudi.timeline import FOLDER, read_properties, read_timeline
-from lakesieve.tables.identity import location_identity
+from lakesieve.tables.identity import check_identity, location_identity
 from lakesieve.tables.moments import millis_of
-from lakesieve.tables.paths import identified, normal_paths
+from lakesieve.tables.paths import identified, normal_paths, table_root
 from lakesieve.tables.statistics import unread_statistics
 from lakesieve.tables.struct_schema import READ_BY_DEFAULT, hudi_columns
 
@@ -31,16 +31,33 @@ if TYPE_CHECKING:
     from lakesieve.tables.statistics import FileStatistics
 
 
+class HudiSession(Protocol):
+    """How the session of an engine finds and reads a table."""
+
+    def location(self) -> str:
+        """Return the folder to which the table's name leads now; empty if it names no table."""
+
+    def document(self, instant: str | None) -> str:
+        """Return the schema by which the session reads a version, as ``HudiFiles.java`` writes it.
+
+        ``None`` is the current version.
+        """
+
+    def moment(self, millis: int) -> str:
+        """Return a point in time as Hudi writes it, in the time zone of the table."""
+
+
 class HudiReader(FolderReader):
-    """One Hudi table, by its folder. Columns are read as a session reads them by default.
+    """One Hudi table, by its folder.
 
     A version is the time of a commit. A file slice without log files is known by the path of its
-    base file, one with log files cannot be indexed.
+    base file. A slice with log files cannot be indexed.
 
     Args:
         name: As the user called it.
         location: The folder that holds ``.hoodie``.
         options: The storage options of each location.
+        session: Reads the columns. Without one they are read as sessions do by default.
 
     Raises:
         NotFoundError: There is no table.
@@ -50,12 +67,15 @@ class HudiReader(FolderReader):
 
     format = "hudi"
 
-    def __init__(self, name: str, location: str, options: StorageOptions) -> None:
-        super().__init__(name, location, options)
-        self.uuid = location_identity(self.location)
+    def __init__(
+        self, name: str, location: str, options: StorageOptions, session: HudiSession | None = None
+    ) -> None:
+        super().__init__(name, location, options, spelled=location if session else None)
+        self.uuid = location_identity(table_root(self.location))
+        self._session = session
         self._properties: Mapping[str, str] = {}
         self._timeline: Timeline
-        self.reload()
+        self._read_timeline()
 
     @property
     def properties(self) -> Mapping[str, str]:
@@ -63,14 +83,19 @@ class HudiReader(FolderReader):
         return self._properties
 
     def reload(self) -> None:
-        """Read the timeline anew.
+        """Look where the name leads, and read the timeline anew.
 
         Raises:
-            NotFoundError: The table is gone.
+            NotFoundError: The table is gone, or its name leads to another folder.
             UnsupportedError: It has no commits.
         """
-        self._properties = read_properties(self._storage, self.name)
-        self._timeline = read_timeline(self._storage, self._properties, self.name)
+        if self._session is not None:
+            check_identity(self.name, self.location, self._session.location())
+        self._read_timeline()
+
+    def _read_timeline(self) -> None:
+        self._properties = read_properties(self.storage, self.name)
+        self._timeline = read_timeline(self.storage, self._properties, self.name)
         if not self._timeline.commits:
             raise UnsupportedError(
                 f"{self.name} has no commits.",
@@ -95,7 +120,8 @@ class HudiReader(FolderReader):
                 "CALL show_commits lists the commits.",
             )
         instant = None if spec is None else found.requested
-        return TableVersion(id=found.requested, schema=self._document(instant))
+        document = self._session.document if self._session else self._document
+        return TableVersion(id=found.requested, schema=document(instant))
 
     def _moment(self, spec: str) -> str | None:
         """A point in time as Hudi writes it, in the time zone of the table."""
@@ -105,6 +131,8 @@ class HudiReader(FolderReader):
         millis = millis_of(spec)
         if millis is None:
             return None
+        if self._session is not None:
+            return self._session.moment(millis)
         moment = datetime.fromtimestamp(millis // 1000, UTC)
         if self._properties.get("hoodie.table.timeline.timezone", "LOCAL").upper() != "UTC":
             moment = moment.astimezone()
@@ -118,7 +146,7 @@ class HudiReader(FolderReader):
         return [part.partition(":")[0].strip() for part in text.split(",") if part.strip()]
 
     def _document(self, instant: str | None) -> str:
-        """A schema as ``HudiFiles.java`` writes it."""
+        """Return a schema as ``HudiFiles.java`` writes it, read by the defaults of a session."""
         said: Mapping[str, Any] = next(
             (one for one in self._timeline.schemas(instant) if one.get("schema")), {}
         )
@@ -183,16 +211,16 @@ class HudiReader(FolderReader):
 
     def _groups(self) -> FileGroups:
         """The files, listed after the timeline that says which of them count."""
-        self.reload()
+        self._read_timeline()
         timeline = self._timeline
         files = [
             info
-            for info in self._storage.objects("")
+            for info in self.storage.objects("")
             if not info.path.startswith((f"{FOLDER}/", f"{INDEX_FOLDER}/"))
         ]
         groups = FileGroups(files, timeline, partitioned=bool(self.partitioning))
         # the timeline of now says what cleaning removed in the meantime
-        self._timeline = read_timeline(self._storage, self._properties, self.name)
+        self._timeline = read_timeline(self.storage, self._properties, self.name)
         return groups
 
     def _check_kept(self, instant: str) -> None:
@@ -234,11 +262,7 @@ class HudiReader(FolderReader):
         return self.files_of(self.slices(version))
 
     def files_of(self, slices: Sequence[tuple[FileSlice, bool]]) -> pa.Table:
-        """The files of slices, as :meth:`live_files` has them.
-
-        Args:
-            slices: As :meth:`slices` has them.
-        """
+        """Return the files of :meth:`slices` as :meth:`live_files` has them."""
         locations = [f"{self.location}/{one.path}" for one, _ in slices]
         exact = [is_exact for _, is_exact in slices]
         paths = [
@@ -256,6 +280,23 @@ class HudiReader(FolderReader):
                 }
             )
         )
+
+    def commit_counts(self, instant: str) -> dict[str, int]:
+        """Return how many rows a commit ``inserted``, ``updated`` and ``deleted``, and its files.
+
+        It is empty where the timeline does not have the commit any more.
+        """
+        written = self._timeline.written(instant)
+        if written is None:
+            return {}
+        # as Hudi counts: a log file knows no commit before it, and appends without inserts
+        based = [one for one in written if one.get("prevCommit") is not None]
+        return {
+            "inserted": sum(int(one.get("numInserts") or 0) for one in based),
+            "updated": sum(int(one.get("numUpdateWrites") or 0) for one in written),
+            "deleted": sum(int(one.get("numDeletes") or 0) for one in written),
+            "files_added": len(based),
+        }
 
     def file_statistics(self, version: TableVersion) -> FileStatistics:  # noqa: ARG002 - of none
         """Nothing is read: values of partitions depend on the table's key generator."""

@@ -1,7 +1,7 @@
 """The timeline of a Hudi table, in both of its layouts.
 
 Read here because what a library for rows leaves out matters to an index: commits that have moved to
-the archive, plans of compactions, commits that are not complete. ``docs/design/0018`` compares.
+the archive, plans of compactions, commits that are not complete. ``docs/design/0033`` compares.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import json
 import re
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -37,22 +38,23 @@ _INSTANT = re.compile(
     # a commit at work is named by its time alone
     r"(?:\.(?P<action>(?!inflight$)[a-z]+))?(?:\.(?P<state>requested|inflight))?"
 )
+_ESCAPED = re.compile(r"\\(?:u(?P<unit>[0-9a-fA-F]{4})|(?P<plain>.))")
 _WRITES = frozenset({"commit", "deltacommit", "replacecommit"})
 _NO_SCHEMA_OF = frozenset({"CLUSTER", "COMPACT", "INDEX", "LOG_COMPACT"})
 _SECOND_LAYOUT = 8
+_DAMAGE = (
+    *(ValueError, EOFError, IndexError, KeyError, TypeError, AttributeError),
+    pa.ArrowException,
+)
 _LARGEST = 1 << 31
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instant:
-    """An action on a table.
+    """An action on a table, such as a ``commit``.
 
-    Args:
-        requested: When it began, as Hudi writes times; its name.
-        action: What it does, such as ``commit``.
-        is_complete: Whether it took place.
-        completed: When it was complete, where the layout says so.
-        path: Its file, below the folder of the timeline.
+    ``requested`` is when it began, as Hudi writes times; it is its name. ``completed`` is when it
+    was complete, where the layout says so. ``path`` is below the folder of the timeline.
     """
 
     requested: str
@@ -80,8 +82,13 @@ def read_properties(table: Storage, name: str) -> dict[str, str]:
     for line in text.splitlines():
         key, equals, value = line.strip().partition("=")
         if equals and not key.startswith(("#", "!")):
-            found[key.strip()] = re.sub(r"\\(.)", r"\1", value.strip())
+            found[key.strip()] = _ESCAPED.sub(_unescaped, value.strip())
     return found
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    """The character of an escape in a file of Java's ``Properties``."""
+    return chr(int(escape["unit"], 16)) if escape["unit"] else escape["plain"]
 
 
 def read_timeline(table: Storage, properties: Mapping[str, str], name: str) -> Timeline:
@@ -109,11 +116,7 @@ def read_timeline(table: Storage, properties: Mapping[str, str], name: str) -> T
 class Timeline:
     """The actions on a table that its archive has not taken.
 
-    Args:
-        folder: Where it lies.
-        names: Its files.
-        version: The version of the table, which tells the layout.
-        name: As the user called the table.
+    The version of the table tells their layout; the name is that which the user called it by.
     """
 
     def __init__(self, folder: Storage, names: Sequence[str], version: int, name: str) -> None:
@@ -180,21 +183,19 @@ class Timeline:
     def _archived(self) -> dict[str, str]:
         """When commits of the archive were complete, by when they began."""
         archive = self._folder.child("history")
+        found: dict[str, str] = {}
         try:
-            newest = int(archive.get("_version_", most=_LARGEST))
-            manifest = json.loads(archive.get(f"manifest_{newest}", most=_LARGEST))
-            found: dict[str, str] = {}
-            for file in manifest["files"]:
-                inside = str(file["fileName"]).rpartition("/")[2]
-                data = archive.get(inside, most=_LARGEST)
-                rows = pq.read_table(
-                    pa.BufferReader(data), columns=["instantTime", "completionTime"]
-                )
-                found.update(zip(*(column.to_pylist() for column in rows.columns), strict=True))
+            newest = archive.get("_version_", most=_LARGEST)
+            with self._reading("its archive"):
+                manifest = json.loads(archive.get(f"manifest_{int(newest)}", most=_LARGEST))
+                for file in manifest["files"]:
+                    inside = str(file["fileName"]).rpartition("/")[2]
+                    data = pa.BufferReader(archive.get(inside, most=_LARGEST))
+                    rows = pq.read_table(data, columns=["instantTime", "completionTime"])
+                    times = (column.to_pylist() for column in rows.columns)
+                    found.update(zip(*times, strict=True))
         except NotFoundError:
             return {}
-        except (ValueError, KeyError, TypeError, pa.ArrowException) as error:
-            raise self._unreadable(f"its archive: {error}") from error
         return found
 
     def latest(self, instant: str | None = None) -> Instant | None:
@@ -209,32 +210,31 @@ class Timeline:
         return [self._record(*one) for one in zip(paths, data, strict=True)]
 
     def _record(self, path: str, data: bytes) -> dict[str, Any]:
-        try:
+        with self._reading(path):
             if data.startswith(b"{"):
                 found = json.loads(data)
             else:
                 if data:
                     check_decoded(data)
                 found = next(iter(fastavro.reader(io.BytesIO(data))), {}) if data else {}
-        except (ValueError, EOFError, IndexError, KeyError, TypeError) as error:
-            raise self._unreadable(f"{path}: {error}") from error
-        if not isinstance(found, dict):
-            raise self._unreadable(f"{path}: it holds no record")
+            if not isinstance(found, dict):
+                raise TypeError("it holds no record")
         return found
 
-    def _unreadable(self, why: str) -> StorageError:
-        return StorageError(
-            f"The timeline of {self._name} cannot be read: {why}.",
-            kind=ErrorKind.STORAGE_FAILED,
-            hint="No reader of the table can read it; restore the timeline.",
-        )
+    @contextmanager
+    def _reading(self, path: str) -> Iterator[None]:
+        """Name the part of the timeline that is damaged."""
+        try:
+            yield
+        except _DAMAGE as error:
+            raise StorageError(
+                f"The timeline of {self._name} cannot be read: {path}: {error!r}.",
+                kind=ErrorKind.STORAGE_FAILED,
+                hint="No reader of the table can read it; restore the timeline.",
+            ) from error
 
     def schemas(self, instant: str | None = None) -> Iterator[Mapping[str, Any]]:
-        """What commits say of themselves that have the schema of the table.
-
-        Returns:
-            The commits, the newest first; empty entries where one has no schema.
-        """
+        """Yield what commits say of themselves that have a schema, the newest first."""
         if instant is None:
             order = sorted(self.commits, key=lambda i: i.completed or i.requested, reverse=True)
         else:
@@ -243,6 +243,16 @@ class Timeline:
             (found,) = self._said([one])
             if instant == one.requested or found.get("operationType") not in _NO_SCHEMA_OF:
                 yield found.get("extraMetadata") or {}
+
+    def written(self, instant: str) -> list[Mapping[str, Any]] | None:
+        """Return what a commit says of each file that it wrote; ``None`` if it is not there."""
+        commit = self.latest(instant)
+        if commit is None or commit.requested != instant:
+            return None
+        (said,) = self._said([commit])
+        with self._reading(commit.path):
+            parts = (said.get("partitionToWriteStats") or {}).values()
+            return [one for part in parts for one in part]
 
     def replaced(self, instant: str) -> set[tuple[str, str]]:
         """File groups, by partition and id, that commits until an instant have replaced."""
@@ -253,22 +263,18 @@ class Timeline:
         ]
         found: set[tuple[str, str]] = set()
         for one, said in zip(commits, self._said(commits), strict=True):
-            replaced = said.get("partitionToReplaceFileIds") or {}
-            try:
-                found.update((part, group) for part, ids in replaced.items() for group in ids)
-            except (AttributeError, TypeError) as error:
-                raise self._unreadable(f"{one.path}: {error}") from error
+            with self._reading(one.path):
+                replaced = (said.get("partitionToReplaceFileIds") or {}).items()
+                found.update((part, group) for part, ids in replaced for group in ids)
         return found
 
     def compacted(self) -> dict[tuple[str, str], str]:
         """When compactions began that are not complete, by partition and id of the file group."""
         found: dict[tuple[str, str], str] = {}
         for one, said in zip(self.compactions, self._said(self.compactions), strict=True):
-            try:
+            with self._reading(one.path):
                 for operation in said.get("operations") or ():
                     found[operation["partitionPath"], operation["fileId"]] = one.requested
-            except (KeyError, TypeError) as error:
-                raise self._unreadable(f"{one.path}: {error!r}") from error
         return found
 
     @cached_property

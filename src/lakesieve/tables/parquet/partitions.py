@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
-from datetime import date, time
+from datetime import time
 from decimal import Decimal
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from lakesieve.errors import ErrorKind, UnsupportedError
@@ -30,9 +31,9 @@ _DOUBLE = re.compile(
     r"|(?P<hexadecimal>0[xX]([0-9a-fA-F]+\.?|[0-9a-fA-F]*\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[fFdD]?)"
 )
 # a year of more than four digits has a sign, as Java writes it
-_DAY = r"(?P<year>(?!-0000)-?[0-9]{4}|[+-][1-9][0-9]{4,%d})-(?P<month>[0-9]{2})-(?P<day>[0-9]{2})"
+_DAY = r"(?P<day>(?:(?!-0000)-?[0-9]{4}|[+-][1-9][0-9]{4,%d})-[0-9]{2}-[0-9]{2})"
 _DATE = re.compile(_DAY % 6)
-_CLOCK = r"(?P<clock>[0-9]{2}:[0-9]{2}:[0-9]{2})(\.(?P<fraction>[0-9]%s))?"
+_CLOCK = r"(?P<clock>(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]%s)?)"
 _TIME = re.compile(_CLOCK % "{1,6}")
 _TIMESTAMP = re.compile(f"{_DAY % 5} {_CLOCK % ''}")
 _BLANKS = "".join(map(chr, range(0x21)))
@@ -41,21 +42,16 @@ _BLANKS = "".join(map(chr, range(0x21)))
 _LARGEST_DECIMAL = 38
 _LARGEST_DAY = 2**31
 _LARGEST_MICROS = 2**63
-_SECONDS_OF_A_DAY, _MICROS = 86_400, 1_000_000
-_DAYS_OF_400_YEARS = 146_097
-_EPOCH = date(1970, 1, 1).toordinal()
+_MICROS_OF_A_DAY = 86_400_000_000
 _DIGITS_OF = {"integer": 10, "long": 20}
 """Digits of a decimal that holds all integers of a type."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FolderPartition:
-    """The partition of a folder.
+    """The partition of a folder, with the values as the names of folders have them, escaped.
 
-    Args:
-        names: The partition columns, the outermost first.
-        values: Their values as the names of folders have them, escaped.
-        base: The folder above the outermost partition folder.
+    ``base`` is the folder above the outermost partition folder.
     """
 
     names: tuple[str, ...] = ()
@@ -94,11 +90,10 @@ def partition_of(folder: str) -> FolderPartition:
 def partitioning_of(
     folders: Iterable[str], location: str
 ) -> tuple[tuple[str, ...], Mapping[str, tuple[str, ...]]]:
-    """Find the partition columns of a directory, and the values of each folder.
+    """Find the partition columns of a directory, and by folder their values as they are written.
 
-    Returns:
-        The names of the columns, and by folder the values as they are written. A folder that is not
-        a partition is left out: Spark reads none of its files where others are partitions.
+    A folder that is not a partition is left out: Spark reads none of its files where others are
+    partitions.
 
     Raises:
         UnsupportedError: The folders are not those of one table.
@@ -190,42 +185,29 @@ def _decimal(digits: str) -> Decimal | None:
 
 def _is_timestamp(text: str) -> bool:
     found = _TIMESTAMP.fullmatch(text)
-    days = None if found is None else _days(found)
-    clock = None if found is None else _clock_of(found)
-    if days is None or clock is None:
+    days = None if found is None else _days(found["day"])
+    if found is None or days is None:
         return False
-    seconds = (clock.hour * 60 + clock.minute) * 60 + clock.second
-    micros = (days * _SECONDS_OF_A_DAY + seconds) * _MICROS + clock.microsecond
+    clock: int = pa.scalar(_clock(found["clock"]), pa.time64("us")).value
+    micros = days * _MICROS_OF_A_DAY + clock
     return -_LARGEST_MICROS <= micros < _LARGEST_MICROS
 
 
 def _clock(text: str) -> time | None:
-    found = _TIME.fullmatch(text)
-    return None if found is None else _clock_of(found)
-
-
-def _clock_of(found: re.Match[str]) -> time | None:
-    hour, minute, second = map(int, found["clock"].split(":"))
-    try:
-        return time(hour, minute, second, int((found["fraction"] or "").ljust(6, "0")))
-    except ValueError:
-        return None
+    return time.fromisoformat(text) if _TIME.fullmatch(text) else None
 
 
 def _day(text: str) -> int | None:
     """Days since 1970 of a date as Java writes it."""
-    found = _DATE.fullmatch(text)
-    return None if found is None else _days(found)
+    return _days(text) if _DATE.fullmatch(text) else None
 
 
-def _days(found: re.Match[str]) -> int | None:
-    # the calendar repeats itself after 400 years; Python's has years 1 to 9999 alone
-    cycles, year = divmod(int(found["year"]), 400)
+def _days(text: str) -> int | None:
     try:
-        ordinal = date(year + 400, int(found["month"]), int(found["day"])).toordinal()
+        # Python's own dates end with the year 9999
+        days = int(np.datetime64(text, "D").astype(np.int64))
     except ValueError:
         return None
-    days = ordinal + (cycles - 1) * _DAYS_OF_400_YEARS - _EPOCH
     return days if -_LARGEST_DAY <= days < _LARGEST_DAY else None
 
 
@@ -251,18 +233,12 @@ def _digits(kind: str) -> int | None:
 
 
 def partition_value(value: str, kind: str, column: str) -> pa.Scalar | str:
-    """Read the value of a partition column as one of the column's type.
+    """Read the value of a partition column, escaped as the name of a folder has it.
 
-    Args:
-        value: As the name of a folder has it, escaped.
-        kind: The type, as :func:`partition_type` inferred it from all values.
-        column: Name of the column.
-
-    Returns:
-        The value; of a timestamp the text, whose moment depends on the session's time zone.
+    A timestamp is given as text: its moment depends on the session's time zone.
 
     Raises:
-        UnsupportedError: It is no value of that type.
+        UnsupportedError: It is no value of the type, which :func:`partition_type` inferred.
     """
     if value == NULL_PARTITION:
         return pa.scalar(None)

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from lakesieve.tables.struct_schema import spark_array, spark_field, spark_map
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
@@ -42,6 +44,13 @@ _SIMPLE: Mapping[pa.DataType, str] = {
 _OF_STORAGE = frozenset({"arrow.bool8", "arrow.fixed_shape_tensor", "arrow.json"})
 """Extension types whose values Spark reads as they are stored."""
 
+_LISTS = (
+    pa.types.is_list,
+    pa.types.is_large_list,
+    pa.types.is_fixed_size_list,
+    pa.types.is_list_view,
+    pa.types.is_large_list_view,
+)
 _PRINTED = re.compile(
     r"(?P<indent> +)\w+ group field_id=-?\d+ (?P<name>.*?)(?P<is_variant> \(Variant\(\d+\)\))?"
     r"( \(\w+\))? \{"
@@ -52,11 +61,9 @@ _UNKNOWN = "unknown"
 
 
 def file_schema(metadata: pq.FileMetaData) -> dict[str, Any]:
-    """The columns of a file.
+    """Return the columns that Spark wrote into a file, or what it makes of the file's own types.
 
-    Returns:
-        What Spark wrote there, or what it makes of the file's own types; a type that it does not
-        read has the name ``unknown``.
+    A type that it does not read has the name ``unknown``.
     """
     written = (metadata.metadata or {}).get(_SPARK_SCHEMA)
     if written is not None:
@@ -69,10 +76,15 @@ def file_schema(metadata: pq.FileMetaData) -> dict[str, Any]:
     schema = metadata.schema.to_arrow_schema()
     old_times = _columns_with(metadata.schema, _is_old_time)
     unread = _columns_with(metadata.schema, _is_unread) | _variants(metadata.schema)
-    fields = [_field(field, 0, old_times=field.name in old_times) for field in schema]
-    for field in fields:
-        if field["name"] in unread:
-            field["type"] = _UNKNOWN
+    fields = [
+        spark_field(
+            field.name,
+            _UNKNOWN
+            if field.name in unread
+            else _type(field.type, 0, old_times=field.name in old_times),
+        )
+        for field in schema
+    ]
     return {"type": "struct", "fields": fields}
 
 
@@ -139,15 +151,6 @@ def _is_unread(leaf: pq.ColumnSchema) -> bool:
     return bool(leaf.logical_type.type in {"GEOMETRY", "GEOGRAPHY"})
 
 
-def _field(field: pa.Field, depth: int, *, old_times: bool) -> dict[str, Any]:
-    return {
-        "name": field.name,
-        "type": _type(field.type, depth, old_times=old_times),
-        "nullable": True,
-        "metadata": {},
-    }
-
-
 def _type(kind: pa.DataType, depth: int, *, old_times: bool) -> Any:
     if depth > _DEEPEST:
         return _UNKNOWN
@@ -172,25 +175,15 @@ def _type(kind: pa.DataType, depth: int, *, old_times: bool) -> Any:
 def _nested_type(kind: pa.DataType, depth: int, *, old_times: bool) -> Any:
     inner = partial(_type, depth=depth + 1, old_times=old_times)
     if pa.types.is_struct(kind):
-        fields = [kind.field(at) for at in range(kind.num_fields)]
-        parts = [_field(field, depth + 1, old_times=old_times) for field in fields]
-        return {"type": "struct", "fields": parts}
+        parts = (kind.field(at) for at in range(kind.num_fields))
+        return {"type": "struct", "fields": [spark_field(p.name, inner(p.type)) for p in parts]}
     if is_any_list(kind):
-        element = inner(kind.value_type)
-        return {"type": "array", "elementType": element, "containsNull": True}
+        return spark_array(inner(kind.value_type))
     if pa.types.is_map(kind):
-        key, value = inner(kind.key_type), inner(kind.item_type)
-        return {"type": "map", "keyType": key, "valueType": value, "valueContainsNull": True}
+        return spark_map(inner(kind.key_type), inner(kind.item_type))
     return _UNKNOWN
 
 
 def is_any_list(kind: pa.DataType) -> bool:
     """True for each of Arrow's types of lists, which Parquet stores alike."""
-    types = pa.types
-    return bool(
-        types.is_list(kind)
-        or types.is_large_list(kind)
-        or types.is_fixed_size_list(kind)
-        or types.is_list_view(kind)
-        or types.is_large_list_view(kind)
-    )
+    return any(is_list(kind) for is_list in _LISTS)

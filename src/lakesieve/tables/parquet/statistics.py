@@ -22,15 +22,9 @@ if TYPE_CHECKING:
 
 
 def parquet_statistics(schema: str, location: str, files: pa.Table) -> FileStatistics | None:
-    """Make the statistics of a directory of Parquet files.
+    """Make the statistics of a directory by its schema document, its folder and its live files.
 
-    Args:
-        schema: Its schema, as ``TableVersion`` has it.
-        location: Its folder.
-        files: Its live files.
-
-    Returns:
-        ``None`` for a directory without partitions.
+    There are none for a directory without partitions.
     """
     partitioning = {name.lower() for name in json.loads(schema)["partitioning"]}
     if not partitioning:

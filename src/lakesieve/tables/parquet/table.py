@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lakesieve.errors import ErrorKind, LakesieveError, NotFoundError, UnsupportedError
 from lakesieve.tables.contract import TableVersion
 from lakesieve.tables.folder import FolderReader
-from lakesieve.tables.identity import location_identity
+from lakesieve.tables.identity import check_identity, location_identity
 from lakesieve.tables.parquet.partitions import (
     partition_type,
     partition_value,
@@ -20,12 +22,12 @@ from lakesieve.tables.parquet.partitions import (
 )
 from lakesieve.tables.parquet.schema import file_schema, repeated_name
 from lakesieve.tables.parquet.statistics import parquet_statistics
-from lakesieve.tables.parquet.versions import version_of
-from lakesieve.tables.paths import identified
-from lakesieve.tables.struct_schema import READ_BY_DEFAULT, parquet_columns
+from lakesieve.tables.paths import identified, table_root
+from lakesieve.tables.statistics import unread_statistics
+from lakesieve.tables.struct_schema import READ_BY_DEFAULT, parquet_columns, spark_field
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from lakesieve.storage import ObjectInfo, StorageOptions
     from lakesieve.tables.contract import Column
@@ -35,17 +37,40 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FOOTER = 1 << 16
 _LARGEST_FOOTER = 1 << 28
 _MAGIC = b"PAR1"
+_VERSION_BYTES = 8
+
+
+class ParquetSession(Protocol):
+    """How the session of an engine lists and reads a directory: by its settings and its catalog."""
+
+    is_named: bool
+    """Whether a catalog has the table. It may keep a partition in any folder."""
+
+    def location(self) -> str:
+        """List the files anew. Return the folder to which the table's name leads, or nothing."""
+
+    def files(self) -> pa.Table:
+        """Return the files as they were listed last.
+
+        ``location`` is the session's spelling, ``size`` is in bytes, ``modified`` in milliseconds.
+        """
+
+    def document(self) -> str:
+        """Return the schema of the files listed last, as ``SchemaDocument.java`` writes it."""
 
 
 class ParquetReader(FolderReader):
-    """One directory of Parquet files, listed and read as Spark does by default.
+    """One directory of Parquet files.
 
-    A data file is known by its path, size and modification time.
+    A data file is known by its path, size and modification time: one that was rewritten in place is
+    another file.
 
     Args:
         name: As the user called it.
         location: The folder.
         options: The storage options of each location.
+        session: Lists the files and reads the columns. Without one both are done as sessions do by
+            default.
 
     Raises:
         NotFoundError: There are no files.
@@ -54,22 +79,36 @@ class ParquetReader(FolderReader):
 
     format = "parquet"
 
-    def __init__(self, name: str, location: str, options: StorageOptions) -> None:
-        super().__init__(name, location, options)
-        self.uuid = location_identity(self.location)
+    def __init__(
+        self,
+        name: str,
+        location: str,
+        options: StorageOptions,
+        session: ParquetSession | None = None,
+    ) -> None:
+        super().__init__(name, location, options, spelled=location if session else None)
+        self.uuid = location_identity(table_root(self.location))
+        self._session = session
         self._files: list[ObjectInfo] = []
         self._partitioning: tuple[str, ...] = ()
         self._partitions: Mapping[str, tuple[str, ...]] = {}
-        self.reload()
+        if session is None:
+            self._list()
 
     def reload(self) -> None:
         """List the files anew.
 
         Raises:
-            NotFoundError: There are none.
+            NotFoundError: There are none, or the table's name leads to another folder.
             UnsupportedError: The folders are not those of one table.
         """
-        seen = [info for info in self._storage.objects("") if _is_seen(info.path)]
+        if self._session is None:
+            self._list()
+        else:
+            check_identity(self.name, self.location, self._session.location())
+
+    def _list(self) -> None:
+        seen = [info for info in self.storage.objects("") if _is_seen(info.path)]
         data = [info for info in seen if _is_data(info.path)]
         if not data:
             raise NotFoundError(
@@ -102,13 +141,33 @@ class ParquetReader(FolderReader):
                 hint="A directory of Parquet files has only the files that are in it now.",
             )
         self.reload()
-        return TableVersion(id=version_of([self._identities()]), schema=self._document())
+        schema = self._session.document() if self._session else self._document()
+        identities = self._identified_files().column("path")
+        return TableVersion(id=version_of(identities.to_pylist()), schema=schema)
 
-    def _identities(self) -> list[str]:
-        return [f"{self.location}/{i.path}#{i.size}@{_millis(i)}" for i in self._files]
+    def _identified_files(self) -> pa.Table:
+        """The files as they were listed last, each by its identity."""
+        files = self._session.files() if self._session else self._listed_files()
+        size, modified = (files.column(name).cast(pa.string()) for name in ("size", "modified"))
+        contents = pc.binary_join_element_wise(size, modified, "@")
+        path = pc.binary_join_element_wise(files.column("location"), contents, "#")
+        return files.append_column("path", path).append_column(
+            "records", pa.nulls(files.num_rows, pa.int64())
+        )
+
+    def _listed_files(self) -> pa.Table:
+        return pa.table(
+            {
+                "location": pa.array(
+                    [f"{self.location}/{i.path}" for i in self._files], pa.string()
+                ),
+                "size": pa.array([info.size for info in self._files], pa.int64()),
+                "modified": pa.array([_millis(info) for info in self._files], pa.int64()),
+            }
+        )
 
     def _document(self) -> str:
-        """A schema as ``SchemaDocument.java`` writes it."""
+        """Return a schema as ``SchemaDocument.java`` writes it, by the defaults of a session."""
         summaries = ("_common_metadata", "_metadata")
         ordered = sorted(self._files, key=lambda info: f"{self.location}/{info.path}")
         named = [info for name in summaries for info in ordered if _name(info.path) == name]
@@ -125,7 +184,7 @@ class ParquetReader(FolderReader):
         self._check_names(fields)
         taken = {field["name"].lower() for field in fields}
         for name, kind in self._partition_types().items():
-            column = {"name": name, "type": kind, "nullable": True, "metadata": {}}
+            column = spark_field(name, kind)
             if name.lower() in taken:
                 fields = [column if f["name"].lower() == name.lower() else f for f in fields]
             else:
@@ -158,14 +217,14 @@ class ParquetReader(FolderReader):
     def _footer(self, info: ObjectInfo) -> pq.FileMetaData:
         start = max(0, info.size - _FOOTER)
         try:
-            tail = self._storage.get_range(info.path, start, info.size - start)
+            tail = self.storage.get_range(info.path, start, info.size - start)
             if tail[-4:] != _MAGIC:
                 raise pa.ArrowInvalid("it does not end as a Parquet file")
             length = int.from_bytes(tail[-8:-4], "little") + 8
             if length > min(info.size, _LARGEST_FOOTER):
                 raise pa.ArrowInvalid("its footer is longer than the file")
             if length > len(tail):
-                tail = self._storage.get_range(info.path, info.size - length, length)
+                tail = self.storage.get_range(info.path, info.size - length, length)
             return pq.read_metadata(pa.BufferReader(_MAGIC + tail[-length:]))
         except (pa.ArrowException, OSError) as error:
             if isinstance(error, LakesieveError):
@@ -182,21 +241,13 @@ class ParquetReader(FolderReader):
 
     def live_files(self, version: TableVersion) -> pa.Table:  # noqa: ARG002 - there is one version
         """The files; ``records`` is null, ``path`` has size and modification time behind it."""
-        files = pa.table(
-            {
-                "path": pa.array(self._identities(), pa.string()),
-                "size": pa.array([info.size for info in self._files], pa.int64()),
-                "records": pa.nulls(len(self._files), pa.int64()),
-                "location": pa.array(
-                    [f"{self.location}/{info.path}" for info in self._files], pa.string()
-                ),
-                "modified": pa.array([_millis(info) for info in self._files], pa.int64()),
-            }
-        )
-        return identified(files)
+        return identified(self._identified_files())
 
     def file_statistics(self, version: TableVersion) -> FileStatistics | None:
         """The partition values in the names of folders, as :class:`HasFileStatistics` says."""
+        is_named = self._session is not None and self._session.is_named
+        if is_named and json.loads(version.schema)["partitioning"]:
+            return unread_statistics("the catalog's partitions are not read")
         return parquet_statistics(version.schema, self.location, self.live_files(version))
 
     def retained_files(self) -> pa.ChunkedArray:
@@ -227,6 +278,16 @@ class ParquetReader(FolderReader):
             folder = info.path.rpartition("/")[0]
             has_rows = info.size and _is_data(info.path)
             yield info.path, by_folder.get(folder, nowhere) if has_rows else None
+
+
+def version_of(identities: Iterable[str]) -> str | None:
+    """Name a set of files, in whatever order they are listed; ``None`` without files."""
+    total, count = 0, 0
+    for identity in identities:
+        digest = hashlib.sha256(identity.encode()).digest()
+        total += int.from_bytes(digest[:_VERSION_BYTES], "big")
+        count += 1
+    return f"{total % (1 << 8 * _VERSION_BYTES):0{2 * _VERSION_BYTES}x}" if count else None
 
 
 def _name(path: str) -> str:

@@ -27,9 +27,9 @@ class HudiChanges:
     def __init__(self, spark: SparkSession, table: HudiTable) -> None:
         self._spark = spark
         self._table = table
-        config = table.client().getTableConfig().getProps()
+        settings = table.reader.properties
         self._settings = {
-            option: str(config.getProperty(name) or "")
+            option: settings.get(name, "")
             for option, name in (
                 ("hoodie.table.name", "hoodie.table.name"),
                 ("hoodie.datasource.write.table.type", "hoodie.table.type"),
@@ -41,14 +41,14 @@ class HudiChanges:
 
     def frame(self) -> DataFrame:
         """The rows as they are now."""
-        rows = self._spark.read.format("hudi").load(self._table.location)
+        rows = self._spark.read.format("hudi").load(self._table.reader.location)
         return rows.drop(*(name for name in rows.columns if name.startswith(_META)))
 
     def check(self, on: Sequence[str], txn: tuple[str, int] | None) -> None:
         """As for :meth:`TableChanges.check`."""
         if set(self._keys.split(",")) != set(on):
             raise UnsupportedError(
-                f"The record key of {self._table.name} is {self._keys or 'none'}, "
+                f"The record key of {self._table.reader.name} is {self._keys or 'none'}, "
                 f"not {', '.join(on)}.",
                 kind=ErrorKind.UNSUPPORTED_TABLE,
                 hint="Hudi changes rows by their record key: give its columns.",
@@ -85,21 +85,23 @@ class HudiChanges:
         base: TableVersion,
     ) -> ChangeOutcome | None:
         """As for :meth:`TableChanges.insert`; without locks Hudi has one writer at a time."""
-        if self._table.version().id != base.id:
+        if self._table.reader.version().id != base.id:
             return None
         return self._write(rows, "insert")
 
     def _write(self, rows: DataFrame, operation: str) -> ChangeOutcome:
-        before = self._table.version().id
+        before = self._table.reader.version().id
         options = {**self._settings, "hoodie.datasource.write.operation": operation}
-        rows.write.format("hudi").options(**options).mode("append").save(self._table.location)
+        rows.write.format("hudi").options(**options).mode("append").save(
+            self._table.reader.location
+        )
         if self._table.is_named:
             # the session keeps the list of its files
-            self._spark.catalog.refreshTable(self._table.name)
-        version = self._table.version().id
+            self._spark.catalog.refreshTable(self._table.reader.name)
+        version = self._table.reader.version().id
         if version == before:
             return ChangeOutcome()
-        counts = self._table.commit_counts(str(version))
+        counts = self._table.reader.commit_counts(str(version))
         return ChangeOutcome(
             version=version,
             inserted=counts.get("inserted"),

@@ -2,197 +2,81 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakesieve.errors import ErrorKind, NotFoundError, UnsupportedError
+from lakesieve.errors import ErrorKind, UnsupportedError
 from lakesieve.spark.tables.catalogs import named_errors
 from lakesieve.spark.tables.contract import RAW_READ
+from lakesieve.spark.tables.hadoop import storage_options
 from lakesieve.spark.tables.hudi.changes import HudiChanges
-from lakesieve.spark.tables.reading import (
-    hadoop_path,
-    in_larger_tasks,
-    keys_of,
-    lines_of,
-    parts_of,
-    raw_read,
-)
+from lakesieve.spark.tables.reading import hadoop_path, in_larger_tasks, keys_of, raw_read
 from lakesieve.spark.tables.row_deletes import RowDeletes
 from lakesieve.spark.versions.jar import own_class
-from lakesieve.tables import Column, TableVersion
-from lakesieve.tables.hudi.schema import UNREAD
-from lakesieve.tables.identity import check_identity
-from lakesieve.tables.moments import millis_of
-from lakesieve.tables.paths import identified, normal_paths
-from lakesieve.tables.statistics import unread_statistics
+from lakesieve.tables.hudi.table import HudiReader
 from lakesieve.tables.struct_schema import hudi_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from lakesieve.tables.statistics import FileStatistics
-
-_LINE = r"^(?P<location>[^\t]*)\t(?P<size>\d+)\t(?P<indexable>1?)$"
+    from lakesieve.tables import Column, TableVersion
 
 
 class HudiTable:
     """One Hudi table, copy-on-write or merge-on-read, by its path or as a catalog table.
-
-    A version is the time of a commit. Its files are those of the file slices: one without log files
-    is known by the path of its base file, one with log files cannot be indexed.
-
-    Args:
-        spark: The session.
-        name: As the user called it.
-        is_path: Whether that is a path.
 
     Raises:
         NotFoundError: There is no table, or it has no commits.
         UnsupportedError: It is no Hudi table that this version knows.
     """
 
-    format = "hudi"
-    file_io: Mapping[str, str] = MappingProxyType({})
-
     def __init__(self, spark: SparkSession, name: str, *, is_path: bool) -> None:
         self._spark = spark
-        self.name = name
+        self._name = name
         self.is_named = not is_path
-        leaf = self._named_leaf()
-        if leaf is None:
+        location = self.location()
+        if not location:
             raise UnsupportedError(
                 f"{name} is not a Hudi table that has commits and is read by its file groups.",
                 kind=ErrorKind.UNSUPPORTED_TABLE,
                 hint="Give the folder that holds .hoodie, or a catalog table made with USING hudi, "
                 "once something was written to it.",
             )
-        self.location = str(self._call("location", leaf))
-        self.uuid = str(own_class(spark, "folders.FileScans").uuid(self.location))
+        self.reader = HudiReader(name, location, storage_options(spark), session=self)
 
-    def _named_leaf(self) -> Any:
-        """A leaf of what its name leads to."""
-        with named_errors(self.name):
+    def location(self) -> str:
+        """Return the folder to which the name leads now; empty if it names no such table."""
+        with named_errors(self._name):
             if self.is_named:
-                rows = self._spark.read.table(self.name)
+                rows = self._spark.read.table(self._name)
             else:
-                rows = self._spark.read.format("hudi").load(self.name)
-            return self._call("leaf", rows._jdf.queryExecution().analyzed())
+                rows = self._spark.read.format("hudi").load(self._name)
+            leaf = self._leaf(rows)
+        return "" if leaf is None else str(self._call("location", leaf))
 
-    @property
-    def reader(self) -> HudiTable:
-        """Reads the table's metadata."""
-        return self
+    def document(self, instant: str | None) -> str:
+        """Return the schema by which the session reads a version; ``None`` is the current one."""
+        return str(self._call("schema", self._leaf(self._read(instant))))
 
-    def reload(self) -> None:
-        """Look where the name leads; all else is read anew each time.
+    def moment(self, millis: int) -> str:
+        """Return a point in time as Hudi writes it; a local one is of Java's time zone."""
+        return str(self._call("moment", millis))
 
-        Raises:
-            NotFoundError: The table is gone, or its name leads to another folder.
-        """
-        leaf = self._named_leaf()
-        location = None if leaf is None else self._call("location", leaf)
-        check_identity(self.name, self.location, str(location))
+    def _call(self, method: str, argument: Any) -> Any:
+        return getattr(own_class(self._spark, "hudi.HudiFiles"), method)(argument)
 
-    def client(self) -> Any:
-        """Hudi's own view of the table as it is now, a ``HoodieTableMetaClient``."""
-        return self._call("index", self._leaf()).metaClient()
+    def _leaf(self, rows: DataFrame) -> Any:
+        return self._call("leaf", rows._jdf.queryExecution().analyzed())
 
-    def commit_counts(self, version: str) -> dict[str, int]:
-        """Rows ``inserted``, ``updated``, ``deleted`` and files written, as the commit says."""
-        timeline = self.client().getCommitsTimeline().filterCompletedInstants()
-        instants = timeline.getInstants()
-        for at in range(instants.size()):
-            if str(instants.get(at).requestedTime()) == version:
-                metadata = timeline.readCommitMetadata(instants.get(at))
-                files = metadata.fetchTotalFilesInsert() + metadata.fetchTotalFilesUpdated()
-                return {
-                    "inserted": int(metadata.fetchTotalInsertRecordsWritten()),
-                    "updated": int(metadata.fetchTotalUpdateRecordsWritten()),
-                    "deleted": int(metadata.getTotalRecordsDeleted()),
-                    "files_added": int(files),
-                }
-        return {}
-
-    def _call(self, method: str, *arguments: Any) -> Any:
-        return getattr(own_class(self._spark, "hudi.HudiFiles"), method)(*arguments)
-
-    def _read(self, instant: str | None = None, **options: str) -> DataFrame:
+    def _read(self, instant: str | None, **options: str) -> DataFrame:
         reader = self._spark.read.format("hudi").options(**options)
         if instant is not None:
             reader = reader.option("as.of.instant", instant)
-        with named_errors(self.name):
-            return reader.load(self.location)
-
-    def _leaf(self, instant: str | None = None) -> Any:
-        return self._call("leaf", self._read(instant)._jdf.queryExecution().analyzed())
-
-    def version(self, spec: str | int | None = None) -> TableVersion:
-        """Resolve the time of a commit, as Hudi writes it, or an ISO timestamp.
-
-        Raises:
-            NotFoundError: No commit is that old.
-        """
-        self.reload()
-        latest = None if spec is None else self._moment(str(spec))
-        newest = self._leaf()
-        instant = None
-        if spec is None or latest is not None:
-            instant = self._call("instant", newest, latest)
-        if instant is None:
-            raise NotFoundError(
-                f"{self.name} has no version {spec!r}.",
-                kind=ErrorKind.VERSION_NOT_FOUND,
-                hint="Give a commit's time such as 20260131120000000, or 2026-01-31T12:00:00; "
-                "CALL show_commits lists the commits.",
-            )
-        leaf = newest if spec is None else self._leaf(str(instant))
-        return TableVersion(id=str(instant), schema=str(self._call("schema", leaf)))
-
-    def _moment(self, spec: str) -> str | None:
-        if spec.isascii() and spec.isdigit():
-            # older commits are named by seconds; as Hudi compares them
-            return spec
-        millis = millis_of(spec)
-        return None if millis is None else str(self._call("moment", millis))
-
-    def columns(self, version: TableVersion) -> Mapping[tuple[str, ...], Column]:
-        """The columns, and the fields of structs outside lists and maps, as of that version.
-
-        Raises:
-            UnsupportedError: The table is written or read in a way that is not known.
-        """
-        return hudi_columns(version.schema)
-
-    def live_files(self, version: TableVersion) -> pa.Table:
-        """Base files of that version; ``records`` is null.
-
-        A slice with log files, or without a base file, is not ``indexable``: its ``path`` is that
-        of no file.
-        """
-        hudi_columns(version.schema)
-        # read as of its instant throughout: a file that a later commit replaced would seem empty
-        with named_errors(self.name):
-            leaf = self._leaf(version.id)
-            lines = lines_of(parts_of(self._call, "files", leaf, self._call("listed", leaf)))
-        parts = pc.extract_regex(lines, _LINE)
-        location = pc.struct_field(parts, "location")
-        indexable = pc.equal(pc.struct_field(parts, "indexable"), "1")
-        merged = pc.binary_join_element_wise(location, "merged", "#")
-        files = pa.table(
-            {
-                "path": pc.if_else(indexable, location, merged),
-                "size": pc.struct_field(parts, "size").cast(pa.int64()),
-                "records": pa.nulls(len(lines), pa.int64()),
-                "location": location,
-                "indexable": indexable,
-            }
-        )
-        return identified(files)
+        with named_errors(self._name):
+            return reader.load(self.reader.location)
 
     def changes(self) -> HudiChanges:
         """By Hudi's writer."""
@@ -200,8 +84,8 @@ class HudiTable:
 
     def row_deletes(self, version: TableVersion) -> RowDeletes:
         """Count the file slices that have log files."""
-        live = self.live_files(version)
-        named = f"{'table' if self.is_named else 'path'} => '{self.name}'"
+        live = self.reader.live_files(version)
+        named = f"{'table' if self.is_named else 'path'} => '{self._name}'"
         return RowDeletes(
             files=live.num_rows,
             marked_files=live.column("indexable").to_pylist().count(False),
@@ -212,22 +96,7 @@ class HudiTable:
     @property
     def merges_on_read(self) -> bool:
         """Whether row-level commands write log files."""
-        return bool(self._call("mergesOnRead", self._leaf()))
-
-    def file_statistics(self, version: TableVersion) -> FileStatistics:  # noqa: ARG002 - of none
-        """Nothing is read: values of partitions depend on the table's key generator."""
-        return unread_statistics(UNREAD)
-
-    def retained_files(self) -> pa.ChunkedArray:
-        """Base files of all file slices that cleaning has left."""
-        self.reload()
-        with named_errors(self.name):
-            bases = self._call("retained", self._leaf())
-            return normal_paths(lines_of(parts_of(self._call, "paths", bases)))
-
-    def references(self) -> Sequence[str]:
-        """Hudi tables have no branches or tags."""
-        return ()
+        return self.reader.merges_on_read
 
     def raw_rows(
         self,
@@ -238,23 +107,28 @@ class HudiTable:
         stride: int = 1,
         selection: str = "",
     ) -> DataFrame:
-        """Rows of every ``stride``-th selected base file: the keys and ``file``.
-
-        Args:
-            version: As for :meth:`Table.raw_rows`, as are the others.
-            columns: The key columns.
-            split_bytes: Bytes of data files that a task should read.
-            stride: Only every ``stride``-th file is read.
-            selection: Name of a selection of files; all by default.
-        """
+        """Rows of every ``stride``-th selected base file; as for :meth:`SparkTable.raw_rows`."""
         from pyspark.sql import functions as F
 
-        files = self.live_files(version)
-        rows = self._read(version.id, **{RAW_READ: raw_read(stride, selection)}).select(
-            *keys_of(columns), hadoop_path(F.input_file_name()).alias("file")
-        )
-        total = pc.sum(files.column("size")).as_py() or 0
+        whole = self._read(version.id, **{RAW_READ: raw_read(stride, selection)})
+        self._check_columns(whole, columns)
+        rows = whole.select(*keys_of(columns), hadoop_path(F.input_file_name()).alias("file"))
+        total = pc.sum(self.reader.live_files(version).column("size")).as_py() or 0
         return in_larger_tasks(rows, total_bytes=total / stride, split_bytes=split_bytes)
+
+    def _check_columns(self, rows: DataFrame, columns: Sequence[Column]) -> None:
+        """Insist that a read has the columns that were asked for.
+
+        A commit in between may have changed them. Their values would stand under a wrong identity.
+        """
+        read = hudi_columns(str(self._call("schema", self._leaf(rows))))
+        changed = [column for column in columns if read.get(column.path) != column]
+        if changed:
+            raise UnsupportedError(
+                f"{self._name} reads the column {'.'.join(changed[0].path)} in another way now.",
+                kind=ErrorKind.UNSUPPORTED_TABLE,
+                hint="Start again: its schema or the session's settings were changed meanwhile.",
+            )
 
     def rows(self, version: TableVersion) -> DataFrame:
         """Rows of a version; as for :meth:`SparkTable.rows`."""

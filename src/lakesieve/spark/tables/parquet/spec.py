@@ -7,8 +7,8 @@ from lakesieve.spark.tables.parquet.table import ParquetTable
 
 PARQUET = FormatSpec(
     name="parquet",
-    at=ParquetTable.at,
-    named=lambda spark, name, _: ParquetTable.named(spark, name),
+    at=lambda spark, path: ParquetTable(spark, path, is_path=True),
+    named=lambda spark, name, _: ParquetTable(spark, name, is_path=False),
     runtime="org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat",
     packages=None,
     copying="Copy the files, and create indexes of its own for the copy.",

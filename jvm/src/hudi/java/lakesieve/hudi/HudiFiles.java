@@ -2,13 +2,10 @@ package lakesieve.hudi;
 
 import java.util.ArrayList;
 import java.util.Date;
-import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.stream.Stream;
 import lakesieve.folders.FileScans;
-import lakesieve.folders.PathLines;
 import lakesieve.folders.SchemaDocument;
 import lakesieve.spark.PrivateMembers;
 import lakesieve.spark.Scala;
@@ -16,19 +13,11 @@ import org.apache.hudi.BaseHoodieTableFileIndex;
 import org.apache.hudi.BaseHoodieTableFileIndex.PartitionPath;
 import org.apache.hudi.HoodieFileIndex;
 import org.apache.hudi.HoodieTableSchema;
-import org.apache.hudi.common.config.HoodieMetadataConfig;
-import org.apache.hudi.common.engine.HoodieLocalEngineContext;
-import org.apache.hudi.common.fs.FSUtils;
 import org.apache.hudi.common.model.FileSlice;
 import org.apache.hudi.common.model.HoodieBaseFile;
-import org.apache.hudi.common.model.HoodieFileGroup;
 import org.apache.hudi.common.model.HoodieLogFile;
 import org.apache.hudi.common.table.HoodieTableConfig;
-import org.apache.hudi.common.table.HoodieTableMetaClient;
-import org.apache.hudi.common.table.timeline.HoodieInstant;
 import org.apache.hudi.common.table.timeline.HoodieInstantTimeGenerator;
-import org.apache.hudi.common.table.timeline.HoodieTimeline;
-import org.apache.hudi.common.table.view.FileSystemViewManager;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.datasources.FileFormat;
 import org.apache.spark.sql.execution.datasources.FileIndex;
@@ -77,19 +66,6 @@ public final class HudiFiles {
   /** The base path of the table. */
   public static String location(LogicalPlan leaf) {
     return index(leaf).metaClient().getBasePath().toString();
-  }
-
-  /** True when row-level commands write log files. */
-  public static boolean mergesOnRead(LogicalPlan leaf) {
-    return "MERGE_ON_READ".equals(config(leaf).getTableType().name());
-  }
-
-  /** Time of the newest completed commit, not later than a given time if there is one, or null. */
-  public static String instant(LogicalPlan leaf, String latest) {
-    HoodieTimeline commits =
-        index(leaf).metaClient().getCommitsTimeline().filterCompletedInstants();
-    if (latest != null) commits = commits.findInstantsBeforeOrEquals(latest);
-    return commits.lastInstant().map(HoodieInstant::requestedTime).orElse(null);
   }
 
   /** A point in time as Hudi writes it in commit times, in the time zone of the table. */
@@ -148,72 +124,8 @@ public final class HudiFiles {
     return index.metaClient().getTableConfig().getTableVersion().versionCode();
   }
 
-  /** All file slices of a leaf, for {@link #files}. */
-  public static Iterator<FileSlice> listed(LogicalPlan leaf) throws Exception {
-    return slices(index(leaf)).values().stream()
-        .flatMap(List::stream)
-        .filter(slice -> !slice.isEmpty())
-        .toList()
-        .iterator();
-  }
-
-  /**
-   * The next slices, one a line: path, size, and "1" if that file has exactly the rows of the
-   * slice. The empty string after the last.
-   */
-  public static String files(LogicalPlan leaf, Iterator<FileSlice> slices) {
-    StringBuilder lines = new StringBuilder();
-    HoodieFileIndex index = index(leaf);
-    for (int i = 0; i < PathLines.LIMIT && slices.hasNext(); i++) {
-      FileSlice slice = slices.next();
-      String path = path(slice);
-      if (path.indexOf('\t') >= 0) throw new IllegalArgumentException("tab in " + path);
-      PathLines.append(lines, path);
-      lines.append('\t').append(slice.getTotalFileSize());
-      lines.append('\t').append(identity(index, slice) == null ? "" : "1");
-    }
-    return lines.toString();
-  }
-
-  /** Paths of the next base files, one a line; the empty string after the last. */
-  public static String paths(Iterator<HoodieBaseFile> bases) {
-    StringBuilder lines = new StringBuilder();
-    for (int i = 0; i < PathLines.LIMIT && bases.hasNext(); i++) {
-      PathLines.append(lines, bases.next().getPath());
-    }
-    return lines.toString();
-  }
-
-  /** All base files that the table still keeps, for {@link #paths}. */
-  public static Iterator<HoodieBaseFile> retained(LogicalPlan leaf) throws Exception {
-    HoodieTableMetaClient client = HoodieTableMetaClient.reload(index(leaf).metaClient());
-    HoodieLocalEngineContext engine = new HoodieLocalEngineContext(client.getStorageConf());
-    HoodieMetadataConfig config =
-        HoodieMetadataConfig.newBuilder()
-            .enable(client.getTableConfig().isMetadataTableAvailable())
-            .build();
-    List<HoodieBaseFile> bases = new ArrayList<>();
-    try (var view = FileSystemViewManager.createInMemoryFileSystemView(engine, client, config)) {
-      for (String partition : FSUtils.getAllPartitionPaths(engine, client, config)) {
-        // older versions still use the files that clustering replaced
-        Stream.concat(view.getAllFileGroups(partition), view.getAllReplacedFileGroups(partition))
-            .flatMap(HoodieFileGroup::getAllBaseFiles)
-            .forEach(bases::add);
-      }
-    }
-    return bases.iterator();
-  }
-
   private static HoodieTableConfig config(LogicalPlan leaf) {
     return index(leaf).metaClient().getTableConfig();
-  }
-
-  /** The path of a slice's base file, or of its latest log file where it has none. */
-  private static String path(FileSlice slice) {
-    return slice
-        .getBaseFile()
-        .map(HoodieBaseFile::getPath)
-        .orElseGet(() -> slice.getLatestLogFile().get().getPath().toString());
   }
 
   private static boolean evolves(FileFormat format) {
