@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from tests.depth import depth
+from tests.spark.iceberg_listing import check_by_iceberg
 
 import lakesieve as ls
 from lakesieve.engines.rows import open_rows
 from lakesieve.predicate.expression import Constant
 from lakesieve.spark.tables import open_table as open_with_spark
+from lakesieve.tables.iceberg.table import IcebergReader
 from lakesieve.tables.opening import open_table
 
 if TYPE_CHECKING:
@@ -137,5 +139,9 @@ def test_versions_are_read_as_by_spark(spark: SparkSession, table: str) -> None:
             story.step()
         kept = spark.sql(f"SELECT snapshot_id FROM {table}.snapshots").collect()
         ids = [str(row[0]) for row in kept]
-        for version in (None, *story.references, *story.drawn.sample(ids, min(3, len(ids)))):
+        versions = (None, *story.references, *story.drawn.sample(ids, min(3, len(ids))))
+        for version in versions:
             _check(story, warehouse, version)
+        reader = open_with_spark(spark, table).reader
+        assert isinstance(reader, IcebergReader)
+        check_by_iceberg(spark, table, reader, versions)

@@ -152,7 +152,6 @@ def test_own_jobs_are_described(spark: SparkSession, folder: Path) -> None:
     named = {one.get() if one.isDefined() else "" for one in result}
 
     assert "" not in named
-    assert f"lakesieve: list the files of {TABLE}" in named
     assert f"lakesieve: verify {TABLE}, index k" in named
     assert "lakesieve: small side of a join" in named
     assert [one for one in named if "lakesieve" not in one] == ["my own work"]

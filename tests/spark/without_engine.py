@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from tests.kit.generated import predicate
+from tests.spark.iceberg_listing import check_by_iceberg
 
 import lakesieve as ls
 from lakesieve.engines.rows import open_rows
 from lakesieve.predicate.expression import Constant
 from lakesieve.spark.tables import open_table as open_with_spark
+from lakesieve.tables.iceberg.table import IcebergReader
 from lakesieve.tables.opening import open_table
 from lakesieve.tables.paths import table_root
 
@@ -53,6 +55,8 @@ def check_alike(
         assert (ours.id, ours.timestamp_ms) == (theirs.id, theirs.timestamp_ms), spec
         assert dict(without.columns(ours)) == dict(with_spark.reader.columns(theirs)), spec
         assert _files(without, ours) == _files(with_spark.reader, theirs), spec
+    if isinstance(without, IcebergReader):
+        check_by_iceberg(spark, name, without, (None, *versions))
     _check_rows(spark, name, plain_name, str(warehouse))
     kept = set(with_spark.reader.retained_files().to_pylist())
     # what a session does not list any more may be named by the log for longer

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lakesieve.errors import ErrorKind, NotFoundError, SetupError, StorageError
-from lakesieve.spark.tables.failures import explained, unlisted
+from lakesieve.spark.tables.failures import explained
 
 TRACE = """Job aborted due to stage failure: Task 0 in stage 3.0 failed 4 times (TID 7):
 org.apache.spark.api.python.PythonException: Traceback (most recent call last):
@@ -62,23 +62,3 @@ def test_a_file_that_an_older_spark_cannot_read() -> None:
 def test_other_errors_stay_as_they_are(error: Exception) -> None:
     """What is not known, or clear already, is left alone."""
     assert explained(error) is None
-
-
-def test_manifests_that_cannot_be_read() -> None:
-    """What Iceberg itself says is shown, and not what Java's files or Spark's scheduler say."""
-    trace = (
-        "An error occurred while calling o1.getResult.\n"
-        "Caused by: org.apache.spark.SparkException: Job aborted due to stage failure\n"
-        "Caused by: org.apache.iceberg.exceptions.NotFoundException: Failed to open /t/m0.avro\n"
-        "Caused by: java.io.FileNotFoundException: File /t/m0.avro does not exist\n"
-    )
-    error = unlisted("lake.t", RuntimeError(trace))
-
-    assert error is not None
-    assert error.kind is ErrorKind.STORAGE_FAILED
-    assert error.message == (
-        "Iceberg cannot list the files of lake.t: NotFoundException: Failed to open /t/m0.avro."
-    )
-    cancelled = "Caused by: org.apache.spark.SparkException: Job 7 cancelled because of you"
-    for other in ("something else", cancelled):
-        assert unlisted("lake.t", RuntimeError(other)) is None

@@ -89,11 +89,12 @@ def test_properties_that_are_settings(table: Table, monkeypatch: pytest.MonkeyPa
     document = json.loads(place.read_text())
     document["properties"] |= {"py-io-impl": "no.Such", "s3.endpoint": "http://127.0.0.1:9"}
     place.write_text(json.dumps(document))
-    loaded = from_catalog("shop", ("db", "t"), "shop.db.t")
-    assert "s3.endpoint" not in loaded.file_io
-    assert "py-io-impl" not in loaded.file_io
+    settings = from_catalog("shop", ("db", "t"), "shop.db.t").file_io()
+    assert "s3.endpoint" not in settings
+    assert "py-io-impl" not in settings
     monkeypatch.setenv("PYICEBERG_CATALOG__SHOP__S3__ENDPOINT", "http://honest")
-    assert from_catalog("shop", ("db", "t"), "shop.db.t").file_io["s3.endpoint"] == "http://honest"
+    again = from_catalog("shop", ("db", "t"), "shop.db.t").file_io()
+    assert again["s3.endpoint"] == "http://honest"
     assert open_table("shop.db.t").live_files(open_table("shop.db.t").version()).num_rows == 2
 
 

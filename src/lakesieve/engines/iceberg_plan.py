@@ -13,7 +13,7 @@ from pyiceberg.typedef import Record
 from pyiceberg.types import UUIDType
 
 from lakesieve.engines.iceberg_columns import partition_specs
-from lakesieve.index.read_plan import column_types
+from lakesieve.index.scan_decision import column_types
 from lakesieve.predicate import bind, rows_where
 from lakesieve.storage import fingerprint
 from lakesieve.tables.iceberg.delete_files import delete_index

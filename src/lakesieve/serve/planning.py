@@ -14,7 +14,7 @@ from pyiceberg.table.snapshots import Operation
 from lakesieve.engines.iceberg_columns import columns_in_manifests, columns_of, partition_specs
 from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError
 from lakesieve.index import Reason, ReasonCode
-from lakesieve.index.read_plan import column_types
+from lakesieve.index.scan_decision import column_types
 from lakesieve.predicate import bind, rows_where
 from lakesieve.serve.documents import file_document, partition_document
 from lakesieve.serve.filters import FilterReader

@@ -15,7 +15,7 @@ from lakesieve.index import OpenedIndex, Plan, Reason, broken_index
 from lakesieve.index.definition import indexed_columns
 from lakesieve.index.given_keys import GivenKeys
 from lakesieve.index.many_keys import files_of_codes, plan_of_files, sorted_codes
-from lakesieve.index.planner import READ_FAILURES
+from lakesieve.index.scan_decision import READ_FAILURES
 from lakesieve.spark.build.source import key_types
 from lakesieve.spark.commands.key_lookup import FEW, numbers_of_keys
 from lakesieve.spark.commands.key_rows import read_by_plan, rows_with_keys

@@ -7,18 +7,24 @@ import time
 import uuid
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lakesieve.errors import CommitConflictError, ErrorKind, InvalidInputError, UnsupportedError
-from lakesieve.spark.deletes.files import WRITTEN_SCHEMA, WritePlan, write_deletes
+from lakesieve.spark.deletes.delete_writer import WRITTEN_SCHEMA, DeleteFolder, write_deletes
 from lakesieve.spark.deletes.guide import narrow
-from lakesieve.spark.deletes.plan import ALL, DeletePlan, opened_iceberg, plan_deletes
-from lakesieve.spark.deletes.positions import deleted_positions
+from lakesieve.spark.deletes.read import deleted_positions
 from lakesieve.spark.deletes.result import Conversion, ConversionProgress
+from lakesieve.spark.deletes.version_deletes import (
+    ALL,
+    VersionDeletes,
+    deletes_of_version,
+    opened_iceberg,
+)
 from lakesieve.spark.tables.hadoop import storage_options
-from lakesieve.spark.tables.iceberg.table import file_io_of
+from lakesieve.spark.tables.iceberg.loading import file_io_of
 from lakesieve.spark.tables.jobs import own_jobs
 from lakesieve.spark.tables.workers import in_workers
+from lakesieve.spark.versions.jar import own_class
 from lakesieve.storage import open_storage
 
 if TYPE_CHECKING:
@@ -73,13 +79,13 @@ def convert(
     locations = () if location is None else (location,)
     run = _Run(table=table, spark=spark, branch=branch, locations=locations, progress=progress)
     with own_jobs(spark, f"lakesieve: convert the equality deletes of {table}"):
-        plan = run.plan()
+        deletes = run.find()
         if dry_run:
-            return run.planned(plan, partial_progress=partial_progress)
+            return run.outlook(deletes, partial_progress=partial_progress)
         failures = 0
-        run.narrow(plan)
-        while int(plan.summary["pairs"]) or int(plan.summary["dangling"]):
-            refused = run.convert(plan, partial_progress=partial_progress)
+        run.narrow(deletes)
+        while int(deletes.summary["pairs"]) or int(deletes.summary["dangling"]):
+            refused = run.convert(deletes, partial_progress=partial_progress)
             if refused is None:
                 break
             failures += 1
@@ -90,10 +96,10 @@ def convert(
                     hint="The table is as others left it; try later, or with partial_progress.",
                 )
             run.conflicts += 1
-            plan = run.plan()
-            run.narrow(plan)
+            deletes = run.find()
+            run.narrow(deletes)
         run.tell("done", 1, 1)
-        return run.done(plan)
+        return run.done(deletes)
 
 
 def _target(table: IcebergTable, branch: str | None) -> str | None:
@@ -138,46 +144,47 @@ class _Run:
     def __post_init__(self) -> None:
         self.target = _target(opened_iceberg(self.spark, self.table), self.branch)
 
-    def plan(self) -> DeletePlan:
+    def find(self) -> VersionDeletes:
+        """Find what there is to convert."""
         self.tell("plan", 0, 1)
-        plan = plan_deletes(self.spark, self.table, self.branch)
-        encryption = str(plan.table.encryption().getClass().getSimpleName())
+        deletes = deletes_of_version(self.spark, self.table, self.branch)
+        encryption = str(deletes.table.encryption().getClass().getSimpleName())
         if encryption != "PlaintextEncryptionManager":
             raise UnsupportedError(
                 f"The table {self.table} is encrypted.",
                 kind=ErrorKind.UNSUPPORTED_TABLE,
                 hint="Delete files cannot be written for it; deletes.read works.",
             )
-        return plan
+        return deletes
 
-    def narrow(self, plan: DeletePlan) -> None:
-        """Take data files out of a plan that indexes know to hold no deleted key."""
-        if plan.reached_files:
-            self.reasons = narrow(self.spark, plan, self.locations)
+    def narrow(self, deletes: VersionDeletes) -> None:
+        """Leave out data files that indexes know to hold no deleted key."""
+        if deletes.reached_files:
+            self.reasons = narrow(self.spark, deletes, self.locations)
 
-    def convert(self, plan: DeletePlan, *, partial_progress: bool) -> str | None:
-        """Convert what a plan names; returns why a commit was refused, or ``None``."""
-        units = list(range(plan.units)) if partial_progress and plan.units else [ALL]
+    def convert(self, deletes: VersionDeletes, *, partial_progress: bool) -> str | None:
+        """Convert deletes; return why a commit was refused, or ``None``."""
+        units = list(range(deletes.units)) if partial_progress and deletes.units else [ALL]
         for number, unit in enumerate(units):
             self.tell("write", number, len(units))
             # those that reach nothing go with the first commit
-            refused = self._unit(plan, unit, dangling=number == 0)
+            refused = self._unit(deletes, unit, dangling=number == 0)
             if refused is not None:
                 return refused
         return None
 
-    def _unit(self, plan: DeletePlan, unit: int, *, dangling: bool) -> str | None:
+    def _unit(self, deletes: VersionDeletes, unit: int, *, dangling: bool) -> str | None:
         folder = f"lakesieve-{self.id}-{uuid.uuid4().hex[:8]}"
-        location = f"{_data_folder(plan)}/{folder}"
-        options = storage_options(self.spark, partial(file_io_of, self.spark, plan.table))
+        location = f"{_data_folder(deletes.table)}/{folder}"
+        options = storage_options(self.spark, partial(file_io_of, self.spark, deletes.table))
         storage = open_storage(location, options(location), renew=options.renewed)
         # from the moment the commit is tried, only a refusal proves that its files are not in use
         keep: set[str] = set()
         try:
-            rows = self._write(plan, unit, storage, location)
+            rows = self._write(deletes, unit, storage, location)
             self.tell("commit", 0, 1)
             keep = {row.file.rpartition("/")[2] for row in rows}
-            outcome, why = self._commit(plan, unit, rows, dangling=dangling)
+            outcome, why = self._commit(deletes, unit, rows, dangling=dangling)
             if outcome == "rejected":
                 keep = set()
                 return why
@@ -190,29 +197,34 @@ class _Run:
                 kind=ErrorKind.COMMIT_UNKNOWN,
                 hint="Look at the table's history; convert again, which does nothing if it did.",
             )
-        self._count(plan, unit, rows, dangling=dangling)
+        self._count(deletes, unit, rows, dangling=dangling)
         return None
 
-    def _write(self, plan: DeletePlan, unit: int, storage: Storage, location: str) -> list[Row]:
-        if not plan.read_files(unit):
+    def _write(
+        self, deletes: VersionDeletes, unit: int, storage: Storage, location: str
+    ) -> list[Row]:
+        _, _, files, _ = deletes.extent(unit, dangling=False)
+        if not files:
             return []
-        vectors = int(plan.summary["format_version"]) >= _VECTORS_SINCE
-        stage = WritePlan(storage=storage, location=location, vectors=vectors)
-        positions = deleted_positions(plan, unit, with_old=vectors)
-        return in_workers(positions, write_deletes(stage), WRITTEN_SCHEMA).collect()
+        vectors = deletes.format_version >= _VECTORS_SINCE
+        folder = DeleteFolder(storage=storage, location=location, vectors=vectors)
+        positions = deleted_positions(deletes, unit, with_old=vectors)
+        return in_workers(positions, write_deletes(folder), WRITTEN_SCHEMA).collect()
 
     def _commit(
-        self, plan: DeletePlan, unit: int, rows: list[Row], *, dangling: bool
+        self, deletes: VersionDeletes, unit: int, rows: list[Row], *, dangling: bool
     ) -> tuple[str, str]:
         """Return the status and, unless it was committed, the reason."""
         written = json.dumps([{name: row[name] for name in _COMMITTED} for row in rows])
         mark = f"{self.id}-{uuid.uuid4().hex[:8]}"
-        commit = plan.commit().commit
-        outcome = commit(plan.table, self.target, unit, dangling, written, mark)
+        commit = own_class(self.spark, "deletes.DeleteCommit")(deletes.java).commit
+        outcome = commit(deletes.table, self.target, unit, dangling, written, mark)
         return str(outcome.status()), str(outcome.reason())
 
-    def _count(self, plan: DeletePlan, unit: int, rows: list[Row], *, dangling: bool) -> None:
-        removed, records, files, scanned = (int(n) for n in plan.java.extent(unit, dangling))
+    def _count(
+        self, deletes: VersionDeletes, unit: int, rows: list[Row], *, dangling: bool
+    ) -> None:
+        removed, records, files, scanned = deletes.extent(unit, dangling=dangling)
         self.removed_files += removed
         self.removed_records += records
         self.scanned_files += files
@@ -233,22 +245,22 @@ class _Run:
             )
         )
 
-    def planned(self, plan: DeletePlan, *, partial_progress: bool) -> Conversion:
-        """What is to be done, before any of it."""
-        removed, records, files, rows = (int(n) for n in plan.java.extent(ALL, True))
+    def outlook(self, deletes: VersionDeletes, *, partial_progress: bool) -> Conversion:
+        """Tell what is to be done, before any of it."""
+        removed, records, files, rows = deletes.extent(ALL, dangling=True)
         self.removed_files, self.removed_records = removed, records
         self.scanned_files, self.scanned_rows = files, rows
         if removed:
-            self.commits = max(1, plan.units) if partial_progress else 1
-        return self.done(plan, dry_run=True)
+            self.commits = max(1, deletes.units) if partial_progress else 1
+        return self.done(deletes, dry_run=True)
 
-    def done(self, plan: DeletePlan, *, dry_run: bool = False) -> Conversion:
+    def done(self, deletes: VersionDeletes, *, dry_run: bool = False) -> Conversion:
         sizes = {row.file: row.size for row in self.marked}
         return Conversion(
             table=self.table,
             branch=self.target,
             dry_run=dry_run,
-            format_version=int(plan.summary["format_version"]),
+            format_version=deletes.format_version,
             removed_files=self.removed_files,
             removed_records=self.removed_records,
             scanned_files=self.scanned_files,
@@ -264,9 +276,9 @@ class _Run:
         )
 
 
-def _data_folder(plan: DeletePlan) -> str:
-    given = plan.table.properties().get("write.data.path")
-    return str(given).rstrip("/") if given else str(plan.table.location()).rstrip("/") + "/data"
+def _data_folder(table: Any) -> str:
+    given = table.properties().get("write.data.path")
+    return str(given).rstrip("/") if given else str(table.location()).rstrip("/") + "/data"
 
 
 def _delete_others(storage: Storage, keep: set[str]) -> None:

@@ -21,7 +21,7 @@ from lakesieve.index import (
 from lakesieve.sieve import KeyType, encode_rows, sort_pairs
 from lakesieve.spark.deletes.read import column
 from lakesieve.spark.tables.hadoop import storage_options
-from lakesieve.spark.tables.iceberg.table import file_io_of
+from lakesieve.spark.tables.iceberg.loading import file_io_of
 from lakesieve.spark.tables.reading import lines_of
 from lakesieve.spark.tables.workers import gathered, in_workers
 from lakesieve.store import IndexStore
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from lakesieve.spark.deletes.plan import DeletePlan, Kind
+    from lakesieve.spark.deletes.version_deletes import DeleteKind, VersionDeletes
     from lakesieve.spark.tables.workers import Stage
     from lakesieve.storage import Storage
     from lakesieve.store import Snapshot
@@ -45,35 +45,37 @@ _HELD = "held binary"
 _TASK_ROWS = 50_000
 
 
-def narrow(spark: SparkSession, plan: DeletePlan, locations: Iterable[str] = ()) -> list[Reason]:
-    """Take data files out of a plan that hold no deleted key, by indexes on the equality columns.
+def narrow(
+    spark: SparkSession, deletes: VersionDeletes, locations: Iterable[str] = ()
+) -> list[Reason]:
+    """Leave out data files that hold no deleted key, by indexes on the equality columns.
 
     What no index knows of stays in, and so does everything if an index cannot be read.
 
     Returns:
         What each index did, coded.
     """
-    if plan.table.properties().get(NAME_MAPPING) is not None:
-        # the fields of a plan are known by their ids alone
+    if deletes.table.properties().get(NAME_MAPPING) is not None:
+        # the compared fields are known by their ids alone
         detail = "data files may be read by the name mapping of the table"
         return [Reason(code=ReasonCode.SCAN_UNSUPPORTED, detail=detail)]
-    location, uuid = str(plan.table.location()), str(plan.table.uuid())
+    location, uuid = str(deletes.table.location()), str(deletes.table.uuid())
     registry = IndexRegistry(locations, storage_options(spark))
-    indexes, reasons = registry.indexes(location, uuid, file_io=file_io_of(spark, plan.table))
+    indexes, reasons = registry.indexes(location, uuid, file_io=file_io_of(spark, deletes.table))
     types = {
         c.field_id: KeyType(kind=c.kind, scale=c.scale, precision=c.precision)
-        for c in columns_of_schema(plan.java.schemaJson()).values()
+        for c in columns_of_schema(deletes.java.schemaJson()).values()
         if c.kind != "other"
     }
     kinds = {field: (key.kind, key.scale) for field, key in types.items()}
     usable, unfit = usable_indexes(indexes, kinds, uuid)
     reasons += unfit
-    for kind in plan.kinds_of():
+    for kind in deletes.kinds_of():
         found = _best(kind, usable)
         if found is None:
             continue
         try:
-            reasons.append(_narrow(spark, plan, kind, found, types))
+            reasons.append(_narrow(spark, deletes, kind, found, types))
         except Exception as error:  # noqa: BLE001 - without the index all data files are read
             # an error of a worker brings the worker's whole stack
             short = error if isinstance(error, LakesieveError) else OSError(_first_line(error))
@@ -85,7 +87,7 @@ def _first_line(error: Exception) -> str:
     return str(error).strip().partition("\n")[0] or type(error).__name__
 
 
-def _best(kind: Kind, usable: Sequence[UsableIndex]) -> OpenedIndex | None:
+def _best(kind: DeleteKind, usable: Sequence[UsableIndex]) -> OpenedIndex | None:
     """The index on the most of a kind's columns, and on no others."""
     compared = {column.field_id for column in kind.columns}
     fitting = [
@@ -99,14 +101,14 @@ def _best(kind: Kind, usable: Sequence[UsableIndex]) -> OpenedIndex | None:
 
 def _narrow(
     spark: SparkSession,
-    plan: DeletePlan,
-    kind: Kind,
+    deletes: VersionDeletes,
+    kind: DeleteKind,
     index: OpenedIndex,
     types: dict[int, KeyType],
 ) -> Reason:
     definition = index.definition
     paths = index.paths().combine_chunks()
-    files = plan.java.reachedBy(kind.number)
+    files = deletes.java.reachedBy(kind.number)
     reached = lines_of(iter(files.paths, ""))
     positions = pc.index_in(normal_paths(reached), value_set=paths)
     known = positions.drop_null().to_numpy()
@@ -121,7 +123,7 @@ def _narrow(
         wanted,
     )
     names = [f"key_{n}" for n in range(len(keys))]
-    deleted = plan.deletes(kind).select(*keys)
+    deleted = deletes.delete_rows(kind).select(*keys)
     # neighbours go to one task in order, which so reads every row group once. The number is given,
     # or Spark would join the small partitions to one
     most = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)

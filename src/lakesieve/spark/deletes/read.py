@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Any
 
-from lakesieve.spark.deletes.plan import (
+from lakesieve.spark.deletes.version_deletes import (
     ALL,
-    DELETE_SEQUENCE,
     GROUP,
+    NUMBER,
     SEQUENCE,
-    DeletePlan,
-    Kind,
-    plan_deletes,
+    DeleteKind,
+    VersionDeletes,
+    deletes_of_scan,
+    deletes_of_version,
 )
+from lakesieve.spark.tables.iceberg.spec import ICEBERG
 from lakesieve.spark.tables.reading import quoted
+from lakesieve.spark.versions.java_classes import as_python, has_class
+from lakesieve.spark.versions.spark_versions import spark_version_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
-_KEY = "__lakesieve_key_"
+_DELETE_SEQUENCE = "__lakesieve_delete_sequence"
 _DELETE_GROUP = "__lakesieve_delete_group"
+_KEY = "__lakesieve_key_"
+_NEW = "__lakesieve_new"
 
 
 def read(table: str, *, spark: SparkSession, version: str | int | None = None) -> DataFrame:
@@ -43,33 +51,87 @@ def read(table: str, *, spark: SparkSession, version: str | int | None = None) -
         NotFoundError: There is no such table or version.
         UnsupportedError: It is not an Iceberg table, or the session is a Connect session.
     """
-    plan = plan_deletes(spark, table, version)
-    return live_rows(plan, plan.columns)
+    deletes = deletes_of_version(spark, table, version)
+    return _live_rows(deletes, deletes.columns)
 
 
-def live_rows(plan: DeletePlan, names: Sequence[str], extra: Sequence[str] = ()) -> DataFrame:
-    """The rows of a plan's data files that no delete deletes."""
+def join_scan(spark: SparkSession, scan: Any) -> Any:
+    """Read what a scan of Iceberg's would read, without its sets of deletes in memory.
+
+    Runs no job: it is called while a query is planned.
+
+    Args:
+        spark: The session of the query.
+        scan: A Java ``QueryScan``.
+
+    Returns:
+        The Java dataset, with the columns of the scan's output in their order.
+    """
+    output, metadata = as_python(spark, scan.output()), as_python(spark, scan.metadata())
+    return _live_rows(deletes_of_scan(spark, scan), output, metadata)._jdf
+
+
+def joins_deletes(spark: SparkSession) -> bool:
+    """Return whether scans of this session can have their equality deletes joined.
+
+    Only scans of Iceberg 1.12 and newer say which snapshot they read, and Spark 3.5 and 4.0 have
+    older ones.
+    """
+    tells_snapshot = spark_version_of(spark.version).jar not in {"3.5", "4.0"}
+    return tells_snapshot and has_class(spark, ICEBERG.runtime)
+
+
+def _live_rows(
+    deletes: VersionDeletes, names: Sequence[str], extra: Sequence[str] = ()
+) -> DataFrame:
+    """Return the rows that no delete deletes."""
     columns = [column((name,)) for name in names]
-    untouched = plan.untouched().select(*columns)
-    if not plan.reached_files:
+    untouched = deletes.untouched().select(*columns)
+    if not deletes.reached_files:
         return untouched
-    rows = plan.touched().select("*", *extra)
-    for kind in plan.kinds_of():
-        rows = rows.join(newest_deletes(plan, kind), deleted_by(kind), "left_anti")
+    rows = deletes.touched().select("*", *extra)
+    for kind in deletes.kinds_of():
+        rows = rows.join(newest_deletes(deletes, kind), _deleted_by(kind), "left_anti")
     live = rows.select(*columns)
-    if plan.reached_files == plan.summary["data_files"]:
+    if deletes.reached_files == deletes.summary["data_files"]:
         return live
     return untouched.unionAll(live)
 
 
-def newest_deletes(plan: DeletePlan, kind: Kind, unit: int = ALL) -> DataFrame:
-    """One row a deleted key (in each partition), with its highest sequence number.
+def deleted_positions(deletes: VersionDeletes, unit: int, *, with_old: bool) -> DataFrame:
+    """Find the rows of a unit that are deleted by key.
 
-    Args:
-        plan: The plan.
-        kind: The kind of deletes.
-        unit: As for :meth:`DeletePlan.deletes`.
+    Returns:
+        ``file`` (the data file's path), ``pos`` and ``new``, sorted by file and position within
+        partitions; every file in one partition. ``new`` is false for a row that was deleted by
+        position already.
     """
+    from pyspark.sql import functions as F
+
+    # with _deleted among its columns, Iceberg's reader gives deleted rows too, and marks them
+    extra = ("_pos", "_deleted") if with_old else ("_pos",)
+    rows = deletes.touched_unit(unit).select("*", *extra)
+    flags = []
+    for kind in deletes.kinds_of(unit):
+        flag = f"{_NEW}_{kind.number}"
+        newest = newest_deletes(deletes, kind, unit)
+        rows = rows.join(newest, _deleted_by(kind), "left")
+        rows = rows.withColumn(flag, F.col(_DELETE_SEQUENCE).isNotNull()).drop(*newest.columns)
+        flags.append(F.col(flag))
+    new = reduce(or_, flags)
+    wanted = new
+    if with_old:
+        new &= ~F.col("_deleted")
+        wanted |= F.col("_deleted")
+    positions = rows.where(wanted).select(NUMBER, F.col("_pos").alias("pos"), new.alias("new"))
+    # paths are long, and wanted of deleted rows alone
+    files = F.broadcast(deletes.touched_files(unit))
+    named = positions.join(files, NUMBER).select("file", "pos", "new")
+    return named.repartition("file").sortWithinPartitions("file", "pos")
+
+
+def newest_deletes(deletes: VersionDeletes, kind: DeleteKind, unit: int = ALL) -> DataFrame:
+    """Return one row a deleted key (in each partition), with its highest sequence number."""
     from pyspark.sql import functions as F
 
     keys = [_comparable(c.path, c.type).alias(f"{_KEY}{n}") for n, c in enumerate(kind.columns)]
@@ -77,27 +139,27 @@ def newest_deletes(plan: DeletePlan, kind: Kind, unit: int = ALL) -> DataFrame:
     if not kind.everywhere:
         by.append(_DELETE_GROUP)
     newest = (
-        plan.deletes(kind, unit)
+        deletes.delete_rows(kind, unit)
         .select(*keys, F.col(GROUP).alias(_DELETE_GROUP), SEQUENCE)
         .groupBy(*by)
-        .agg(F.max(SEQUENCE).alias(DELETE_SEQUENCE))
+        .agg(F.max(SEQUENCE).alias(_DELETE_SEQUENCE))
     )
     # the rows of data files are then joined where they are read
-    return F.broadcast(newest) if plan.is_small(kind) else newest
+    return F.broadcast(newest) if deletes.is_small(kind) else newest
 
 
-def deleted_by(kind: Kind) -> Column:
-    """The condition under which a row of :func:`newest_deletes` deletes a row."""
+def _deleted_by(kind: DeleteKind) -> Column:
+    """Return the condition under which a row of :func:`newest_deletes` deletes a row."""
     from pyspark.sql import functions as F
 
-    condition = F.col(SEQUENCE) < F.col(DELETE_SEQUENCE)
+    condition = F.col(SEQUENCE) < F.col(_DELETE_SEQUENCE)
     for n, key in enumerate(kind.columns):
         condition &= _comparable(key.path, key.type).eqNullSafe(F.col(f"{_KEY}{n}"))
     return condition if kind.everywhere else condition & (F.col(GROUP) == F.col(_DELETE_GROUP))
 
 
 def column(path: Sequence[str]) -> Column:
-    """A column by the names that lead to it, whatever characters they have."""
+    """Return a column by the names that lead to it, whatever characters they have."""
     from pyspark.sql import functions as F
 
     return F.col(quoted(*path))

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
-from lakesieve.spark.deletes.memory import ROOM, executor
-from lakesieve.spark.deletes.plan import EVERY_FILE, DeletePlan, Kind, plan_deletes
 from lakesieve.spark.deletes.read import newest_deletes
 from lakesieve.spark.deletes.result import DeleteStatus, FieldSet
+from lakesieve.spark.deletes.version_deletes import (
+    EVERY_FILE,
+    DeleteKind,
+    VersionDeletes,
+    deletes_of_version,
+)
 from lakesieve.spark.tables.jobs import own_jobs
+from lakesieve.spark.versions.java_classes import java_class
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+ROOM = 0.5
+"""Share of the heap that delete sets may take: beside them there must be room for the query."""
 
 
 def status(
@@ -33,17 +42,17 @@ def status(
         NotFoundError: There is no such table or version.
         UnsupportedError: It is not an Iceberg table, or the session is a Connect session.
     """
-    plan = plan_deletes(spark, table, version)
-    summary = plan.summary
+    deletes = deletes_of_version(spark, table, version)
+    summary = deletes.summary
     with own_jobs(spark, f"lakesieve: count the deleted keys of {table}"):
-        sets = tuple(_field_set(plan, kind, count_keys=count_keys) for kind in plan.kinds)
+        sets = tuple(_field_set(deletes, kind, count_keys=count_keys) for kind in deletes.kinds)
     tasks, heap = executor(spark)
     return DeleteStatus(
         table=table,
-        version=plan.snapshot,
-        format_version=summary["format_version"],
+        version=deletes.snapshot,
+        format_version=deletes.format_version,
         data_files=summary["data_files"],
-        reached_files=summary["reached_files"],
+        reached_files=deletes.reached_files,
         equality_files=sum(found.files for found in sets),
         equality_records=sum(found.records for found in sets),
         equality_bytes=summary["bytes"],
@@ -61,13 +70,13 @@ def status(
     )
 
 
-def _field_set(plan: DeletePlan, kind: Kind, *, count_keys: bool) -> FieldSet:
+def _field_set(deletes: VersionDeletes, kind: DeleteKind, *, count_keys: bool) -> FieldSet:
     return FieldSet(
         columns=tuple(".".join(column.path) for column in kind.columns),
         everywhere=kind.everywhere,
         files=kind.files,
         records=kind.records,
-        keys=newest_deletes(plan, kind, EVERY_FILE).count() if count_keys else None,
+        keys=newest_deletes(deletes, kind, EVERY_FILE).count() if count_keys else None,
     )
 
 
@@ -83,3 +92,28 @@ def _verdict(summary: dict[str, Any], tasks: int, heap: int) -> str:
     if needed > ROOM * heap:
         return f"Iceberg's own reader is short of memory ({share}): convert soon."
     return f"Iceberg's own reader copes ({share}); convert makes reading faster."
+
+
+def executor(spark: SparkSession) -> tuple[int, int]:
+    """Return the tasks at once and the heap, in bytes, of one executor."""
+    context = spark.sparkContext
+    if re.fullmatch(r"local(\[.*\])?", str(context.master)):
+        runtime = java_class(spark, "java.lang.Runtime")
+        return context.defaultParallelism, int(runtime.getRuntime().maxMemory())
+    conf = context.getConf()
+    memory = conf.get("spark.executor.memory", "1g")
+    sizes = java_class(spark, "org.apache.spark.network.util.JavaUtils")
+    heap = int(sizes.byteStringAsBytes(memory))
+    cores = conf.get("spark.executor.cores", None)
+    if cores is None:
+        # a standalone cluster gives an executor all that its worker has
+        return max([1, *_tasks_of_executors(spark)]), heap
+    return max(1, int(str(cores)) // int(str(conf.get("spark.task.cpus", "1")))), heap
+
+
+def _tasks_of_executors(spark: SparkSession) -> list[int]:
+    """Return the tasks at once of each executor that has registered so far."""
+    context: Any = spark.sparkContext._jsc.sc()
+    executors = context.statusStore().executorList(True)
+    listed = (executors.apply(at) for at in range(executors.size()))
+    return [int(one.maxTasks()) for one in listed if str(one.id()) != "driver"]

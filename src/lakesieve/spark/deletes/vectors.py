@@ -17,11 +17,7 @@ _POSITION_FIELD = 2147483645
 
 
 def encode_vector(positions: np.ndarray) -> bytes:
-    """Encode row positions as a blob ``deletion-vector-v1``.
-
-    Args:
-        positions: Ascending, distinct, not negative; int64.
-    """
+    """Encode row positions (int64; ascending, distinct, not negative) as ``deletion-vector-v1``."""
     body = _VECTOR_MAGIC + _roaring64(positions)
     return struct.pack(">I", len(body)) + body + struct.pack(">I", zlib.crc32(body))
 
@@ -82,12 +78,7 @@ class PuffinFile:
         return self._size
 
     def add(self, data_file: str, positions: np.ndarray) -> VectorBlob:
-        """Add the vector of one data file.
-
-        Args:
-            data_file: Its path as the table has it.
-            positions: Ascending, distinct, not negative; int64.
-        """
+        """Add the vector of one data file, by its path as the table has it."""
         blob = encode_vector(positions)
         blob_entry = VectorBlob(
             data_file=data_file, offset=self._size, length=len(blob), positions=len(positions)

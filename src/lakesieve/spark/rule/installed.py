@@ -12,8 +12,8 @@ from uuid import uuid4
 
 from lakesieve.errors import ErrorKind, UnsupportedError
 from lakesieve.planner import Planner
-from lakesieve.spark.deletes.memory import ROOM, executor
-from lakesieve.spark.deletes.scan import join_scan, joins_deletes
+from lakesieve.spark.deletes.read import join_scan, joins_deletes
+from lakesieve.spark.deletes.status import ROOM, executor
 from lakesieve.spark.rule.suitability import problem_of
 from lakesieve.spark.versions.callbacks import Callback, hear_callbacks, key_of_session
 from lakesieve.spark.versions.jar import own_class, send_to_executors

@@ -13,8 +13,6 @@ _UNREADABLE = re.compile(
 _FILE = re.compile(r"while reading file (\S+)|Exception: (\S[^\n]{0,4000}?) is not a Parquet file")
 _MISSING = re.compile(r"ModuleNotFoundError: No module named '(lakesieve|pyarrow|numpy|obstore)")
 _CAUSE = re.compile(r"Caused by: (?:[\w$]+\.)+([\w$]+): ([^\n]+)")
-_OF_ICEBERG = re.compile(r"Caused by: org\.apache\.iceberg\.(?:[\w$]*\.)*([\w$]+): ([^\n]+)")
-_CANCELLED = re.compile(r"\bcancell?ed\b", re.IGNORECASE)
 
 
 def explained(error: Exception) -> LakesieveError | None:
@@ -41,19 +39,4 @@ def explained(error: Exception) -> LakesieveError | None:
         f"{name} cannot be read{why}",
         kind=ErrorKind.STORAGE_FAILED,
         hint="Nothing was committed; mend or remove the file, and try again.",
-    )
-
-
-def unlisted(name: str, error: Exception) -> StorageError | None:
-    """Return the error for an unreadable list of files; ``None`` for another failure."""
-    text = str(error)
-    causes = _OF_ICEBERG.findall(text) or _CAUSE.findall(text)[-1:]
-    if not causes or _CANCELLED.search(text):
-        return None
-    kind, why = causes[0]
-    return StorageError(
-        f"Iceberg cannot list the files of {name}: {kind}: {why.rstrip('.')}.",
-        kind=ErrorKind.STORAGE_FAILED,
-        hint="Nothing was committed. No query of this version can be planned either; restore the "
-        "table's metadata, or roll it back to a snapshot that can be read.",
     )

@@ -26,7 +26,7 @@ from lakesieve.tables.iceberg.metadata import IcebergMetadata
 from lakesieve.tables.names import FORMS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 _HINT = "metadata/version-hint.text"
 _LARGEST_HINT = 1 << 10
@@ -44,19 +44,16 @@ _DENIED = re.compile(r"ACCESS_DENIED|SIGNATURE_DOES_NOT_MATCH|INVALID_ACCESS_KEY
 class LoadedTable:
     """A table as it was loaded once.
 
-    Args:
-        metadata: Its metadata file.
-        path: Where that lies.
-        file_io: Settings by which its files are reached, as PyIceberg names them.
+    ``file_io`` reads the settings by which its files are reached, as PyIceberg or Iceberg for Java
+    names them.
     """
 
     metadata: IcebergMetadata
-    path: str
-    file_io: Mapping[str, str] = field(default_factory=dict, repr=False)
+    file_io: Callable[[], Mapping[str, str]] = field(default=dict, repr=False)
 
 
 def catalog_names() -> frozenset[str]:
-    """The catalogs that PyIceberg's configuration names; none where PyIceberg is missing."""
+    """Return the catalogs that PyIceberg's configuration names; none if PyIceberg is missing."""
     try:
         from pyiceberg.utils.config import Config
     except ImportError:
@@ -66,7 +63,7 @@ def catalog_names() -> frozenset[str]:
 
 
 def catalog_properties(catalog: str) -> dict[str, str] | None:
-    """What PyIceberg's configuration says of a catalog, if anything."""
+    """Return what PyIceberg's configuration says of a catalog, if anything."""
     try:
         from pyiceberg.utils.config import Config
     except ImportError as error:
@@ -97,29 +94,24 @@ def from_catalog(catalog: str, identifier: tuple[str, ...], name: str) -> Loaded
 
 
 def from_object(table: Any) -> LoadedTable:
-    """Take a table that PyIceberg has loaded.
-
-    Args:
-        table: A ``pyiceberg.table.Table``.
-    """
+    """Take a ``pyiceberg.table.Table`` that PyIceberg has loaded."""
     settings = {
         key: value
         for key, value in own_settings(table).items()
         if key.startswith(_FILE_IO_PREFIXES)
     }
     document = json.loads(table.metadata.model_dump_json())
-    path = str(table.metadata_location)
-    return LoadedTable(metadata=IcebergMetadata(document), path=path, file_io=settings)
+    return LoadedTable(metadata=IcebergMetadata(document), file_io=lambda: settings)
 
 
 def no_pyiceberg(name: str) -> SetupError:
-    """The error where a table cannot be read for want of PyIceberg."""
+    """Return the error for a table that only PyIceberg can load."""
     return not_installed(f"Reading {name} without Spark takes PyIceberg.", "iceberg")
 
 
 @contextmanager
 def _catalog_errors(name: str, catalog: str) -> Iterator[None]:
-    """What a catalog says of a name, as one of lakesieve's errors."""
+    """Turn an error of a catalog into one of lakesieve's errors."""
     try:
         yield
     except LakesieveError:
@@ -153,33 +145,28 @@ def _catalog_errors(name: str, catalog: str) -> Iterator[None]:
 
 
 def from_folder(location: str, name: str, options: StorageOptions) -> LoadedTable:
-    """Load a table of a Hadoop catalog, or one metadata file of any table.
-
-    Args:
-        location: The table's folder, or a path that ends with ``.metadata.json``.
-        name: As the user called it.
-        options: The storage options of each location.
+    """Load a table as :func:`document_in_folder` finds it.
 
     Raises:
         NotFoundError: There is no such table.
         UnsupportedError: Its metadata is of an unknown version.
     """
-    path, document = document_in_folder(location, name, options)
-    return LoadedTable(metadata=IcebergMetadata(document), path=path)
+    _, document = document_in_folder(location, name, options)
+    return LoadedTable(metadata=IcebergMetadata(document))
 
 
 def document_in_folder(
     location: str, name: str, options: StorageOptions
 ) -> tuple[str, dict[str, Any]]:
-    """Read the metadata file of a table as :func:`from_folder` does, of whatever version it is.
+    """Read the metadata file of a table of a Hadoop catalog, or one metadata file of any table.
 
     Args:
-        location: As for :func:`from_folder`.
+        location: The table's folder, or a path that ends with ``.metadata.json``.
         name: As the user called the table.
         options: The storage options of each location.
 
     Returns:
-        Where the metadata file lies, and its document.
+        Where the metadata file lies, and its document, of whatever format version it is.
 
     Raises:
         NotFoundError: There is no such table.
@@ -202,7 +189,7 @@ def document_in_folder(
 
 
 def _newest(storage: Storage) -> str | None:
-    """Path of the newest metadata file in a folder, as Iceberg's ``HadoopTables`` finds it."""
+    """Return the path of the newest metadata file, as Iceberg's ``HadoopTables`` finds it."""
     try:
         hint = storage.get(_HINT, most=_LARGEST_HINT).decode(errors="replace").strip()
     except NotFoundError:

@@ -16,11 +16,7 @@ _CODE = "py-io-impl"
 
 
 class OwnFileIO:
-    """Makes the file IO of a catalog's tables.
-
-    Args:
-        catalog: The catalog.
-    """
+    """Makes the file IO of a catalog's tables."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._settings = dict(catalog.properties)
@@ -31,7 +27,7 @@ class OwnFileIO:
 
     @property
     def latest_location(self) -> str | None:
-        """The file for which this thread has made a file IO last."""
+        """Return the file for which this thread has made a file IO last."""
         found: str | None = getattr(self._thread, "location", None)
         return found
 
@@ -42,12 +38,10 @@ class OwnFileIO:
     def make(
         self, properties: Mapping[str, Any] | None = None, location: str | None = None
     ) -> FileIO:
-        """Make a file IO.
+        """Make a file IO that reaches a location.
 
-        Args:
-            properties: Those of a table and, of a REST catalog, the settings that it lends. Only
-                a REST catalog's are looked at.
-            location: A file that it shall reach.
+        ``properties`` are those of a table and, of a REST catalog, the settings that it lends. Only
+        a REST catalog's are looked at.
         """
         from pyiceberg.io import load_file_io
 
@@ -64,9 +58,6 @@ def own_file_io(catalog: Catalog) -> OwnFileIO:
     table could name a class that is loaded here, and with ``s3.endpoint`` a host that gets
     requests with the session's token. A REST catalog lends settings, mixed with such properties;
     there only the class is left out.
-
-    Returns:
-        What makes its file IO.
     """
     made = OwnFileIO(catalog)
     catalog._load_file_io = made.make  # type: ignore[method-assign]
@@ -74,7 +65,7 @@ def own_file_io(catalog: Catalog) -> OwnFileIO:
 
 
 def own_settings(table: Table) -> dict[str, str]:
-    """The settings of a table's file IO without those that are the table's own properties."""
+    """Return the settings of a table's file IO without the table's own properties."""
     given = {**table.catalog.properties, **table.config}
     settings = {}
     for name, value in table.io.properties.items():

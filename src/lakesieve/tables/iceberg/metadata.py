@@ -11,9 +11,10 @@ from lakesieve.tables.iceberg.schema import NAME_MAPPING, schema_document
 from lakesieve.tables.moments import millis_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-_MAIN = "main"
+MAIN = "main"
+"""The branch that every table has."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,9 +23,6 @@ class IcebergMetadata:
 
     It is read as JSON, so that types and features that only matter to readers of rows do not
     matter here.
-
-    Args:
-        document: Its contents.
 
     Raises:
         UnsupportedError: It is no metadata of a version that is known.
@@ -70,20 +68,34 @@ class IcebergMetadata:
         """Branches and tags by name, ``main`` among them where the metadata lists it."""
         return dict(self.document.get("refs") or {})
 
+    def head(self, branch: str | None = None) -> Mapping[str, Any] | None:
+        """Return the newest snapshot of a branch; that of ``main`` if there is no such branch."""
+        reference = None if branch in {None, MAIN} else self.references().get(str(branch))
+        if reference is None:
+            return self.snapshot(self.document.get("current-snapshot-id"))
+        return self.snapshot(reference["snapshot-id"])
+
+    def history(self, snapshot: Mapping[str, Any] | None) -> Iterator[Mapping[str, Any]]:
+        """Return a snapshot and those that it descends from, the newest first."""
+        by_id = {known["snapshot-id"]: known for known in self.snapshots}
+        while snapshot is not None:
+            yield snapshot
+            snapshot = by_id.pop(snapshot.get("parent-snapshot-id"), None)
+
     def version(self, spec: str | int | None) -> TableVersion | None:
         """Resolve a snapshot id, an ISO timestamp, a branch or a tag, as Iceberg does.
 
         Args:
-            spec: ``None`` is the current snapshot.
+            spec: ``None`` is the head of ``main``.
 
         Returns:
             ``None`` if there is no such version.
         """
         reference = None if spec is None else self.references().get(str(spec))
         if spec is None:
-            snapshot = self.snapshot(self.document.get("current-snapshot-id"))
+            snapshot = self.head()
             if snapshot is None:
-                return TableVersion(id=None, schema=self._described(self._current_schema()))
+                return TableVersion(id=None, schema=self.schema_document())
         elif reference is not None:
             snapshot = self.snapshot(reference["snapshot-id"])
         else:
@@ -92,11 +104,10 @@ class IcebergMetadata:
             return None
         # the head and branches are read with the table's schema, all else with its own
         is_head = spec is None or (reference is not None and reference.get("type") == "branch")
-        schema = None if is_head else self._schema(snapshot.get("schema-id"))
         return TableVersion(
             id=str(snapshot["snapshot-id"]),
             timestamp_ms=snapshot["timestamp-ms"],
-            schema=self._described(schema or self._current_schema()),
+            schema=self.schema_document(None if is_head else snapshot),
         )
 
     def _named(self, spec: str) -> Mapping[str, Any] | None:
@@ -109,19 +120,16 @@ class IcebergMetadata:
         older = [entry["snapshot-id"] for entry in log if entry["timestamp-ms"] <= limit]
         return self.snapshot(older[-1]) if older else None
 
-    def _schema(self, schema_id: int | None) -> Mapping[str, Any] | None:
-        schemas = self.document.get("schemas") or ()
-        return next((s for s in schemas if s.get("schema-id") == schema_id), None)
-
-    def _current_schema(self) -> Mapping[str, Any]:
-        current = self._schema(self.document.get("current-schema-id"))
-        # the only place of the oldest files of format version 1
-        schema: Mapping[str, Any] = current or self.document["schema"]
-        return schema
-
-    def _described(self, schema: Mapping[str, Any]) -> str:
+    def schema_document(self, snapshot: Mapping[str, Any] | None = None) -> str:
+        """Return the table's schema, or the one that a snapshot was written with, as JSON."""
+        schemas = {one.get("schema-id"): one for one in self.document.get("schemas") or ()}
+        schema = None if snapshot is None else schemas.get(snapshot.get("schema-id"))
+        current = schema or schemas.get(self.document.get("current-schema-id"))
+        # ``schema`` is the only place of the oldest files of format version 1
         mapping = self.properties.get(NAME_MAPPING)
-        return schema_document(schema, mapping, self._identity_sources())
+        return schema_document(
+            current or self.document["schema"], mapping, self._identity_sources()
+        )
 
     def partition_specs(self) -> dict[int, list[dict[str, Any]]]:
         """The fields of the table's partition specs, by the ids of the specs."""

@@ -12,7 +12,7 @@ from lakesieve.tables.contract import Column
 from lakesieve.tables.identity import field_identity
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
 NAME_MAPPING = "schema.name-mapping.default"
 """The table property with the names by which files without field ids are read."""
@@ -46,9 +46,8 @@ _REFUSAL = (
 class _Imported:
     """How files without field ids are read, in a table that has a name mapping.
 
-    Args:
-        names: By field id, ids and names of the fields that lead to it and its own.
-        partitioning: Fields whose values may be those of partitions.
+    ``names`` has for each field id the ids and names of the fields that lead to it, and its own;
+    ``partitioning`` the ids of fields whose values may be those of partitions.
     """
 
     names: Mapping[int, list[Any]]
@@ -56,7 +55,7 @@ class _Imported:
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> _Imported | None:
-        """What a document of ``IcebergFields.java`` says of them, if anything."""
+        """Read a document of ``schema_document``; ``None`` if the table has no name mapping."""
         text = document.get("name-mapping")
         if text is None:
             return None
@@ -71,7 +70,7 @@ class _Imported:
         return cls(names=names, partitioning=frozenset(document["partitioning"]))
 
     def column(self, column: Column) -> Column:
-        """A column as it is known in such a table."""
+        """Return a column as it is known in such a table."""
         names = self.names.get(column.field_id, [])
         identity = field_identity({"id": column.field_id, "names": names})
         if column.field_id in self.partitioning and column.kind != "other":
@@ -96,7 +95,7 @@ def _names_by_id(mapping: Any) -> dict[int, list[Any]]:
 def schema_document(
     schema: Mapping[str, Any], mapping: str | None, identity_sources: Iterable[int]
 ) -> str:
-    """A schema as ``IcebergFields.java`` writes it."""
+    """Return a schema as JSON, as ``IcebergFields.java`` writes it for scans."""
     more: dict[str, Any] = {}
     if mapping is not None:
         more = {"name-mapping": mapping, "partitioning": sorted(set(identity_sources))}
@@ -109,11 +108,8 @@ def columns_of_schema(schema_json: str) -> dict[tuple[str, ...], Column]:
     A column is known by its field id; where files without field ids are read by their names, by
     these too.
 
-    Args:
-        schema_json: A schema as ``IcebergFields.java`` writes it.
-
     Raises:
-        UnsupportedError: It is not to be understood how files without field ids are read.
+        UnsupportedError: The table's name mapping is not understood.
     """
     document = json.loads(schema_json)
     found = columns_of_fields(document["fields"])
@@ -130,31 +126,22 @@ def columns_of_fields(fields: list[dict[str, Any]]) -> dict[tuple[str, ...], Col
     return found
 
 
-def fields_of_type(schema_json: str, found: Collection[str]) -> list[str]:
-    """Name the fields of some types, also those inside lists and maps.
-
-    Args:
-        schema_json: A schema as Iceberg's ``SchemaParser`` writes it.
-        found: The types, as they are written there, without their parameters.
-    """
-    names: list[str] = []
-    _name_fields(json.loads(schema_json), "", frozenset(found), names, 0)
-    return names
+def fields_of_type(schema_json: str, types: Collection[str]) -> list[str]:
+    """Return the names of the fields of some types, also those inside lists and maps."""
+    return list(_named_fields(json.loads(schema_json), "", frozenset(types), 0))
 
 
-def _name_fields(node: Any, path: str, found: frozenset[str], names: list[str], depth: int) -> None:
+def _named_fields(node: Any, path: str, types: frozenset[str], depth: int) -> Iterator[str]:
     if depth > _DEEPEST_SCHEMA:
         return
     if not isinstance(node, dict):
-        if str(node).partition("(")[0] in found:
-            names.append(path)
+        if str(node).partition("(")[0] in types:
+            yield path
         return
-    for field in node.get("fields", ()):
-        inner = f"{path}.{field['name']}" if path else field["name"]
-        _name_fields(field["type"], inner, found, names, depth + 1)
-    for part in ("element", "key", "value"):
-        if part in node:
-            _name_fields(node[part], f"{path}.{part}", found, names, depth + 1)
+    inner = [(field["name"], field["type"]) for field in node.get("fields", ())]
+    inner += [(part, node[part]) for part in ("element", "key", "value") if part in node]
+    for name, kind in inner:
+        yield from _named_fields(kind, f"{path}.{name}" if path else name, types, depth + 1)
 
 
 def _walk(
@@ -167,19 +154,12 @@ def _walk(
     for field in fields:
         path, written = (*parent, field["name"]), field["type"]
         name = written["type"] if isinstance(written, dict) else written
+        kind = "binary" if _FIXED.fullmatch(name) else _KINDS.get(name, "other")
+        column = Column(path=path, field_id=field["id"], type=name, kind=kind)
         decimal = _DECIMAL.fullmatch(name)
         if decimal:
             precision, scale = map(int, decimal.groups())
-            found[path] = Column(
-                path=path,
-                field_id=field["id"],
-                type=name,
-                kind="decimal",
-                scale=scale,
-                precision=precision,
-            )
-        else:
-            kind = "binary" if _FIXED.fullmatch(name) else _KINDS.get(name, "other")
-            found[path] = Column(path=path, field_id=field["id"], type=name, kind=kind)
+            column = replace(column, kind="decimal", scale=scale, precision=precision)
+        found[path] = column
         if isinstance(written, dict) and name == "struct":
             _walk(written["fields"], path, found)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from lakesieve.errors import ErrorKind, NotFoundError
+from lakesieve.errors import ErrorKind, NotFoundError, UnsupportedError
 from lakesieve.tables.contract import DeleteCounts
 from lakesieve.tables.iceberg.catalogs import no_pyiceberg
 from lakesieve.tables.iceberg.manifests import (
@@ -13,20 +14,24 @@ from lakesieve.tables.iceberg.manifests import (
     live_files,
     metrics_of_files,
 )
+from lakesieve.tables.iceberg.metadata import MAIN
 from lakesieve.tables.iceberg.schema import columns_of_schema
 from lakesieve.tables.iceberg.statistics import iceberg_statistics
 from lakesieve.tables.identity import check_identity
 from lakesieve.tables.paths import normal_paths
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     import pyarrow as pa
 
     from lakesieve.storage import StorageOptions
     from lakesieve.tables.contract import Column, TableVersion
     from lakesieve.tables.iceberg.catalogs import LoadedTable
+    from lakesieve.tables.iceberg.metadata import IcebergMetadata
     from lakesieve.tables.statistics import FileStatistics
+
+    VersionSpec = str | int | None
 
 
 class IcebergReader:
@@ -36,6 +41,8 @@ class IcebergReader:
         name: As the user called it.
         load: Loads it as it is now.
         options: Makes the storage options of the properties of its file IO.
+        resolve: Returns the version that a user means, where that depends on more than the table:
+            ``None``, the current version, may be the head of a branch.
     """
 
     format = "iceberg"
@@ -45,26 +52,37 @@ class IcebergReader:
         name: str,
         load: Callable[[], LoadedTable],
         options: Callable[[Callable[[], Mapping[str, str]]], StorageOptions],
+        resolve: Callable[[IcebergMetadata, VersionSpec], VersionSpec] = lambda _, spec: spec,
     ) -> None:
         self.name = name
         self._load = load
         self._loaded = load()
-        self._options = options(lambda: self._loaded.file_io)
+        self._make_options = options
+        self._resolve = resolve
         self.uuid = self._loaded.metadata.uuid
         self.location = self._loaded.metadata.location
 
     @property
     def file_io(self) -> Mapping[str, str]:
         """Settings of the table's file IO, with credentials that its catalog lends."""
-        return self._loaded.file_io
+        return self._loaded.file_io()
+
+    @cached_property
+    def _options(self) -> StorageOptions:
+        return self._make_options(lambda: self.file_io)
 
     @property
     def loaded(self) -> LoadedTable:
         """The table as it was loaded last."""
         return self._loaded
 
+    @property
+    def metadata(self) -> IcebergMetadata:
+        """The metadata that was loaded last."""
+        return self._loaded.metadata
+
     def io(self) -> Any:
-        """PyIceberg's ``FileIO`` for the table's files.
+        """Return PyIceberg's ``FileIO`` for the table's files.
 
         Raises:
             SetupError: PyIceberg is missing.
@@ -73,7 +91,7 @@ class IcebergReader:
             from pyiceberg.io import load_file_io
         except ImportError as error:
             raise no_pyiceberg(self.name) from error
-        return load_file_io(dict(self._loaded.file_io), location=self.location)
+        return load_file_io(dict(self.file_io), location=self.location)
 
     def reload(self) -> None:
         """Read the newest metadata.
@@ -92,14 +110,15 @@ class IcebergReader:
             NotFoundError: There is no such version.
         """
         self.reload()
-        found = self._loaded.metadata.version(spec)
-        if found is None:
+        spec = self._resolve(self.metadata, spec)
+        version = self.metadata.version(spec)
+        if version is None:
             raise NotFoundError(
                 f"{self.name} has no version {spec!r}.",
                 kind=ErrorKind.VERSION_NOT_FOUND,
                 hint="Give a snapshot id, a branch, a tag, or a time such as 2026-01-31T12:00:00.",
             )
-        return found
+        return version
 
     def columns(self, version: TableVersion) -> Mapping[tuple[str, ...], Column]:
         """The columns, and the fields of structs outside lists and maps, as of that version."""
@@ -107,17 +126,14 @@ class IcebergReader:
 
     def delete_counts(self, version: TableVersion) -> DeleteCounts | None:
         """The deletes of a version, as the summary of its snapshot has them."""
-        snapshots = self._loaded.metadata.document.get("snapshots") or []
-        for snapshot in snapshots:
-            if str(snapshot.get("snapshot-id")) == version.id:
-                summary = snapshot.get("summary") or {}
-                names = ("delete-files", "equality-deletes", "position-deletes")
-                counts = [str(summary.get(f"total-{name}", "")) for name in names]
-                if not all(count.isdecimal() for count in counts):
-                    return None
-                files, equality, positions = map(int, counts)
-                return DeleteCounts(files=files, equality=equality, positions=positions)
-        return None
+        snapshot = None if version.id is None else self.metadata.snapshot(int(version.id))
+        summary = (snapshot or {}).get("summary") or {}
+        names = ("delete-files", "equality-deletes", "position-deletes")
+        counts = [str(summary.get(f"total-{name}", "")) for name in names]
+        if not all(count.isdecimal() for count in counts):
+            return None
+        files, equality, positions = map(int, counts)
+        return DeleteCounts(files=files, equality=equality, positions=positions)
 
     def live_files(self, version: TableVersion) -> pa.Table:
         """Data files of that version, from its manifests.
@@ -134,7 +150,7 @@ class IcebergReader:
         """The bounds and partitions that manifests have, as :class:`HasFileStatistics` says."""
         if version.id is None:
             return None
-        specs = self._loaded.metadata.partition_specs()
+        specs = self.metadata.partition_specs()
         snapshot = self._snapshot(version)
         return iceberg_statistics(
             version.schema,
@@ -143,14 +159,28 @@ class IcebergReader:
         )
 
     def _snapshot(self, version: TableVersion) -> Mapping[str, Any]:
-        snapshot = self._loaded.metadata.snapshot(int(str(version.id)))
+        snapshot = self.metadata.snapshot(int(str(version.id)))
         if snapshot is None:
             raise NotFoundError(
                 f"{self.name} does not keep version {version.id} any more.",
                 kind=ErrorKind.VERSION_NOT_FOUND,
                 hint="Name another one.",
             )
+        self._check_readable([snapshot])
         return snapshot
+
+    def _check_readable(self, snapshots: Sequence[Mapping[str, Any]]) -> None:
+        """Refuse snapshots whose manifest lists only Iceberg itself can decrypt.
+
+        Raises:
+            UnsupportedError: One is encrypted.
+        """
+        if any(snapshot.get("key-id") is not None for snapshot in snapshots):
+            raise UnsupportedError(
+                f"{self.name} is encrypted.",
+                kind=ErrorKind.UNSUPPORTED_TABLE,
+                hint="Open it with a Spark session.",
+            )
 
     def retained_files(self) -> pa.ChunkedArray:
         """Data files of all snapshots that metadata still lists.
@@ -159,12 +189,14 @@ class IcebergReader:
             StorageError: A manifest cannot be read.
         """
         self.reload()
-        snapshots = self._loaded.metadata.snapshots
+        snapshots = self.metadata.snapshots
         if not snapshots:
             return FILES_SCHEMA.empty_table().column("path")
+        self._check_readable(snapshots)
         files = data_files(snapshots, self._options, self.name)
         return normal_paths(files.column("path")).unique()
 
     def references(self) -> list[str]:
-        """Names of the branches and tags other than ``main``."""
-        return sorted(name for name in self._loaded.metadata.references() if name != "main")
+        """Names of the branches and tags other than the branch of the current version."""
+        current = self._resolve(self.metadata, None) or MAIN
+        return sorted(name for name in self.metadata.references() if name != current)

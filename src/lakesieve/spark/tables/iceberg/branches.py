@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, Any
 from lakesieve.errors import ErrorKind, InvalidInputError, UnsupportedError
 from lakesieve.spark.tables.reading import quoted
 from lakesieve.spark.versions.java_classes import has_class
+from lakesieve.tables.iceberg.metadata import MAIN
+from lakesieve.tables.moments import millis_of
 from lakesieve.tables.names import parse_name
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-MAIN = "main"
+    from lakesieve.tables.iceberg.metadata import IcebergMetadata
+
 _VERSION = re.compile(r"snapshot_id_(?P<id>\d+)|at_timestamp_\d+|tag_(?P<tag>.*)", re.DOTALL)
 _BRANCH_PREFIX = "branch_"
 _ENABLED = "write.wap.enabled"
@@ -29,31 +32,31 @@ _PINNED_SINCE = "org.apache.iceberg.spark.TimeTravel"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSelector:
-    """A table's identifier and the branch that was selected in it.
-
-    Args:
-        table: Identifier of the table itself.
-        branch: The branch; ``None`` if the identifier selects none.
-    """
+    """The identifier of a table itself, and the branch that a user's identifier selects in it."""
 
     table: str
     branch: str | None = None
 
 
-def selector_of(name: str, java: Any, branch: str | None) -> TableSelector:
+def selector_of(name: str, entry: Any) -> TableSelector:
     """Split an identifier such as ``catalog.database.table.branch_audit``.
+
+    Args:
+        name: The identifier.
+        entry: What the catalog has under it, Iceberg's ``SparkTable``.
 
     Raises:
         InvalidInputError: The identifier selects one version of a table.
     """
+    branch = entry.branch()
     parts = parse_name(name).identifier()
     last = parts[-1]
     table = name.removesuffix(f".{last}").removesuffix(f".{quoted(last)}")
     if branch is not None and last == f"{_BRANCH_PREFIX}{branch}":
-        return TableSelector(table=table, branch=branch)
+        return TableSelector(table=table, branch=str(branch))
     version = _VERSION.fullmatch(last)
     # a table may be called like a version
-    if version is None or str(java.name()).endswith(f".{last}"):
+    if version is None or str(entry.table().name()).endswith(f".{last}"):
         return TableSelector(table=name)
     meant = version["id"] or version["tag"]
     raise InvalidInputError(
@@ -64,48 +67,48 @@ def selector_of(name: str, java: Any, branch: str | None) -> TableSelector:
     )
 
 
-class BranchRules:
-    """The branch that is read and written by a session, for one table.
+@dataclass(frozen=True, slots=True)
+class SessionBranches:
+    """The branches of one table that a session reads and writes.
 
     Args:
-        spark: The session.
+        spark: The session; its settings are read at each call.
         name: The table's name, for messages.
         selected: The branch in the table's identifier.
     """
 
-    def __init__(self, spark: SparkSession, name: str, selected: str | None) -> None:
-        self._spark = spark
-        self._name = name
-        self.selected = selected
+    spark: SparkSession
+    name: str
+    selected: str | None = None
 
-    def reads_ids(self, java: Any) -> bool:
+    def reads_ids(self, metadata: IcebergMetadata) -> bool:
         """Return whether Spark reads a snapshot of the table by its id in this session."""
-        branch = self.session_branch(java)
-        return branch is None or branch not in java.refs() or self.pins_snapshots
+        branch = self._wap_branch(metadata)
+        return branch is None or branch not in metadata.references() or self.pins_snapshots
 
     @property
     def pins_snapshots(self) -> bool:
         """Whether this version of Iceberg reads the snapshot that a table was loaded with."""
-        return has_class(self._spark, _PINNED_SINCE)
+        return has_class(self.spark, _PINNED_SINCE)
 
-    def session_branch(self, java: Any) -> str | None:
-        """Return the WAP branch that the session has set, if the table obeys it.
+    def resolve(self, metadata: IcebergMetadata, spec: str | int | None) -> str | int | None:
+        """Return the version that a user means: without one, the branch that the session reads.
 
         Raises:
-            InvalidInputError: The session has a WAP id, too.
+            InvalidInputError: It is a time, in a table whose identifier selects a branch.
         """
-        branch = self._setting(java, _WAP_BRANCH)
-        staged = self._setting(java, _WAP_ID)
-        if branch is not None and staged is not None:
+        if spec is None:
+            return self.read_branch(metadata)
+        is_time = str(spec) not in metadata.references() and not str(spec).isdigit()
+        if self.selected is not None and is_time and millis_of(str(spec)) is not None:
             raise InvalidInputError(
-                f"The session has set both {_WAP_ID} ({staged}) and {_WAP_BRANCH} ({branch}), and "
-                f"{self._name} has {_ENABLED}.",
+                f"{self.name} selects a branch, in which a time selects no version.",
                 kind=ErrorKind.INVALID_ARGUMENT,
-                hint="Unset one of them.",
+                hint="Give the id of a snapshot; the metadata table snapshots lists them.",
             )
-        return branch
+        return spec
 
-    def read_branch(self, java: Any) -> str | None:
+    def read_branch(self, metadata: IcebergMetadata) -> str | None:
         """Return the branch whose head is the current version; ``None`` for ``main``.
 
         A WAP branch that nobody has written to yet is read as ``main``.
@@ -114,39 +117,56 @@ class BranchRules:
             InvalidInputError: The session's settings contradict each other.
         """
         if self.selected is not None:
-            return self.selected
-        branch = self.session_branch(java)
-        return branch if branch is not None and branch in java.refs() else None
+            return None if self.selected == MAIN else self.selected
+        branch = self._wap_branch(metadata)
+        return branch if branch in metadata.references().keys() - {MAIN} else None
 
-    def write_branch(self, java: Any) -> str | None:
+    def write_branch(self, metadata: IcebergMetadata) -> str | None:
         """Return the branch to commit to; ``None`` for ``main``.
 
         Raises:
             InvalidInputError: The session's settings contradict each other.
             UnsupportedError: A commit would be staged, or Iceberg refuses it.
         """
-        staged = self._setting(java, _WAP_ID)
-        if staged is not None and self._setting(java, _WAP_BRANCH) is None:
+        staged = self._setting(metadata, _WAP_ID)
+        if staged is not None and self._setting(metadata, _WAP_BRANCH) is None:
             raise UnsupportedError(
-                f"The session's {_WAP_ID} ({staged}) stages its commits to {self._name}, so that "
+                f"The session's {_WAP_ID} ({staged}) stages its commits to {self.name}, so that "
                 "no reader sees them.",
                 kind=ErrorKind.UNSUPPORTED_SESSION,
                 hint=f"Change the rows on a branch, by {_WAP_BRANCH}; or unset {_WAP_ID}.",
             )
-        branch = self.session_branch(java)
+        branch = self._wap_branch(metadata)
         if self.selected is None:
             return branch
         if branch is not None and not self.pins_snapshots:
             raise UnsupportedError(
-                f"This version of Iceberg commits to no branch that is named, {self._name}, while "
+                f"This version of Iceberg commits to no branch that is named, {self.name}, while "
                 f"the session has set {_WAP_BRANCH} ({branch}).",
                 kind=ErrorKind.UNSUPPORTED_SESSION,
                 hint=f"Unset {_WAP_BRANCH}.",
             )
         return self.selected
 
-    def _setting(self, java: Any, name: str) -> str | None:
+    def _wap_branch(self, metadata: IcebergMetadata) -> str | None:
+        """Return the WAP branch that the session has set, if the table obeys it.
+
+        Raises:
+            InvalidInputError: The session has a WAP id, too.
+        """
+        branch = self._setting(metadata, _WAP_BRANCH)
+        staged = self._setting(metadata, _WAP_ID)
+        if branch is not None and staged is not None:
+            raise InvalidInputError(
+                f"The session has set both {_WAP_ID} ({staged}) and {_WAP_BRANCH} ({branch}), and "
+                f"{self.name} has {_ENABLED}.",
+                kind=ErrorKind.INVALID_ARGUMENT,
+                hint="Unset one of them.",
+            )
+        return branch
+
+    def _setting(self, metadata: IcebergMetadata, name: str) -> str | None:
         """A setting of the session, if the table has write-audit-publish."""
-        if str(java.properties().get(_ENABLED)).lower() != "true":
+        if str(metadata.properties.get(_ENABLED)).lower() != "true":
             return None
-        return self._spark.conf.get(name, None)
+        return self.spark.conf.get(name, None)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 import uuid
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lakesieve.errors import ErrorKind, UnsupportedError
 from lakesieve.spark.tables.changes import (
@@ -15,7 +17,7 @@ from lakesieve.spark.tables.changes import (
 from lakesieve.spark.versions.java_classes import java_class
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -27,6 +29,7 @@ _CONFLICTS = frozenset(
     for name in ("ValidationException", "CommitFailedException")
 )
 _SETTINGS_CLASS = "org.apache.iceberg.spark.SparkSQLProperties"
+_IS_NUMBER = re.compile(r"-?[0-9]{1,19}")
 # snapshots that are looked through for the one of a write
 _ANCESTORS = 50
 
@@ -130,21 +133,24 @@ class IcebergChanges:
 
     def _is_known(self, app: str, number: int) -> bool:
         """Return whether the branch has that transaction or a later one."""
-        return self._table.has_transaction((self._APP, self._NUMBER), app, number)
+        summaries = map(_summary, self._history())
+        numbers = (one.get(self._NUMBER, "") for one in summaries if one.get(self._APP) == app)
+        return any(_IS_NUMBER.fullmatch(text) and int(text) >= number for text in numbers)
+
+    def _history(self) -> Iterator[Mapping[str, Any]]:
+        """Return the snapshots of the branch that is written to, the newest first."""
+        self._table.reader.reload()
+        metadata = self._table.metadata
+        return metadata.history(metadata.head(self._table.write_branch))
 
     def _outcome(self, write: str) -> ChangeOutcome:
         """What the snapshot says that this write made, also when others came after it."""
-        java = self._table.java
-        java.refresh()
-        snapshot = self._table.head(self._table.write_branch)
-        for _ in range(_ANCESTORS):
-            if snapshot is None or snapshot.summary().get(self._WRITE) == write:
-                break
-            parent = snapshot.parentId()
-            snapshot = None if parent is None else java.snapshot(parent)
+        newest = itertools.islice(self._history(), _ANCESTORS)
+        own = (one for one in newest if _summary(one).get(self._WRITE) == write)
+        snapshot = next(own, None)
         if snapshot is None:
             return ChangeOutcome()
-        summary = snapshot.summary()
+        summary = _summary(snapshot)
 
         def metric(what: str) -> int | None:
             # Spark 3.5 counts no rows
@@ -155,10 +161,14 @@ class IcebergChanges:
             return sum(int(summary.get(name) or 0) for name in names)
 
         return ChangeOutcome(
-            version=str(snapshot.snapshotId()),
+            version=str(snapshot["snapshot-id"]),
             inserted=metric("inserted"),
             updated=metric("updated"),
             deleted=metric("deleted"),
             files_added=total("added-data-files", "added-delete-files"),
             files_removed=total("deleted-data-files", "removed-delete-files"),
         )
+
+
+def _summary(snapshot: Mapping[str, Any]) -> Mapping[str, str]:
+    return snapshot.get("summary") or {}

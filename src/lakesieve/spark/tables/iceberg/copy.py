@@ -18,13 +18,13 @@ def copy_table(spark: SparkSession, java: Any, source: str, target: str, snapsho
 
     Its metadata keeps schemas, partition specs and field ids, lists that one snapshot, and has
     ``gc.enabled`` off, so that no expiry, purge or orphan removal of the copy ever deletes a data
-    file that is the original's.
+    file of the original.
 
     Args:
         spark: The session.
         java: The source, an ``org.apache.iceberg.BaseTable``.
         source: Its identifier.
-        target: Identifier of the copy, in the same catalog.
+        target: The identifier of the copy, in the same catalog.
         snapshot_id: The snapshot.
 
     Raises:

@@ -1,12 +1,17 @@
-"""Iceberg's own objects of tables, as a session's catalogs and Hadoop settings load them."""
+"""Iceberg's own object of a table and its metadata, as a session loads them."""
 
 from __future__ import annotations
 
+import json
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lakesieve.errors import ErrorKind, UnsupportedError
 from lakesieve.spark.tables.catalogs import forget_table, named_errors
-from lakesieve.spark.versions.java_classes import java_class
+from lakesieve.spark.versions.jar import own_class
+from lakesieve.spark.versions.java_classes import as_python, java_class
+from lakesieve.tables.iceberg.catalogs import LoadedTable
+from lakesieve.tables.iceberg.metadata import IcebergMetadata
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -16,55 +21,91 @@ _METADATA_TABLE = "org.apache.iceberg.BaseMetadataTable"
 _BY_FOLDER = "org.apache.iceberg.hadoop.HadoopTableOperations"
 
 
-def is_folder_table(spark: SparkSession, java: Any) -> bool:
-    """Return whether the table is what is in a folder, in a catalog of such tables."""
-    types = java_class(spark, "py4j.reflection.TypeUtil")
-    if not types.isInstanceOf(_OPERATED, java):
-        return False
-    return str(java.operations().getClass().getName()) == _BY_FOLDER
+def file_io_of(spark: SparkSession, table: Any) -> dict[str, str]:
+    """Return the S3 settings of the file IO of an Iceberg ``Table``, an object of Java."""
+    settings = own_class(spark, "iceberg.IcebergAccess").fileIo(table)
+    return dict(as_python(spark, settings))
 
 
-def load_identifier(spark: SparkSession, name: str) -> Any:
-    """Load the newest metadata of a table by its identifier.
+class TableLoader:
+    """Loads one table by its identifier, or the path of its folder, with its newest metadata."""
 
-    Raises:
-        NotFoundError: There is no such table.
-        UnsupportedError: It is a metadata table.
-    """
-    from py4j.protocol import Py4JJavaError
+    def __init__(self, spark: SparkSession, name: str, *, is_path: bool) -> None:
+        self._name = name
+        self._spark = spark
+        self._is_path = is_path
+        self._java: Any = None
+        self._file: tuple[str, ...] = ()
+        self._metadata: IcebergMetadata | None = None
 
-    load = java_class(spark, "org.apache.iceberg.spark.Spark3Util").loadIcebergTable
-    with named_errors(name):
-        try:
-            table = load(spark._jsparkSession, name)
-            table.refresh()
-        except Py4JJavaError:
-            # the catalog may have kept one that is not there any more
-            forget_table(spark, name)
-            table = load(spark._jsparkSession, name)
-    return _data_table(spark, name, table)
+    @property
+    def java(self) -> Any:
+        """Iceberg's own object, as it was loaded last."""
+        return self._java
 
+    def load(self) -> LoadedTable:
+        """Load the newest metadata.
 
-def load_path(spark: SparkSession, path: str) -> Any:
-    """Load the newest metadata of a table in a folder.
-
-    Raises:
-        NotFoundError: There is no such table.
-        UnsupportedError: It is a metadata table.
-    """
-    hadoop = spark._jsparkSession.sessionState().newHadoopConf()
-    with named_errors(path):
-        table = java_class(spark, "org.apache.iceberg.hadoop.HadoopTables")(hadoop).load(path)
-    return _data_table(spark, path, table)
-
-
-def _data_table(spark: SparkSession, name: str, table: Any) -> Any:
-    """Return the table, unless it is a metadata table such as ``catalog.database.table.files``."""
-    types = java_class(spark, "py4j.reflection.TypeUtil")
-    if types.isInstanceOf(_METADATA_TABLE, table):
-        raise UnsupportedError(
-            f"{name} is a metadata table.",
-            kind=ErrorKind.UNSUPPORTED_TABLE,
-            hint="Name the table itself.",
+        Raises:
+            NotFoundError: There is no such table.
+            UnsupportedError: It is a metadata table.
+        """
+        # Iceberg's own object may stay silent about a table that is gone, and take up another one
+        # later; that of a folder knows versions by number, which another table there has, too
+        if not self._is_path and self._is_kept_in_folder():
+            forget_table(self._spark, self._name)
+        java = self._from_folder() if self._is_path else self._from_catalog()
+        if self._is(java, _METADATA_TABLE) or not self._is(java, _OPERATED):
+            raise UnsupportedError(
+                f"{self._name} is a metadata table.",
+                kind=ErrorKind.UNSUPPORTED_TABLE,
+                hint="Name the table itself.",
+            )
+        self._java = java
+        return LoadedTable(
+            metadata=self._read_metadata(), file_io=partial(file_io_of, self._spark, java)
         )
-    return table
+
+    def _from_catalog(self) -> Any:
+        from py4j.protocol import Py4JJavaError
+
+        load = java_class(self._spark, "org.apache.iceberg.spark.Spark3Util").loadIcebergTable
+        with named_errors(self._name):
+            try:
+                table = load(self._spark._jsparkSession, self._name)
+                table.refresh()
+            except Py4JJavaError:
+                # the catalog may have kept one that is not there any more
+                forget_table(self._spark, self._name)
+                table = load(self._spark._jsparkSession, self._name)
+        return table
+
+    def _from_folder(self) -> Any:
+        hadoop = self._spark._jsparkSession.sessionState().newHadoopConf()
+        with named_errors(self._name):
+            tables = java_class(self._spark, "org.apache.iceberg.hadoop.HadoopTables")(hadoop)
+            return tables.load(self._name)
+
+    def _read_metadata(self) -> IcebergMetadata:
+        """Read the metadata that Iceberg holds, which is what the session sees.
+
+        The file itself may be out of Python's reach, and some catalogs keep none.
+        """
+        current = self._java.operations().current()
+        # another table in the same folder has files of the same names
+        file = tuple(map(str, (current.metadataFileLocation(), current.uuid())))
+        if self._metadata is None or self._file != file or file[0] == "None":
+            parser = java_class(self._spark, "org.apache.iceberg.TableMetadataParser")
+            self._metadata = IcebergMetadata(json.loads(parser.toJson(current)))
+            self._file = file
+        return self._metadata
+
+    def _is_kept_in_folder(self) -> bool:
+        """Return whether the table that was loaded is what is in a folder of a catalog."""
+        if self._java is None:
+            return False
+        return str(self._java.operations().getClass().getName()) == _BY_FOLDER
+
+    def _is(self, java: Any, kind: str) -> bool:
+        types = java_class(self._spark, "py4j.reflection.TypeUtil")
+        return bool(types.isInstanceOf(kind, java))

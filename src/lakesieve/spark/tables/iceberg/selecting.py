@@ -5,18 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, LakesieveError, UnsupportedError
-from lakesieve.spark.tables.iceberg.branches import MAIN
+from lakesieve.tables.iceberg.metadata import MAIN
 from lakesieve.tables.iceberg.schema import columns_of_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrameReader
 
-    from lakesieve.spark.tables.iceberg.table import IcebergTable
+    from lakesieve.spark.tables.iceberg.branches import SessionBranches
     from lakesieve.tables import TableVersion
+    from lakesieve.tables.iceberg.metadata import IcebergMetadata
 
 
 def selecting(
-    table: IcebergTable, reader: DataFrameReader, version: TableVersion
+    metadata: IcebergMetadata,
+    branches: SessionBranches,
+    reader: DataFrameReader,
+    version: TableVersion,
 ) -> DataFrameReader:
     """Have a version read: by its id where possible, else as the head of a branch.
 
@@ -31,27 +35,29 @@ def selecting(
     """
     if version.id is None:
         return reader
-    has_own_schema = _own_schema(table, version) == version.schema
-    if has_own_schema and table.branches.reads_ids(table.java):
+    has_own_schema = _own_schema(metadata, version) == version.schema
+    if has_own_schema and branches.reads_ids(metadata):
         return reader.option("versionAsOf", version.id)
-    branch = _branch_of(table, version)
+    branch = _branch_of(metadata, branches, version)
     if branch is not None:
         return reader.option("branch", branch)
     if has_own_schema:
         raise UnsupportedError(
-            f"With spark.wap.branch set, Spark reads no version of {table.name} but the heads of "
-            "its branches.",
+            f"With spark.wap.branch set, Spark reads no version of {branches.name} but the heads "
+            "of its branches.",
             kind=ErrorKind.UNSUPPORTED_SESSION,
             hint="Unset spark.wap.branch first, or use Iceberg 1.12 or newer.",
         )
     raise LakesieveError(
-        f"{table.name} was written to while it was being read.",
+        f"{branches.name} was written to while it was being read.",
         kind=ErrorKind.BUILD_INCONSISTENT,
         hint="Nothing was committed; try again.",
     )
 
 
-def check_filters(table: IcebergTable, version: TableVersion) -> None:
+def check_filters(
+    metadata: IcebergMetadata, branches: SessionBranches, version: TableVersion
+) -> None:
     """Refuse a version on which Iceberg cannot plan a condition.
 
     Since Iceberg 1.12 a scan of a branch binds its conditions to the names that the columns had at
@@ -61,39 +67,38 @@ def check_filters(table: IcebergTable, version: TableVersion) -> None:
     Raises:
         UnsupportedError: A column of a branch was renamed since the last commit to the branch.
     """
-    own = None if version.id is None else _own_schema(table, version)
-    if own in {None, version.schema} or not table.branches.pins_snapshots:
+    own = None if version.id is None else _own_schema(metadata, version)
+    if own in {None, version.schema} or not branches.pins_snapshots:
         return
-    current = table.java.currentSnapshot()
-    if current is not None and str(current.snapshotId()) == version.id:
+    if str(metadata.document.get("current-snapshot-id")) == version.id:
         return
     before = {column.field_id: path for path, column in columns_of_schema(str(own)).items()}
-    for path, column in table.columns(version).items():
+    for path, column in columns_of_schema(version.schema).items():
         old = before.get(column.field_id, path)
         if old != path:
             raise UnsupportedError(
-                f"{table.name}: {'.'.join(old)} was renamed to {'.'.join(path)} since the last "
+                f"{branches.name}: {'.'.join(old)} was renamed to {'.'.join(path)} since the last "
                 "commit to the branch, and Iceberg plans no condition on it before the next.",
                 kind=ErrorKind.UNSUPPORTED_TABLE,
                 hint="Commit to the branch first, by any INSERT.",
             )
 
 
-def _own_schema(table: IcebergTable, version: TableVersion) -> str:
+def _own_schema(metadata: IcebergMetadata, version: TableVersion) -> str:
     """Return the schema that the snapshot of a version was written with."""
-    schema_id = table.java.snapshot(int(str(version.id))).schemaId()
-    written = None if schema_id is None else table.java.schemas().get(schema_id)
-    return table.schema_json(table.java.schema() if written is None else written)
+    return metadata.schema_document(metadata.snapshot(int(str(version.id))))
 
 
-def _branch_of(table: IcebergTable, version: TableVersion) -> str | None:
-    """Return a branch whose head is this version, the main branch first, or None."""
-    if table.schema_json(table.java.schema()) != version.schema:
+def _branch_of(
+    metadata: IcebergMetadata, branches: SessionBranches, version: TableVersion
+) -> str | None:
+    """Return a branch whose head is this version, the branch of the session first, or None."""
+    if metadata.schema_document() != version.schema:
         return None
-    references = table.java.refs()
-    for name in (table.read_branch or MAIN, *references):
-        reference = references.get(name)
-        is_head = reference is not None and str(reference.snapshotId()) == version.id
-        if is_head and reference.isBranch():
-            return str(name)
+    references = metadata.references()
+    for name in (branches.read_branch(metadata) or MAIN, *references):
+        reference = references.get(name, {})
+        is_head = str(reference.get("snapshot-id")) == version.id
+        if is_head and reference.get("type") == "branch":
+            return name
     return None

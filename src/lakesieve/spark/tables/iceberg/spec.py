@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lakesieve.spark.tables.formats import FormatSpec
+from lakesieve.spark.tables.iceberg.branches import selector_of
 from lakesieve.spark.tables.iceberg.table import IcebergTable
 from lakesieve.tables.names import EMBEDDED_CATALOG
 
@@ -24,8 +25,7 @@ def _catalog(warehouse: str) -> Mapping[str, str]:
 
 
 def _named(spark: SparkSession, name: str, entry: Any) -> IcebergTable:
-    branch = entry.branch()
-    return IcebergTable(spark, name, branch=None if branch is None else str(branch))
+    return IcebergTable(spark, name, selector=selector_of(name, entry))
 
 
 ICEBERG = FormatSpec(

@@ -16,39 +16,21 @@ _CONFLICTING = re.compile(r"Conflicting partition fields: \[[^\]\n]*\]")
 
 
 @contextmanager
-def listable(name: str) -> Iterator[None]:
-    """Refuse by name a table whose partitions Iceberg cannot tell apart.
+def readable(name: str, schema: str) -> Iterator[None]:
+    """Refuse by name a table that Spark cannot read, whatever is asked of it.
 
-    Tables of format version 1 may number different partition fields alike; their metadata
-    tables, and their columns such as ``_file``, cannot be read.
+    One column of a type that Spark does not know makes the whole table unreadable. Tables of format
+    version 1 may number different partition fields alike; columns such as ``_file`` cannot be read
+    of them.
+
+    Raises:
+        UnsupportedError: It is such a table.
     """
     from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException, UnsupportedOperationException
 
     try:
         yield
-    except Py4JJavaError as error:
-        conflict = _CONFLICTING.search(str(error))
-        if conflict is None:
-            raise
-        raise UnsupportedError(
-            f"Iceberg cannot list the files of {name}: {conflict[0]}.",
-            kind=ErrorKind.UNSUPPORTED_TABLE,
-            hint="A table of format version 1 gave one number to several partition fields; "
-            "copy it into a new table: CREATE TABLE ... AS SELECT.",
-        ) from error
-
-
-@contextmanager
-def readable(name: str, schema: str) -> Iterator[None]:
-    """Refuse by name a table that has columns of types that Spark does not know.
-
-    One such column makes the whole table unreadable, its metadata tables included.
-    """
-    from pyspark.errors import UnsupportedOperationException
-
-    try:
-        with listable(name):
-            yield
     except UnsupportedOperationException as error:
         message = str(error).splitlines()[0]
         culprits = fields_of_type(schema, set(re.findall(r"\w+", message)))
@@ -58,4 +40,14 @@ def readable(name: str, schema: str) -> Iterator[None]:
             kind=ErrorKind.UNSUPPORTED_TABLE,
             hint="No query of this Spark version can read the table; drop or convert the "
             "column first.",
+        ) from error
+    except (Py4JJavaError, PySparkException) as error:
+        conflict = _CONFLICTING.search(str(error))
+        if conflict is None:
+            raise
+        raise UnsupportedError(
+            f"Iceberg cannot tell the partitions of {name} apart: {conflict[0]}.",
+            kind=ErrorKind.UNSUPPORTED_TABLE,
+            hint="A table of format version 1 gave one number to several partition fields; "
+            "copy it into a new table: CREATE TABLE ... AS SELECT.",
         ) from error

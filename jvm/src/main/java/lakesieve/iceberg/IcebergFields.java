@@ -4,13 +4,10 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import org.apache.iceberg.PartitionSpecParser;
-import org.apache.iceberg.Partitioning;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.SchemaParser;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableProperties;
-import org.apache.iceberg.types.Types;
 
 /** The schema of an Iceberg table, with everything that decides which values its fields have. */
 public final class IcebergFields {
@@ -31,24 +28,6 @@ public final class IcebergFields {
     ObjectNode document = (ObjectNode) JSON.readTree(json);
     document.put("name-mapping", mapping);
     addIdentitySources(table, document.putArray("partitioning"));
-    return JSON.writeValueAsString(document);
-  }
-
-  /**
-   * The partition specs of a table as JSON: the fields of each by its id, as Iceberg writes them,
-   * and the names that the column {@code partition} of metadata tables has for them, by field id.
-   */
-  public static String partitioning(Table table) throws JsonProcessingException {
-    ObjectNode document = JSON.createObjectNode();
-    ObjectNode specs = document.putObject("specs");
-    for (var entry : table.specs().entrySet()) {
-      String json = PartitionSpecParser.toJson(entry.getValue());
-      specs.set(entry.getKey().toString(), JSON.readTree(json).get("fields"));
-    }
-    ObjectNode names = document.putObject("names");
-    for (Types.NestedField field : Partitioning.partitionType(table).fields()) {
-      names.put(String.valueOf(field.fieldId()), field.name());
-    }
     return JSON.writeValueAsString(document);
   }
 

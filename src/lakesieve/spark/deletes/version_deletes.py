@@ -1,6 +1,6 @@
-"""The plan of a table version's equality deletes: which there are and which files they reach.
+"""The equality deletes of a table version, and the data files that they reach.
 
-The planning itself is done in the JVM by Iceberg's own code; here it is given Python's types.
+Iceberg's own planning in the JVM finds them; here they are given Python's types.
 """
 
 from __future__ import annotations
@@ -9,12 +9,11 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lakesieve.errors import ErrorKind, SetupError, UnsupportedError
+from lakesieve.errors import ErrorKind, UnsupportedError
 from lakesieve.spark.tables import open_table
 from lakesieve.spark.tables.iceberg.table import IcebergTable
 from lakesieve.spark.versions.jar import own_class
-from lakesieve.spark.versions.java_classes import as_python, has_class, java_class
-from lakesieve.spark.versions.spark_versions import check_session
+from lakesieve.spark.versions.java_classes import as_python, java_class
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -28,9 +27,8 @@ EVERY_FILE = -2
 NUMBER = "__lakesieve_number"
 GROUP = "__lakesieve_group"
 SEQUENCE = "__lakesieve_sequence"
-DELETE_SEQUENCE = "__lakesieve_delete_sequence"
 
-_PLAN = "deletes.DeletePlan"
+_JAVA = "deletes.DeletePlan"
 _FILES_TYPE = f"{NUMBER} int, file string"
 # about 30 MB in each process
 _BROADCAST_RECORDS = 250_000
@@ -38,13 +36,7 @@ _BROADCAST_RECORDS = 250_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyColumn:
-    """A column that equality deletes compare.
-
-    Args:
-        path: Names from the top-level column down to the field.
-        field_id: Iceberg's identity of the field.
-        type: Its type as Iceberg prints it.
-    """
+    """A column that equality deletes compare: its names from the top level down, its field id."""
 
     path: tuple[str, ...]
     field_id: int
@@ -52,16 +44,11 @@ class KeyColumn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
-    """Equality delete files that one join can apply.
+class DeleteKind:
+    """Equality delete files that one join can apply: those that compare the same columns.
 
-    Args:
-        number: Its number in the plan.
-        columns: The columns they compare.
-        everywhere: They apply to every partition.
-        files: Delete files.
-        records: Rows of them.
-        reaching: Delete files that may reach a data file.
+    ``everywhere`` is true if they apply to every partition. ``reaching`` counts the delete files
+    that may reach a data file.
     """
 
     number: int
@@ -72,14 +59,11 @@ class Kind:
     reaching: int
 
 
-class DeletePlan:
+class VersionDeletes:
     """Which equality deletes a version of a table has, and which data files they reach.
 
-    Args:
-        spark: The session.
-        name: What relations of the plan are called.
-        table: Iceberg's object of the table, as loaded.
-        java: The plan itself.
+    Data files that share delete files, directly or through others, are a unit. ``table`` is
+    Iceberg's own object, ``java`` the Java ``DeletePlan``.
     """
 
     def __init__(self, spark: SparkSession, name: str, table: Any, java: Any) -> None:
@@ -103,18 +87,27 @@ class DeletePlan:
         return None if snapshot_id is None else str(snapshot_id)
 
     @property
+    def format_version(self) -> int:
+        """The version of the table format."""
+        return int(self.summary["format_version"])
+
+    @property
     def reached_files(self) -> int:
         """Data files that an equality delete may reach."""
         return int(self.summary["reached_files"])
-
-    def read_files(self, unit: int = ALL) -> int:
-        """Those of a unit that must be searched for deleted rows."""
-        return int(self.java.extent(unit, False)[2])
 
     @property
     def units(self) -> int:
         """Parts of the table that share no delete file."""
         return int(self.summary["units"])
+
+    def extent(self, unit: int, *, dangling: bool) -> tuple[int, int, int, int]:
+        """Count a unit's delete files and their records, and the data files and rows to search.
+
+        Delete files that reach nothing are ``dangling``.
+        """
+        removed, records, files, rows = map(int, self.java.extent(unit, dangling))
+        return removed, records, files, rows
 
     def untouched(self) -> DataFrame:
         """Rows of the data files that no equality delete reaches."""
@@ -128,38 +121,32 @@ class DeletePlan:
         return self._frame(self._relations.touched(self._name("touched")))
 
     def touched_unit(self, unit: int) -> DataFrame:
-        """Those of one unit, for a query without filters."""
+        """Return the rows of ``touched`` that are of one unit, for a query without filters."""
         return self._frame(self._relations.touchedUnit(self._name("unit"), unit))
 
     def touched_files(self, unit: int = ALL) -> DataFrame:
-        """The reached data files of a unit: number and ``file``, the path."""
-        type_ = java_class(self._spark, "org.apache.spark.sql.types.StructType").fromDDL(
-            _FILES_TYPE
-        )
-        return self._frame(self._relations.touchedFiles(type_, unit))
+        """Return the reached data files of a unit: number and ``file``, the path."""
+        types = java_class(self._spark, "org.apache.spark.sql.types.StructType")
+        return self._frame(self._relations.touchedFiles(types.fromDDL(_FILES_TYPE), unit))
 
-    def deletes(self, kind: Kind, unit: int = ALL) -> DataFrame:
-        """Rows of a kind's delete files that reach a data file of a unit.
+    def delete_rows(self, kind: DeleteKind, unit: int = ALL) -> DataFrame:
+        """Return the rows of a kind's delete files that reach a data file of a unit.
 
         Beside the columns compared each row has its file's group and sequence number.
         """
         name = self._name(f"deletes {kind.number}")
         return self._frame(self._relations.deletes(name, kind.number, unit))
 
-    def kinds_of(self, unit: int = ALL) -> tuple[Kind, ...]:
-        """The kinds of delete files that reach a data file of a unit."""
+    def kinds_of(self, unit: int = ALL) -> tuple[DeleteKind, ...]:
+        """Return the kinds of delete files that reach a data file of a unit."""
         if unit == ALL:
             return tuple(kind for kind in self.kinds if kind.reaching)
         return tuple(k for k in self.kinds if k.reaching and self.java.reaching(k.number, unit))
 
-    def is_small(self, kind: Kind) -> bool:
-        """Whether a kind's deletes may be broadcast, in a session that broadcasts at all."""
+    def is_small(self, kind: DeleteKind) -> bool:
+        """Return whether a kind's deletes may be broadcast, if the session broadcasts at all."""
         threshold = self._spark.conf.get("spark.sql.autoBroadcastJoinThreshold") or ""
         return kind.records <= _BROADCAST_RECORDS and not threshold.startswith("-")
-
-    def commit(self) -> Any:
-        """The Java object that commits the work on this plan."""
-        return own_class(self._spark, "deletes.DeleteCommit")(self.java)
 
     def _name(self, what: str) -> str:
         return f"{self._table_name} ({what}, {uuid.uuid4().hex})"
@@ -176,9 +163,7 @@ def opened_iceberg(spark: SparkSession, table: str) -> IcebergTable:
     Raises:
         NotFoundError: There is no such table.
         UnsupportedError: It is no Iceberg table, or the session has no classic Spark.
-        SetupError: Iceberg's runtime is not on the class path.
     """
-    _check_session(spark)
     opened = open_table(spark, table)
     if not isinstance(opened, IcebergTable):
         raise _unsupported(
@@ -189,20 +174,21 @@ def opened_iceberg(spark: SparkSession, table: str) -> IcebergTable:
     return opened
 
 
-def plan_deletes(spark: SparkSession, table: str, version: str | int | None = None) -> DeletePlan:
-    """Load a table and plan one of its versions.
+def deletes_of_version(
+    spark: SparkSession, table: str, version: str | int | None = None
+) -> VersionDeletes:
+    """Load a table and find the equality deletes of one of its versions.
 
     Raises:
         NotFoundError: There is no such table or version.
         UnsupportedError: It is no Iceberg table, or compares a field dropped
             from a struct, or the session has no classic Spark.
-        SetupError: Iceberg's runtime is not on the class path.
     """
     opened = opened_iceberg(spark, table)
     spec = opened.read_branch if version is None else str(version)
-    snapshot = None if spec is None else opened.version(version).id
+    snapshot = None if spec is None else opened.reader.version(version).id
     try:
-        java = own_class(spark, _PLAN)(opened.java, spec, snapshot)
+        java = own_class(spark, _JAVA)(opened.java, spec, snapshot)
     except Exception as error:
         if "UnsupportedOperationException: field" in str(error):
             raise _unsupported(
@@ -210,44 +196,22 @@ def plan_deletes(spark: SparkSession, table: str, version: str | int | None = No
                 "Rewrite its data files with Iceberg's rewrite_data_files.",
             ) from error
         raise
-    return DeletePlan(spark, table, opened.java, java)
+    return VersionDeletes(spark, table, opened.java, java)
 
 
-def plan_scan(spark: SparkSession, scan: Any) -> DeletePlan:
-    """Plan what one scan of a query reads.
-
-    Args:
-        spark: The session.
-        scan: A Java ``QueryScan``.
-    """
-    java = own_class(spark, _PLAN)(scan)
-    return DeletePlan(spark, str(scan.name()), scan.table(), java)
-
-
-def _check_session(spark: SparkSession) -> None:
-    check_session(spark)
-    if not has_class(spark, "org.apache.iceberg.spark.source.SparkTable"):
-        raise SetupError(
-            "Iceberg's Spark runtime is not on the class path of this session.",
-            kind=ErrorKind.DEPENDENCY_MISSING,
-            hint="Start it with spark.jars.packages, or use ls.local_session().",
-        )
+def deletes_of_scan(spark: SparkSession, scan: Any) -> VersionDeletes:
+    """Find the equality deletes of what one scan of a query, a Java ``QueryScan``, reads."""
+    java = own_class(spark, _JAVA)(scan)
+    return VersionDeletes(spark, str(scan.name()), scan.table(), java)
 
 
 def _unsupported(message: str, hint: str) -> UnsupportedError:
     return UnsupportedError(message, kind=ErrorKind.UNSUPPORTED_TABLE, hint=hint)
 
 
-def _kind(number: int, document: dict[str, Any]) -> Kind:
+def _kind(number: int, document: dict[str, Any]) -> DeleteKind:
     columns = tuple(
         KeyColumn(path=tuple(c["path"]), field_id=c["id"], type=c["type"])
         for c in document["columns"]
     )
-    return Kind(
-        number=number,
-        columns=columns,
-        everywhere=document["everywhere"],
-        files=document["files"],
-        records=document["records"],
-        reaching=document["reaching"],
-    )
+    return DeleteKind(number=number, **{**document, "columns": columns})

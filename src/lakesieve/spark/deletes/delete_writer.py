@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +24,12 @@ WRITTEN_SCHEMA = (
 )
 PUFFIN_BYTES = 64 << 20
 
-_NAMES = [field.split()[0] for field in WRITTEN_SCHEMA.split(",")]
+_WRITTEN = pa.schema(
+    [
+        (name, pa.string() if kind == "string" else pa.int64())
+        for name, kind in (field.split() for field in WRITTEN_SCHEMA.split(","))
+    ]
+)
 _FIELD_ID = b"PARQUET:field_id"
 _POSITION_DELETES = pa.schema(
     [
@@ -35,13 +40,10 @@ _POSITION_DELETES = pa.schema(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WritePlan:
-    """What the stage must know.
+class DeleteFolder:
+    """Where delete files are written: the folder, and the folder as the table spells it.
 
-    Args:
-        storage: The folder that the files are written to.
-        location: The same folder as the table spells it.
-        vectors: Write deletion vectors instead of position delete files.
+    With ``vectors``, deletion vectors are written instead of position delete files.
     """
 
     storage: Storage
@@ -49,7 +51,7 @@ class WritePlan:
     vectors: bool
 
 
-def write_deletes(plan: WritePlan) -> Stage:
+def write_deletes(folder: DeleteFolder) -> Stage:
     """Make the stage: sorted (data file, position, is new) rows to delete files.
 
     Rows that are not new are positions deleted before: a deletion vector must repeat them. A data
@@ -58,7 +60,7 @@ def write_deletes(plan: WritePlan) -> Stage:
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         marked = ((name, pos, new) for name, pos, new in _files(batches) if new)
-        yield from _vectors(plan, marked) if plan.vectors else _position_files(plan, marked)
+        yield from _vectors(folder, marked) if folder.vectors else _position_files(folder, marked)
 
     return run
 
@@ -96,7 +98,7 @@ def _stretches(batch: pa.RecordBatch) -> Iterator[tuple[str, np.ndarray, np.ndar
 
 
 def _position_files(
-    plan: WritePlan, files: Iterable[tuple[str, np.ndarray, int]]
+    folder: DeleteFolder, files: Iterable[tuple[str, np.ndarray, int]]
 ) -> Iterator[pa.RecordBatch]:
     for data_file, positions, new in files:
         repeated = pa.DictionaryArray.from_arrays(
@@ -107,46 +109,33 @@ def _position_files(
         )
         sink = pa.BufferOutputStream()
         pq.write_table(table, sink, compression="zstd")
-        data = sink.getvalue().to_pybytes()
         blob = VectorBlob(data_file=data_file, offset=0, length=0, positions=len(positions))
-        name = _put(plan, data, "parquet")
-        yield _vector_batch([(name, blob, new, len(data), int(positions[0]), int(positions[-1]))])
+        row = _row(blob, positions, new)
+        yield _put(folder, sink.getvalue().to_pybytes(), "parquet", [row])
 
 
 def _vectors(
-    plan: WritePlan, files: Iterable[tuple[str, np.ndarray, int]]
+    folder: DeleteFolder, files: Iterable[tuple[str, np.ndarray, int]]
 ) -> Iterator[pa.RecordBatch]:
-    puffin = PuffinFile()
-    held: list[tuple[VectorBlob, int, int, int]] = []
-
-    def flush() -> pa.RecordBatch:
-        data = puffin.finish()
-        name = _put(plan, data, "puffin")
-        return _vector_batch(
-            [(name, blob, new, len(data), first, last) for blob, new, first, last in held]
-        )
-
+    puffin, rows = PuffinFile(), []
     for data_file, positions, new in files:
-        blob = puffin.add(data_file, positions)
-        held.append((blob, new, int(positions[0]), int(positions[-1])))
+        rows.append(_row(puffin.add(data_file, positions), positions, new))
         if puffin.size >= PUFFIN_BYTES:
-            yield flush()
-            puffin, held = PuffinFile(), []
-    if held:
-        yield flush()
+            yield _put(folder, puffin.finish(), "puffin", rows)
+            puffin, rows = PuffinFile(), []
+    if rows:
+        yield _put(folder, puffin.finish(), "puffin", rows)
 
 
-def _put(plan: WritePlan, data: bytes, extension: str) -> str:
+def _row(blob: VectorBlob, positions: np.ndarray, new: int) -> dict[str, Any]:
+    return asdict(blob) | {"new": new, "first": int(positions[0]), "last": int(positions[-1])}
+
+
+def _put(
+    folder: DeleteFolder, data: bytes, extension: str, rows: list[dict[str, Any]]
+) -> pa.RecordBatch:
+    """Write a delete file; return a row for each data file that it has deletes of."""
     name = f"{uuid.uuid4().hex}-deletes.{extension}"
-    plan.storage.create(name, data)
-    return f"{plan.location}/{name}"
-
-
-def _vector_batch(rows: list[tuple[str, VectorBlob, int, int, int, int]]) -> pa.RecordBatch:
-    columns = [
-        [name for name, *_ in rows],
-        *([getattr(row[1], n) for row in rows] for n in ("data_file", "offset", "length")),
-        [row[1].positions for row in rows],
-        *([row[n] for row in rows] for n in (2, 3, 4, 5)),
-    ]
-    return pa.RecordBatch.from_arrays([pa.array(column) for column in columns], names=_NAMES)
+    folder.storage.create(name, data)
+    file = {"file": f"{folder.location}/{name}", "size": len(data)}
+    return pa.RecordBatch.from_pylist([row | file for row in rows], schema=_WRITTEN)
