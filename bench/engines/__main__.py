@@ -13,7 +13,7 @@ import pyarrow.dataset as ds
 
 from bench.engines.table import RandomKeys, run
 from bench.measure import Measured, after_scans, in_series, in_turn
-from lakesieve.engines import arrow, pruning
+from lakesieve.engines import arrow, engine_scans
 from lakesieve.engines import duckdb as by_duckdb
 from lakesieve.engines import polars as by_polars
 from lakesieve.engines import pyiceberg as by_pyiceberg
@@ -108,7 +108,7 @@ def _ways(
 class _timed_lookups:  # noqa: N801 - used as a statement
     """Times what the index itself does of a query: looking up, and judging the files."""
 
-    _TIMED = ((pruning.FilePruner, "prune"), (pruning.Pruned, "keep"))
+    _TIMED = ((engine_scans.FilePruner, "prune"), (engine_scans.EngineScan, "keep"))
 
     def __init__(self, into: list[float]) -> None:
         self._into = into

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         Cloned,
         CommitInfo,
         Compacted,
-        Found,
+        FileMatches,
         IndexInfo,
         Refreshed,
         RowChange,
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from lakesieve.spark.commands.contains import ContainedRows
     from lakesieve.spark.commands.duplicates import Duplicates, duplicates
     from lakesieve.spark.commands.insert_new import insert_new
-    from lakesieve.spark.commands.locate import Located
+    from lakesieve.spark.commands.locate import KeyLocations
     from lakesieve.spark.commands.status import status
     from lakesieve.spark.create import create_index, create_indexes
     from lakesieve.spark.index import SparkIndex
@@ -66,11 +66,11 @@ __all__ = [
     "Contained",
     "ContainedRows",
     "Duplicates",
-    "Found",
+    "FileMatches",
     "Index",
     "IndexInfo",
     "KeyCheck",
-    "Located",
+    "KeyLocations",
     "Refreshed",
     "RowChange",
     "SparkIndex",
@@ -107,8 +107,16 @@ __all__ = [
 ]
 
 _RESULTS = (
-    *("BuildProgress", "Cloned", "CommitInfo", "Compacted", "Found", "IndexInfo", "Refreshed"),
-    *("RowChange", "TablePruning", "TableStatus", "TradeOffInfo", "VerifiedRows"),
+    *(
+        "BuildProgress",
+        "Cloned",
+        "CommitInfo",
+        "Compacted",
+        "FileMatches",
+        "IndexInfo",
+        "Refreshed",
+    ),
+    *("Refreshed", "RowChange", "TablePruning", "TableStatus", "TradeOffInfo", "VerifiedRows"),
 )
 _LOOK_UPS = ("find_files", "last_pruning", "list_indexes", "open_index", "repair_index")
 _HOMES = {
@@ -121,7 +129,7 @@ _HOMES = {
     "advise": "lakesieve.advisor.advise",
     "ContainedRows": "lakesieve.spark.commands.contains",
     "Index": "lakesieve.index.index",
-    "Located": "lakesieve.spark.commands.locate",
+    "KeyLocations": "lakesieve.spark.commands.locate",
     "SparkIndex": "lakesieve.spark.index",
     "maintain": "lakesieve.spark.maintenance",
     "create_index": "lakesieve.spark.create",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakesieve.advisor.recent import RecentQueries
-    from lakesieve.index import Found, TablePruning
+    from lakesieve.index import FileMatches, TablePruning
     from lakesieve.index.access import TableAccess
     from lakesieve.index.many_keys import KeysToFind
     from lakesieve.index.overview import TableOverview
@@ -170,7 +170,7 @@ def find_files(
     catalog: str | None = None,
     warehouse: str = WAREHOUSE,
     timezone: str = "UTC",
-) -> Found:
+) -> FileMatches:
     """Data files that can hold a match, by all indexes of the table together.
 
     Args:
@@ -245,14 +245,14 @@ def last_pruning(spark: SparkSession | None = None) -> list[TablePruning]:
         from lakesieve.spark import api
 
         return api.last_pruning(spark)
-    from lakesieve.engines import pruning
+    from lakesieve.engines import engine_scans
 
-    return pruning.last_pruning()
+    return engine_scans.last_pruning()
 
 
 def _key_rows(wanted: KeysToFind) -> Iterator[list[pa.Array]]:
     # libraries that read rows are loaded by what reads rows
-    from lakesieve.engines.rows import key_rows
+    from lakesieve.engines.table_rows import key_rows
 
     return key_rows(wanted)
 

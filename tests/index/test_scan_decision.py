@@ -15,7 +15,7 @@ from tests.predicate.drawn import integers, strings
 from tests.predicate.row_evaluator import accepts
 
 from lakesieve.format import IndexDefinition, KeyColumn, catalogue_id
-from lakesieve.index import OpenedIndex, Plan, ReasonCode, keep_tree, usable_indexes
+from lakesieve.index import KeepTree, OpenedIndex, ReasonCode, keep_tree, usable_indexes
 from lakesieve.predicate import ColumnType, Ranges, bind, rows_where
 from lakesieve.predicate.expression import And, Compare, In, IsNull, Literal, Not, Or
 from lakesieve.predicate.parse import parse_sql
@@ -117,7 +117,7 @@ def planned(expr: Expr, indexes: Sequence[OpenedIndex]) -> set[int]:
     return set(np.flatnonzero(kept(plan)).tolist())
 
 
-def kept(plan: Plan) -> np.ndarray:
+def kept(plan: KeepTree) -> np.ndarray:
     """For each of the table's files whether a plan keeps it."""
     return plan.of(pa.array([path(n) for n in range(FILES)]))[0]
 

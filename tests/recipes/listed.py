@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lakesieve.engines import pruning
-from lakesieve.engines.pruning import FilePruner
+from lakesieve.engines import engine_scans
+from lakesieve.engines.engine_scans import FilePruner
 from lakesieve.errors import ErrorKind, NotFoundError
 from lakesieve.tables import Column, TableVersion
 from lakesieve.tables.folder import FolderReader
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from lakesieve.index import Plan
+    from lakesieve.index import KeepTree
     from lakesieve.predicate import Expr
     from lakesieve.storage import StorageOptions
 
@@ -102,14 +102,14 @@ class ListedRows:
         self.schema = pa.schema({name: TYPES[kind] for name, kind in types.items()})
 
     def batches(
-        self, wanted: Expr | Plan, columns: Collection[str] | None = None
+        self, wanted: Expr | KeepTree, columns: Collection[str] | None = None
     ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         """Read the data files that can hold a row that is wanted."""
         names = [name for name in self.schema.names if columns is None or name in columns]
         paths = self._table.live_files(self._version).column("path")
         pruned = self._pruner.of_table(self._table, self._table.columns(self._version), wanted)
         kept = paths.filter(pa.array(pruned.keep(paths))).to_pylist()
-        pruning.remember([pruned])
+        engine_scans.remember([pruned])
         schema = pa.schema([self.schema.field(name) for name in names])
         tables = (pq.read_table(path.removeprefix("file:"), columns=names) for path in kept)
         return schema, (batch for table in tables for batch in table.cast(schema).to_batches())

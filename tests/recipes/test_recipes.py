@@ -15,8 +15,8 @@ from tests.recipes.listed import LISTED, ListedRows, write_version
 
 import lakesieve as ls
 from lakesieve.engines import arrow, rows
-from lakesieve.engines.pruning import last_pruning
-from lakesieve.engines.rows import open_rows
+from lakesieve.engines.engine_scans import last_pruning
+from lakesieve.engines.table_rows import open_rows
 from lakesieve.index import ReasonCode
 from lakesieve.predicate import literals
 from lakesieve.predicate.expression import And, Compare, Literal, Unknown

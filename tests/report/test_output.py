@@ -8,7 +8,7 @@ import io
 import pytest
 from rich.console import Console
 
-from lakesieve.index.result import Found, Refreshed
+from lakesieve.index.result import FileMatches, Refreshed
 from lakesieve.report.command_results import Explanation
 from lakesieve.report.output import Output
 
@@ -36,7 +36,7 @@ def test_names_are_no_markup() -> None:
 def test_no_result_breaks_a_path(terminal: bool) -> None:
     """Facts and lists leave long paths whole: in one line of a file, unbroken on a terminal."""
     path = "s3://bucket/" + "x" * 300 + "/part 1.parquet"
-    found = Found(
+    found = FileMatches(
         paths=[path],
         total=2,
         left_by_format=2,

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from lakesieve.index import Found, Reason, ReasonCode, Refreshed, ShownList, TablePruning
+from lakesieve.index import FileMatches, Reason, ReasonCode, Refreshed, ShownList, TablePruning
 from lakesieve.index.result import TradeOffInfo
 
 HOSTILE = "<script>alert(1)</script> [red]x[/red] &amp;"
@@ -21,7 +21,7 @@ SCAN = TablePruning(
     reasons=(Reason(code=ReasonCode.INDEX_USED, detail="customer"),),
     predicate="customer = 7",
 )
-FOUND = Found(
+FOUND = FileMatches(
     paths=["s3://b/a.parquet", "s3://b/b.parquet"],
     total=40,
     left_by_format=40,
@@ -75,7 +75,7 @@ def test_one_row_and_many(row: object) -> None:
     [replace(SCAN, predicate=HOSTILE, table=HOSTILE), replace(FOUND, predicate=HOSTILE)],
     ids=["scan", "found"],
 )
-def test_nothing_is_markup(result: TablePruning | Found) -> None:
+def test_nothing_is_markup(result: TablePruning | FileMatches) -> None:
     """Names and literals of a query are text, whatever they hold."""
     html = result._repr_html_()
     assert "<script" not in html

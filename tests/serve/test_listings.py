@@ -11,7 +11,7 @@ from tests.engines.tables import rows
 from tests.serve.filters import as_json, sent_filter
 from tests.serve.tables import ROWS, catalog_of, indexed
 
-from lakesieve.engines.pruning import FilePruner
+from lakesieve.engines.engine_scans import FilePruner
 from lakesieve.serve import planning
 from lakesieve.serve.planning import ScanPlan, TablePlanner
 from lakesieve.serve.requests import ScanRequest

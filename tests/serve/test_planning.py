@@ -16,7 +16,7 @@ from tests.engines.tables import COLUMNS, index_of, rows
 from tests.serve.filters import as_json, sent_filter
 from tests.serve.tables import ROWS, catalog_of
 
-from lakesieve.engines.pruning import FilePruner
+from lakesieve.engines.engine_scans import FilePruner
 from lakesieve.errors import LakesieveError, StorageError
 from lakesieve.index import ReasonCode
 from lakesieve.serve.planning import ScanPlan, TablePlanner

@@ -11,7 +11,7 @@ from tests.depth import depth
 from tests.spark.iceberg_listing import check_by_iceberg
 
 import lakesieve as ls
-from lakesieve.engines.rows import open_rows
+from lakesieve.engines.table_rows import open_rows
 from lakesieve.predicate.expression import Constant
 from lakesieve.spark.tables import open_table as open_with_spark
 from lakesieve.tables.iceberg.table import IcebergReader

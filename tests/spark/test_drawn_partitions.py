@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from tests.depth import depth
 
 import lakesieve as ls
-from lakesieve.engines.rows import open_rows
+from lakesieve.engines.table_rows import open_rows
 from lakesieve.errors import LakesieveError
 from lakesieve.predicate.expression import Constant
 from lakesieve.spark.tables import open_table as open_with_spark

@@ -42,7 +42,7 @@ def test_no_file_with_a_match_is_left_out(spark: SparkSession, tmp_path: Path, f
 
 
 def _check_kept(
-    spark: SparkSession, relation: str, texts: Sequence[str], left: Sequence[ls.Found]
+    spark: SparkSession, relation: str, texts: Sequence[str], left: Sequence[ls.FileMatches]
 ) -> None:
     """Check that every file with a matching row is among the files that are kept."""
     # as columns, predicates leave out no file

@@ -13,7 +13,7 @@ import pyspark
 import pytest
 
 import lakesieve as ls
-from lakesieve.engines.rows import open_rows
+from lakesieve.engines.table_rows import open_rows
 from lakesieve.errors import ErrorKind, StorageError, UnsupportedError
 from lakesieve.predicate.expression import Constant
 

@@ -11,7 +11,7 @@ from tests.kit.generated import predicate
 from tests.spark.iceberg_listing import check_by_iceberg
 
 import lakesieve as ls
-from lakesieve.engines.rows import open_rows
+from lakesieve.engines.table_rows import open_rows
 from lakesieve.predicate.expression import Constant
 from lakesieve.spark.tables import open_table as open_with_spark
 from lakesieve.tables.iceberg.table import IcebergReader
@@ -111,7 +111,7 @@ def _bare(paths: Sequence[str]) -> list[str]:
     return [path.removeprefix("file:").replace("//", "/") for path in paths]
 
 
-def _reasons(found: ls.Found) -> list[str]:
+def _reasons(found: ls.FileMatches) -> list[str]:
     """Reasons, without the command to make an index: the two sides name the table in two ways."""
     return [str(r.code if r.code == "no-index" else r) for r in found.reasons]
 

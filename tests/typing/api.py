@@ -48,11 +48,11 @@ def build(spark: SparkSession) -> ls.SparkIndex:
 def look_up(spark: SparkSession, keys: DataFrame) -> list[str]:
     index = ls.open_index("lake.t.a", "by_tenant", spark=spark)
     found = index.files("tenant = 5", version="tag")
-    assert_type(found, ls.Found)
+    assert_type(found, ls.FileMatches)
     assert_type((found.total, found.uncovered), tuple[int, int])
     codes: list[str] = [reason.code for reason in found.reasons]
     located = index.locate(keys, version=7)
-    assert_type(located, ls.Located)
+    assert_type(located, ls.KeyLocations)
     assert_type(located.pairs.count(), int)
     everywhere = ls.find_files("lake.t.a", "tenant = 5", spark=spark, version=None)
     shown: str = index.explain("tenant = 5")

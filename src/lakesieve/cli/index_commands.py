@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         Cloned,
         CommitInfo,
         Compacted,
-        Found,
+        FileMatches,
         IndexInfo,
         Refreshed,
         TradeOffInfo,
@@ -162,7 +162,7 @@ def show(run: Run, table: TableName, index: IndexName) -> IndexInfo:
 
 
 @command("files")
-def files(run: Run, table: TableName, predicate: Predicate, version: Version = None) -> Found:
+def files(run: Run, table: TableName, predicate: Predicate, version: Version = None) -> FileMatches:
     """Print the data files that can hold a match, one path a line."""
     found = ls.find_files(table, predicate, version=version, **run.reach(table))
     uncovered = f", {found.uncovered} of them not indexed" if found.uncovered else ""

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from lakesieve.defaults import WAREHOUSE
-from lakesieve.engines.pruning import last_pruning
-from lakesieve.engines.rows import open_rows
+from lakesieve.engines.engine_scans import last_pruning
+from lakesieve.engines.table_rows import open_rows
 from lakesieve.errors import not_installed
 from lakesieve.predicate.arrow import from_arrow
 from lakesieve.predicate.expression import Constant
@@ -22,7 +22,7 @@ from lakesieve.predicate.expression import Constant
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from lakesieve.engines.rows import TableRows
+    from lakesieve.engines.table_rows import TableRows
     from lakesieve.predicate import Expr
 
 __all__ = ["dataset", "last_pruning"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from lakesieve.engines import pruning
+from lakesieve.engines import engine_scans
 from lakesieve.engines.file_rows import FileRows
 from lakesieve.engines.spark_fields import rows_of_file
 from lakesieve.storage import Storage, elsewhere, normalized, open_object
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from lakesieve.engines.spark_fields import Field
-    from lakesieve.index import Plan
+    from lakesieve.index import KeepTree
     from lakesieve.predicate import Expr
 
 
 class DeltaRows(FileRows[DeltaReader]):
     """Deletion vectors, column mapping, partitions and old files of a Delta table are seen to."""
 
-    def _read(self, wanted: Expr | Plan, fields: list[Field]) -> Iterator[pa.RecordBatch]:
+    def _read(self, wanted: Expr | KeepTree, fields: list[Field]) -> Iterator[pa.RecordBatch]:
         pruned = self._pruner.of_table(self._table, self._columns, wanted)
         files = self._table.logged_files(self._version)
         keep = pruned.keep(normal_paths(files.column("path")))
-        pruning.remember([pruned])
+        engine_scans.remember([pruned])
         for file in files.filter(pa.array(keep)).to_pylist():
             yield from self._rows_of(file, fields).to_batches()
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakesieve.defaults import WAREHOUSE
 from lakesieve.engines import arrow
-from lakesieve.engines.pruning import last_pruning
+from lakesieve.engines.engine_scans import last_pruning
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

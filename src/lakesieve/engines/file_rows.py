@@ -6,7 +6,7 @@ import json
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from lakesieve.engines.pruning import FilePruner
+from lakesieve.engines.engine_scans import FilePruner
 from lakesieve.engines.spark_fields import Field, schema_of
 from lakesieve.tables import TableReader
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from lakesieve.index import Plan
+    from lakesieve.index import KeepTree
     from lakesieve.predicate import Expr
 
 _Reader = TypeVar("_Reader", bound=TableReader)
@@ -41,7 +41,7 @@ class FileRows(ABC, Generic[_Reader]):
         self.schema = schema_of(self._fields)
 
     def batches(
-        self, wanted: Expr | Plan, columns: Collection[str] | None = None
+        self, wanted: Expr | KeepTree, columns: Collection[str] | None = None
     ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         """As for :meth:`TableRows.batches`."""
         fields = [f for f in self._fields if columns is None or f.name in columns]
@@ -54,5 +54,5 @@ class FileRows(ABC, Generic[_Reader]):
         return schema_of(fields), self._read(wanted, fields)
 
     @abstractmethod
-    def _read(self, wanted: Expr | Plan, fields: list[Field]) -> Iterator[pa.RecordBatch]:
+    def _read(self, wanted: Expr | KeepTree, fields: list[Field]) -> Iterator[pa.RecordBatch]:
         """Return the rows of the files that can hold a match, under some of the columns."""

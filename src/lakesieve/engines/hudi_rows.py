@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from lakesieve.engines import pruning
+from lakesieve.engines import engine_scans
 from lakesieve.engines.file_rows import FileRows
 from lakesieve.engines.hudi_logs import check_mergeable
 from lakesieve.engines.spark_fields import rows_of_file, rows_of_table
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from lakesieve.engines.spark_fields import Field
-    from lakesieve.index import Plan
+    from lakesieve.index import KeepTree
     from lakesieve.predicate import Expr
     from lakesieve.tables.hudi.slices import FileSlice
 
@@ -57,11 +57,11 @@ class HudiRows(FileRows[HudiReader]):
                 hint=f"Its key generator, {generator}, makes values of its own; use Spark.",
             )
 
-    def _read(self, wanted: Expr | Plan, fields: list[Field]) -> Iterator[pa.RecordBatch]:
+    def _read(self, wanted: Expr | KeepTree, fields: list[Field]) -> Iterator[pa.RecordBatch]:
         pruned = self._pruner.of_table(self._table, self._columns, wanted)
         slices = self._table.slices(self._version)
         keep = pruned.keep(self._table.files_of(slices).column("path"))
-        pruning.remember([pruned])
+        engine_scans.remember([pruned])
         for keeps, (one, is_exact) in zip(keep, slices, strict=True):
             if keeps:
                 rows = self._rows_of(one, fields) if is_exact else self._merged(one, fields)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.table.snapshots import Snapshot
 
-    from lakesieve.engines.pruning import Pruned
+    from lakesieve.engines.engine_scans import EngineScan
     from lakesieve.predicate import Expr
     from lakesieve.tables import Column
 
@@ -69,7 +69,7 @@ def plan_files(
     expression: Expr,
     columns: Mapping[tuple[str, ...], Column],
     *,
-    pruned: Pruned,
+    pruned: EngineScan,
 ) -> list[PlannedFile]:
     """Return the data files of a snapshot that can hold a row.
 

@@ -10,7 +10,8 @@ from pyiceberg.expressions.visitors import bind
 from pyiceberg.table import ALWAYS_TRUE
 from pyiceberg.types import UUIDType
 
-from lakesieve.engines import pruning
+from lakesieve.engines import engine_scans
+from lakesieve.engines.engine_scans import FilePruner
 from lakesieve.engines.equality import EqualityDeletes
 from lakesieve.engines.iceberg_plan import plan_files
 from lakesieve.engines.iceberg_reading import (
@@ -21,9 +22,8 @@ from lakesieve.engines.iceberg_reading import (
     unread_columns,
 )
 from lakesieve.engines.plain_files import MAX_FILES, plain_rows
-from lakesieve.engines.pruning import FilePruner
 from lakesieve.errors import ErrorKind, UnsupportedError
-from lakesieve.index import Plan
+from lakesieve.index import KeepTree
 from lakesieve.predicate.expression import Constant
 from lakesieve.predicate.pyiceberg import to_pyiceberg
 from lakesieve.tables.iceberg.schema import columns_of_fields, columns_of_schema
@@ -68,7 +68,7 @@ class IcebergRows:
         self.schema: pa.Schema = schema_to_pyarrow(self._fields, include_field_ids=False)
 
     def batches(
-        self, wanted: Expr | Plan, columns: Collection[str] | None = None
+        self, wanted: Expr | KeepTree, columns: Collection[str] | None = None
     ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         """Read the files that can hold a row for which a predicate is true.
 
@@ -107,18 +107,18 @@ class IcebergRows:
             yield from batches
 
     def _read(
-        self, wanted: Expr | Plan, fields: Any, target: pa.Schema
+        self, wanted: Expr | KeepTree, fields: Any, target: pa.Schema
     ) -> Iterator[pa.RecordBatch]:
         if self._version.id is None:
             return
         pruned = self._pruner.of_table(self._table, self._columns, wanted)
-        expression = Constant(value=True) if isinstance(wanted, Plan) else wanted
+        expression = Constant(value=True) if isinstance(wanted, KeepTree) else wanted
         snapshot = self._metadata.snapshot_by_id(int(self._version.id))
         assert snapshot is not None
         files = plan_files(
             self._metadata, self._io, snapshot, expression, self._in_manifests, pruned=pruned
         )
-        pruning.remember([pruned])
+        engine_scans.remember([pruned])
         row_filter = self._row_filter(expression)
         compared = {
             field_id

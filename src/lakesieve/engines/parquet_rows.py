@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from lakesieve.engines import pruning
+from lakesieve.engines import engine_scans
 from lakesieve.engines.file_rows import FileRows
 from lakesieve.engines.spark_fields import rows_of_file
 from lakesieve.storage import open_object
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakesieve.engines.spark_fields import Field
-    from lakesieve.index import Plan
+    from lakesieve.index import KeepTree
     from lakesieve.predicate import Expr
 
 
@@ -36,7 +36,7 @@ class ParquetRows(FileRows[ParquetReader]):
         super().__init__(table, version, locations)
         self._listing = threading.Lock()
 
-    def _read(self, wanted: Expr | Plan, fields: list[Field]) -> Iterator[pa.RecordBatch]:
+    def _read(self, wanted: Expr | KeepTree, fields: list[Field]) -> Iterator[pa.RecordBatch]:
         # files may be rewritten in place: an index knows them by their size and time of now;
         # of two scans at once, one must not list while the other takes down what it listed
         with self._listing:
@@ -45,7 +45,7 @@ class ParquetRows(FileRows[ParquetReader]):
             files = list(self._table.listed())
         pruned = self._pruner.of_table(self._table, self._columns, wanted)
         keep = pruned.keep(identities)
-        pruning.remember([pruned])
+        engine_scans.remember([pruned])
         for keeps, (path, partition) in zip(keep, files, strict=True):
             # files without rows of their own are listed, too
             if keeps and partition is not None:

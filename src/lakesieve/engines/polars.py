@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from lakesieve.defaults import WAREHOUSE
-from lakesieve.engines.pruning import last_pruning
-from lakesieve.engines.rows import open_rows
+from lakesieve.engines.engine_scans import last_pruning
+from lakesieve.engines.table_rows import open_rows
 from lakesieve.errors import not_installed
 from lakesieve.predicate.expression import Constant
 from lakesieve.predicate.polars import from_polars

@@ -10,10 +10,10 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from lakesieve.engines import pruning
+from lakesieve.engines import engine_scans
+from lakesieve.engines.engine_scans import PLANNING_SECONDS, FilePruner, last_pruning
 from lakesieve.engines.iceberg_columns import columns_in_manifests, columns_of, predicate_of
 from lakesieve.engines.iceberg_plan import plan_files
-from lakesieve.engines.pruning import PLANNING_SECONDS, FilePruner, last_pruning
 from lakesieve.errors import ErrorKind, UnsupportedError, not_installed
 
 __all__ = ["disable", "enable", "last_pruning", "scan"]
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyiceberg.table import DataScan, FileScanTask, Table
     from pyiceberg.table.snapshots import Snapshot
 
-    from lakesieve.engines.pruning import Pruned
+    from lakesieve.engines.engine_scans import EngineScan
 
 _PLAN = "_plan_files_local"
 _ORIGINAL: dict[str, Callable[[DataScan], Iterable[FileScanTask]]] = {}
@@ -150,17 +150,17 @@ def _tasks(
         pruned = _pruned(scan, name, pruner)
         if pruned.plan is not None:
             tasks = _planned(scan, snapshot, pruned)
-            pruning.remember([pruned])
+            engine_scans.remember([pruned])
             return tasks
     except Exception as error:  # noqa: BLE001 - what is wrong with the table, its own scan tells
-        pruned = pruning.failed(name, error)
+        pruned = engine_scans.failed(name, error)
     tasks = list(original(scan))
     pruned.total = pruned.read = len(tasks)
-    pruning.remember([pruned])
+    engine_scans.remember([pruned])
     return tasks
 
 
-def _planned(scan: DataScan, snapshot: Snapshot, pruned: Pruned) -> list[FileScanTask]:
+def _planned(scan: DataScan, snapshot: Snapshot, pruned: EngineScan) -> list[FileScanTask]:
     """The tasks of PyIceberg's plan, without the files that the indexes leave out."""
     metadata, schema = scan.table_metadata, scan.table_metadata.schema()
     columns = columns_in_manifests(schema)
@@ -178,7 +178,7 @@ def _planned(scan: DataScan, snapshot: Snapshot, pruned: Pruned) -> list[FileSca
     return tasks
 
 
-def _pruned(scan: DataScan, name: str, pruner: FilePruner) -> Pruned:
+def _pruned(scan: DataScan, name: str, pruner: FilePruner) -> EngineScan:
     metadata = scan.table_metadata
     schema = metadata.schema()
     return pruner.prune(

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from lakesieve.index.reasons import Reason, ReasonCode, uncovered_detail
-from lakesieve.index.result import Found
+from lakesieve.index.result import FileMatches
 from lakesieve.index.scan_decision import ScanDecision, column_types, plan
 from lakesieve.predicate import (
     AlwaysTrue,
@@ -147,7 +147,7 @@ def find(
     version: str | int | None = None,
     *,
     timezone: str = "UTC",
-) -> Found:
+) -> FileMatches:
     """Return the data files of a version that can hold a row for which the predicate is true.
 
     The predicate is SQL text, or an expression of PyIceberg, Polars or Arrow; the version a
@@ -163,7 +163,7 @@ def find(
         table, resolved, expression, indexes, live=live, strict=True, timezone=timezone
     )
     shown = files.column("location") if "location" in files.column_names else live
-    return Found(
+    return FileMatches(
         paths=shown.filter(pa.array(matches.keep)).to_pylist(),
         total=len(live),
         left_by_format=int(matches.by_format.sum()),

@@ -14,7 +14,7 @@ from lakesieve.index.given_keys import GivenKeys
 from lakesieve.index.many_keys import contained
 from lakesieve.index.opened import OpenedIndex
 from lakesieve.index.registry import index_storage
-from lakesieve.index.result import Cloned, CommitInfo, Compacted, Found, IndexInfo
+from lakesieve.index.result import Cloned, CommitInfo, Compacted, FileMatches, IndexInfo
 from lakesieve.index.shown import ShownList
 from lakesieve.index.upkeep import Upkeep
 from lakesieve.store import (
@@ -89,7 +89,7 @@ class Index:
             self._snapshot = self._store.snapshot()
         return IndexInfo.of(self._snapshot, self._table.name, self._storage.location)
 
-    def files(self, predicate: str | Any, version: str | int | None = None) -> Found:
+    def files(self, predicate: str | Any, version: str | int | None = None) -> FileMatches:
         """Return data files that can hold a row for which the predicate is true.
 
         Args:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakesieve.index.key_results import Contained
-from lakesieve.index.scan_decision import KeepLeaf, Plan
+from lakesieve.index.scan_decision import KeepLeaf, KeepTree
 from lakesieve.sieve import encode_composite, encode_rows
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class KeysToFind:
 
     table: TableReader
     version: TableVersion
-    plan: Plan
+    plan: KeepTree
     columns: Sequence[Column]
     keys: Sequence[pa.ChunkedArray]
 
@@ -100,11 +100,11 @@ def files_of_codes(
     )
 
 
-def plan_of_files(index: OpenedIndex, numbers: np.ndarray) -> Plan:
+def keep_some_files(index: OpenedIndex, numbers: np.ndarray) -> KeepTree:
     """Return a plan that keeps some of the files that an index covers, and all others."""
     keep = np.zeros(len(index.paths()), bool)
     keep[numbers] = True
-    return Plan(
+    return KeepTree(
         indexes=(index,),
         keep=KeepLeaf(index=0, keep=keep),
         used=(index.definition.name,),
@@ -138,7 +138,7 @@ def contained(
         to_find = KeysToFind(
             table=table,
             version=version,
-            plan=plan_of_files(index, np.unique(numbers)),
+            plan=keep_some_files(index, np.unique(numbers)),
             columns=keys.columns,
             keys=[values.take(some) for values in keys.values],
         )

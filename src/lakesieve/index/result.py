@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found(Shown):
+class FileMatches(Shown):
     """The data files of one table version that can hold a match.
 
     Args:

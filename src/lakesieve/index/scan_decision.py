@@ -70,7 +70,7 @@ _NOTHING = KeepNode(every=False, args=())
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Plan:
+class KeepTree:
     """What indexes say of the files of a table under a predicate.
 
     A leaf keeps the files that its index does not cover; the plan keeps those that none covers.
@@ -141,7 +141,7 @@ class ScanDecision:
         reasons: Why others do not, and what became of these.
     """
 
-    plan: Plan
+    plan: KeepTree
     row_filter: RowFilter
     usable: tuple[UsableIndex, ...]
     reasons: tuple[Reason, ...]
@@ -273,7 +273,7 @@ def keep_tree(
     indexes: Sequence[UsableIndex],
     *,
     visit: Callable[[OpenedIndex | None], None] = lambda _: None,
-) -> Plan:
+) -> KeepTree:
     """Evaluate a predicate on all files that its indexes cover.
 
     Every index takes part whose leading column the predicate restricts; their answers intersect.
@@ -315,11 +315,11 @@ def keep_tree(
     names = tuple(index.definition.name for index in used)
     code = ReasonCode.NOT_SELECTIVE if _keeps_all(keep) else ReasonCode.INDEX_USED
     reasons.append(Reason(code=code, detail=", ".join(names)))
-    return Plan(indexes=tuple(used), keep=keep, used=names, reasons=tuple(reasons))
+    return KeepTree(indexes=tuple(used), keep=keep, used=names, reasons=tuple(reasons))
 
 
-def _reading_all(reasons: Iterable[Reason]) -> Plan:
-    return Plan(indexes=(), keep=_ANYTHING, used=(), reasons=tuple(reasons))
+def _reading_all(reasons: Iterable[Reason]) -> KeepTree:
+    return KeepTree(indexes=(), keep=_ANYTHING, used=(), reasons=tuple(reasons))
 
 
 def _too_large(index: OpenedIndex, leaves: Iterable[ColumnRanges]) -> Reason:

@@ -14,7 +14,7 @@ from lakesieve.planner.requests import PROTOCOL
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from lakesieve.index import Plan
+    from lakesieve.index import KeepTree
 
 
 def answer(**fields: Any) -> str:
@@ -38,7 +38,7 @@ def unpruned(scan: int, reasons: Iterable[Reason]) -> dict[str, Any]:
     }
 
 
-def kept_files(plan: Plan) -> dict[str, Any]:
+def kept_files(plan: KeepTree) -> dict[str, Any]:
     """Return the part of a scan's answer that says which files it keeps."""
     return {
         "catalogues": [index.files() for index in plan.indexes],

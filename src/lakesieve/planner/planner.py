@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from lakesieve.index import Plan, UsableIndex
+    from lakesieve.index import KeepTree, UsableIndex
     from lakesieve.planner.requests import PruningRequest, ScanRequest
     from lakesieve.storage import StorageOptions
     from lakesieve.tables import Column
@@ -63,10 +63,10 @@ class Planner:
         # by the ticket of an answer: digests that the engine fetches after it
         self._tickets: dict[str, dict[str, np.ndarray]] = {}
         # by the name of a plan: the identity of its table, and the plan
-        self._given: dict[str, tuple[str, Plan]] = {}
+        self._given: dict[str, tuple[str, KeepTree]] = {}
         self._lock = threading.Lock()
 
-    def give(self, name: str, uuid: str, plan: Plan) -> None:
+    def give(self, name: str, uuid: str, plan: KeepTree) -> None:
         """Answer with a plan for the scans of a table that name it."""
         self._given[name] = (uuid, plan)
 
@@ -235,7 +235,7 @@ def _predicate_text(conditions: str, of_joins: list[str]) -> str:
     return " AND ".join([conditions] * (conditions != "anything") + of_joins)
 
 
-def _kept(plan: Plan, known: frozenset[str]) -> dict[str, Any]:
+def _kept(plan: KeepTree, known: frozenset[str]) -> dict[str, Any]:
     """Return what a plan keeps, and the digests that the engine lacks to apply it."""
     if not plan.skips:
         return {}

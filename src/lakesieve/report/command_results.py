@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lakesieve.index.result import Found, VerifiedRows
+    from lakesieve.index.result import FileMatches, VerifiedRows
     from lakesieve.store import Verified
 
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class Explanation:
     """An answer to show to a person rather than to use."""
 
-    found: Found
+    found: FileMatches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

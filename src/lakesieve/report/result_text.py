@@ -17,7 +17,7 @@ from lakesieve.index.result import (
     Cloned,
     CommitInfo,
     Compacted,
-    Found,
+    FileMatches,
     IndexInfo,
     Refreshed,
     TablePruning,
@@ -50,7 +50,7 @@ def _(result: DemoResult) -> RenderableType:
 
 
 @to_text.register
-def _(result: Found) -> RenderableType:
+def _(result: FileMatches) -> RenderableType:
     # one path a line and nothing else, for xargs
     return "\n".join(result.paths)
 
@@ -82,7 +82,7 @@ def _(result: Explanation) -> RenderableType:
     return Group(*blocks)
 
 
-def _by_format(found: Found) -> str:
+def _by_format(found: FileMatches) -> str:
     """Say what the format's own statistics do for a predicate."""
     if any(reason.code is ReasonCode.STATISTICS_UNREAD for reason in found.reasons):
         return "as far as the format's own statistics are known"

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from lakesieve.advisor.result import TableAdvice
 from lakesieve.index.maintenance import TableMaintenance
-from lakesieve.index.result import Found, IndexInfo
+from lakesieve.index.result import FileMatches, IndexInfo
 from lakesieve.report.command_results import Explanation
 from lakesieve.report.result_text import TABLES, to_text
 from lakesieve.report.safe_console import printing_safely
@@ -44,7 +44,7 @@ def _printed(result: object) -> Console:
 
 def _shown(result: object) -> RenderableType:
     # the command line writes paths alone, one a line, for other programs
-    known = Explanation(found=result) if isinstance(result, Found) else result
+    known = Explanation(found=result) if isinstance(result, FileMatches) else result
     if isinstance(known, _ROWS):
         known = [known]
     return to_text(known) or Text("none", style="dim")

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot
     from pyiceberg.types import StructType
 
-    from lakesieve.engines.pruning import FilePruner, Pruned
+    from lakesieve.engines.engine_scans import EngineScan, FilePruner
     from lakesieve.index import OpenedIndex, TablePruning
     from lakesieve.serve.bounds import TableBounds
     from lakesieve.serve.requests import ScanRequest
@@ -171,7 +171,7 @@ class TablePlanner:
             pruning=pruned.result(),
         )
 
-    def _filters(self, request: ScanRequest, schema: Schema) -> tuple[MetadataFilter, Pruned]:
+    def _filters(self, request: ScanRequest, schema: Schema) -> tuple[MetadataFilter, EngineScan]:
         """The filter of a request for Iceberg's metadata, and what the index says of it."""
         columns = columns_in_manifests(schema)
         reader = FilterReader(
@@ -201,7 +201,7 @@ class TablePlanner:
     def _rows(
         self,
         data: Sequence[tuple[int | None, Manifest]],
-        pruned: Pruned,
+        pruned: EngineScan,
         page: Page | None,
         tasks: int | None,
     ) -> tuple[list[np.ndarray], list[Page]]:
@@ -348,7 +348,7 @@ class TablePlanner:
         return read_through(self._io, path, self._limits.manifests.stored)
 
 
-def _give_reason(pruned: Pruned, code: ReasonCode, detail: str) -> None:
+def _give_reason(pruned: EngineScan, code: ReasonCode, detail: str) -> None:
     pruned.reasons = (*pruned.reasons, Reason(code=code, detail=detail))
 
 

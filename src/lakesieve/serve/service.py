@@ -8,7 +8,7 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lakesieve.engines.pruning import FilePruner
+from lakesieve.engines.engine_scans import FilePruner
 from lakesieve.errors import ErrorKind, NotFoundError, UnsupportedError
 from lakesieve.serve.limits import PlanLimits
 from lakesieve.serve.planning import TablePlanner

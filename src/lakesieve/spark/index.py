@@ -15,7 +15,7 @@ from lakesieve.spark.build.source import Source
 from lakesieve.spark.build.verify import files_with_missing_keys
 from lakesieve.spark.commands.contains import ContainedRows, contained_rows
 from lakesieve.spark.commands.key_rows import read_held_keys
-from lakesieve.spark.commands.locate import Located, locate_keys
+from lakesieve.spark.commands.locate import KeyLocations, locate_keys
 from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.session.access import access_by
 
@@ -130,7 +130,7 @@ class SparkIndex(Index):
             wrong=tuple(wrong),
         )
 
-    def locate(self, keys: DataFrame, version: str | int | None = None) -> Located:
+    def locate(self, keys: DataFrame, version: str | int | None = None) -> KeyLocations:
         """Name the data files that can hold each of many keys, looked up by the executors.
 
         Row-level deletes are ignored, and a key that is not there may be given a file, as in every

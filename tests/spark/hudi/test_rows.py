@@ -12,7 +12,7 @@ from tests.depth import depth
 from tests.spark.hudi.driver import HudiDriver, MergeOnReadDriver, OlderDriver
 
 import lakesieve as ls
-from lakesieve.engines.rows import open_rows
+from lakesieve.engines.table_rows import open_rows
 from lakesieve.errors import NotFoundError, UnsupportedError
 from lakesieve.predicate.expression import Constant
 from lakesieve.predicate.parse import parse_sql

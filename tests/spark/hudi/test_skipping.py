@@ -11,7 +11,7 @@ from tests.spark.hudi.driver import DRIVERS, HudiDriver
 from tests.spark.skipping import NAMES, checked, frame_of
 
 import lakesieve as ls
-from lakesieve.engines.rows import open_rows
+from lakesieve.engines.table_rows import open_rows
 from lakesieve.predicate.parse import parse_sql
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from tests.depth import depth
 from tests.spark.deletes.kit import load
 from tests.spark.deletes.story import DOMAINS, Story
 
-from lakesieve.engines.pruning import FilePruner
+from lakesieve.engines.engine_scans import FilePruner
 from lakesieve.serve.planning import TablePlanner
 from lakesieve.serve.requests import ScanRequest
 from lakesieve.spark.versions.java_classes import java_class

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakesieve.index.many_keys import plan_of_files
+from lakesieve.index.many_keys import keep_some_files
 from lakesieve.spark.commands.key_lookup import FEW, FILES, NUMBERS, look_up
 from lakesieve.spark.commands.key_rows import read_by_plan, rows_with_keys, same_keys
 from lakesieve.spark.versions.cached_rows import cache_rows
@@ -95,7 +95,7 @@ def _confirmed(
     cached = cache_rows(looked_up.rows)
     keys = cached.rows
     numbers = keys.select(F.explode(NUMBERS)).distinct().collect()
-    plan = plan_of_files(index, np.array([row[0] for row in numbers], np.int64))
+    plan = keep_some_files(index, np.array([row[0] for row in numbers], np.int64))
     names = [f"key_{at}" for at in range(len(looked_up.columns))]
     possible = keys if looked_up.uncovered else keys.where(F.size(NUMBERS) > 0)
     with read_by_plan(table, version, plan, looked_up.columns) as rows:

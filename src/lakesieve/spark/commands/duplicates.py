@@ -12,7 +12,7 @@ import pyarrow as pa
 from lakesieve.index import broken_index
 from lakesieve.index.definition import indexed_columns, key_columns
 from lakesieve.index.key_ranges import KeyRanges
-from lakesieve.index.many_keys import plan_of_files
+from lakesieve.index.many_keys import keep_some_files
 from lakesieve.sieve import encode_rows
 from lakesieve.spark.build.source import key_types
 from lakesieve.spark.commands.held_keys import usable_indexes
@@ -211,7 +211,7 @@ class _DuplicateSearch:
         among: DataFrame | None = None,
     ) -> CachedRows:
         """Return keys in several rows of some files and of those that the index has not seen."""
-        plan = plan_of_files(index, np.array(numbers, np.int64))
+        plan = keep_some_files(index, np.array(numbers, np.int64))
         with read_by_plan(self._table, self._version, plan, self._columns) as rows:
             if inside is not None:
                 rows = self._inside(rows, *inside)  # noqa: PLW2901 - the rows that are grouped
@@ -243,7 +243,7 @@ class _DuplicateSearch:
 
     def _keys_of_files(self, index: OpenedIndex, numbers: np.ndarray) -> CachedRows:
         """Return the keys of some files and of those that the index has not seen."""
-        plan = plan_of_files(index, numbers)
+        plan = keep_some_files(index, numbers)
         with read_by_plan(self._table, self._version, plan, self._columns) as rows:
             return cache_rows(without_nulls(rows).distinct(), shuffled=True)
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from lakesieve.index import OpenedIndex, Plan, Reason, broken_index
+from lakesieve.index import KeepTree, OpenedIndex, Reason, broken_index
 from lakesieve.index.definition import indexed_columns
 from lakesieve.index.given_keys import GivenKeys
-from lakesieve.index.many_keys import files_of_codes, plan_of_files, sorted_codes
-from lakesieve.index.scan_decision import READ_FAILURES
+from lakesieve.index.many_keys import files_of_codes, keep_some_files, sorted_codes
+from lakesieve.index.reasons import READ_FAILURES
 from lakesieve.spark.build.source import key_types
 from lakesieve.spark.commands.key_lookup import FEW, numbers_of_keys
 from lakesieve.spark.commands.key_rows import read_by_plan, rows_with_keys
@@ -163,18 +163,18 @@ class HeldKeys:
             with self._rule.given(self._spark, self._table.reader.uuid, plan):
                 yield
 
-    def _since(self, version: TableVersion) -> Plan | None:
+    def _since(self, version: TableVersion) -> KeepTree | None:
         """Return a plan without the files of a version."""
         if self._best is None or version.id is None:
             return None
         numbers = self._best.numbers(self._table.reader.live_files(version).column("path"))
         keep = np.ones(len(self._best.paths()), bool)
         keep[numbers[numbers >= 0]] = False
-        return plan_of_files(self._best, np.flatnonzero(keep))
+        return keep_some_files(self._best, np.flatnonzero(keep))
 
     def _candidates(
         self, keys: DataFrame, at_hand: pa.Table | None, version: TableVersion
-    ) -> Plan | None:
+    ) -> KeepTree | None:
         """Return a plan of the files that can hold the keys; ``None`` where no index tells."""
         index = self._best
         if index is None:
@@ -199,7 +199,7 @@ class HeldKeys:
             self.reasons.append(broken_index(index.definition.name, error))
             return None
         self.index = index.definition.name
-        return plan_of_files(index, np.unique(numbers))
+        return keep_some_files(index, np.unique(numbers))
 
 
 def _left_of_many(

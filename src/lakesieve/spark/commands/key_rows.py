@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame, SparkSession
 
-    from lakesieve.index import Plan
+    from lakesieve.index import KeepTree
     from lakesieve.index.many_keys import KeysToFind
     from lakesieve.spark.tables import SparkTable
     from lakesieve.tables import Column, TableVersion
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def read_by_plan(
-    table: SparkTable, version: TableVersion, plan: Plan | None, columns: Sequence[Column]
+    table: SparkTable, version: TableVersion, plan: KeepTree | None, columns: Sequence[Column]
 ) -> Iterator[DataFrame]:
     """Read the key columns of the data files that a plan keeps, row-level deletes applied.
 

@@ -20,7 +20,7 @@ _FILE = "file"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Located:
+class KeyLocations:
     """Which data files can hold which keys.
 
     Args:
@@ -49,14 +49,14 @@ def locate_keys(
     table: SparkTable,
     version: TableVersion,
     columns: Sequence[Column],
-) -> Located:
+) -> KeyLocations:
     """Plan the look-up of a frame of keys."""
     from pyspark.sql import functions as F
 
     looked_up = look_up(keys, index, table, version, columns, taken=(_FILE,))
     key_names = (f"key_{at}" for at in range(len(looked_up.names)))
     pairs = looked_up.rows.select(*key_names, F.explode(FILES).alias(_FILE))
-    return Located(
+    return KeyLocations(
         pairs=pairs.toDF(*looked_up.names, _FILE),
         uncovered=looked_up.uncovered,
         files=looked_up.files,

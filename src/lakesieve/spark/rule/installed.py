@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-    from lakesieve.index import Plan
+    from lakesieve.index import KeepTree
     from lakesieve.storage import StorageOptions
 
 _GIVEN = "lakesieve.given"
@@ -92,7 +92,7 @@ class InstalledRule:
                 self._settle()
 
     @contextmanager
-    def given(self, spark: SparkSession, uuid: str, plan: Plan) -> Iterator[None]:
+    def given(self, spark: SparkSession, uuid: str, plan: KeepTree) -> Iterator[None]:
         """While the context is open, prune this thread's reads of the table with ``plan`` only.
 
         This works only where skipping is on. No other query of the table may run in this thread.

@@ -12,7 +12,7 @@ from lakesieve.tables.opening import open_table
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-    from lakesieve.index import Plan
+    from lakesieve.index import KeepTree
     from lakesieve.index.many_keys import KeysToFind
     from lakesieve.predicate import Expr
     from lakesieve.tables import TableReader
@@ -32,7 +32,7 @@ class TableRows(Protocol):
         """All columns."""
 
     def batches(
-        self, wanted: Expr | Plan, columns: Collection[str] | None = None
+        self, wanted: Expr | KeepTree, columns: Collection[str] | None = None
     ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         """Return columns, and the rows of the files that can hold a row that is wanted.
 

@@ -12,7 +12,7 @@ import numpy as np
 from lakesieve.errors import LakesieveError
 from lakesieve.index import (
     IndexRegistry,
-    Plan,
+    KeepTree,
     Reason,
     ReasonCode,
     ShownList,
@@ -40,12 +40,12 @@ _latest: list[TablePruning] = []
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class Pruned:
+class EngineScan:
     """One scan of a table: which files it must read, counted as they are judged."""
 
     table: str
     reasons: tuple[Reason, ...]  # coded reasons
-    plan: Plan | None = None  # what the indexes say, if they can leave files out
+    plan: KeepTree | None = None  # what the indexes say, if they can leave files out
     predicate: str = ""  # the part of the filter that was understood
     total: int = 0
     read: int = 0
@@ -98,11 +98,11 @@ class FilePruner:
         self._seconds = seconds
 
     def of_table(
-        self, table: TableReader, columns: Mapping[tuple[str, ...], Column], wanted: Expr | Plan
-    ) -> Pruned:
+        self, table: TableReader, columns: Mapping[tuple[str, ...], Column], wanted: Expr | KeepTree
+    ) -> EngineScan:
         """Plan one scan of a table that was opened here, as :meth:`prune` does."""
-        if isinstance(wanted, Plan):
-            return Pruned(table=table.name, reasons=wanted.reasons, plan=wanted)
+        if isinstance(wanted, KeepTree):
+            return EngineScan(table=table.name, reasons=wanted.reasons, plan=wanted)
         return self.prune(
             table.name,
             location=table.location,
@@ -121,22 +121,22 @@ class FilePruner:
         file_io: Mapping[str, str],
         columns: Callable[[], Mapping[tuple[str, ...], Column]],
         expression: Callable[[], Expr],
-    ) -> Pruned:
+    ) -> EngineScan:
         """Plan one scan. Whatever goes wrong leaves every file in it, with a coded reason."""
         until = time.monotonic() + self._seconds
 
-        def look() -> Pruned:
+        def look() -> EngineScan:
             indexes, reasons = self._registry.indexes(location, uuid, file_io=file_io, until=until)
             if not indexes:
                 missing = Reason(code=ReasonCode.NO_INDEX, detail="")
-                return Pruned(table=table, reasons=tuple(reasons) or (missing,))
+                return EngineScan(table=table, reasons=tuple(reasons) or (missing,))
             known = columns()
             planned = plan(known, expression(), indexes, uuid, strict=False)
             for index in planned.plan.indexes:
                 # what cannot be read shows now, when every file can still be scanned
                 index.paths()
             names = {column.field_id: ".".join(path) for path, column in known.items()}
-            return Pruned(
+            return EngineScan(
                 table=table,
                 reasons=(*reasons, *planned.reasons),
                 plan=planned.plan if planned.plan.skips else None,
@@ -150,7 +150,7 @@ class FilePruner:
         if not task.wait(until):
             detail = "planning took longer than the query waits for it"
             late = Reason(code=ReasonCode.PLANNING_TIMEOUT, detail=detail)
-            return Pruned(table=table, reasons=(late,))
+            return EngineScan(table=table, reasons=(late,))
         return _tried(table, task.result)
 
 
@@ -161,20 +161,20 @@ def _is_on_disk(location: str) -> bool:
         return False
 
 
-def _tried(table: str, look: Callable[[], Pruned]) -> Pruned:
+def _tried(table: str, look: Callable[[], EngineScan]) -> EngineScan:
     try:
         return look()
     except Exception as error:  # noqa: BLE001 - the scan reads every file
         return failed(table, error)
 
 
-def failed(table: str, error: Exception) -> Pruned:
+def failed(table: str, error: Exception) -> EngineScan:
     """Return a scan that reads every file because of a failure."""
     detail = f"{type(error).__name__}: {error}"
-    return Pruned(table=table, reasons=(Reason(code=ReasonCode.INTERNAL_ERROR, detail=detail),))
+    return EngineScan(table=table, reasons=(Reason(code=ReasonCode.INTERNAL_ERROR, detail=detail),))
 
 
-def remember(scans: Sequence[Pruned]) -> None:
+def remember(scans: Sequence[EngineScan]) -> None:
     """Keep what the latest query of an engine did."""
     with _lock:
         _latest[:] = [scan.result() for scan in scans]
