@@ -1,1 +1,1 @@
-"""The versions of Spark that are supported, and Java compiled for the one that runs."""
+"""The supported versions of Spark, and the classes of the JVM that a session uses."""
