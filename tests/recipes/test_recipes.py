@@ -14,7 +14,7 @@ from tests.kit.building import build_index, refresh_index
 from tests.recipes.listed import LISTED, ListedRows, write_version
 
 import lakesieve as ls
-from lakesieve.engines import arrow, rows
+from lakesieve.engines import arrow
 from lakesieve.engines.engine_scans import last_pruning
 from lakesieve.engines.table_rows import open_rows
 from lakesieve.index import ReasonCode
@@ -70,7 +70,7 @@ def _time_code(literal: Literal) -> Bound | None:
 def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A table of the toy format, known by an entry in each table that the recipes name."""
     monkeypatch.setitem(FORMATS, "listed", LISTED)
-    monkeypatch.setitem(rows.ROWS, "listed", ListedRows)
+    monkeypatch.setitem(table_rows.ROWS, "listed", ListedRows)
     monkeypatch.setitem(KINDS, "time", KeyKind(encode=_times))
     monkeypatch.setitem(literals.CODES, "time", _time_code)
     parts = {f"{at}.parquet": _part(at) for at in range(FILES)}
@@ -132,8 +132,8 @@ def scan(table: str, **wanted: Any) -> list[dict[str, Any]]:
     opened = open_rows(table, None, catalog=None, warehouse="", locations=())
     conditions = tuple(_condition(column, value) for column, value in wanted.items())
     schema, batches = opened.batches(And(args=conditions))
-    table_rows = pa.Table.from_batches(batches, schema).to_pylist()
-    return [row for row in table_rows if all(_holds(row[c], v) for c, v in wanted.items())]
+    found = pa.Table.from_batches(batches, schema).to_pylist()
+    return [row for row in found if all(_holds(row[c], v) for c, v in wanted.items())]
 
 
 def _holds(value: Any, wanted: Any) -> bool:
