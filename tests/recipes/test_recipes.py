@@ -14,7 +14,7 @@ from tests.kit.building import build_index, refresh_index
 from tests.recipes.listed import LISTED, ListedRows, write_version
 
 import lakesieve as ls
-from lakesieve.engines import arrow
+from lakesieve.engines import arrow, table_rows
 from lakesieve.engines.engine_scans import last_pruning
 from lakesieve.engines.table_rows import open_rows
 from lakesieve.index import ReasonCode
