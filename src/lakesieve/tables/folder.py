@@ -33,10 +33,6 @@ class FolderReader:
         """The table's folder."""
         return open_storage(self._place, self._options(self._place), renew=self._options.renewed)
 
-    @property
-    def _storage(self) -> Storage:
-        return self.storage
-
     def references(self) -> Sequence[str]:
         """Such tables have no branches or tags."""
         return ()

@@ -60,7 +60,7 @@ class DeltaReader(FolderReader):
         self._root = location if locate else self.location
         self._locate = locate
         self._read_settings = read_settings
-        self._log = DeltaLog(self._storage, name)
+        self._log = DeltaLog(self.storage, name)
         self._known: dict[int, DeltaSnapshot] = {}
         self._snapshot = self._log.snapshot()
         self.uuid = str(self._snapshot.metadata["id"])
