@@ -83,11 +83,6 @@ def formats_of(version: SparkVersion) -> list[FormatSpec]:
     return [spec for spec in FORMATS.values() if spec.runs_on(version.name)]
 
 
-def formats_in(spark: SparkSession) -> list[FormatSpec]:
-    """Return the formats whose runtime is on the class path of a session."""
-    return [spec for spec in FORMATS.values() if has_class(spark, spec.runtime)]
-
-
 def check_formats(version: SparkVersion, formats: Iterable[str]) -> None:
     """Check that a version of Spark can read tables of some formats."""
     wanted = [FORMATS[name] for name in sorted(set(formats))]
