@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 
 import fastavro
+import pytest
 from tests.storage.s3_servers import BUCKET, OTHER_SERVER, hadoop_settings
 
 from lakesieve.storage import StorageOptions, open_storage
+from lakesieve.tables.iceberg.manifest_cache import ContentCache
 from lakesieve.tables.iceberg.manifests import data_files, live_files
 
 FOLDER = f"s3://{BUCKET}/manifests/t/metadata"
@@ -53,3 +55,14 @@ def test_endpoints_do_not_share_manifests() -> None:
 
     assert paths(OTHER_SERVER) == {f"s3://{BUCKET}/forged.parquet"}
     assert paths("moto") == {f"s3://{BUCKET}/honest.parquet"}
+
+
+@pytest.mark.timeout(20)
+def test_what_makes_one_entry_may_ask_for_others() -> None:
+    """An entry made from two hundred others is made, whatever their keys are."""
+    cache = ContentCache(1 << 20)
+
+    def together() -> tuple[int, int]:
+        return sum(cache.get((at,), lambda at=at: (at + 1, 8)) for at in range(200)), 8
+
+    assert cache.get(("all",), together) == sum(range(1, 201))

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 _THREADS = 8
-_STRIPES = 64
 
 Key = tuple[object, ...]
 
@@ -30,7 +29,8 @@ class ContentCache:
         self._limit = limit
         self._entries: OrderedDict[Key, tuple[Any, int]] = OrderedDict()
         self._lock = threading.Lock()
-        self._making = [threading.Lock() for _ in range(_STRIPES)]
+        # a lock for each key: what makes one entry may ask for another
+        self._making: dict[Key, threading.Lock] = {}
         self.held = 0
         """Bytes that are held."""
 
@@ -56,11 +56,17 @@ class ContentCache:
         content = self.find(key)
         if content is not None:
             return content
-        with self._making[hash(key) % _STRIPES]:
-            content = self.find(key)
-            if content is None:
-                content, size = make()
-                self.put(key, content, size)
+        with self._lock:
+            making = self._making.setdefault(key, threading.Lock())
+        try:
+            with making:
+                content = self.find(key)
+                if content is None:
+                    content, size = make()
+                    self.put(key, content, size)
+        finally:
+            with self._lock:
+                self._making.pop(key, None)
         return content
 
     def get_all(self, wanted: Sequence[tuple[Key, Callable[[], tuple[Any, int]]]]) -> list[Any]:
