@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from functools import partial
 
 import fastavro
 import pytest
@@ -62,7 +63,10 @@ def test_what_makes_one_entry_may_ask_for_others() -> None:
     """An entry made from two hundred others is made, whatever their keys are."""
     cache = ContentCache(1 << 20)
 
+    def entry(at: int) -> tuple[int, int]:
+        return at + 1, 8
+
     def together() -> tuple[int, int]:
-        return sum(cache.get((at,), lambda at=at: (at + 1, 8)) for at in range(200)), 8
+        return sum(cache.get((at,), partial(entry, at)) for at in range(200)), 8
 
     assert cache.get(("all",), together) == sum(range(1, 201))
