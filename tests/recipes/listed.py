@@ -77,7 +77,7 @@ class ListedReader(FolderReader):
         rows = list(csv.reader(io.StringIO(listed)))
         return pa.table(
             {
-                "path": pa.array([f"file:{self.location}/{name}" for name, _, _ in rows]),
+                "path": pa.array([f"{self.location}/{name}" for name, _, _ in rows]),
                 "size": pa.array([int(size) for _, size, _ in rows], pa.int64()),
                 "records": pa.array([int(records) for _, _, records in rows], pa.int64()),
             }

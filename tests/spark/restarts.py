@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SESSIONS", "Session", "restarted"]
 
-SESSIONS = depth("SESSIONS", test=4, soak=11)
+SESSIONS = depth("SESSIONS", test=5, soak=11)
 """How many sessions: ten restarts in a soak."""
 
 

@@ -61,16 +61,14 @@ SPEC = FormatSpec(
 def test_indexes_of_the_format_are_built_on_spark(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An index is made and refreshed, verified by rows, and used with a session and without."""
+    """An index is made, verified by rows, and used with a session and without."""
     monkeypatch.setitem(FORMATS, "listed", LISTED)
     monkeypatch.setitem(SPARK_FORMATS, "listed", SPEC)
     parts = {f"{at}.parquet": pa.table({"id": list(range(at, 40, 4))}) for at in range(4)}
-    write_version(tmp_path, 1, dict(list(parts.items())[:3]))
+    write_version(tmp_path, 1, parts)
     name = f"listed:{tmp_path}"
 
     index = ls.create_index(name, "id", spark=spark)
-    write_version(tmp_path, 2, parts)
-    assert index.refresh().files == 1
 
     assert index.verify_rows(files=None).wrong == ()
     for reached in ({"spark": spark}, {}):
