@@ -7,6 +7,7 @@ from lakesieve.storage.clients import fingerprint
 from lakesieve.storage.hadoop import HADOOP_PREFIXES, StorageOptions, hadoop_options
 from lakesieve.storage.local_disk import write_file
 from lakesieve.storage.location import local_path, normalized
+from lakesieve.storage.lru_cache import LruCache
 from lakesieve.storage.objects import (
     ObjectInfo,
     Storage,
@@ -27,6 +28,7 @@ __all__ = [
     "INDEX_FOLDER",
     "TRUSTED_ROOTS",
     "Background",
+    "LruCache",
     "ObjectInfo",
     "Storage",
     "StorageOptions",

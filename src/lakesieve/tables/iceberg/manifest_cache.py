@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from lakesieve.storage import LruCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -16,40 +17,13 @@ _THREADS = 8
 Key = tuple[object, ...]
 
 
-class ContentCache:
-    """Content by keys that name it for ever, the least recently used dropped first.
-
-    It is safe between threads.
-
-    Args:
-        limit: Bytes that may be held.
-    """
+class ContentCache(LruCache):
+    """Content in ``limit`` bytes, by keys that name it for ever."""
 
     def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._entries: OrderedDict[Key, tuple[Any, int]] = OrderedDict()
-        self._lock = threading.Lock()
+        super().__init__(limit)
         # a lock for each key: what makes one entry may ask for another
         self._making: dict[Key, threading.Lock] = {}
-        self.held = 0
-        """Bytes that are held."""
-
-    def find(self, key: Key) -> Any:
-        """Return the content of a key, or ``None`` where it is not held."""
-        with self._lock:
-            entry = self._entries.get(key)
-            if entry is None:
-                return None
-            self._entries.move_to_end(key)
-            return entry[0]
-
-    def put(self, key: Key, content: Any, size: int) -> None:
-        """Hold content of ``size`` bytes in the place of what is held for the key."""
-        with self._lock:
-            self.held += size - self._entries.pop(key, (None, 0))[1]
-            self._entries[key] = (content, size)
-            while self.held > self._limit and len(self._entries) > 1:
-                self.held -= self._entries.popitem(last=False)[1][1]
 
     def get(self, key: Key, make: Callable[[], tuple[Any, int]]) -> Any:
         """Return the content of a key; one thread makes it, with its size, where it is not held."""
