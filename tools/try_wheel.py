@@ -25,7 +25,7 @@ FILES = 4
 
 
 def main() -> None:
-    """Index a folder of Parquet files, and find the one file that holds a key.
+    """Index a folder of Parquet files, then find the only file that holds a key.
 
     Raises:
         SystemExit: Other files were found.

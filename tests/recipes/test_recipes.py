@@ -83,7 +83,7 @@ def _read(column: str) -> Any:
 
 
 def test_a_format(table: str, tmp_path: Path) -> None:
-    """Files are found without Spark, in every version, and new ones are read until a refresh."""
+    """The index finds files of every version without Spark; queries read files it has not seen."""
     build_index(open_table(table), "id", _read("id"))
     found = ls.find_files(table, "id = 6")
     assert [path.rpartition("/")[2] for path in found.paths] == ["2.parquet"]

@@ -260,7 +260,7 @@ def scaled(shares: np.ndarray, sample: Sample) -> Estimate:
 
 
 def with_error_of(value: np.ndarray, band: Estimate, sample: Sample) -> Estimate:
-    """Return files of the table by some shares, with the bounds of another estimate of them."""
+    """Estimate how many of the table's files are read, within the bounds of ``band``."""
     total = float(value.sum()) * sample.scale
     return Estimate(value=total, low=min(band.low, total), high=max(band.high, total))
 

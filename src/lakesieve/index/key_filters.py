@@ -84,7 +84,7 @@ def _leaves(
     known: Mapping[int, Ranges],
     room: int,
 ) -> RowFilter:
-    """Return what conditions on columns, with those known, say of each index's keys."""
+    """Return a filter on the keys of each index, from the conditions on its columns."""
     leaves: list[RowFilter] = []
     for number, usable in enumerate(indexes):
         if usable.is_composite:

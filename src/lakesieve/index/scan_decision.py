@@ -54,7 +54,7 @@ class KeepLeaf:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class KeepNode:
-    """A file must be read that all parts keep, or any of them.
+    """Keeps the files that all of its parts keep, or the files that any of them keeps.
 
     Args:
         every: Whether all of them must keep a file; without parts it is the answer.

@@ -1,4 +1,4 @@
-"""Result models as text for a terminal: what stdout shows, and what is said beside it."""
+"""Results as text for a terminal: data for stdout, and messages for stderr."""
 
 from __future__ import annotations
 

@@ -308,7 +308,7 @@ class SegmentRow:
         return wide_code(code) if self.is_bytewise and isinstance(code, int) else code
 
     def touching(self, intervals: Sequence[Interval]) -> list[tuple[SegmentEntry, list[Interval]]]:
-        """Return the segments that hold codes of any interval, each with those intervals."""
+        """Return each segment that can hold codes of some intervals, with these intervals."""
         if not intervals:
             return []
         if self.is_bytewise:

@@ -30,7 +30,7 @@ def catalog_table(spark: SparkSession, name: str) -> Any:
 
 
 def forget_table(spark: SparkSession, name: str) -> None:
-    """Have the catalog load a table anew where it keeps those that it loaded before."""
+    """Remove a table from the catalog's cache, so that its next use loads it again."""
     with named_errors(name):
         catalog, identifier = _resolved(spark, name)
         catalog.invalidateTable(identifier)

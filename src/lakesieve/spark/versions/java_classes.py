@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def java_class(spark: SparkSession, name: str) -> Any:
-    """Return a Java class, whose static members are attributes; a call makes an object.
+    """Return a Java class. Its static members are attributes, and calling it makes an object.
 
     ``spark._jvm.org.apache`` asks Java of each part of a name whether it is a class, and to find
     that it is none takes a look into every jar, each time.

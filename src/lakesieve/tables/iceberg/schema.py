@@ -70,7 +70,7 @@ class _Imported:
         return cls(names=names, partitioning=frozenset(document["partitioning"]))
 
     def column(self, column: Column) -> Column:
-        """Return a column as it is known in such a table."""
+        """Return a column with the identity that it has in a table with these names."""
         names = self.names.get(column.field_id, [])
         identity = field_identity({"id": column.field_id, "names": names})
         if column.field_id in self.partitioning and column.kind != "other":
@@ -127,7 +127,7 @@ def columns_of_fields(fields: list[dict[str, Any]]) -> dict[tuple[str, ...], Col
 
 
 def fields_of_type(schema_json: str, types: Collection[str]) -> list[str]:
-    """Return the names of the fields of some types, also those inside lists and maps."""
+    """Return the names of all fields whose type is one of ``types``, also inside lists and maps."""
     return list(_named_fields(json.loads(schema_json), "", frozenset(types), 0))
 
 
