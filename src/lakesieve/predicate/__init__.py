@@ -1,4 +1,4 @@
-"""SQL text and the conditions of query engines to ranges of key codes per column."""
+"""Translate SQL text and the conditions of query engines into ranges of key codes per column."""
 
 from __future__ import annotations
 

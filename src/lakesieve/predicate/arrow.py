@@ -1,9 +1,10 @@
-"""Read the filters of Arrow datasets as predicates; what is not understood becomes unknown.
+"""Translate the filters of Arrow datasets into predicates.
 
-Arrow converts an expression to Substrait, which is typed. The predicate is true wherever Arrow
-keeps a row, and may be true of more rows. Two differences make that necessary: NaN is greater than
-all numbers for the indexes and compares with nothing in Arrow, and a list of values may hold null
-in Arrow. So the opposite of a condition is always true of nulls as well.
+Arrow converts an expression to Substrait, which is typed. What this reader does not understand
+becomes ``Unknown``. The predicate is true wherever Arrow keeps a row, and may be true of more rows.
+Two differences make that necessary. In the indexes NaN is greater than all numbers; in Arrow it
+compares with nothing. And in Arrow a list of values may hold null. Therefore a negated condition is
+always true for nulls as well.
 """
 
 from __future__ import annotations
@@ -37,16 +38,16 @@ if TYPE_CHECKING:
 _COMPARED = {"equal": "=", "lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
 _INTEGERS = frozenset({"i8", "i16", "i32", "i64"})
 _BYTES = frozenset({"binary", "fixed_binary"})
-# fields of literals that Substrait has given up and Arrow still writes: microseconds
+# numbers of two literal fields that Substrait has removed and Arrow still writes, in microseconds
 _TIMESTAMP, _TIMESTAMP_TZ = 14, 27
 
 
 def from_arrow(expression: Any, schema: pa.Schema) -> tuple[Expr, frozenset[str] | None]:
-    """Read the filter of a scan.
+    """Translate the filter of a scan.
 
     Returns:
-        The predicate, and the top-level columns that the filter uses; ``None`` where that is not to
-        be found out.
+        The predicate, and the top-level columns that the filter uses; ``None`` if these columns
+        are unknown.
     """
     from substrait.proto import ExtendedExpression
 
@@ -65,24 +66,24 @@ def from_arrow(expression: Any, schema: pa.Schema) -> tuple[Expr, frozenset[str]
 
 
 def _used(root: Any, schema: pa.Schema) -> frozenset[str]:
-    found: set[str] = set()
-    unread: list[Any] = [root]
-    while unread:
-        message = unread.pop()
+    columns: set[str] = set()
+    pending: list[Any] = [root]
+    while pending:
+        message = pending.pop()
         for field, value in message.ListFields():
             if field.name == "selection":
-                found.add(schema.names[value.direct_reference.struct_field.field])
+                columns.add(schema.names[value.direct_reference.struct_field.field])
             elif field.type == field.TYPE_MESSAGE:
-                unread.extend([value] if hasattr(value, "ListFields") else value)
-    return frozenset(found)
+                pending.extend([value] if hasattr(value, "ListFields") else value)
+    return frozenset(columns)
 
 
 @lru_cache(maxsize=64)
 def _convertible(schema: pa.Schema) -> pa.Schema:
-    """Return the schema with types that Substrait has, under which a filter means the same.
+    """Replace types that Substrait lacks, without a change to the meaning of a filter.
 
-    Arrow refuses to convert any filter while one column of the schema has a type that Substrait
-    lacks, and it does not convert ``starts_with`` on a ``large_string``.
+    Arrow refuses to convert any filter if the schema has one column of such a type, even if the
+    filter does not use it. It also does not convert ``starts_with`` on a ``large_string``.
     """
     return pa.schema([field.with_type(_convertible_type(field.type)) for field in schema])
 
@@ -99,7 +100,7 @@ def _convertible_type(kind: pa.DataType) -> pa.DataType:
     try:
         pc.scalar(value=True).to_substrait(pa.schema([("column", kind)]))
     except (pa.ArrowException, NotImplementedError):
-        # a filter that compares this column cannot be converted; others can
+        # a filter on this column cannot be converted, but filters on other columns can
         return pa.null()
     return kind
 
@@ -111,7 +112,7 @@ class _Reader:
 
     @or_unknown
     def node(self, node: Any, depth: int, *, negated: bool) -> Expr:
-        """Read a condition, or its opposite."""
+        """Translate a condition, or its opposite if ``negated``."""
         match node.WhichOneof("rex_type"):
             case "scalar_function":
                 return self._function(node.scalar_function, depth, negated=negated)
@@ -126,10 +127,10 @@ class _Reader:
         raise OddError
 
     def _conditional(self, call: Any, depth: int, *, negated: bool) -> Expr:
-        """Read ``if_else``, which DuckDB puts around an IN list to give null for null.
+        """Translate ``if_else``, which DuckDB puts around an IN list so that null gives null.
 
-        A branch after the first may hold wherever the conditions before it are not true, which is
-        not restricted here.
+        A branch after the first holds only where the earlier conditions are not true. The predicate
+        leaves that restriction out, so it may be true of more rows.
         """
         branches = [
             And(
@@ -143,7 +144,7 @@ class _Reader:
         return Or(args=(*branches, self.node(getattr(call, "else"), depth + 1, negated=negated)))
 
     def _flag(self, node: Any, *, negated: bool) -> Expr:
-        """Return a boolean column that stands alone."""
+        """Translate a boolean column that stands alone as a condition."""
         column, kind = self._column(node)
         if not pa.types.is_boolean(kind):
             raise OddError
@@ -183,11 +184,11 @@ class _Reader:
         if args[1].WhichOneof("rex_type") != "literal":
             raise OddError
         if negated and op != "=" and pa.types.is_floating(kind):
-            # true of NaN, which is no value of any range here
+            # Arrow's negated comparison is true for NaN, which lies in no range here
             raise OddError
         value = _literal(args[1].literal, kind)
         if value is None:
-            # compared with null
+            # a comparison with null
             raise OddError
         return _either(Compare(column=column, op=op, value=value), column, negated)
 
@@ -197,11 +198,11 @@ class _Reader:
             raise OddError
         values = [_literal(option.literal, kind) for option in listed.options]
         present = tuple(value for value in values if value is not None)
-        found: Expr = In(column=column, values=present)
+        matches: Expr = In(column=column, values=present)
         if None in values and not negated:
             # a null in the list matches nulls
-            found = Or(args=(found, IsNull(column=column)))
-        return _either(found, column, negated)
+            matches = Or(args=(matches, IsNull(column=column)))
+        return _either(matches, column, negated)
 
     def _column(self, node: Any) -> tuple[tuple[str, ...], pa.DataType]:
         if node.WhichOneof("rex_type") != "selection":
@@ -229,12 +230,12 @@ def _constant(literal: Any, *, negated: bool) -> Constant:
     raise OddError
 
 
-def _either(found: Expr, column: tuple[str, ...], negated: bool) -> Expr:
-    return negated_or_null(found, column) if negated else found
+def _either(condition: Expr, column: tuple[str, ...], negated: bool) -> Expr:
+    return negated_or_null(condition, column) if negated else condition
 
 
 def _literal(literal: Any, column: pa.DataType) -> Literal | None:
-    """Return a literal of the column's own type; ``None`` for null."""
+    """Return a literal of the column's own type, or ``None`` for null."""
     kind = literal.WhichOneof("literal_type")
     if kind == "null":
         return None
@@ -265,7 +266,7 @@ def _literal(literal: Any, column: pa.DataType) -> Literal | None:
 
 
 def _of_user(literal: Any) -> tuple[str, Any]:
-    """Return kind and value of a literal of a type of Arrow: text, bytes, unsigned numbers."""
+    """Return the kind and value of one of Arrow's own literals: text, bytes, unsigned numbers."""
     from google.protobuf.wrappers_pb2 import BytesValue, StringValue, UInt64Value
 
     for kind, wrapper in (("string", StringValue), ("binary", BytesValue), ("i64", UInt64Value)):

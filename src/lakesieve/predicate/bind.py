@@ -1,4 +1,7 @@
-"""Binding: names to field ids, literals to key codes; what cannot be bound may be true anywhere."""
+"""Bind predicates to a table: names become field ids, and literals become key codes.
+
+A condition that cannot be bound becomes ``Unknown``, which may be true of any row.
+"""
 
 from __future__ import annotations
 
@@ -32,22 +35,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnType:
-    """A column as a predicate meets it."""
+    """The type of a column, as far as predicates need it."""
 
     field_id: int
-    kind: str  # key kind; anything else makes conditions on it unknown
-    scale: int = 0  # digits after the point, for decimals
-    precision: int = 18  # digits in all, for decimals
+    kind: str  # key kind; for any other kind, conditions on the column are unknown
+    scale: int = 0  # for decimals: digits after the point
+    precision: int = 18  # for decimals: total number of digits
 
     @property
     def key_type(self) -> KeyType:
-        """The type of its keys, if it can have any."""
+        """Key type of the column's values."""
         return KeyType(kind=self.kind, scale=self.scale, precision=self.precision)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """A bound leaf: the values of one field for which it is true, and those for which it is false.
+    """A bound leaf: the values of one field that make it true, and those that make it false.
 
     Values in neither set make it null.
     """
@@ -69,8 +72,8 @@ def bind(
 ) -> BoundExpr:
     """Bind a predicate to a table's columns.
 
-    ``strict`` raises ``NotFoundError`` for an unknown column and ``InvalidInputError`` for an
-    impossible literal, instead of taking the condition as unknown.
+    If ``strict``, an unknown column raises ``NotFoundError`` and an impossible literal raises
+    ``InvalidInputError``. Otherwise the condition becomes ``Unknown``.
     """
     return _Binder(columns, timezone, strict=strict).bind(expr)
 
@@ -146,14 +149,16 @@ class _Binder:
             case Keys():
                 if (expr.kind, expr.scale) != (column.kind, column.scale):
                     raise _UnclearError(f"keys of kind {expr.kind}")
-                # keys stand beside conditions, never below NOT: any superset of the others will do
+                # a key list stands beside other conditions, never below NOT, so "false" may be any
+                # superset
                 others = Ranges.everything()
                 return Condition(field_id=column.field_id, true=expr.values, false=others)
             case NullSafeEqual():
                 if expr.value is None:
                     return _two_valued(column, Ranges(nulls=True))
                 if expr.value.kind == "text" and column.kind != "string":
-                    # text that is none of the column's type may be null, and so equal to nulls
+                    # Spark may read text that is no value of this type as null, which equals nulls
+                    # here
                     raise _UnclearError(repr(expr.value.value))
                 return _two_valued(column, self._compared("=", expr.value, column))
             case StartsWith():
@@ -194,7 +199,7 @@ class _Binder:
 
 
 class _UnclearError(Exception):
-    """A leaf that cannot be bound."""
+    """Raised for a leaf that cannot be bound."""
 
     def __init__(self, text: str, *, impossible: bool = False) -> None:
         super().__init__(text)
@@ -203,11 +208,11 @@ class _UnclearError(Exception):
 
 
 def _three_valued(column: ColumnType, true: Ranges) -> Condition:
-    """Null for null, as comparisons are."""
+    """Return a condition that is null for null, like a comparison."""
     return Condition(field_id=column.field_id, true=true, false=true.complement(nulls=False))
 
 
 def _two_valued(column: ColumnType, true: Ranges) -> Condition:
-    """True or false for every value and for null."""
+    """Return a condition that is true or false for every value and for null."""
     false = true.complement(nulls=not true.nulls)
     return Condition(field_id=column.field_id, true=true, false=false)

@@ -1,4 +1,4 @@
-"""What the readers of other libraries' filters have in common."""
+"""Share code between the readers of other libraries' filters."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ MIRRORED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 """Comparisons with their sides exchanged."""
 
 DEEPEST = 200
-"""How many conditions may stand in one another; what is deeper is unknown."""
+"""How deep conditions may be nested. Deeper parts become ``Unknown``."""
 
 
 class OddError(Exception):
-    """A part of a filter of a form that is not known."""
+    """Raised for a part of a filter whose form is not supported."""
 
 
 _UNREADABLE = (
@@ -36,9 +36,9 @@ _UNREADABLE = (
 
 
 def or_unknown(read: Reader) -> Reader:
-    """Make a reader return ``Unknown`` for parts that it cannot read, or that are nested too deep.
+    """Make a reader return ``Unknown`` for parts that it cannot read or that are nested too deep.
 
-    The last positional argument of the reader is how deep the part is nested.
+    The last positional argument of the reader is the nesting depth of the part.
     """
 
     @wraps(read)
@@ -55,13 +55,13 @@ def or_unknown(read: Reader) -> Reader:
 
 
 def negated_or_null(condition: Expr, column: tuple[str, ...]) -> Expr:
-    """Return the opposite of a condition, true of nulls as well."""
+    """Return the opposite of a condition, which is true for nulls as well."""
     return Or(args=(Not(arg=condition), IsNull(column=column)))
 
 
 def decimal_literal(number: Decimal, scale: int) -> Literal:
-    """Return a decimal as a literal, exact whatever the number of its digits."""
-    # operators of Decimal would round it
+    """Return a decimal as an exact literal, whatever its number of digits."""
+    # arithmetic on Decimal would round to the context's precision
     unscaled = Fraction(number) * 10**scale
     if unscaled.denominator != 1:
         raise OddError
@@ -69,7 +69,7 @@ def decimal_literal(number: Decimal, scale: int) -> Literal:
 
 
 def uuid_literal(value: object) -> Literal:
-    """Return a UUID, or its 16 bytes, as the text that indexes have for it."""
+    """Return a UUID, or its 16 bytes, as the text that indexes store for it."""
     if isinstance(value, bytes):
         value = uuid.UUID(bytes=value)
     if not isinstance(value, uuid.UUID):

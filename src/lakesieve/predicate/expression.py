@@ -1,4 +1,4 @@
-"""Predicates as values: what SQL text and the conditions of query engines have in common."""
+"""Define predicates as values, which SQL text and engine conditions are translated into."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ if TYPE_CHECKING:
     from lakesieve.predicate.ranges import Ranges
 
 Node = TypeVar("Node")
-"""What AND, OR and NOT hold: conditions by name, or bound to fields."""
+"""Operands of AND, OR and NOT: conditions on column names, or conditions bound to fields."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Literal:
     """A typed value."""
 
-    # A key kind; or as written in SQL: `number` (Decimal) without and `double` with an exponent or
-    # suffix, `text` (str), and the text of `DATE '...'` (`date_text`), a day with which the day of
-    # a moment is compared (`day_text`), `TIMESTAMP '...'` (`timestamp_text`) and `TIMESTAMP_NTZ
-    # '...'` (`timestamp_ntz_text`)
+    # A key kind, or one of the forms of SQL text: `number` (a Decimal without exponent or suffix),
+    # `double` (with one), `text` (str), and the text inside `DATE '...'` (`date_text`), `TIMESTAMP
+    # '...'` (`timestamp_text`) and `TIMESTAMP_NTZ '...'` (`timestamp_ntz_text`). `day_text` is a
+    # day that is compared with the day of a timestamp.
     kind: str
-    value: object  # the value: key code for key kinds, `bool` for `boolean`
-    scale: int = 0  # digits after the point of an unscaled decimal, or of a number's type
-    precision: int = 0  # digits in all of a number's type, where it was written
+    value: object  # a key code for key kinds, a `bool` for `boolean`
+    scale: int = 0  # digits after the point, of an unscaled decimal or of a number's SQL type
+    precision: int = 0  # total digits of a number's SQL type, if the text names one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compare:
-    """``column op value``, op one of ``=  <  <=  >  >=``."""
+    """``column op value``, where op is one of ``=  <  <=  >  >=``."""
 
     column: tuple[str, ...]
     op: str
@@ -37,7 +37,7 @@ class Compare:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class In:
-    """``column IN (values)``, with or without a null among them."""
+    """``column IN (values)``; the list may contain null."""
 
     column: tuple[str, ...]
     values: tuple[Literal, ...]
@@ -53,7 +53,7 @@ class IsNull:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NullSafeEqual:
-    """``column <=> value``; ``None`` is null."""
+    """``column <=> value``, where the value ``None`` is null."""
 
     column: tuple[str, ...]
     value: Literal | None
@@ -61,7 +61,7 @@ class NullSafeEqual:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartsWith:
-    """``column LIKE 'prefix%'``, bytewise."""
+    """``column LIKE 'prefix%'``, compared byte by byte."""
 
     column: tuple[str, ...]
     prefix: bytes
@@ -69,12 +69,12 @@ class StartsWith:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keys:
-    """``column IN (values)`` with the values as key codes: what a join's other side holds."""
+    """``column IN (values)`` with key codes as values, taken from the other side of a join."""
 
     column: tuple[str, ...]
     kind: str  # key kind of the values
-    values: Ranges  # their codes, without null
-    scale: int = 0  # digits after the point, for decimals
+    values: Ranges  # codes of the values, without null
+    scale: int = 0  # for decimals: digits after the point
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,28 +86,28 @@ class Constant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unknown:
-    """Something that is not understood: it may be true of any row."""
+    """A condition that is not understood. It may be true of any row."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Not(Generic[Node]):
-    """NOT."""
+    """NOT of one operand."""
 
     arg: Node
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class And(Generic[Node]):
-    """AND of any number; none is TRUE."""
+    """AND of any number of operands. Without operands it is TRUE."""
 
     args: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Or(Generic[Node]):
-    """OR of any number; none is FALSE."""
+    """OR of any number of operands. Without operands it is FALSE."""
 
     args: tuple[Node, ...]
 

@@ -1,4 +1,4 @@
-"""A predicate as a user gives it: SQL text, or an expression of another library."""
+"""Read a user's predicate: SQL text, or an expression of another library."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 def expression_of(predicate: str | Any, schema: Callable[[], pa.Schema]) -> Expr:
-    """Read a predicate of any form."""
-    # each library takes its time to load, and is there where one of its expressions is
+    """Read a predicate in any of the supported forms."""
+    # A library is slow to import, so its reader is imported only for one of its own expressions.
     if isinstance(predicate, str):
         from lakesieve.predicate.parse import parse_sql
 
@@ -24,7 +24,7 @@ def expression_of(predicate: str | Any, schema: Callable[[], pa.Schema]) -> Expr
     library = type(predicate).__module__.partition(".")[0]
     if library not in {"pyarrow", "polars", "pyiceberg"}:
         raise InvalidInputError(
-            f"A {type(predicate).__name__} is no predicate.",
+            f"A {type(predicate).__name__} is not a predicate.",
             kind=ErrorKind.INVALID_PREDICATE,
             hint="Give SQL text, or an expression of PyIceberg, Polars or Arrow.",
         )
@@ -41,10 +41,10 @@ def expression_of(predicate: str | Any, schema: Callable[[], pa.Schema]) -> Expr
 def _from_arrow(predicate: Any, schema: pa.Schema) -> Expr:
     from lakesieve.predicate.arrow import from_arrow
 
-    # Arrow cannot compare UUIDs, but their text
+    # Arrow cannot compare UUIDs, but it can compare their text
     texts = [field.with_type(pa.string()) if field.type == pa.uuid() else field for field in schema]
     schema = pa.schema(texts)
-    # what Arrow cannot apply raises here; what has no Substrait form is unknown
+    # Arrow raises here if it cannot apply the filter. A filter without a Substrait form is unknown.
     schema.empty_table().filter(predicate)
     return from_arrow(predicate, schema)[0]
 

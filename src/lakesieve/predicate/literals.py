@@ -1,4 +1,4 @@
-"""Literals as key codes of a column's kind: exact, or between two codes."""
+"""Translate literals into key codes: an exact code, or a place between two codes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lakesieve.sieve import KeyType
 
 CODES: dict[str, Callable[[Literal], Bound | None]] = {}
-"""Of kinds of keys besides those that Spark's own types have: the position of a literal."""
+"""Functions that find the position of a literal, for key kinds that Spark's types do not have."""
 
 _EPOCH_DAY = date(1970, 1, 1)
 _DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})", re.ASCII)
@@ -35,16 +35,17 @@ _BLANKS = " \t\r\n"
 _INT_DIGITS, _LONG_DIGITS, _MAX_DIGITS = 10, 20, 38
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 _WIDEST = 10**40
-"""Beyond every decimal's unscaled value."""
+"""Greater than the unscaled value of every decimal."""
 _EXACT_LONGS = 2**53
-"""Whole numbers below it are doubles; above it two of them become the same double."""
+"""Whole numbers below this limit are exact doubles. Above it, two of them become the same double.
+"""
 _EXACT_DIGITS = 15
-"""Decimals of so many digits become different doubles, in the same order."""
+"""Decimals with at most this many digits become different doubles, in the same order."""
 _NEAR = timedelta(days=2)
 _OFFSET = re.compile(
     r"(?:UTC|GMT|UT)?([+-])(?:(\d{1,2})(?::(\d{1,2})(?::(\d\d))?)?|(\d\d)(\d\d)(\d\d)?)", re.ASCII
 )
-# as Java has them; elsewhere they are regions with a history
+# Java defines these zones as fixed offsets; other libraries treat them as regions with a history
 _FIXED = {"Z": "+00", "UT": "+00", "EST": "-05", "MST": "-07", "HST": "-10"}
 
 
@@ -52,15 +53,15 @@ _FIXED = {"Z": "+00", "UT": "+00", "EST": "-05", "MST": "-07", "HST": "-10"}
 class Bound:
     """A literal in a column's code space."""
 
-    code: int | bytes  # the greatest code not above the literal
-    exact: bool = True  # whether the literal is that code
+    code: int | bytes  # the greatest code that is not above the literal
+    exact: bool = True  # whether the literal equals that code
 
 
 def code_of(literal: Literal, column: KeyType, timezone: str) -> Bound | None:
-    """Return the position of a literal among the codes of a column; ``None`` when it is unknown.
+    """Return the position of a literal among the codes of a column, or ``None`` if it is unknown.
 
-    Where Spark would convert the column to compare it, the answer is ``None`` unless the result is
-    the same. Codes of decimals are unscaled values of any size.
+    If Spark would convert the column before it compares, the answer is ``None``, unless the
+    conversion cannot change the result. The code of a decimal is its unscaled value, of any size.
     """
     if column.kind in CODES:
         return CODES[column.kind](literal)
@@ -92,16 +93,16 @@ def code_of(literal: Literal, column: KeyType, timezone: str) -> Bound | None:
 
 
 def are_comparable(literals: Sequence[Literal], column: KeyType, *, listed: bool) -> bool:
-    """Return whether Spark compares a column with values as they are, without rounding.
+    """Return whether Spark compares a column with these values exactly, without rounding.
 
-    All of them are first converted to one type, decimals to one of at most 38 digits, which may
-    cost digits after the point.
+    Spark first converts all values to one type. Decimals become a type of at most 38 digits, which
+    can cost digits after the point.
     """
     kinds = {literal.kind for literal in literals}
     if listed and len(kinds) > 1:
         return False
     if listed and kinds == {"text"}:
-        # read as the column's type, or the column as text, depending on the session
+        # depending on the session, Spark reads the text as the column's type or prints the column
         return column.kind == "string" or (
             column.kind == "date" and all(_DATE.fullmatch(str(one.value)) for one in literals)
         )
@@ -118,7 +119,7 @@ def are_comparable(literals: Sequence[Literal], column: KeyType, *, listed: bool
 
 
 def _digits(literal: Literal) -> tuple[int, int]:
-    """Most digits in all, and after the point, of the type that Spark gives a written number."""
+    """Return the total digits, and those after the point, of the type that Spark gives a number."""
     value = literal.value
     if literal.precision or not isinstance(value, Decimal):
         return literal.precision, literal.scale
@@ -130,7 +131,7 @@ def _digits(literal: Literal) -> tuple[int, int]:
 
 
 def float_code(value: float) -> int:
-    """Return the code of one float or double, as :func:`lakesieve.sieve.encode_keys` makes them."""
+    """Return the code of a float or double, like :func:`lakesieve.sieve.encode_keys`."""
     # adding 0.0 turns -0.0 into 0.0
     packed = b"\0\0\0\0\0\0\xf8\x7f" if math.isnan(value) else struct.pack("<d", value + 0.0)
     bits: int = struct.unpack("<q", packed)[0]
@@ -138,7 +139,7 @@ def float_code(value: float) -> int:
 
 
 def is_single(value: float) -> bool:
-    """Return whether a number has single precision, so that no rounding on the way changes it."""
+    """Return whether a number has single precision, so that no conversion rounds it."""
     try:
         return bool(struct.unpack("<f", struct.pack("<f", value))[0] == value)
     except OverflowError:
@@ -162,7 +163,7 @@ def _float(literal: Literal) -> Bound | None:
     nearest = float(value)
     if math.isinf(nearest) and value.is_finite():
         return None
-    # a whole number is made single or double as the column is, which is not known here
+    # Spark makes a whole number single or double, like the column, whose type is not known here
     whole = literal.kind == "number" and value == value.to_integral_value()
     if whole and (Decimal(nearest) != value or not is_single(nearest)):
         return None
@@ -170,7 +171,7 @@ def _float(literal: Literal) -> Bound | None:
 
 
 def _number(literal: Literal, column: KeyType) -> Fraction | None:
-    """Return the number that a column of integers or decimals is compared with."""
+    """Return the number with which a column of integers or decimals is compared."""
     value = literal.value
     if isinstance(value, int):
         if literal.kind == "integer":
@@ -180,7 +181,7 @@ def _number(literal: Literal, column: KeyType) -> Fraction | None:
         if literal.kind != "text" or not _WHOLE.fullmatch(value.strip(_BLANKS)):
             return None
         number = Decimal(value.strip(_BLANKS))
-        # text makes doubles of decimals
+        # compared with text, Spark converts decimals to doubles
         return Fraction(number) if column.kind == "integer" or _is_safe(number, column) else None
     if not isinstance(value, Decimal) or not value.is_finite() or abs(value.adjusted()) > 300:
         return None
@@ -195,7 +196,7 @@ def _number(literal: Literal, column: KeyType) -> Fraction | None:
 
 
 def _is_safe(number: Decimal, column: KeyType) -> bool:
-    """Return whether decimals compare with a number as their doubles do with its double."""
+    """Return whether a number compares with the column's decimals as their doubles would."""
     digits = "".join(map(str, number.as_tuple().digits)).rstrip("0")
     return column.precision <= _EXACT_DIGITS and len(digits) <= _EXACT_DIGITS
 
@@ -221,18 +222,18 @@ def _fitting(bound: Bound | None) -> Bound | None:
 
 
 def _date(text: str) -> Bound | None:
-    found = _DATE.fullmatch(text.strip(_BLANKS))
-    if found is None:
+    match = _DATE.fullmatch(text.strip(_BLANKS))
+    if match is None:
         return None
     try:
-        day = date(*(int(part) for part in found.groups()))
+        day = date(*(int(part) for part in match.groups()))
     except ValueError:
         return None
     return Bound(code=(day - _EPOCH_DAY).days)
 
 
 def _begin_of_day(text: str, kind: str, timezone: str) -> Bound | None:
-    """Return the first moment of a day, where all moments of the day before are earlier."""
+    """Return the first moment of a day, if all moments of the day before are earlier."""
     if not kind.startswith("timestamp"):
         return None
     if not kind.startswith("timestamp_ntz") and not _is_steady(
@@ -243,14 +244,14 @@ def _begin_of_day(text: str, kind: str, timezone: str) -> Bound | None:
 
 
 def _timestamp(text: str, written: str, kind: str, timezone: str) -> Bound | None:
-    """Read a time; ``written`` tells text from dates, times and times without a zone."""
+    """Read a timestamp. ``written`` names its SQL form: text, date, or a kind of timestamp."""
     text = text.strip(_BLANKS)
     if _DATE.fullmatch(text):
         text += " 00:00:00"
-    found = _TIMESTAMP.fullmatch(text)
-    if found is None:
+    match = _TIMESTAMP.fullmatch(text)
+    if match is None:
         return None
-    day, clock, fraction, zone = found.groups()
+    day, clock, fraction, zone = match.groups()
     digits = 9 if kind.endswith("_ns") else 6
     is_local = kind.startswith("timestamp_ntz")
     if len(fraction or "") > digits or (zone and (is_local or written == "timestamp_ntz_text")):
@@ -264,8 +265,8 @@ def _timestamp(text: str, written: str, kind: str, timezone: str) -> Bound | Non
             return None
         stamp = stamp.replace(tzinfo=UTC)
     elif zone is None:
-        # a local time that a clock change skips or repeats is read as Spark reads it: by the offset
-        # before the change, which is what fold=0 means
+        # Spark reads a local time that a clock change skips or repeats with the offset before the
+        # change, which is what fold=0 means.
         stamp = stamp.replace(tzinfo=_zone_of(timezone))
     since = stamp - datetime(1970, 1, 1, tzinfo=UTC)
     seconds = since.days * 86400 + since.seconds
@@ -273,10 +274,10 @@ def _timestamp(text: str, written: str, kind: str, timezone: str) -> Bound | Non
 
 
 def _is_steady(stamp: datetime, zone: tzinfo) -> bool:
-    """Return whether clocks do not change around a local time.
+    """Return whether the clocks of a zone do not change around a local time.
 
-    Times without a zone become times with one when they are compared with such; only a clock change
-    makes two of them equal, or swaps them.
+    Compared with a time that has a zone, Spark gives a local time a zone first. Only a clock change
+    can make two local times equal or swap their order.
     """
     try:
         around = [stamp + shift for shift in (-_NEAR, timedelta(), _NEAR)]
@@ -288,18 +289,18 @@ def _is_steady(stamp: datetime, zone: tzinfo) -> bool:
 @lru_cache(maxsize=64)
 def _zone_of(name: str) -> tzinfo:
     """Return the time zone of a name such as ``Europe/Berlin``, ``+01:00`` or ``UTC-8``."""
-    found = _OFFSET.fullmatch(_FIXED.get(name, name))
+    match = _OFFSET.fullmatch(_FIXED.get(name, name))
     try:
-        if found is None:
+        if match is None:
             return ZoneInfo(name)
-        sign, *fields = found.groups()
+        sign, *fields = match.groups()
         written = zip(fields[:3], fields[3:], strict=True)
         hours, minutes, seconds = (int(first or second or 0) for first, second in written)
         offset = timedelta(hours=hours, minutes=minutes, seconds=seconds)
         return timezone(offset if sign == "+" else -offset) if offset else UTC
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise InvalidInputError(
-            f"The time zone {name!r} is not known.",
+            f"The time zone {name!r} is unknown.",
             kind=ErrorKind.INVALID_ARGUMENT,
             hint="Set spark.sql.session.timeZone to a region such as Europe/Berlin or an offset "
             "such as +01:00, or write times with their offset.",

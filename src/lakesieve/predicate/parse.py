@@ -1,4 +1,4 @@
-"""SQL text to a predicate, by sqlglot in Spark's dialect."""
+"""Parse SQL text into a predicate, with sqlglot in Spark's dialect."""
 
 from __future__ import annotations
 
@@ -50,20 +50,20 @@ _OPERATORS: dict[type[Expression], str] = {
 
 
 def parse_sql(text: str) -> Expr:
-    """Read a predicate such as ``a = 5 AND s LIKE 'x%'``.
+    """Parse a predicate such as ``a = 5 AND s LIKE 'x%'``.
 
     Returns:
-        The predicate, with :class:`Unknown` for parts no index could answer.
+        The predicate, with :class:`Unknown` for the parts that no index can answer.
 
     Raises:
-        InvalidInputError: It is not a condition.
+        InvalidInputError: The text is not a condition.
     """
     if len(text) > LONGEST:
         raise _invalid(
-            f"The predicate has {len(text)} characters.", "Use idx.locate for bulk keys."
+            f"The predicate is too long: {len(text)} characters.", "Use idx.locate for bulk keys."
         )
     try:
-        # as a whole query, so that nothing but a condition can stand there
+        # parsed as a whole query, so that text which closes the condition early is detected
         query = sqlglot.parse(f"{_QUERY}{text}\n", dialect="spark")
     except (SqlglotError, RecursionError) as error:
         raise _invalid(
@@ -71,7 +71,7 @@ def parse_sql(text: str) -> Expr:
         ) from error
     tree = query[0] if len(query) == 1 else None
     if not isinstance(tree, sql.Select) or tree.args.get("where") is None:
-        raise _invalid(f"The text {_short(text)!r} is not one condition.")
+        raise _invalid(f"The text {_short(text)!r} is not a single condition.")
     extra = {k for k, v in tree.args.items() if v} - {
         "expressions",
         "from",
@@ -80,11 +80,11 @@ def parse_sql(text: str) -> Expr:
         "kind",
     }
     if extra:
-        raise _invalid(f"The text {_short(text)!r} holds more than a condition.")
+        raise _invalid(f"The text {_short(text)!r} has more than one condition in it.")
     condition = tree.args["where"].this
     if condition.find(sql.Select, sql.Subquery):
         raise _invalid(
-            f"The predicate {_short(text)!r} holds a subquery.",
+            f"The predicate {_short(text)!r} contains a subquery.",
             "Run it in Spark with lakesieve enabled, or give the values themselves.",
         )
     return _expr(condition, 0)
@@ -99,9 +99,9 @@ def _invalid(message: str, hint: str = "") -> InvalidInputError:
 
 
 def _place(error: Exception) -> str:
-    """Return where in the text the parser stopped, if it says so."""
-    found = getattr(error, "errors", None) or [{}]
-    line, column = found[0].get("line"), found[0].get("col")
+    """Return the place in the text where the parser stopped, if the error names it."""
+    match = getattr(error, "errors", None) or [{}]
+    line, column = match[0].get("line"), match[0].get("col")
     return f" at character {column - len(_QUERY)}" if line == 1 and column else ""
 
 
@@ -131,7 +131,7 @@ def _expr(node: Expression, depth: int) -> Expr:
 
 
 def _truth_of(node: Expression) -> Expr:
-    """Return a column standing alone, which must be of booleans."""
+    """Read a column that stands alone, which must be boolean."""
     column = _column(node)
     if column is None:
         return Unknown(text=_short(node.sql(dialect="spark")))
@@ -139,16 +139,16 @@ def _truth_of(node: Expression) -> Expr:
 
 
 def _chain(node: Expression, kind: type[Expression]) -> list[Expression]:
-    """Operands of a chain of one operator, without recursion: chains may be long."""
-    found: list[Expression] = []
+    """Return the operands of a chain of one operator. It loops, because chains may be long."""
+    operands: list[Expression] = []
     waiting = [node]
     while waiting:
         top = waiting.pop()
         if isinstance(top, kind):
             waiting += [top.expression, top.this]
         else:
-            found.append(top)
-    return found
+            operands.append(top)
+    return operands
 
 
 def _leaf(node: Expression) -> Expr | None:
@@ -212,7 +212,7 @@ def _day_of(node: Expression) -> tuple[str, ...] | None:
 
 
 def _on_days(column: tuple[str, ...], op: str, other: Expression) -> Expr | None:
-    """Return a comparison of the day of a moment with a constant."""
+    """Compare the day of a timestamp column with a constant."""
     if isinstance(other, sql.Null):
         return Constant(value=None)
     value = _literal(other)
@@ -222,7 +222,7 @@ def _on_days(column: tuple[str, ...], op: str, other: Expression) -> Expr | None
 
 
 def _compare_day(column: tuple[str, ...], op: str, day: str) -> Expr | None:
-    """Return a comparison of moments that is true where that of their days is."""
+    """Return a comparison of timestamps that is equivalent to a comparison of their days."""
     if not _DAY.fullmatch(day):
         return None
     try:
@@ -271,7 +271,7 @@ def _like(node: Expression) -> Expr | None:
         return None
     stem = text.split("%", 1)[0].split("_", 1)[0]
     if stem == text:
-        # patterns are matched with strings alone, other columns are printed first
+        # Spark matches patterns with strings, and converts columns of other types to text first
         return Compare(column=column, op="=", value=Literal(kind="string", value=stem.encode()))
     starts = StartsWith(column=column, prefix=stem.encode())
     if text == stem + "%":
@@ -322,7 +322,7 @@ def _literal(node: Expression) -> Literal | None:
             value = _literal(node.this)
             if value is None or not isinstance(value.value, Decimal):
                 return None
-            # the operator minus would round it
+            # the operator minus would round to the context's precision
             return replace(value, value=value.value.copy_negate())
         case sql.Boolean():
             return Literal(kind="boolean", value=bool(node.this))
@@ -353,7 +353,7 @@ def _written(text: str) -> Literal | None:
 
 
 def _cast(inner: Expression, to: Expression) -> Literal | None:
-    """Return a literal with a cast, ``DATE '...'`` or a suffix that changes only its type."""
+    """Read a literal with a cast, ``DATE '...'`` or a suffix, if they change only its type."""
     value = _literal(inner)
     if value is None or value.precision:
         return None
@@ -380,7 +380,7 @@ def _cast(inner: Expression, to: Expression) -> Literal | None:
 
 
 def _is_single(number: Decimal) -> bool:
-    """Return whether single precision changes neither a number nor longs next to it."""
+    """Return whether a number, and whole numbers next to it, are exact in single precision."""
     if not number.is_finite():
         return True
     nearest = float(number)

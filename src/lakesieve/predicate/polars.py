@@ -1,7 +1,7 @@
-"""Read the expressions of Polars as predicates; what is not understood becomes unknown.
+"""Translate the expressions of Polars into predicates.
 
-Polars compares as the indexes do: NaN is equal to itself and greater than all numbers, and null is
-neither in a list nor out of it.
+What this reader does not understand becomes ``Unknown``. Polars compares values as the indexes do:
+NaN equals itself and is greater than all numbers. IN and NOT IN of null are both null.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _INTEGERS = frozenset(f"{sign}Int{bits}" for sign in ("", "U") for bits in (8, 1
 
 
 def from_polars(document: str, schema: pa.Schema) -> Expr:
-    """Read a predicate."""
+    """Translate a predicate that Polars has serialized as JSON."""
     try:
         return _Reader(schema).node(json.loads(document), 0)
     except (ValueError, RecursionError):
@@ -54,10 +54,10 @@ def from_polars(document: str, schema: pa.Schema) -> Expr:
 
 
 def pushed(predicate: Any, schema: pa.Schema) -> str:
-    """Return what Polars pushes into a scan of a filter, with literals of their columns' types.
+    """Return the filter that Polars pushes into a scan, with literals of their columns' types.
 
     Returns:
-        JSON for :func:`from_polars`; of a filter that Polars keeps for itself, that of null.
+        JSON for :func:`from_polars`. If Polars pushes no filter, this is the JSON of null.
     """
     import polars as pl
     from polars.io.plugins import register_io_source
@@ -73,15 +73,15 @@ def pushed(predicate: Any, schema: pa.Schema) -> str:
         yield empty
 
     register_io_source(read, schema=empty.schema).filter(predicate).collect()
-    # where the scan runs more than once, no one filter is the whole of it
+    # Polars may run the scan more than once; then no single filter stands for all of them
     return given[0].meta.serialize(format="json") if len(given) == 1 else "null"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Column:
-    """A column of the scan, or a field of one."""
+    """A column of the scan, or a field inside one."""
 
-    path: tuple[str, ...]  # its names, from the column down
+    path: tuple[str, ...]  # names from the column down to the field
     kind: pa.DataType
 
 
@@ -175,7 +175,7 @@ class _Reader:
 
 
 def _widens(kind: pa.DataType, to: Any) -> bool:
-    """Return whether a cast changes no value and no order: Polars adds such casts by itself."""
+    """Return whether a cast keeps all values and their order. Polars adds such casts by itself."""
     match to:
         case {"Decimal": [int(precision), int(scale)]} if pa.types.is_decimal(kind):
             more = scale - int(kind.scale)
@@ -188,14 +188,14 @@ def _widens(kind: pa.DataType, to: Any) -> bool:
 
 
 def _compared(value: Literal | None, column: _Column) -> Literal | None:
-    """Return a literal as a value of its column: of a UUID's 16 bytes the text."""
+    """Return a literal as a value of its column. The 16 bytes of a UUID become its text."""
     if value is None or not isinstance(column.kind, pa.UuidType):
         return value
     return uuid_literal(value.value)
 
 
 def _list(data: Sequence[int]) -> pa.Array:
-    """Return a list of values, which Polars writes as an Arrow stream."""
+    """Read a list of values, which Polars serializes as an Arrow stream."""
     with pa.ipc.open_stream(pa.py_buffer(bytes(data))) as stream:
         values = stream.read_all().column(0).combine_chunks()
     nested = pa.types.is_list(values.type) or pa.types.is_large_list(values.type)
@@ -234,7 +234,7 @@ def _value(value: Any, kind: pa.DataType) -> Literal:
 
 
 def _literal(node: Any) -> Literal | None:
-    """Return a literal; ``None`` for null."""
+    """Return a literal, or ``None`` for null."""
     scalar = node["Literal"]["Scalar"]
     if scalar == "Null":
         return None
@@ -245,7 +245,8 @@ def _literal(node: Any) -> Literal | None:
         case "Boolean", bool():
             return Literal(kind="boolean", value=value)
         case "Float32", (float() | int()):
-            # written with as few digits as tell it from its neighbours of single precision
+            # Polars writes just enough digits to tell the value from its neighbours in single
+            # precision
             return Literal(kind="float", value=float_code(float(np.float32(value))))
         case "Float64", (float() | int()):
             return Literal(kind="float", value=float_code(float(value)))

@@ -1,4 +1,4 @@
-"""Conditions of the protocol between a query engine and the planner, as predicates.
+"""Translate conditions of the protocol between a query engine and the planner into predicates.
 
 ``docs/design/0030-the-protocol-between-jvm-and-python.md`` is the specification. A condition that
 is not understood becomes :class:`Unknown`, which keeps every row.
@@ -35,7 +35,7 @@ from lakesieve.predicate.ranges import Ranges
 from lakesieve.sieve import KINDS, KeyType, encode_keys
 
 _COMPARED = {"op", "col", "type", "scale", "value"}
-# a field that is not listed may change the meaning of the others
+# an unlisted field makes a condition unknown, because it may change the meaning of the others
 _FIELDS = {
     "and": {"op", "args"},
     "or": {"op", "args"},
@@ -56,10 +56,10 @@ _MOST_DIGITS = 38
 
 
 def condition_of(document: Any) -> Expr:
-    """Read a condition.
+    """Translate a condition.
 
     Returns:
-        The predicate, with :class:`Unknown` in place of anything that is not understood.
+        The predicate, with :class:`Unknown` in place of every part that is not understood.
     """
     return _node(document, 0)
 
@@ -110,7 +110,7 @@ def _leaf(op: str, document: dict[str, Any]) -> Expr:
 
 
 def _type(document: dict[str, Any]) -> tuple[str, int]:
-    """Return the type of the values: a key kind, and the digits after the point of decimals."""
+    """Return the type of the values: the key kind, and the digits after the point for decimals."""
     kind = document["type"]
     if kind not in KINDS or (kind == "decimal") != ("scale" in document):
         raise OddError
@@ -121,7 +121,7 @@ def _type(document: dict[str, Any]) -> tuple[str, int]:
 
 
 def _keys(column: tuple[str, ...], document: dict[str, Any]) -> Keys:
-    """Many values at once: 64-bit integers, the bits of doubles, or byte strings end to end."""
+    """Read a long list of values: 64-bit integers, the bits of doubles, or joined byte strings."""
     (kind, scale), data = _type(document), _bytes(document["values"])
     if kind in _TEXTS:
         lengths = np.frombuffer(_bytes(document["lengths"]), "<i4").astype(np.int64)
@@ -170,7 +170,7 @@ def _bytes(value: Any) -> bytes:
 
 
 def _list(value: Any) -> list[Any]:
-    # a text or an object would be read as a list of something else
+    # iterating over a text or an object would give something other than its elements
     if not isinstance(value, list):
         raise OddError
     return value

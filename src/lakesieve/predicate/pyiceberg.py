@@ -1,8 +1,9 @@
-"""PyIceberg's expressions as predicates; what is not understood becomes unknown.
+"""Translate PyIceberg's expressions into predicates, and predicates into PyIceberg's.
 
-A predicate is true wherever PyIceberg's reader keeps a row, and may be true of more rows. The two
-differ about NaN, which compares as greater than all numbers here and as nothing there, and about
-nulls: for them NOT IN is true there. So all that is negated holds for nulls, too.
+What this reader does not understand becomes ``Unknown``. A predicate is true wherever PyIceberg
+keeps a row, and may be true of more rows. Two differences make that necessary. In the indexes NaN
+is greater than all numbers; in PyIceberg it compares with nothing. And in PyIceberg, NOT IN is true
+for nulls. Therefore every negated condition is true for nulls as well.
 """
 
 from __future__ import annotations
@@ -70,10 +71,10 @@ _KINDS = {
 
 
 def bound(expression: Any, schema: pa.Schema) -> tuple[Any, dict[int, tuple[str, ...]]]:
-    """Return an expression bound to columns, for :func:`from_pyiceberg`.
+    """Bind an expression to the columns of a schema, for :func:`from_pyiceberg`.
 
     Returns:
-        The bound expression, and the path of each column by the number that it has there.
+        The bound expression, and the path of each column by its field id in that expression.
     """
     from pyiceberg.expressions import visitors
     from pyiceberg.schema import Schema
@@ -116,13 +117,13 @@ def _iceberg_type(kind: pa.DataType) -> Any:
 
 
 def from_pyiceberg(expression: Any, paths: Mapping[int, tuple[str, ...]]) -> Expr:
-    """Read a ``BooleanExpression`` bound to a schema, whose columns have paths by field id."""
+    """Translate a ``BooleanExpression`` that is bound to a schema; ``paths`` are by field id."""
     return _node(expression, paths, False, 0)
 
 
 @or_unknown
 def _node(node: Any, paths: Mapping[int, tuple[str, ...]], negated: bool, depth: int) -> Expr:
-    """Read a condition, or its opposite."""
+    """Translate a condition, or its opposite if ``negated``."""
     name = type(node).__name__
     match name:
         case "AlwaysTrue" | "AlwaysFalse":
@@ -134,7 +135,7 @@ def _node(node: Any, paths: Mapping[int, tuple[str, ...]], negated: bool, depth:
             return _node(node.child, paths, not negated, depth + 1)
     if name in _OPPOSITES:
         name, negated = _OPPOSITES[name], not negated
-    # a transform of the column is another thing than the column
+    # a transform of a column has other values than the column
     if type(node.term).__name__ not in {"BoundReference", "BoundReferenceWithName"}:
         raise OddError
     field = node.term.ref().field
@@ -143,7 +144,7 @@ def _node(node: Any, paths: Mapping[int, tuple[str, ...]], negated: bool, depth:
         is_null = IsNull(column=column)
         return Not(arg=is_null) if negated else is_null
     if negated and name in _COMPARED and name != "BoundEqualTo" and _kind(field_type) == "float":
-        # true of NaN there, wherever the comparison is not
+        # PyIceberg's negated comparison is true for NaN, which lies in no range here
         raise OddError
     read: Expr
     match name:
@@ -163,7 +164,7 @@ def _kind(field_type: Any) -> str:
 
 def _literal(literal: Any, field_type: Any) -> Literal:
     kind, value, name = _kind(field_type), literal.value, type(field_type).__name__
-    # one beyond the range of its type is a mark, not a number
+    # a literal beyond the range of its type is a marker, not a number
     if type(literal).__name__.endswith(("AboveMax", "BelowMin")):
         raise OddError
     match kind:
@@ -171,7 +172,7 @@ def _literal(literal: Any, field_type: Any) -> Literal:
             return Literal(kind=kind, value=value)
         case "float":
             number = float(value)
-            # of single precision PyIceberg rounds a literal before it compares
+            # PyIceberg rounds a literal to single precision before it compares
             if math.isnan(number) or (name == "FloatType" and number != np.float32(number)):
                 raise OddError
             return Literal(kind=kind, value=float_code(number))
@@ -188,9 +189,9 @@ def _literal(literal: Any, field_type: Any) -> Literal:
 
 
 def to_pyiceberg(expression: Expr, names: Mapping[tuple[str, ...], str]) -> Any:
-    """Return the part of a predicate by which PyIceberg can leave out files and row groups.
+    """Return the part of a predicate that PyIceberg can use to skip files and row groups.
 
-    It is true wherever the predicate is, and of more rows.
+    The result is true wherever the predicate is true, and may be true of more rows.
     """
     from pyiceberg import expressions
 
@@ -220,7 +221,7 @@ def to_pyiceberg(expression: Expr, names: Mapping[tuple[str, ...], str]) -> Any:
 
 
 def _iceberg_literal(literal: Literal) -> Any:
-    """Return a literal of PyIceberg's; ``None`` for kinds whose codes are not their values."""
+    """Return PyIceberg's literal, or ``None`` for kinds whose codes are not their values."""
     from pyiceberg.expressions import literals
 
     made: Any = literals

@@ -1,4 +1,4 @@
-"""Sets of key codes as sorted half-open intervals, with or without null."""
+"""Represent sets of key codes as sorted half-open intervals, with or without null."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranges:
-    """A set of key codes and possibly null."""
+    """A set of key codes that may also contain null."""
 
-    # `[low, high)` pairs, sorted, disjoint and not touching; `None` is no bound
+    # `[low, high)` pairs, sorted, disjoint and not touching; `None` means no bound
     intervals: tuple[Interval, ...] = ()
     nulls: bool = False  # whether null belongs to the set
 
@@ -28,16 +28,16 @@ class Ranges:
 
     @classmethod
     def points(cls, codes: Iterable[Code]) -> Ranges:
-        """Return the set of some codes."""
+        """Return the set of the given codes."""
         return cls.of((code, successor(code)) for code in codes)
 
     @classmethod
     def of_codes(cls, codes: np.ndarray) -> Ranges:
-        """Return the set of some int64 codes, in any order, with runs of neighbours joined."""
+        """Return the set of some int64 codes, in any order. Neighbours become one interval."""
         if len(codes) == 0:
             return cls()
         distinct = np.unique(codes)
-        # the distance of any two int64 fits into uint64
+        # the distance between any two int64 values fits into uint64
         gaps = np.flatnonzero(np.diff(distinct.view(np.uint64)) != 1)
         lows = distinct[np.concatenate([[0], gaps + 1])].tolist()
         ends = distinct[np.concatenate([gaps, [len(distinct) - 1]])].tolist()
@@ -46,12 +46,12 @@ class Ranges:
 
     @classmethod
     def everything(cls, *, nulls: bool = False) -> Ranges:
-        """Return all values."""
+        """Return the set of all values."""
         return cls(intervals=((None, None),), nulls=nulls)
 
     @classmethod
     def prefix(cls, prefix: bytes) -> Ranges:
-        """Return all byte strings that start with a prefix."""
+        """Return the set of all byte strings with this prefix."""
         if not prefix:
             return cls.everything()
         stem = prefix.rstrip(b"\xff")
@@ -59,12 +59,12 @@ class Ranges:
         return cls(intervals=((prefix, end),))
 
     def union(self, other: Ranges) -> Ranges:
-        """Codes of either set."""
+        """Return the codes that are in either set."""
         return Ranges.of((*self.intervals, *other.intervals), nulls=self.nulls or other.nulls)
 
     def intersect(self, other: Ranges) -> Ranges:
-        """Codes of both sets."""
-        found: list[Interval] = []
+        """Return the codes that are in both sets."""
+        shared: list[Interval] = []
         i = j = 0
         mine, theirs = self.intervals, other.intervals
         while i < len(mine) and j < len(theirs):
@@ -72,27 +72,27 @@ class Ranges:
             mine_first = _ends_before(mine[i][1], theirs[j][1])
             high = mine[i][1] if mine_first else theirs[j][1]
             if not _empty(low, high):
-                found.append((low, high))
+                shared.append((low, high))
             if mine_first:
                 i += 1
             else:
                 j += 1
-        return Ranges(intervals=tuple(found), nulls=self.nulls and other.nulls)
+        return Ranges(intervals=tuple(shared), nulls=self.nulls and other.nulls)
 
     def complement(self, *, nulls: bool) -> Ranges:
-        """Return all values outside the intervals; null as given."""
-        found: list[Interval] = []
+        """Return all values outside the intervals, and null if ``nulls`` says so."""
+        gaps: list[Interval] = []
         low: Code | None = None
         for start, end in self.intervals:
             if start is not None:
-                found.append((low, start))
+                gaps.append((low, start))
             if end is None:
-                return Ranges(intervals=tuple(found), nulls=nulls)
+                return Ranges(intervals=tuple(gaps), nulls=nulls)
             low = end
-        return Ranges(intervals=(*found, (low, None)), nulls=nulls)
+        return Ranges(intervals=(*gaps, (low, None)), nulls=nulls)
 
     def singles(self) -> list[Code] | None:
-        """Return the codes of a set of few single values; ``None`` for any other set."""
+        """Return the codes of a set of a few single values, or ``None`` for any other set."""
         codes: list[Code] = []
         for low, high in self.intervals:
             if isinstance(low, int) and isinstance(high, int) and high - low <= len(self.intervals):
@@ -114,12 +114,12 @@ class Ranges:
 
     @property
     def is_empty(self) -> bool:
-        """True when nothing belongs to the set."""
+        """True if nothing belongs to the set."""
         return not self.intervals and not self.nulls
 
     @property
     def is_full(self) -> bool:
-        """True when every value and null belong to the set."""
+        """True if every value and null belong to the set."""
         return self.nulls and self.intervals == ((None, None),)
 
 
@@ -149,14 +149,14 @@ def _joined(intervals: Iterable[Interval]) -> tuple[Interval, ...]:
         ends = [high for low, high in whole if low is None]
         widest = None if any(e is None for e in ends) else max(ends)  # type: ignore[type-var]
         whole = [pair for pair in whole if pair[0] is not None]
-        found: list[Interval] = [(None, widest)]
+        joined: list[Interval] = [(None, widest)]
     else:
-        found = []
+        joined = []
     whole.sort(key=lambda pair: pair[0])  # type: ignore[arg-type, return-value]
     for low, high in whole:
-        if found and low is not None and (found[-1][1] is None or _le(low, found[-1][1])):
-            if found[-1][1] is not None and not _ends_before(high, found[-1][1]):
-                found[-1] = (found[-1][0], high)
+        if joined and low is not None and (joined[-1][1] is None or _le(low, joined[-1][1])):
+            if joined[-1][1] is not None and not _ends_before(high, joined[-1][1]):
+                joined[-1] = (joined[-1][0], high)
         else:
-            found.append((low, high))
-    return tuple(found)
+            joined.append((low, high))
+    return tuple(joined)

@@ -1,4 +1,7 @@
-"""Where a predicate is true: NOT pushed to the leaves under SQL's three-valued logic."""
+"""Find the rows for which a predicate is true, under SQL's three-valued logic.
+
+NOT is pushed down to the leaves.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +20,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlwaysTrue:
-    """Any row may do."""
+    """Accepts every row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlwaysFalse:
-    """No row can do."""
+    """Accepts no row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnRanges:
-    """Rows whose value of one field lies in ranges."""
+    """Accepts rows whose value of one field lies in ``ranges``."""
 
     field_id: int
     ranges: Ranges
@@ -35,14 +38,14 @@ class ColumnRanges:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllOf:
-    """The rows that every filter accepts."""
+    """Accepts the rows that every filter accepts."""
 
     args: tuple[RowFilter, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnyOf:
-    """The rows that any filter accepts."""
+    """Accepts the rows that at least one filter accepts."""
 
     args: tuple[RowFilter, ...]
 
@@ -51,7 +54,10 @@ RowFilter = AllOf | AnyOf | ColumnRanges | AlwaysTrue | AlwaysFalse
 
 
 def rows_where(expr: BoundExpr, *, negated: bool = False) -> RowFilter:
-    """Return the rows for which a predicate is true; more where parts of it are unknown."""
+    """Return a filter that accepts every row for which a predicate is true.
+
+    Where parts of the predicate are unknown, the filter accepts more rows.
+    """
     match expr:
         case Not():
             return rows_where(expr.arg, negated=not negated)
@@ -73,7 +79,7 @@ def _leaf(field_id: int, ranges: Ranges) -> RowFilter:
 
 
 def all_of(filters: Sequence[RowFilter]) -> RowFilter:
-    """Return the rows of all filters, leaves of one field merged."""
+    """Combine filters with AND, and merge the ranges of each field."""
     flat = _flattened(filters, AllOf)
     if any(isinstance(arg, AlwaysFalse) for arg in flat):
         return AlwaysFalse()
@@ -81,21 +87,23 @@ def all_of(filters: Sequence[RowFilter]) -> RowFilter:
     rest: list[RowFilter] = []
     for arg in flat:
         if isinstance(arg, ColumnRanges):
-            known = merged.get(arg.field_id)
-            merged[arg.field_id] = arg.ranges if known is None else known.intersect(arg.ranges)
+            merged_ranges = merged.get(arg.field_id)
+            merged[arg.field_id] = (
+                arg.ranges if merged_ranges is None else merged_ranges.intersect(arg.ranges)
+            )
         elif not isinstance(arg, AlwaysTrue):
             rest.append(arg)
     leaves = [_leaf(field, ranges) for field, ranges in merged.items()]
     if any(isinstance(leaf, AlwaysFalse) for leaf in leaves):
         return AlwaysFalse()
-    left = [leaf for leaf in leaves if not isinstance(leaf, AlwaysTrue)] + rest
-    if not left:
+    remaining = [leaf for leaf in leaves if not isinstance(leaf, AlwaysTrue)] + rest
+    if not remaining:
         return AlwaysTrue()
-    return left[0] if len(left) == 1 else AllOf(args=tuple(left))
+    return remaining[0] if len(remaining) == 1 else AllOf(args=tuple(remaining))
 
 
 def any_of(filters: Sequence[RowFilter]) -> RowFilter:
-    """Return the rows of any filter, leaves of one field merged."""
+    """Combine filters with OR, and merge the ranges of each field."""
     flat = _flattened(filters, AnyOf)
     if any(isinstance(arg, AlwaysTrue) for arg in flat):
         return AlwaysTrue()
@@ -115,10 +123,10 @@ def any_of(filters: Sequence[RowFilter]) -> RowFilter:
     ]
     if any(isinstance(leaf, AlwaysTrue) for leaf in leaves):
         return AlwaysTrue()
-    left = leaves + rest
-    if not left:
+    remaining = leaves + rest
+    if not remaining:
         return AlwaysFalse()
-    return left[0] if len(left) == 1 else AnyOf(args=tuple(left))
+    return remaining[0] if len(remaining) == 1 else AnyOf(args=tuple(remaining))
 
 
 def _flattened(filters: Sequence[RowFilter], kind: type[AllOf | AnyOf]) -> list[RowFilter]:
@@ -129,7 +137,7 @@ def _flattened(filters: Sequence[RowFilter], kind: type[AllOf | AnyOf]) -> list[
 
 
 def to_text(rows: RowFilter, names: Mapping[int, str], *, limit: int = 300) -> str:
-    """Return the understood part of a predicate in a line for a person."""
+    """Return a filter as one line of text for people."""
     text = _text(rows, names)
     return text if len(text) <= limit else text[: limit - 3] + "..."
 

@@ -1,4 +1,4 @@
-"""SQL statements: where each one ends, and which rows of a table it changes."""
+"""Split SQL text into statements, and find the rows that a statement changes."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ from lakesieve.predicate.parse import parse_sql
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ChangedRows:
-    """What a DELETE, UPDATE or MERGE asks of its table."""
+    """The rows that a DELETE, UPDATE or MERGE changes, and the columns that it compares."""
 
     table: tuple[str, ...]
-    condition: Expr  # the rows that it changes; of a MERGE, any
-    compared: tuple[tuple[str, ...], ...]  # columns by which a MERGE finds them
-    text: str  # the condition as it was written
+    condition: Expr  # condition on the changed rows; always true for a MERGE
+    compared: tuple[tuple[str, ...], ...]  # columns with which a MERGE finds its rows
+    text: str  # the SQL text of the condition
 
 
 def split_statements(text: str) -> list[str]:
-    """Return the statements of a text, which end in semicolons."""
+    """Split a text into its statements, which end in semicolons."""
     try:
         tokens = sqlglot.tokenize(text, dialect="spark")
     except SqlglotError as error:
         raise InvalidInputError(
-            f"These are no SQL statements: {str(error).partition(chr(10))[0]}.",
+            f"The SQL statements cannot be parsed: {str(error).partition(chr(10))[0]}.",
             kind=ErrorKind.INVALID_ARGUMENT,
             hint="Write SQL statements that end in semicolons.",
         ) from error
-    found, start = [], 0
+    statements, start = [], 0
     ends = [token.start for token in tokens if token.token_type.name == "SEMICOLON"]
     for end in (*ends, len(text)):
         if any(start <= token.start < end for token in tokens):
-            found.append(text[start:end].strip())
+            statements.append(text[start:end].strip())
         start = end + 1
-    return found
+    return statements
 
 
 def changed_rows(statement: str) -> ChangedRows | None:
-    """Return what a statement that changes rows asks of its table; ``None`` for any other."""
+    """Return the rows that a DELETE, UPDATE or MERGE changes, or ``None`` for other statements."""
     try:
         tree = sqlglot.parse_one(statement, dialect="spark")
     except (SqlglotError, RecursionError):
