@@ -1,4 +1,4 @@
-"""The index core: arrays in, arrays out; no I/O, no engine."""
+"""The core of an index: kernels that take and return arrays, without I/O and without an engine."""
 
 from __future__ import annotations
 

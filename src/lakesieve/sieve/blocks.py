@@ -21,21 +21,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Blocks:
-    """An ordered list of blocks, each a separator and the set of units of its keys.
+    """An ordered list of blocks. Each block has a separator and the set of units of its keys.
 
-    Block ``i`` covers the codes from ``keys[i]`` up to, not including, ``keys[i + 1]``; the last
-    one up to and including ``max_key``. Exact for keys that are present: their set is exactly the
-    units that hold them. An absent key gets the set of the block it falls into, which may be empty.
+    Block ``i`` covers the codes from ``keys[i]`` up to, not including, ``keys[i + 1]``. The last
+    block ends with ``max_key``, which it includes. The set of a present key is exact: it holds just
+    the units with that key. An absent key gets the set of the block that it falls into, which may
+    be empty.
 
     Args:
         keys: Separators: first code of every block, strictly ascending, ``int64`` or ``binary``.
-        offsets: Where each block's set starts in ``ordinals``, int64, one more than blocks.
+        offsets: Start of each block's set in ``ordinals``, then the end of the last; int64.
         ordinals: The sets one after the other, each ascending, int32. An empty set is a gap.
         max_key: The last code.
-        bounds: The first and the last key, byte strings also where the codes are text codes.
-        key_count: Distinct keys.
-        pair_count: Distinct (key, ordinal) pairs.
-        text: Set where the keys are byte strings and ``keys`` their text codes.
+        bounds: The first and the last key. They are byte strings even if ``keys`` are text codes.
+        key_count: Number of distinct keys.
+        pair_count: Number of distinct (key, ordinal) pairs.
+        text: The text code, if the keys are byte strings and ``keys`` holds their text codes.
     """
 
     keys: pa.Array
@@ -52,18 +53,18 @@ class Blocks:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that it takes; offsets that are a view are others' too."""
+        """Memory of the blocks in bytes. Offsets that are a view are not counted in full."""
         owned = self.offsets.nbytes if self.offsets.base is None else 0
         return int(self.keys.nbytes) + owned + self.ordinals.nbytes
 
     @cached_property
     def codes(self) -> np.ndarray | None:
-        """The separators as an int64 array; ``None`` where they are byte strings."""
+        """Separators as an int64 array, or ``None`` if they are byte strings."""
         return self.keys.to_numpy() if self.keys.type == pa.int64() else None
 
     @cached_property
     def text_at(self) -> Callable[[int], bytes]:
-        """Reads the separator of a block where they are byte strings, without an Arrow scalar."""
+        """Function that reads a separator that is a byte string, without an Arrow scalar."""
         _, offsets, data = self.keys.buffers()
         start = self.keys.offset
         bounds = memoryview(offsets).cast("b").cast("i")[start : start + len(self.keys) + 1]
@@ -75,13 +76,13 @@ class Blocks:
         return text
 
     def validate(self) -> None:
-        """Check everything that a look-up relies on; counts are not needed for one."""
+        """Check everything that a look-up relies on. Look-ups do not use the counts."""
         count = len(self.keys)
         _promise(self.keys.type in {pa.int64(), pa.binary()}, "keys are int64 or binary")
         _promise(count > 0 and self.keys.null_count == 0, "there are keys, and none is null")
         _promise(bool(_greater(self.keys).all()), "keys ascend strictly")
         _promise(self.keys[-1].as_py() <= self.max_key, "no key is above the last key")
-        _promise(len(self.offsets) == count + 1, "there is one offset more than keys")
+        _promise(len(self.offsets) == count + 1, "there is one more offset than keys")
         _promise(
             int(self.offsets[0]) == 0 and int(self.offsets[-1]) == len(self.ordinals),
             "offsets lead from 0 to the number of ordinals",
@@ -99,10 +100,10 @@ class Blocks:
 
 
 def slice_indices(starts: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Put slices of an array one after the other.
+    """Join slices of an array: compute the indices that select them one after the other.
 
     Returns:
-        Offsets of the slices in the result, int64, one more than slices; and the indices.
+        Offsets of the slices in the result (int64, one more than slices), and the indices.
     """
     offsets = np.zeros(len(starts) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
@@ -110,7 +111,7 @@ def slice_indices(starts: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, 
 
 
 def single_offsets(count: int) -> np.ndarray:
-    """Return the offsets of ``count`` sets of one unit, shared by all such blocks; read-only."""
+    """Return the read-only offsets of ``count`` sets of one unit each. Blocks share this array."""
     return _numbers(count.bit_length())[: count + 1]
 
 
@@ -121,10 +122,10 @@ def _numbers(bits: int) -> np.ndarray:
     return numbers
 
 
-def _promise(kept: bool, what: str) -> None:
-    if not kept:
+def _promise(holds: bool, what: str) -> None:
+    if not holds:
         raise InvalidInputError(
-            f"These are not blocks; this does not hold: {what}.",
+            f"These blocks are invalid. They break the rule: {what}.",
             kind=ErrorKind.INVALID_ARGUMENT,
             hint="Make them with build_blocks or read them from a segment.",
         )
@@ -137,8 +138,8 @@ def key_steps(keys: pa.Array) -> tuple[np.ndarray, np.ndarray]:
         keys: ``int64`` or ``binary``, without nulls.
 
     Returns:
-        Where a key is greater than the one before it, and where it is equal; one entry fewer than
-        keys.
+        Two boolean arrays, one entry shorter than ``keys``: where a key is greater than the key
+        before it, and where it is equal.
     """
     if keys.type == pa.int64():
         values = keys.to_numpy()
@@ -148,7 +149,7 @@ def key_steps(keys: pa.Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _greater(keys: pa.Array) -> np.ndarray:
-    """Return where a key is greater than the one before it."""
+    """Return where a key is greater than the key before it."""
     if keys.type == pa.int64():
         values = keys.to_numpy()
         is_greater: np.ndarray = values[1:] > values[:-1]

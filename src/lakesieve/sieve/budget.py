@@ -1,11 +1,11 @@
-"""The budgeted mode: blocks made coarser until they fit into a budget of bytes or false units.
+"""The budgeted mode: make blocks coarser until they fit a budget of bytes or false units.
 
-Several strategies are tried and the best one is taken. *Neighbours*: the adjacent blocks whose
-union costs the fewest false units for each bit saved are merged first, which is best if runs differ
-in cost. *Even*: blocks with the same number of keys. *Grid*: blocks of the same width, as the Sieve
-index (Tong et al., PVLDB 16(11), 2023) cuts them; their separators take almost no space. The last
-two are best if keys are scattered and all merges cost about the same. *Mixed*: the finer of two of
-these up to a key and the coarser one behind it, so that there is a point close to every budget.
+Several strategies are tried, and the best result wins. *Neighbours* first merges the adjacent
+blocks whose union costs the fewest false units for each bit saved. It is best if runs differ in
+cost. *Even* makes blocks with the same number of keys. *Grid* makes blocks of the same width, like
+the Sieve index (Tong et al., PVLDB 16(11), 2023). Its separators take almost no space. *Even* and
+*grid* are best if keys are scattered and all merges cost about the same. *Mixed* takes the finer of
+two results up to some key and the coarser one after it. So some point lies close to every budget.
 """
 
 from __future__ import annotations
@@ -32,11 +32,13 @@ _TEXT = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*(bits?|files?)\s*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """What an index may cost, or how wrong it may be; one of the two.
+    """The limit of an index: either its size or its number of false files.
+
+    A false file is one that a look-up returns although the key is not in it.
 
     Args:
-        bits_per_row: Bits a row of the table.
-        false_files: False files of a point look-up of a present key, on average.
+        bits_per_row: Most bits for each row of the table.
+        false_files: Most false files of a look-up of a present key, on average.
     """
 
     bits_per_row: float | None = None
@@ -49,7 +51,7 @@ class Budget:
 
     @classmethod
     def parse(cls, text: str) -> Budget:
-        """Read ``"2 bits"`` (a row) or ``"1.5 files"`` (false files of a point query)."""
+        """Parse ``"2 bits"`` (a row) or ``"1.5 files"`` (false files of a look-up)."""
         found = _TEXT.fullmatch(text)
         if found is None:
             raise _bad_budget(text)
@@ -84,12 +86,14 @@ def build_budgeted(
 ) -> Blocks:
     """Cut sorted distinct pairs into the best blocks that a budget allows.
 
-    Where even the coarsest blocks take more than ``size`` bytes, they are taken. Otherwise
-    ``false`` is the most false units of a present key, on average. ``absent_hits`` is as for
-    :func:`build_blocks`, for exact blocks that fit; the others tell nothing of absent keys.
+    ``size`` is the budget in bytes. If even the coarsest blocks exceed it, they are returned.
+    Without ``size``, ``false`` is the highest average number of false units of a present key.
+    ``absent_hits`` has its meaning from :func:`build_blocks` and applies if exact blocks fit;
+    coarser blocks say nothing about absent keys.
 
     Returns:
-        Exact blocks where they fit, else the fewest false units or the fewest bytes.
+        Exact blocks if they fit. Otherwise the blocks with the fewest false units for a budget of
+        bytes, or with the fewest bytes for a budget of false units.
     """
     if size is not None:
         exact = build_blocks(keys, ordinals, absent_hits=absent_hits)

@@ -1,4 +1,4 @@
-"""From pairs of a key and a unit to blocks, cut where the set of units changes."""
+"""Build blocks from pairs of a key and a unit. A block ends where the set of units changes."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def build_blocks(
     """Cut sorted distinct pairs into exact runs.
 
     Args:
-        keys: As :func:`sort_pairs` gives them; at least one.
+        keys: Keys as :func:`sort_pairs` returns them; at least one.
         ordinals: The unit of each pair.
-        absent_hits: Share of the absent keys between the first and the last that may find a unit:
-            for integers and text codes at most half as many again, for other strings an aim.
-            Where it is 1, separators are kept whole and nothing is cut out between the keys.
+        absent_hits: Share of the absent keys between the first and the last key that may find a
+            unit. Integers and text codes exceed it by at most half; for other strings it is a
+            target, not a bound. If it is 1, separators stay whole and gaps are not cut out.
     """
     return build_runs(keys, ordinals, absent_hits=absent_hits)[0]
 
@@ -44,13 +44,14 @@ def build_runs(
     text: TextCode | None = None,
     top: bytes | None = None,
 ) -> tuple[Blocks, pa.Array, np.ndarray]:
-    """Cut pairs as :func:`build_blocks` does, with more to go on.
+    """Cut pairs as :func:`build_blocks` does, and return what later steps need.
 
-    ``text`` is the text code, where the keys are codes; then ``top`` is a string not below any of
-    them.
+    ``text`` is the text code if the keys are codes. Then ``top`` is a string that is not below any
+    of them.
 
     Returns:
-        The blocks; the codes of all distinct keys; the first of those in each block but the gaps.
+        The blocks; the codes of all distinct keys; and, for each block except gaps, the index of
+        its first key.
     """
     starts = _key_starts(keys, ordinals)
     lengths = np.diff(starts, append=len(ordinals))
@@ -89,7 +90,7 @@ def _cut_ints(keys: pa.Array, runs: np.ndarray, absent_hits: float) -> Cuts:
 
 
 def _key_starts(keys: pa.Array, ordinals: np.ndarray) -> np.ndarray:
-    """Return the index of each key's first pair; blocks of pairs out of order would lose units."""
+    """Return the index of each key's first pair; refuse unsorted pairs, which would lose units."""
     greater, equal = key_steps(keys)
     if len(keys) == 0 or not (greater | (equal & (ordinals[1:] > ordinals[:-1]))).all():
         raise InvalidInputError(
@@ -101,13 +102,13 @@ def _key_starts(keys: pa.Array, ordinals: np.ndarray) -> np.ndarray:
 
 
 def differing_sets(ordinals: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Return which of adjacent sets are another one than the set before; the first is.
+    """Return which of adjacent sets differ from the set before them.
 
     Returns:
-        One bool a set; the first is another one.
+        One bool for each set. The first is true.
     """
     if len(lengths) == len(ordinals) and lengths.min(initial=1) == 1:
-        # one unit each, which is usual
+        # one unit in each set, which is usual
         return np.append(True, ordinals[1:] != ordinals[:-1])
     starts = np.cumsum(lengths) - lengths
     same: np.ndarray = lengths[1:] == lengths[:-1]
@@ -116,7 +117,7 @@ def differing_sets(ordinals: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     alike = ordinals[starts[candidates]] == ordinals[starts[candidates - 1]]
     alike &= ordinals[ends[candidates]] == ordinals[ends[candidates - 1]]
     same[candidates - 1] = alike
-    # with first, last and length alike, only sets of three or more can still differ
+    # sets whose first, last and length are equal can differ only if they have three or more units
     unsure = candidates[alike & (lengths[candidates] > 2)]
     if len(unsure):
         sizes = lengths[unsure]
@@ -139,13 +140,13 @@ def blocks_of_pairs(
     Args:
         keys: Key codes, ``int64`` or ``binary``, without nulls.
         ordinals: One unit a key, int32, not negative.
-        max_pairs: As for :class:`BlockBuilder`; an eighth of it for byte strings that no text code
-            holds, which take more memory.
+        max_pairs: As for :class:`BlockBuilder`. Byte strings without a text code take more memory,
+            so their limit is an eighth of it.
         absent_hits: As for :func:`build_blocks`.
-        counts: Gets the number of distinct pairs of each unit added to what it holds, int64.
+        counts: Array to which the number of distinct pairs of each unit is added, int64.
 
     Yields:
-        Blocks in order, which never share a key.
+        Blocks in key order. No two of them share a key.
     """
     if len(keys) == 0:
         return
@@ -163,14 +164,14 @@ def blocks_of_pairs(
 class BlockBuilder:
     """Cuts a stream of sorted pairs into blocks of bounded size.
 
-    The blocks it gives out one after the other never share a key.
+    No two of the resulting blocks share a key.
 
     Args:
-        max_pairs: How many pairs one :class:`Blocks` may hold; a single key with more pairs than
-            that is still kept whole.
+        max_pairs: How many pairs one :class:`Blocks` may hold. A single key with more pairs is kept
+            whole.
         absent_hits: As for :func:`build_blocks`.
-        text: The text code of the keys, where they are codes.
-        top: A string not below any of them then.
+        text: The text code, if the keys are codes.
+        top: A string that is not below any of the keys, if they are codes.
     """
 
     def __init__(
@@ -190,30 +191,30 @@ class BlockBuilder:
         self._held = 0
 
     def push(self, keys: pa.Array, ordinals: np.ndarray) -> list[Blocks]:
-        """Take the next chunk of sorted distinct pairs; the pairs of a key may straddle chunks.
+        """Add the next chunk of sorted distinct pairs. A key may continue in the next chunk.
 
         Returns:
-            What is finished by now.
+            The blocks that are finished by now.
         """
         self._hold(keys, ordinals)
         if self._held <= self._max_pairs:
             return []
         keys, ordinals = self._take()
         starts = _key_starts(keys, ordinals)
-        done: list[Blocks] = []
+        finished: list[Blocks] = []
         at = 0
-        # the last key stays, as the next chunk may go on with it
+        # the last key stays, because the next chunk may continue it
         while len(ordinals) - at > self._max_pairs and at < starts[-1]:
             fitting = np.searchsorted(starts, at + self._max_pairs, side="right") - 1
             block_of = np.searchsorted(starts, at)
             cut = int(starts[max(fitting, block_of + 1)])
-            done.append(self._built(keys.slice(at, cut - at), ordinals[at:cut], keys[cut]))
+            finished.append(self._built(keys.slice(at, cut - at), ordinals[at:cut], keys[cut]))
             at = cut
         self._hold(keys.slice(at), ordinals[at:])
-        return done
+        return finished
 
     def finish(self) -> list[Blocks]:
-        """Give out what is left, if anything."""
+        """Return the blocks of the remaining pairs, if there are any."""
         return [self._built(*self._take(), None)] if self._held else []
 
     def _built(self, keys: pa.Array, ordinals: np.ndarray, behind: pa.Scalar | None) -> Blocks:

@@ -1,4 +1,4 @@
-"""Many byte strings at once: their order, what neighbours share, prefixes and their ends."""
+"""Kernels for many byte strings: sorting, shared prefixes, ends of prefixes, front coding."""
 
 from __future__ import annotations
 
@@ -20,29 +20,30 @@ _WORD = 8
 END = 0
 SYMBOLS = 257
 CODE_LIMIT = 1 << 63
-# a code of more positions would be found too slowly
+# more positions would make a code too slow to compute
 POSITIONS = 128
 _CACHED = 1 << 15
-# a binary view holds strings up to that length itself
+# a binary view stores a string of up to this length inline
 _INLINED = 12
-# strings longer than that are decoded one by one
+# strings longer than this are decoded one by one
 _FAR = 256
 
 
 def bytewise_order(
     strings: pa.Array, first: tuple[np.ndarray, int] | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Find the order that sorts strings bytewise.
+    """Return the order that sorts strings bytewise.
 
-    As many bytes at a time as fit are coded as one integer, see :func:`position_codes`, and sorted;
-    only strings whose codes tie go on.
+    The first bytes of each string are coded as one integer, see :func:`position_codes`, and sorted.
+    Only strings whose codes tie continue with the next bytes.
 
     Args:
         strings: ``binary``, without nulls, at least one.
-        first: The codes of all strings, and of how many bytes they are made, if they are known.
+        first: The codes of all strings and the number of bytes they cover, if known already.
 
     Returns:
-        Indices, int64, equal strings in any order; and where a string differs from the one before.
+        Indices, int64, with equal strings in any order; and where a string differs from the one
+        before it.
     """
     count = len(strings)
     data, starts, lengths = byte_views(strings)
@@ -58,7 +59,7 @@ def bytewise_order(
             codes, skipped = first
             first = None
         else:
-            # read in the order of memory, not in the sorted order
+            # reading in memory order is faster than reading in sorted order
             rows = np.sort(active_order)
             by_row = np.empty(count, np.int64)
             by_row[rows], alphabets, whole = position_codes(
@@ -72,7 +73,7 @@ def bytewise_order(
         fresh = np.ones(len(active), bool)
         fresh[1:] = (codes[1:] != codes[:-1]) | (groups[active][1:] != groups[active][:-1])
         differs[active[fresh]] = True
-        # a group is numbered by the first index in it, so numbers ascend and stay distinct
+        # a group's number is the first index in it, so numbers ascend and stay distinct
         groups[active] = active[fresh][np.cumsum(fresh) - 1]
         tied = ~fresh
         tied[:-1] |= ~fresh[1:]
@@ -83,13 +84,13 @@ def bytewise_order(
 def position_codes(
     data: np.ndarray, starts: np.ndarray, lengths: np.ndarray
 ) -> tuple[np.ndarray, tuple[tuple[int, ...], ...], bool]:
-    """Code strings by the symbols that occur at each position, in order.
+    """Code strings by the symbols that occur at each position, keeping their order.
 
-    The length of a string that has ended before is negative.
+    A negative length means that the string ended before the first position.
 
     Returns:
-        One integer a string, below 2**63; the symbols seen at each position that it covers, as
-        many as fit; and whether equal codes mean equal strings.
+        One integer for each string, below 2**63; the symbols of each covered position, as many
+        positions as fit; and whether equal codes mean equal strings.
     """
     alphabets: list[tuple[int, ...]] = []
     columns: list[np.ndarray] = []
@@ -118,7 +119,7 @@ def position_codes(
 def _column(
     data: np.ndarray, starts: np.ndarray, lengths: np.ndarray | None, at: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the symbols at one position, bytes if no string ended, and the distinct ones."""
+    """Return the symbols at one position, as bytes if no string ended, and the distinct symbols."""
     if lengths is None:
         column = np.empty(len(starts), np.uint8)
         known = b""
@@ -136,19 +137,12 @@ def _column(
 
 
 def cached_slices(count: int) -> Iterator[slice]:
-    """Return slices of rows whose symbols and offsets fit into a processor's cache."""
+    """Yield slices of rows whose symbols and offsets fit into a processor's cache."""
     return (slice(start, start + _CACHED) for start in range(0, count, _CACHED))
 
 
 def symbols_at(data: np.ndarray, starts: np.ndarray, lengths: np.ndarray, at: int) -> np.ndarray:
-    """Return the symbol at one position of every string; behind its end, the end again.
-
-    Args:
-        data: The bytes of all strings, uint8.
-        starts: First byte of each string, int64.
-        lengths: Bytes of each string, int64.
-        at: The position.
-    """
+    """Return the symbol of every string at one position, ``END`` after the string's end."""
     if len(data) == 0:
         return np.zeros(len(starts), np.int16)
     symbols: np.ndarray = data.take(starts + at, mode="clip").astype(np.int16)
@@ -158,7 +152,7 @@ def symbols_at(data: np.ndarray, starts: np.ndarray, lengths: np.ndarray, at: in
 
 
 def _sorted_within(groups: np.ndarray, keys: np.ndarray) -> np.ndarray:
-    """Return the order by group, then key; the groups are ascending already."""
+    """Return the order by group, then key. The groups ascend already."""
     order, _ = ascending_order(keys)
     if groups[0] == groups[-1]:
         return order
@@ -167,7 +161,7 @@ def _sorted_within(groups: np.ndarray, keys: np.ndarray) -> np.ndarray:
 
 
 def shared_prefix(strings: pa.Array) -> bytes:
-    """Return the bytes that all strings begin with."""
+    """Return the longest prefix that all strings share."""
     if len(strings) == 0:
         return b""
     # all strings share what the least and the greatest of them share
@@ -179,7 +173,7 @@ def shared_prefix(strings: pa.Array) -> bytes:
 
 
 def byte_views(strings: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the memory of a ``binary`` array: its bytes, and start and length of each string."""
+    """Return the memory of a ``binary`` array: its bytes, and each string's start and length."""
     if len(strings) == 0:
         return np.zeros(0, np.uint8), np.zeros(0, np.int64), np.zeros(0, np.int64)
     first = strings.offset
@@ -190,22 +184,21 @@ def byte_views(strings: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def shared_with_next(strings: pa.Array) -> np.ndarray:
-    """Return how many bytes each string but the last has in common with the one after it.
+    """Return how many leading bytes each string, except the last, shares with the next one.
 
-    Args:
-        strings: ``binary``, without nulls, strictly ascending.
+    The strings are ``binary``, without nulls, strictly ascending.
     """
     data, starts, lengths = byte_views(strings)
     shared: np.ndarray = np.minimum(lengths[:-1], lengths[1:])
     active = np.arange(len(shared))
     at = len(shared_prefix(strings))
-    # a view of the word at every byte; the last ones need padding to read from
+    # a view of the word at every byte; padding makes the last words readable
     padded = np.append(data, np.zeros(_WORD, np.uint8))
     words = np.ndarray((len(data) + 1,), ">u8", buffer=padded, strides=(1,))
     while len(active):
         here = np.minimum(starts[active] + at, len(data))
         there = np.minimum(starts[active + 1] + at, len(data))
-        # bytes behind an end count too, but the shorter length is the upper bound
+        # bytes after a string's end are compared too, so the shorter length limits the result
         equal = _leading_zero_bytes(words[here].astype(np.uint64) ^ words[there].astype(np.uint64))
         differs = equal < _WORD
         shared[active[differs]] = np.minimum(shared[active[differs]], at + equal[differs])
@@ -222,26 +215,15 @@ def _leading_zero_bytes(words: np.ndarray) -> np.ndarray:
 
 
 def prefixes(strings: pa.Array, lengths: np.ndarray) -> pa.Array:
-    """Return the first ``lengths`` bytes of each string; the whole string if it is shorter.
-
-    Args:
-        strings: Strings, ``binary``.
-        lengths: Bytes to take of each, int64.
-    """
+    """Return the first ``lengths`` bytes of each string, or the whole string if it is shorter."""
     data, starts, starts_of = byte_views(strings)
     return substrings(data, starts, np.minimum(lengths, starts_of)).cast(pa.binary())
 
 
 def substrings(data: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> pa.Array:
-    """Return strings that lie anywhere in a buffer, as ``binary_view``, without copying long ones.
-
-    Args:
-        data: Bytes.
-        starts: Where each string starts in them.
-        lengths: How long it is.
-    """
-    # a view is its length, then all its bytes if they are few, else the first four, the number of
-    # the buffer and the offset in it
+    """Return slices of a buffer as a ``binary_view`` array, without copying long strings."""
+    # a view is the length, then either all bytes of a short string, or the first four bytes, the
+    # buffer's number and the offset in it
     views = np.zeros((len(starts), 4), np.int32)
     views[:, 0] = lengths
     long = np.flatnonzero(lengths > _INLINED)
@@ -259,9 +241,9 @@ def substrings(data: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> pa.
 
 
 def prefix_ends(prefixes: pa.Array) -> tuple[pa.Array, np.ndarray]:
-    """Return for each prefix the least string above all that begin with it, if there is one.
+    """Return the end of each prefix: the least string above all strings that begin with it.
 
-    There is none if the prefix is empty or has only bytes 0xFF.
+    A prefix that is empty or has only bytes 0xFF has no end.
     """
     data, starts, lengths = byte_views(prefixes)
     ends = starts + lengths
@@ -273,10 +255,10 @@ def prefix_ends(prefixes: pa.Array) -> tuple[pa.Array, np.ndarray]:
 
 
 def binary_array(offsets: np.ndarray, data: np.ndarray) -> pa.Array:
-    """Return a ``binary`` array of given memory.
+    """Return a ``binary`` array over existing memory.
 
     Args:
-        offsets: Where each string begins, and the end of the last, int32.
+        offsets: Start of each string, then the end of the last; int32.
         data: The bytes of all strings, uint8.
     """
     return pa.Array.from_buffers(
@@ -287,10 +269,10 @@ def binary_array(offsets: np.ndarray, data: np.ndarray) -> pa.Array:
 
 
 def front_coded(strings: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Write ascending strings as what each shares with the one before it and what it adds.
+    """Front-code ascending strings: drop the bytes that each shares with the one before it.
 
     Returns:
-        Bytes shared, bytes added, and the added bytes of all strings one after the other.
+        The number of shared bytes and of added bytes of each string, and all added bytes.
     """
     data, starts, lengths = byte_views(strings)
     shared = np.append(0, shared_with_next(strings))
@@ -299,12 +281,14 @@ def front_coded(strings: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def front_decoded(shared: np.ndarray, added: np.ndarray, data: np.ndarray) -> pa.Array:
-    """Read what :func:`front_coded` wrote; no string may share more than the one before it has.
+    """Decode what :func:`front_coded` wrote.
+
+    The caller has checked that no string shares more bytes than the string before it has.
 
     Args:
-        shared: Bytes that each string has in common with the one before, int64.
-        added: How many bytes each adds, int64.
-        data: These bytes, one string after the other, uint8.
+        shared: Number of bytes that each string shares with the one before it, int64.
+        added: Number of bytes that each string adds, int64.
+        data: The added bytes, one string after the other, uint8.
     """
     lengths = shared + added
     if int(lengths.max(initial=0)) > _FAR:
@@ -314,7 +298,7 @@ def front_decoded(shared: np.ndarray, added: np.ndarray, data: np.ndarray) -> pa
     out = np.empty(offsets[-1], np.uint8)
     rows = np.arange(len(shared))
     for at in range(int(lengths.max(initial=0))):
-        # a byte comes from the latest string that wrote its position itself
+        # a byte comes from the latest string that added this position itself
         source = np.maximum.accumulate(np.where(shared <= at, rows, 0))
         having = np.flatnonzero(lengths > at)
         source = source[having]
@@ -323,7 +307,7 @@ def front_decoded(shared: np.ndarray, added: np.ndarray, data: np.ndarray) -> pa
 
 
 def _front_decoded_one_by_one(shared: np.ndarray, added: np.ndarray, data: np.ndarray) -> pa.Array:
-    """Decode long strings, where a pass over all of them for every position is too much."""
+    """Decode long strings one by one: a pass over all strings for every position is slow."""
     rest, at, text = data.tobytes(), 0, b""
     found: list[bytes] = []
     for kept, new in zip(shared.tolist(), added.tolist(), strict=True):

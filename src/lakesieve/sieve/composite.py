@@ -1,13 +1,13 @@
-"""Composite keys: codes of several columns, one after the other, as bytes that compare alike.
+"""Composite keys: codes of several columns, joined into bytes that compare like their tuple.
 
-Each component begins with a marker: 0x00 for null, 0x01 for a value. A value's code follows: int64
-codes as eight bytes, big-endian, the sign bit flipped; decimals as the 16 bytes of
-:func:`lakesieve.sieve.wide_code`, with any precision; byte strings with 0x00 written as
-0x00 0xff and 0x00 0x00 behind them. Nulls are filled with zeros to the width of the values, if all
-have the same: keys whose columns begin at the same bytes get text codes, half as large.
+Each component begins with a marker: 0x00 for null, 0x01 for a value. A value's code follows. An
+int64 code is eight bytes, big-endian, with the sign bit flipped. A decimal of any precision is the
+16 bytes of :func:`lakesieve.sieve.wide_code`. A byte string has 0x00 escaped as 0x00 0xff and ends
+with 0x00 0x00. If all values have the same width, nulls are filled with zeros to it: then every
+column begins at a fixed byte, and the keys get text codes of half the size.
 
-No component begins another one, so composite keys compare like the tuples of their components, null
-first. Promotions of a column keep its components.
+No component is a prefix of another one, so composite keys compare like the tuples of their
+components, null first. Promoting a column's type does not change its components.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from lakesieve.sieve.keys import Code
 
 MAX_COLUMNS = 8
-"""Columns that a composite key may have."""
+"""Largest number of columns in a composite key."""
 
 VALUES = (b"\x01", b"\x02")
-"""The half-open interval of all components that are not null."""
+"""Half-open interval of all components that are not null."""
 
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 _SIGN = np.uint64(1 << 63)
@@ -39,17 +39,17 @@ _ESCAPED = b"\x00\xff"
 _END = b"\x00\x00"
 _MAX_DIGITS = 38
 _WIDTHS = {"string": 0, "binary": 0, "decimal": 16}
-"""Bytes of every value's code, 0 where they differ, 8 for the kinds not named."""
+"""Width of each kind's value codes: 0 if values differ in width, 8 for kinds not listed."""
 
 
 def encode_rows(
     key_types: Sequence[KeyType], columns: Sequence[pa.Array | pa.ChunkedArray]
 ) -> pa.Array:
-    """Turn the key columns of rows into one key code a row.
+    """Encode the key columns of rows as one key code for each row.
 
     Returns:
-        Of one column its plain codes, null where it is. Of several a ``binary`` array without
-        nulls: a row whose columns are all null has a key like any other.
+        For one column its plain codes, with its nulls. For several columns a ``binary`` array
+        without nulls, because a row whose columns are all null has a key, too.
     """
     if len(key_types) == 1:
         return encode_keys(key_types[0], columns[0])
@@ -59,11 +59,11 @@ def encode_rows(
 def encode_composite(
     key_types: Sequence[KeyType], columns: Sequence[pa.Array | pa.ChunkedArray]
 ) -> pa.Array:
-    """Turn leading key columns into what all composite keys of their values begin with.
+    """Encode leading key columns as the prefix that all composite keys of their values share.
 
     Returns:
-        A ``binary`` array without nulls. The keys lie between a prefix and the same with the end of
-        ``VALUES`` behind it.
+        A ``binary`` array without nulls. The keys lie between a prefix and the prefix followed by
+        the end of ``VALUES``.
     """
     components = [_components(*both) for both in zip(key_types, columns, strict=True)]
     return _joined(*components)
@@ -72,8 +72,8 @@ def encode_composite(
 def component_code(kind: str, code: Code | None) -> bytes:
     """Return one component of a composite key, as :func:`encode_rows` writes it.
 
-    Of decimals the code is the unscaled value; ``None`` is null. An integer beyond all codes of the
-    kind gives the end of ``VALUES`` that it lies beyond.
+    The code of a decimal is its unscaled value; the code ``None`` is null. An integer outside the
+    range of the kind's codes becomes the start or the end of ``VALUES``.
     """
     if code is None:
         return bytes(1 + _WIDTHS.get(kind, 8))

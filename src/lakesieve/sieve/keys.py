@@ -1,4 +1,4 @@
-"""Order-preserving key codes: every key type becomes int64 or bytes that compare alike."""
+"""Order-preserving key codes: int64 or bytes that compare like the values of a key type."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 Code = int | bytes
-"""A key code, of one key or of a bound."""
+"""The code of one key, or of a bound."""
 
 Interval = tuple[Code | None, Code | None]
-"""Half-open, ``[low, high)``; ``None`` is no bound."""
+"""Half-open interval ``[low, high)``; ``None`` means no bound."""
 
 
 NARROW_DIGITS = 18
-"""Digits of the longest decimals whose unscaled values are int64."""
+"""Most digits of a decimal whose unscaled value fits int64."""
 
 _WIDE_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyType:
-    """Type of an index's keys.
+    """The type of an index's keys.
 
     Args:
-        kind: One of ``KINDS``. ``float`` is float and double, ``string`` also UUIDs as text.
-        scale: Digits after the point, for decimals.
-        precision: Digits in all, for decimals; beyond 18 their codes are bytes.
+        kind: One of ``KINDS``. ``float`` includes double, and ``string`` includes UUIDs as text.
+        scale: For decimals: digits after the point.
+        precision: For decimals: total number of digits. Above 18, the codes are bytes.
     """
 
     kind: str
@@ -44,19 +44,19 @@ class KeyType:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise UnsupportedError(
-                f"Keys of the kind {self.kind} are not supported.",
+                f"The key kind {self.kind} is not supported.",
                 kind=ErrorKind.UNSUPPORTED_TYPE,
-                hint=f"Supported are: {', '.join(KINDS)}.",
+                hint=f"Supported kinds: {', '.join(KINDS)}.",
             )
 
     @property
     def is_wide(self) -> bool:
-        """True for decimals too long for int64."""
+        """True for decimals that do not fit int64."""
         return self.kind == "decimal" and self.precision > NARROW_DIGITS
 
     @property
     def physical(self) -> str:
-        """``int64`` or ``bytes``: how codes are stored."""
+        """How codes are stored: ``int64`` or ``bytes``."""
         return "bytes" if self.is_wide else KINDS[self.kind].physical
 
 
@@ -65,9 +65,9 @@ class KeyKind:
     """How values of one kind become key codes.
 
     Args:
-        encode: Makes codes that compare like the values, nulls where they are null; ``None`` for
-            values of another type.
-        physical: ``int64`` or ``bytes``: how codes are stored.
+        encode: Returns codes that compare like the values, with the same nulls, or ``None`` if
+            the values have another type.
+        physical: How codes are stored: ``int64`` or ``bytes``.
     """
 
     encode: Callable[[KeyType, pa.Array], pa.Array | None]
@@ -75,21 +75,21 @@ class KeyKind:
 
 
 def encode_keys(key_type: KeyType, values: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Turn column values into key codes; nulls stay null.
+    """Encode column values as key codes. Nulls stay null.
 
-    Floats take IEEE 754's total order with -0.0 = 0.0 and one NaN above all numbers, as Spark
-    compares them. Types that a column may be promoted between give the same code for the same
+    Floats follow IEEE 754's total order, with -0.0 = 0.0 and one NaN above all numbers, like
+    Spark's comparison. Types that a column may be promoted between give the same code for the same
     value: int and long, float and double, decimals of any precision up to 18 digits.
 
     Args:
-        key_type: What the codes must compare like.
+        key_type: The type whose order the codes follow.
         values: Booleans, integers, floats, decimals, dates, timestamps (with a zone for
             ``timestamp``, without for ``timestamp_ntz``, in nanoseconds for the ``ns`` kinds and in
             microseconds for the others), strings or bytes.
 
     Returns:
-        An ``int64`` or ``binary`` array of the same length. Decimals of more than 18 digits are 16
-        bytes, see :func:`wide_code`.
+        An ``int64`` or ``binary`` array of the same length. Decimals of more than 18 digits become
+        16 bytes, see :func:`wide_code`.
     """
     if isinstance(values, pa.ChunkedArray):
         if values.num_chunks != 1:
@@ -100,7 +100,7 @@ def encode_keys(key_type: KeyType, values: pa.Array | pa.ChunkedArray) -> pa.Arr
     codes = KINDS[key_type.kind].encode(key_type, values)
     if codes is None:
         raise UnsupportedError(
-            f"Values of the type {values.type} cannot be keys of the kind {key_type.kind}.",
+            f"Values of type {values.type} cannot be keys of kind {key_type.kind}.",
             kind=ErrorKind.UNSUPPORTED_TYPE,
             hint="The column's type changed; build the index again.",
         )
@@ -108,14 +108,15 @@ def encode_keys(key_type: KeyType, values: pa.Array | pa.ChunkedArray) -> pa.Arr
 
 
 def successor(code: Code) -> Code:
-    """Return the smallest code above a code."""
+    """Return the smallest code greater than a code."""
     return code + 1 if isinstance(code, int) else code + b"\0"
 
 
 def wide_code(unscaled: int) -> bytes:
-    """Return a decimal's unscaled value as 16 bytes that compare like it; limits clamp.
+    """Return a decimal's unscaled value as 16 bytes that compare like it.
 
-    Two's complement, big-endian, the sign bit flipped.
+    The bytes are two's complement, big-endian, with the sign bit flipped. Values out of range are
+    clamped.
     """
     limit = 1 << 127
     return (max(-limit, min(unscaled, limit - 1)) + limit).to_bytes(_WIDE_BYTES, "big")
@@ -158,10 +159,10 @@ def _floats(_: KeyType, values: pa.Array) -> pa.Array | None:
         return None
     values = values.cast(pa.float64())
     numbers = values.fill_null(0.0).to_numpy(zero_copy_only=False)
-    # adding 0.0 turns -0.0 into 0.0; every NaN becomes the same one, above infinity
+    # adding 0.0 turns -0.0 into 0.0; every NaN becomes the same NaN, above infinity
     bits = np.where(np.isnan(numbers), np.nan, numbers + 0.0).view(np.int64)
     bits[np.isnan(numbers)] = 0x7FF8 << 48
-    # negative floats ascend while their bits descend: flip all but the sign
+    # the bits of negative floats descend while the floats ascend: flip all bits but the sign
     codes = bits ^ ((bits >> 63) & np.int64(2**63 - 1))
     return _masked(codes, values)
 
@@ -211,4 +212,4 @@ KINDS: dict[str, KeyKind] = {
     "string": KeyKind(encode=_bytes, physical="bytes"),
     "binary": KeyKind(encode=_bytes, physical="bytes"),
 }
-"""All kinds of keys by their names, which stored indexes have."""
+"""All kinds of keys by name. Stored indexes contain these names."""

@@ -1,4 +1,4 @@
-"""Which units can hold given keys: binary search over separators, slices for intervals."""
+"""Find the units that can hold given keys, by binary search over separators."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from lakesieve.sieve.blocks import Blocks
     from lakesieve.sieve.range_set import RangeSet
 
-# what reading one key by its number costs, in keys read at once
+# reading one key by its index costs as much as reading this many keys at once
 _SCALAR_COST = 16
 
-# marking ordinals beats sorting them while there are not many times more of them
+# marking ordinals in an array beats sorting, up to this many units for each ordinal
 _MARKED = 16
 
 
 def lookup_ranges(blocks: Blocks, ranges: RangeSet) -> np.ndarray:
     """Return the units that can hold a key of any of the ranges.
 
-    A block is taken when any code it covers lies in a range, also if only absent keys do.
+    A block matches if any code that it covers lies in a range, even if only absent keys do.
 
     Returns:
         Ascending distinct ordinals, int32.
@@ -49,7 +49,8 @@ def lookup_ranges(blocks: Blocks, ranges: RangeSet) -> np.ndarray:
 def lookup_range(blocks: Blocks, low: Any, high: Any) -> np.ndarray:
     """Look up a single range, without the work that only many ranges need.
 
-    ``high`` is the last code, included; for bytes the excluded end, ``None`` for no end.
+    For integers, ``high`` is the last code, included. For bytes, it is the excluded end, or
+    ``None`` for no end.
     """
     codes = blocks.codes
     if codes is None:
@@ -60,18 +61,18 @@ def lookup_range(blocks: Blocks, low: Any, high: Any) -> np.ndarray:
         first = behind - 1 if behind else 0
     if last <= first or low > blocks.max_key:
         return blocks.ordinals[:0]
-    # offsets as plain integers, which slice faster than numpy's own
+    # plain integers slice faster than numpy's own
     units = blocks.ordinals[blocks.offsets.item(first) : blocks.offsets.item(last)]
     return units if last - first == 1 else distinct(units)
 
 
 def _overlapping_in_bytes(blocks: Blocks, low: bytes, high: bytes | None) -> tuple[int, int]:
-    """Return the first block that overlaps a range of byte strings, and the one behind the last."""
+    """Return the first block that overlaps a range of byte strings, and the end of these blocks."""
     key, count = blocks.text_at, len(blocks)
     first = max(bisect.bisect_right(range(count), low, key=key) - 1, 0)
     last = count
     if high is not None:
-        # most ranges end where they began
+        # most ranges end in the block where they begin
         near = first + 1 == count or key(first + 1) >= high
         last = first + 1 if near else bisect.bisect_left(range(count), high, lo=first, key=key)
         last = last if key(first) < high else first
@@ -91,7 +92,7 @@ def distinct(ordinals: np.ndarray) -> np.ndarray:
 
 
 def _touched(blocks: Blocks, ranges: RangeSet) -> tuple[np.ndarray, np.ndarray]:
-    """Return half-open block slices that overlap each range."""
+    """Return the half-open slice of blocks that overlaps each range."""
     if blocks.codes is not None:
         first = np.searchsorted(blocks.codes, ranges.lows, side="right") - 1
         last = np.searchsorted(blocks.codes, ranges.highs, side="right")
@@ -111,18 +112,18 @@ def _touched(blocks: Blocks, ranges: RangeSet) -> tuple[np.ndarray, np.ndarray]:
 def lookup_points(blocks: Blocks, keys: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     """Return the units of each of many keys.
 
-    Keys are codes of the blocks' type, byte strings where they have a text code; without nulls, in
-    any order.
+    The keys have the type of the blocks' codes, or are byte strings if the blocks have a text code.
+    They have no nulls and any order.
 
     Returns:
-        Offsets, int64, one more than keys, and the sets one after the other, int32. A key below
-        the first or above the last has the empty set, and so has one in a gap.
+        Offsets (int64, one more than keys), and the sets one after the other (int32). The set of
+        a key outside the first and last key, or in a gap, is empty.
     """
     if len(blocks) == 0 or len(keys) == 0:
         return np.zeros(len(keys) + 1, np.int64), np.zeros(0, np.int32)
     if blocks.text is not None:
         codes, known, _ = blocks.text.encode(keys)
-        # no key has that code
+        # no key has this code
         return lookup_codes(blocks, np.where(known, codes, CODE_LIMIT - 1))
     if blocks.codes is not None:
         return lookup_codes(blocks, keys.to_numpy())
@@ -132,9 +133,9 @@ def lookup_points(blocks: Blocks, keys: pa.Array) -> tuple[np.ndarray, np.ndarra
 
 
 def lookup_codes(blocks: Blocks, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Look up points by codes of blocks whose separators are integers.
+    """Look up keys by their codes, in blocks whose separators are integers.
 
-    The codes of byte strings are the text codes of such as can be keys.
+    For byte strings, these are the text codes of strings that can be keys.
     """
     separators: np.ndarray = blocks.codes  # type: ignore[assignment]
     block = np.searchsorted(separators, codes, side="right") - 1
@@ -142,7 +143,7 @@ def lookup_codes(blocks: Blocks, codes: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def _sets(blocks: Blocks, block: np.ndarray, beyond: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sets of some blocks, empty below the first one and beyond the last key."""
+    """Return the sets of some blocks: empty before the first block, and where ``beyond`` is set."""
     outside = (block < 0) | beyond
     block = np.where(outside, 0, block)
     starts = blocks.offsets[block]
@@ -154,18 +155,17 @@ def _sets(blocks: Blocks, block: np.ndarray, beyond: np.ndarray) -> tuple[np.nda
 def lookup_spans(blocks: Blocks, lows: pa.Array, highs: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     """Return the units that can hold a key of each of many ranges of byte strings.
 
-    A block is taken when any code it covers lies in the range, also if only absent keys do.
-
-    Ranges are ``binary``, without nulls; no key is equal to the end of one.
+    A block matches if any code that it covers lies in the range, even if only absent keys do.
+    Ranges are ``binary``, without nulls. No key equals the end of a range.
 
     Returns:
-        Offsets, int64, one more than ranges, and for each range the units of all its blocks one
-        after the other, int32, some of them several times.
+        Offsets (int64, one more than ranges), and the units of all blocks of each range, one after
+        the other, int32. A unit may occur several times.
     """
     if len(blocks) == 0 or len(lows) == 0:
         return np.zeros(len(lows) + 1, np.int64), np.zeros(0, np.int32)
     if blocks.codes is not None and blocks.text is not None:
-        # both rounded down: no key lies between a text and the code below it
+        # both bounds round down, because no key lies between a text and the code below it
         codes = blocks.text.encode(lows)[0]
         first = np.searchsorted(blocks.codes, codes, side="right") - 1
         last = np.searchsorted(blocks.codes, blocks.text.encode(highs)[0], side="right")
@@ -186,10 +186,10 @@ def lookup_spans(blocks: Blocks, lows: pa.Array, highs: pa.Array) -> tuple[np.nd
 def _search_bytes(
     blocks: Blocks, wanted: list[bytes], *, side: Literal["left", "right"]
 ) -> np.ndarray:
-    """Return what ``numpy.searchsorted`` does, for separators that are byte strings."""
+    """Do what ``numpy.searchsorted`` does, for separators that are byte strings."""
     count = len(blocks)
     if len(wanted) * count.bit_length() * _SCALAR_COST < count:
-        # few: read only the keys that the search passes
+        # a few keys: read only the separators that the search compares
         search = bisect.bisect_right if side == "right" else bisect.bisect_left
         indices = [search(range(count), text, key=blocks.text_at) for text in wanted]
         return np.array(indices, np.int64)

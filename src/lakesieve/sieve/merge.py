@@ -1,4 +1,4 @@
-"""Merging of blocks: many lists of blocks as one, units renumbered or dropped, no data read."""
+"""Merge lists of blocks into one, with units renumbered or dropped, without reading data."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from lakesieve.sieve.keys import Code
 
-# pairs held at once while sets are united
+# most pairs in memory while sets are united
 _PAIRS = 1 << 22
 
 
@@ -31,7 +31,7 @@ class _Chunk:
     """Adjacent blocks of one list.
 
     Args:
-        end: The code behind them; ``None`` is behind all codes.
+        end: The code after the last block; ``None`` is after all codes.
     """
 
     keys: pa.Array
@@ -40,7 +40,7 @@ class _Chunk:
     end: Code | None
 
     def split(self, cut: Code) -> tuple[_Chunk | None, _Chunk | None]:
-        """Return what lies before a code, and what lies from it on."""
+        """Return the parts before a code, and from the code on."""
         count = len(self.keys)
         at = bisect.bisect_left(range(count), cut, key=lambda i: self.keys[i].as_py())
         before = None
@@ -56,23 +56,25 @@ class _Chunk:
         elif at == 0:
             since = self
         else:
-            # the block that holds the code goes on behind it
+            # the block that holds the cut continues after it
             keys = pa.concat_arrays([pa.array([cut], self.keys.type), self.keys.slice(at)])
             since = replace(self, keys=keys, offsets=self.offsets[at - 1 :])
         return before, since
 
 
 def merge_blocks(chunks: Sequence[Blocks], ordinals: Sequence[np.ndarray]) -> Blocks | None:
-    """Make one list of blocks that answers like several together.
+    """Merge several lists of blocks into one that gives the same answers.
+
+    The caller gives every list's units their new ordinals.
 
     Args:
-        chunks: Blocks of keys of one physical type, whose key ranges may overlap.
-        ordinals: For each chunk, by old ordinal, the new one; -1 drops the unit.
+        chunks: Blocks of keys of one physical type. Their key ranges may overlap.
+        ordinals: For each chunk, the new ordinal by old ordinal; -1 drops the unit.
 
     Returns:
-        The blocks, exact where the chunks were: a key gets the union of what the chunks say of it,
-        less the dropped units. ``None`` when no unit is left. The counts of keys and pairs are
-        upper bounds.
+        The blocks, exact if the chunks were: the set of a key is the union of its sets in the
+        chunks, without the dropped units. ``None`` if no unit remains. The counts of keys and
+        pairs are upper bounds.
     """
     merged = list(merge_streams([[chunk] for chunk in chunks], ordinals, max_ordinals=2**62))
     if not merged:
@@ -92,12 +94,12 @@ def merge_streams(
     """Merge lists of blocks of any length with bounded memory.
 
     Args:
-        streams: Each the blocks of one list, in order, all of one text code; none of them empty.
-        ordinals: For each stream, by old ordinal, the new one; -1 drops the unit.
+        streams: For each list its blocks in order. All have one text code, and none is empty.
+        ordinals: For each stream, the new ordinal by old ordinal; -1 drops the unit.
         max_ordinals: About how many ordinals one of the merged :class:`Blocks` may hold.
 
     Yields:
-        Merged blocks in order. Their counts of keys and pairs are 0.
+        Merged blocks in key order. Their counts of keys and pairs are 0.
     """
     sources = [_Source(iter(stream)) for stream in streams]
     union = TextCode.union([source.text for source in sources])
@@ -119,7 +121,7 @@ def merge_streams(
 
 
 class _Source:
-    """One stream, a list of blocks ahead."""
+    """A stream that keeps one list of blocks read ahead."""
 
     def __init__(self, stream: Iterator[Blocks]) -> None:
         self._stream = stream
@@ -132,11 +134,11 @@ class _Source:
 
     @property
     def next_first(self) -> Code | None:
-        """First code of the blocks ahead."""
+        """First code of the blocks read ahead."""
         return None if self._ahead is None else _starts(self._ahead)[0].as_py()
 
     def take(self, cut: Code | None) -> _Chunk | None:
-        """Give what lies before a code and keep the rest."""
+        """Return the blocks before a code, and keep the rest."""
         if self.chunk is None or cut is None:
             taken, self.chunk = self.chunk, None
             return taken
@@ -158,12 +160,12 @@ class _Source:
 
 
 def _plain_keys(blocks: Blocks) -> pa.Array:
-    """Return separators, byte strings where the keys are."""
+    """Return the separators, as byte strings if the keys are byte strings."""
     return blocks.keys if blocks.text is None else blocks.text.decode(blocks.keys.to_numpy())
 
 
 def _starts(blocks: Blocks) -> pa.Array:
-    """Return separators, the first not below the first key, where keys of other lists may lie."""
+    """Return the separators. The first is not below the first key, as other lists may end there."""
     keys = _plain_keys(blocks)
     low = blocks.bounds[0]
     if keys[0].as_py() >= low:
@@ -172,13 +174,13 @@ def _starts(blocks: Blocks) -> pa.Array:
 
 
 def _end(blocks: Blocks) -> Code | None:
-    """Return a code behind the last key, and not behind a key of another list that follows it."""
+    """Return a code above the last key that is not above the first key of a following list."""
     last = blocks.bounds[1]
     if isinstance(last, bytes):
         end = last + b"\0"
         if blocks.text is None or int(blocks.max_key) + 1 >= blocks.text.size:
             return end
-        # the bound of text codes may be the first key of the next list instead of a key of this one
+        # decoding the bound of the text codes could give the first key of the next list
         behind: bytes = blocks.text.decode(np.array([int(blocks.max_key) + 1]))[0].as_py()
         return min(end, behind)
     return None if last == 2**63 - 1 else last + 1
@@ -206,7 +208,7 @@ def _merged(chunks: Sequence[tuple[_Chunk, np.ndarray]], *, bytewise: bool) -> _
     filled = np.flatnonzero(sizes)
     if len(filled) == 0:
         return None
-    # empty blocks at the ends are none
+    # empty blocks at the ends are dropped
     inside = slice(filled[0], filled[-1] + 1)
     kept_ranks = np.arange(len(sizes))[inside]
     distinct = order[differs]
@@ -228,7 +230,7 @@ def _united(
     ends: Sequence[int | None],
     count: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return sizes of the united sets at every rank, and the sets one after the other."""
+    """Return the sizes of the united sets at every rank, and the sets one after the other."""
     ranks = np.arange(count)
     firsts, lengths = [], []
     for (chunk, _), first_ranks, end in zip(chunks, starts, ends, strict=True):
@@ -254,7 +256,7 @@ def _united(
 
 
 def _slices(costs: np.ndarray) -> Iterator[tuple[int, int]]:
-    """Cut rows into slices of bounded cost."""
+    """Yield slices of rows of bounded cost."""
     ends = np.cumsum(costs)
     start = 0
     while start < len(costs):
@@ -265,7 +267,7 @@ def _slices(costs: np.ndarray) -> Iterator[tuple[int, int]]:
 
 
 def _finished(chunks: Sequence[_Chunk], union: TextCode | None) -> Blocks:
-    """Return parts in order as blocks, with a text code where there can be one."""
+    """Join ordered parts into blocks, with a text code if one is possible."""
     keys, lengths = _joined(chunks)
     end = chunks[-1].end
     last = end if isinstance(end, bytes) else (2**63 if end is None else end) - 1
@@ -294,12 +296,12 @@ def _joined(chunks: Sequence[_Chunk]) -> tuple[pa.Array, np.ndarray]:
 
 
 def _coded(blocks: Blocks, text: TextCode) -> Blocks:
-    """Return blocks of byte strings under a text code, where that keeps their separators apart."""
+    """Put blocks of byte strings under a text code, if their separators stay distinct."""
     codes, known, _ = text.encode(pa.concat_arrays([blocks.keys, pa.array([blocks.max_key])]))
     codes, last = codes[:-1], int(codes[-1])
     known = known[:-1]
     _, _, lengths = byte_views(blocks.keys)
-    # one that goes on where the code ends would take keys of the block before it
+    # a separator longer than the code reaches would take keys of the block before it
     exact = ~known | (lengths <= text.reach(blocks.keys))
     codes = np.where(known, codes, np.minimum(codes, 2**63 - 2) + 1)
     if not (exact.all() and (codes[1:] > codes[:-1]).all()):

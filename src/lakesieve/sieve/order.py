@@ -1,23 +1,23 @@
-"""The order of many integers, faster than ``numpy.argsort``."""
+"""Sort many integers faster than ``numpy.argsort``."""
 
 from __future__ import annotations
 
 import numpy as np
 
 _WORD = 64
-# if a larger share has the same high bits as another value, sorting by them is not worth it
+# if more than this share of values agree in their high bits, sorting by them is not worth it
 _MAX_ALIKE = 1 / 8
 _CHUNK = 1 << 15
 
 
 def ascending_order(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Sort int64.
+    """Sort int64 values.
 
-    Each word holds the high bits of a value and its index, so that plain words are sorted, for
-    which numpy has vector code. Values that agree in all these bits are put in order afterwards.
+    Each word holds the high bits of a value and the value's index, because numpy has vector code
+    for sorting plain words. Values that agree in these bits are put in order afterwards.
 
     Returns:
-        Their indices, int64, equal values in their first order; and the values, ascending.
+        The indices, int64, with equal values in their original order; and the sorted values.
     """
     count = len(values)
     if count == 0:
@@ -25,11 +25,11 @@ def ascending_order(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     low = int(values.min())
     index_bits = (count - 1).bit_length()
     dropped = max(0, (int(values.max()) - low).bit_length() + index_bits - _WORD)
-    # unsigned arithmetic wraps, so the distance from the lowest is right for any sign
+    # unsigned arithmetic wraps, so the distance from the lowest value is right for any sign
     packed = values.view(np.uint64) - np.uint64(low % 2**_WORD)
     packed >>= np.uint64(dropped)
     packed <<= np.uint64(index_bits)
-    # in place and in chunks: fresh memory costs more than the work itself
+    # in place and in chunks, because fresh memory costs more than the work itself
     for start in range(0, count, _CHUNK):
         end = min(start + _CHUNK, count)
         packed[start:end] |= np.arange(start, end, dtype=np.uint64)
@@ -51,7 +51,7 @@ def ascending_order(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _alike(packed: np.ndarray, index_bits: int) -> np.ndarray:
-    """Return which words have the same high bits as the next."""
+    """Return which words have the same high bits as the next word."""
     found = []
     for start in range(0, len(packed) - 1, _CHUNK):
         high_bits = packed[start : start + _CHUNK + 1] >> np.uint64(index_bits)

@@ -1,4 +1,4 @@
-"""Pairs of a key and a unit, sorted, each once."""
+"""Sort pairs of a key and a unit, and drop duplicates."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def sort_pairs(keys: pa.Array, ordinals: np.ndarray) -> tuple[pa.Array, np.ndarr
 def code_pairs(
     keys: pa.Array, ordinals: np.ndarray
 ) -> tuple[pa.Array, np.ndarray, TextCode | None]:
-    """Sort pairs as :func:`sort_pairs` does, by text codes where byte strings have them.
+    """Sort pairs as :func:`sort_pairs` does, with text codes in place of byte strings if possible.
 
     Returns:
-        Keys or their text codes, and ordinals, of the distinct pairs, ascending; and the text code
-        where there is one, under which different keys have different codes.
+        The distinct pairs in order, as keys (or their text codes) and ordinals; and the text code,
+        if different keys have different codes under it.
     """
     if keys.type == pa.int64():
         return *sort_pairs(keys, ordinals), None
@@ -67,7 +67,7 @@ def code_pairs(
 
 
 def _are_equal(keys: pa.Array, subset: np.ndarray, others: np.ndarray) -> bool:
-    """Return whether strings equal others, one by one; a few of them tell it first."""
+    """Return whether strings equal others, one by one. A few of them are compared first."""
     return all(
         keys.take(pa.array(subset[rows])).equals(keys.take(pa.array(others[rows])))
         for rows in (slice(_FEW), slice(_FEW, None))
@@ -77,7 +77,7 @@ def _are_equal(keys: pa.Array, subset: np.ndarray, others: np.ndarray) -> bool:
 def _ranked(
     keys: pa.Array, ordinals: np.ndarray, order: np.ndarray, differs: np.ndarray
 ) -> tuple[pa.Array, np.ndarray]:
-    """Return pairs in the order of their keys, then ordinals, each once."""
+    """Return pairs in the order of their keys, then ordinals, without duplicates."""
     ranks, units = _sort_packed(np.cumsum(differs) - 1, ordinals[order])
     return keys.take(pa.array(order[differs][ranks])), units
 
@@ -92,17 +92,17 @@ def _sort_ints(keys: np.ndarray, ordinals: np.ndarray) -> tuple[np.ndarray, np.n
     dropped = spread.bit_length() + int(ordinals.max()).bit_length() - 64
     if dropped <= 0:
         return _sort_packed(keys, ordinals)
-    # too wide to share a word with the ordinal: their high bits are not, if they tell keys apart
+    # key and ordinal do not fit one word, but the keys may differ even without their low bits
     ascending = np.sort(keys)
     if _tell_apart(ascending, dropped):
         return _sort_packed(keys, ordinals, dropped, ascending)
-    # ... nor are their ranks
+    # ... and if not, the ranks of the keys fit
     order, ascending = ascending_order(keys)
     return _ranked_ints(ascending, ordinals[order], _firsts(ascending))
 
 
 def _tell_apart(ascending: np.ndarray, dropped: int) -> bool:
-    """Return whether different integers stay different without so many low bits."""
+    """Return whether different integers still differ without their ``dropped`` low bits."""
     high = (ascending.view(np.uint64) - ascending[:1].view(np.uint64)) >> np.uint64(dropped)
     return not (_firsts(ascending) & ~_firsts(high)).any()
 
@@ -110,7 +110,7 @@ def _tell_apart(ascending: np.ndarray, dropped: int) -> bool:
 def _ranked_ints(
     ascending: np.ndarray, ordinals: np.ndarray, first: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return pairs of ascending keys, each once, by where a key differs from the one before."""
+    """Return pairs of ascending keys without duplicates. ``first`` marks each key's first row."""
     if first.all():
         return ascending, ordinals
     ranks, units = _sort_packed(np.cumsum(first) - 1, ordinals)
@@ -123,16 +123,16 @@ def _sort_packed(
     dropped: int = 0,
     ascending: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Sort key and ordinal in one word: a single sort of machine integers.
+    """Sort key and ordinal packed in one word: a single sort of machine integers.
 
-    ``dropped`` low bits of a key do not fit; without them keys must stay distinct, and
-    ``ascending`` has the keys in order.
+    The lowest ``dropped`` bits of a key do not fit the word. Without these bits the keys must stay
+    distinct, and ``ascending`` has the keys in order.
     """
     low = np.uint64(int(keys.min()) % 2**64)
     bits = int(ordinals.max()).bit_length()
     # unsigned arithmetic wraps, so the distance from the lowest key is right for any sign
     packed = keys.view(np.uint64) - low
-    # in place from here on: fresh memory costs more than the work itself
+    # in place from here on, because fresh memory costs more than the work itself
     if dropped:
         packed >>= np.uint64(dropped)
     packed <<= np.uint64(bits)
@@ -145,7 +145,7 @@ def _sort_packed(
     mask = np.uint64((1 << bits) - 1)
     np.bitwise_and(packed, mask, out=units, dtype=np.uint64, casting="unsafe")
     if ascending is not None:
-        # at each index the high bits of the key are those of the word
+        # the word at each index has the high bits of the key at this index
         return ascending if first.all() else ascending[first], units
     packed >>= np.uint64(bits)
     packed += low
@@ -153,7 +153,7 @@ def _sort_packed(
 
 
 def _firsts(values: np.ndarray) -> np.ndarray:
-    """Return true where a value differs from the one before it."""
+    """Return true where a value differs from the value before it."""
     first = np.ones(len(values), bool)
     np.not_equal(values[1:], values[:-1], out=first[1:])
     return first

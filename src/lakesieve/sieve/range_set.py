@@ -22,12 +22,12 @@ _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RangeSet:
-    """Ranges of key codes, ordered by their first code.
+    """Ranges of key codes, sorted by their first code.
 
     Args:
-        lows: First codes, ascending: an int64 array, or a list of bytes; one alone is in a list.
-        highs: Last codes, *included*, as an int64 array; for bytes a list of the *excluded* ends,
-            ``None`` for no end. Ascending where the ranges are disjoint.
+        lows: First codes, ascending: an int64 array, or a list (bytes, or a single range).
+        highs: For integers the last codes, *included*, as an int64 array. For bytes a list of the
+            *excluded* ends, ``None`` for no end. Ascending if the ranges are disjoint.
     """
 
     lows: Any
@@ -40,11 +40,11 @@ class RangeSet:
     def from_intervals(
         cls, intervals: Sequence[Interval], physical: str, text: TextCode | None = None
     ) -> RangeSet:
-        """Make it from half-open intervals, ``None`` meaning unbounded.
+        """Make ranges from half-open intervals, in which ``None`` means unbounded.
 
-        Intervals come in any order, and empty ones are dropped. An integer high may be more than
-        the highest code. ``physical`` is what the blocks hold, or their text codes encode; integers
-        become :func:`wide_code` where that is bytes.
+        Intervals may be in any order; empty intervals are dropped. The end of an integer interval
+        may exceed the highest code. ``physical`` is the storage type of the blocks' codes, or of
+        the keys under their text code. If it is bytes, integers become :func:`wide_code`.
         """
         if len(intervals) == 1:
             one = one_range(*intervals[0], physical, text)
@@ -66,7 +66,7 @@ class RangeSet:
         return cls(lows=lows, highs=highs)
 
     def between(self, low: Code | None, high: Code | None) -> RangeSet:
-        """Return those of disjoint ranges that hold a code of ``[low, high)``."""
+        """Return those of the disjoint ranges that hold a code of ``[low, high)``."""
         if len(self) == 1:
             return self
         if isinstance(self.lows, list):
@@ -78,7 +78,7 @@ class RangeSet:
         return RangeSet(lows=self.lows[start:end], highs=self.highs[start:end])
 
     def within(self, first: int, last: int) -> RangeSet:
-        """Return the disjoint ranges of integers that hold a code from the first to the last."""
+        """Return those of the disjoint integer ranges with a code from ``first`` to ``last``."""
         start = int(np.searchsorted(self.highs, first))
         end = int(np.searchsorted(self.lows, last, side="right"))
         return RangeSet(lows=self.lows[start:end], highs=self.highs[start:end])
@@ -87,8 +87,8 @@ class RangeSet:
         """Return the indices of the row groups that can hold codes of the ranges.
 
         Args:
-            firsts: First code of each row group, ascending; the first one has no lower bound, the
-                last one no upper bound.
+            firsts: First code of each row group, ascending. The first row group has no lower
+                bound and the last one no upper bound.
         """
         if len(self.lows) == 1:
             return list(row_groups_of(firsts, self.lows[0], self.highs[0]))
@@ -113,7 +113,7 @@ def one_range(
     """Return the only range of :meth:`RangeSet.from_intervals` for one interval, without arrays.
 
     Returns:
-        First and last code, for bytes first code and excluded end; ``None`` where it is empty.
+        First and last code, or for bytes first code and excluded end; ``None`` if it is empty.
     """
     first: int
     behind: int
@@ -130,7 +130,7 @@ def one_range(
 
 
 def row_groups_of(firsts: Sequence[Code], low: Any, high: Any) -> range:
-    """Return :meth:`RangeSet.row_groups` for one range, as :func:`one_range` returns it."""
+    """Do what :meth:`RangeSet.row_groups` does, for one range of :func:`one_range`."""
     first = max(bisect.bisect_right(firsts, low) - 1, 0)
     if low == high:
         return range(first, first + 1)
@@ -138,7 +138,7 @@ def row_groups_of(firsts: Sequence[Code], low: Any, high: Any) -> range:
 
 
 def _end_of(firsts: Sequence[Code], high: Any) -> int:
-    """Return the first row group behind a range's end."""
+    """Return the index after the last row group that a range can touch."""
     if high is None:
         return len(firsts)
     search = bisect.bisect_left if isinstance(high, bytes) else bisect.bisect_right
@@ -165,7 +165,7 @@ def _as_bytes(code: Code | None) -> bytes | None:
 
 
 class _Highest:
-    """Above all bytes."""
+    """A value above all bytes."""
 
     def __lt__(self, other: object) -> bool:
         return False

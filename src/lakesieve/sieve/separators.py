@@ -1,9 +1,9 @@
-"""Separators: where blocks begin and end, cut as short as presence and absence allow.
+"""Separators: choose where blocks begin and end, with as few bits as exactness allows.
 
-A separator may lie anywhere between the last key of one block and the first of the next. Among
-sparse keys it is cut to its highest bits, and a block ends in a gap instead of reaching up to the
-next one, so that a key that is not there finds no unit. Present keys stay exact. Suffix truncation
-of separators goes back to Bayer and Unterauer, Prefix B-trees (ACM TODS 1977).
+A separator may lie anywhere between the last key of one block and the first key of the next. Sparse
+keys allow separators of only their highest bits. A block then ends in a gap instead of at the next
+block, so that an absent key finds no unit. Present keys stay exact. Suffix truncation of separators
+goes back to Bayer and Unterauer, Prefix B-trees (ACM TODS 1977).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import pyarrow.compute as pc
 from lakesieve.sieve.blocks import single_offsets
 from lakesieve.sieve.byte_order import byte_views, prefix_ends, prefixes, shared_with_next
 
-# share of the keys that may have to be distinguished within a unit of the cut separators
+# share of the keys that may share one unit of the cut separators with another key
 _CROWDED = 1 / 64
-# every key is a block of its own where so many gaps are cut
+# above this share of gaps, every key becomes a block of its own
 _TORN = 1 / 3
 _SAMPLE = 1 << 16
 
@@ -30,8 +30,8 @@ class Cuts:
     """Blocks cut out of ascending distinct keys.
 
     Args:
-        gaps: Which blocks end in a gap.
-        ends: First code of each of those gaps.
+        gaps: Which blocks are followed by a gap.
+        ends: First code of each of these gaps.
     """
 
     first: np.ndarray
@@ -45,7 +45,7 @@ def cut_ints(keys: np.ndarray, runs: np.ndarray, absent_hits: float) -> Cuts:
 
     Args:
         keys: Strictly ascending.
-        runs: Where a key has another set of units than the key before it.
+        runs: Where the set of units differs from that of the key before.
         absent_hits: Share of the absent codes between the first and the last key that may fall into
             a block; 1 allows all.
     """
@@ -60,7 +60,7 @@ def cut_ints(keys: np.ndarray, runs: np.ndarray, absent_hits: float) -> Cuts:
         empty[empty == np.uint64(2**64 - 1)] = 0
         cut_after[:-1] = _wide_gaps(empty, absent_hits / 2 * absent / 2**bits)
         starts[1:] |= cut_after[:-1]
-        # blocks of a few keys, cut by gaps here and by sets there, are less regular than keys are
+        # blocks of a few keys, cut by gaps and by sets, are less regular than the keys themselves
         starts |= np.count_nonzero(cut_after) > _TORN * len(keys)
     first = np.flatnonzero(starts)
     last = np.append(first[1:], len(keys)) - 1
@@ -80,12 +80,12 @@ def cut_ints(keys: np.ndarray, runs: np.ndarray, absent_hits: float) -> Cuts:
 def _spare_bits(keys: np.ndarray, allowed: float) -> int:
     """Return how many low bits separators can leave out.
 
-    Units of ``2**bits`` codes that hold a key may hold at most ``allowed`` absent codes in all, and
-    few of them more than one key.
+    A unit is ``2**bits`` codes. The units that hold a key may contain at most ``allowed`` absent
+    codes in total, and only few units may contain more than one key.
     """
     bits = 62
     if len(keys) > 4 * _SAMPLE:
-        # bits that a sample of the keys needs, all of them most likely need
+        # almost certainly, all keys need the bits that a sample of them needs
         middle = len(keys) // 2
         sample = keys[middle : middle + _SAMPLE]
         bits = min(62, _spare_bits(sample, allowed * _SAMPLE / len(keys)) + 1)
@@ -101,15 +101,15 @@ def _is_spare(keys: np.ndarray, bits: int, allowed: float) -> bool:
 
 
 def _unit_steps(keys: np.ndarray, bits: int) -> np.ndarray:
-    """Return units from each key to the next; unsigned, as the whole of int64 may lie between."""
+    """Return the number of units from each key to the next, unsigned: it may exceed int64."""
     units = (keys >> bits).view(np.uint64)
     steps: np.ndarray = units[1:] - units[:-1]
     return steps
 
 
 def _wide_gaps(empty: np.ndarray, allowed: float) -> np.ndarray:
-    """Return the gaps to cut, so that those left hold at most ``allowed`` units in all."""
-    # the bound is a power of two: a few more are cut than need be, and nothing is sorted
+    """Return the gaps to cut, so that the uncut gaps hold at most ``allowed`` units in total."""
+    # rounding the bound to a power of two cuts a few gaps too many and avoids a sort
     held = empty.astype(np.float64)
     widths = np.frexp(held)[1]
     sums = np.cumsum(np.bincount(widths, weights=held))
@@ -118,7 +118,7 @@ def _wide_gaps(empty: np.ndarray, allowed: float) -> np.ndarray:
 
 
 def short_separators(keys: np.ndarray, first: np.ndarray, bits: int) -> np.ndarray:
-    """Return first codes of blocks without the low bits, or just long enough to be right."""
+    """Return first codes of blocks, without the low ``bits`` where blocks stay correct."""
     separators: np.ndarray = (keys[first] >> bits) << bits
     if len(first) < 2:
         return separators
@@ -140,15 +140,15 @@ def _highest_bit(words: np.ndarray) -> np.ndarray:
 
 
 def cut_bytes(keys: pa.Array, runs: np.ndarray, absent_hits: float) -> Cuts:
-    """Cut blocks out of byte strings that no text code holds.
+    """Cut blocks out of byte strings that have no text code.
 
-    Where absent keys matter, every key is a block of its own: all strings that begin as it does, in
-    as many bytes as tell it from its neighbours and a few more.
+    If absent keys matter, every key is a block of its own. The block covers all strings that share
+    the key's first bytes: as many as tell the key from its neighbours, and a few more.
 
     Args:
         keys: ``binary``, strictly ascending.
-        runs: Where a key has another set of units than the key before it.
-        absent_hits: As for :func:`cut_ints`; below 1 the share is aimed at, not guaranteed.
+        runs: Where the set of units differs from that of the key before.
+        absent_hits: As for :func:`cut_ints`, but below 1 it is a target, not a bound.
     """
     shared = shared_with_next(keys)
     if absent_hits >= 1:
@@ -156,7 +156,7 @@ def cut_bytes(keys: pa.Array, runs: np.ndarray, absent_hits: float) -> Cuts:
         starts[0] = True
         first = np.flatnonzero(starts)
         kept = np.append(0, shared)[first] + 1
-        # one byte more than it shares with the key before it makes a string greater than that
+        # one byte more than the shared prefix makes a string greater than the key before it
         separators = prefixes(keys.take(pa.array(first)), kept)
         return Cuts(first=first, separators=separators, gaps=first[:0], ends=keys[:0])
     common = np.maximum(np.append(0, shared), np.append(shared, 0))
@@ -170,7 +170,7 @@ def cut_bytes(keys: pa.Array, runs: np.ndarray, absent_hits: float) -> Cuts:
 
 
 def _telling_bytes(keys: pa.Array, common: np.ndarray, absent_hits: float) -> int:
-    """Return how many more bytes make an absent string differ, if bytes are spread evenly."""
+    """Return how many more bytes make an absent string differ, assuming evenly spread bytes."""
     data, starts, lengths = byte_views(keys)
     after = common + 1
     inside = lengths > after
@@ -181,7 +181,7 @@ def _telling_bytes(keys: pa.Array, common: np.ndarray, absent_hits: float) -> in
 def with_gaps(
     separators: pa.Array, lengths: np.ndarray, gaps: np.ndarray, ends: pa.Array
 ) -> tuple[pa.Array, np.ndarray]:
-    """Put empty blocks between blocks.
+    """Insert empty blocks, the gaps, between blocks.
 
     Returns:
         Separators and set offsets of all blocks.
@@ -192,7 +192,7 @@ def with_gaps(
         return separators, np.append(0, np.cumsum(lengths))
     rows = np.ones(len(separators), np.int64)
     rows[gaps] = 2
-    # where nothing is in a block, its set ends where it begins
+    # the set of an empty block ends where it begins
     offsets = np.append(0, np.repeat(np.cumsum(lengths), rows))
     after = gaps + np.arange(1, len(gaps) + 1)
     if separators.type == pa.int64():

@@ -1,4 +1,4 @@
-"""Shared prefixes of byte strings: few beginnings, up to a delimiter, of many strings."""
+"""Shared prefixes of byte strings: a few beginnings, up to a delimiter, of many strings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MAX_PREFIXES = 1 << 15
 MAX_PREFIX_BYTES = 1 << 20
-# a prefix must save more bytes in the keys than it takes itself
+# a prefix must save more bytes in the keys than it takes
 KEYS_PER_PREFIX = 16
 _SAMPLE = 1 << 14
 _TRIED = 8
@@ -35,14 +35,14 @@ _DEPTHS = 4
 
 @dataclass(frozen=True)
 class SharedPrefixes:
-    """The beginnings of hierarchical strings, such as URLs and paths, as numbers in order.
+    """The beginnings of hierarchical strings, such as URLs and paths, numbered in order.
 
-    A prefix ends with its last delimiter. No prefix begins another, so strings compare by their
-    prefixes first, then by the rest.
+    A prefix ends with its last delimiter. No prefix is a prefix of another one, so strings compare
+    by their prefixes first, then by the rest.
 
     Args:
         delimiter: The byte that ends a prefix.
-        count: How many delimiters a prefix holds.
+        count: How many delimiters a prefix contains.
         texts: The prefixes, ascending.
     """
 
@@ -52,7 +52,7 @@ class SharedPrefixes:
 
     @property
     def is_valid(self) -> bool:
-        """Whether they ascend, each with ``count`` delimiters, the last of them at its end."""
+        """True if the prefixes ascend, and each ends with its ``count``-th delimiter."""
         if not 0 <= self.delimiter < 256 or self.count < 1 or not self.texts:
             return False
         end = bytes([self.delimiter])
@@ -63,26 +63,26 @@ class SharedPrefixes:
 
     @cached_property
     def array(self) -> pa.Array:
-        """The prefixes as ``binary``."""
+        """The prefixes as a ``binary`` array."""
         return pa.array(self.texts, pa.binary())
 
     @classmethod
     def split(cls, joined: bytes, delimiter: int, count: int) -> SharedPrefixes:
-        """Split prefixes that were written one after the other."""
+        """Split a string of joined prefixes."""
         at = np.flatnonzero(np.frombuffer(joined, np.uint8) == delimiter)
         ends = at[count - 1 :: count] + 1
         if len(ends) == 0 or int(ends[-1]) != len(joined) or len(ends) > MAX_PREFIXES:
-            raise ValueError("its shared prefixes are not valid")
+            raise ValueError("its shared prefixes are invalid")
         bounds = itertools.pairwise([0, *ends.tolist()])
         return cls(delimiter, count, tuple(joined[start:end] for start, end in bounds))
 
     @classmethod
     def fit(cls, strings: pa.Array) -> tuple[SharedPrefixes, np.ndarray, np.ndarray] | None:
-        """Find prefixes under which strings have few bytes left.
+        """Choose prefixes after which the strings have few bytes left.
 
         Returns:
-            The prefixes, which of them each string begins with, and how long that is; ``None``
-            where there are too many, or none.
+            The prefixes, the index of each string's prefix, and the length of that prefix; ``None``
+            if there are too many prefixes, or none.
         """
         for delimiter, count in _promising(strings):
             found = cls._fitted(strings, delimiter, count)
@@ -114,8 +114,8 @@ class SharedPrefixes:
         """Find the prefixes of any strings.
 
         Returns:
-            The last prefix not above each string, -1 where there is none; whether the string begins
-            with it; and how long it is then.
+            The index of the last prefix that is not above each string, or -1; whether the string
+            begins with this prefix; and the prefix's length if it does.
         """
         data, starts, lengths = byte_views(strings)
         ends, _ = _ends(data, starts, lengths, self.delimiter, self.count)
@@ -135,7 +135,7 @@ class SharedPrefixes:
         return indices[which], known[which], ends
 
     def find(self, text: bytes) -> tuple[int, int]:
-        """Locate one string: return the index of its prefix, and the prefix's length or 0."""
+        """Locate one string. Return the index of its prefix, and the prefix's length or 0."""
         at = bisect.bisect_right(self.texts, text) - 1
         if at >= 0 and text.startswith(self.texts[at]):
             return at, len(self.texts[at])
@@ -143,7 +143,10 @@ class SharedPrefixes:
 
     @classmethod
     def union(cls, several: Sequence[SharedPrefixes]) -> SharedPrefixes | None:
-        """Return all prefixes of several, unless delimiters differ or there are too many."""
+        """Return the union of several lists of prefixes, or ``None`` if they do not fit together.
+
+        They do not fit if their delimiters differ or if the union is too large.
+        """
         kinds = {(prefixes.delimiter, prefixes.count) for prefixes in several}
         texts = sorted(set(itertools.chain.from_iterable(prefixes.texts for prefixes in several)))
         if len(kinds) > 1 or len(texts) > MAX_PREFIXES or sum(map(len, texts)) > MAX_PREFIX_BYTES:
@@ -154,8 +157,11 @@ class SharedPrefixes:
 def _ends(
     data: np.ndarray, starts: np.ndarray, lengths: np.ndarray, delimiter: int, count: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return lengths up to a delimiter, included, or of the whole, and whether it has one."""
-    # an index behind the end means a missing delimiter
+    """Return each string's length up to and including a delimiter, and whether it has one.
+
+    A string without the delimiter gives its whole length.
+    """
+    # an index after the end means that the delimiter is missing
     at = np.append(np.flatnonzero(data == delimiter), len(data))
     wanted = _firsts(at[:-1], starts, lengths) + (count - 1)
     ends = at[np.minimum(wanted, len(at) - 1)] + 1 - starts
@@ -167,7 +173,7 @@ def _firsts(positions: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> n
     """Return the first of ascending positions that is not before each string's start."""
     each = len(positions) // max(1, len(starts))
     if each and each * len(starts) == len(positions):
-        # the same number in every string, which is usual: no search is needed
+        # the usual case: every string has the same number of positions, so no search is needed
         by_string = positions.reshape(-1, each)
         if (by_string[:, 0] >= starts).all() and (by_string[:, -1] < starts + lengths).all():
             return np.arange(0, len(positions), each)
@@ -175,13 +181,13 @@ def _firsts(positions: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> n
 
 
 def _promising(strings: pa.Array) -> Iterator[tuple[int, int]]:
-    """Yield delimiters and counts under which the codes of a sample are unique, best first."""
+    """Yield delimiters and counts for which the codes of a sample are unique, best first."""
     step = max(1, len(strings) // _SAMPLE)
     sample = strings.take(pa.array(np.arange(0, len(strings), step))).unique()
     data, starts, lengths = byte_views(sample)
     if len(data) == 0:
         return
-    # with MAX_PREFIXES prefixes, about this many in the sample would be distinct
+    # with MAX_PREFIXES prefixes in all, the sample would have about this many distinct ones
     most = len(sample) - min(len(sample) ** 2 / (2 * MAX_PREFIXES), len(sample) / 2)
     sized = []
     for delimiter, depth in _delimiters(data, starts, lengths):
@@ -201,7 +207,7 @@ def _promising(strings: pa.Array) -> Iterator[tuple[int, int]]:
 
 
 def _delimiters(data: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> list[tuple[int, int]]:
-    """Return bytes other than letters and digits that all strings hold, and their least number."""
+    """Return bytes that all strings contain, except letters and digits, with their least count."""
     few = slice(0, len(starts), max(1, len(starts) // _TRIED))
     shared: Counter[int] | None = None
     for start, length in zip(starts[few].tolist(), lengths[few].tolist(), strict=True):

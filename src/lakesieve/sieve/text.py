@@ -1,4 +1,4 @@
-"""Text codes: byte strings as integers, by the bytes that occur at each position."""
+"""Text codes: encode byte strings as integers, by the bytes that occur at each position."""
 
 from __future__ import annotations
 
@@ -40,17 +40,18 @@ _FEW = 32
 class TextCode:
     """An order-preserving map from byte strings to integers from 0 to 2**63 - 1.
 
-    After the prefix that all keys share, the symbols seen at each position (bytes, or the end of a
-    string) become the digits of a mixed-radix number: hex text costs 4 bits a character, decimal
-    digits 3.3. A string that does not fit is rounded down to the code below it. The number ends
-    where 63 bits end, so strings that differ only behind that share a code. Strings of a hierarchy
-    begin with one of a list of shared prefixes instead, whose number is the first digit.
+    First, the prefix that all keys share is removed. Then the symbols at each position (bytes, or
+    the end of a string) become the digits of a mixed-radix number. Hex text costs 4 bits a
+    character, decimal digits 3.3. A string that does not fit is rounded down to the code below it.
+    The number has at most 63 bits, so strings that differ only after these bits share a code.
+    Hierarchical strings, such as URLs, begin with one of a list of shared prefixes instead. The
+    number of the prefix is then the first digit.
 
     Args:
-        prefix: What all keys begin with; empty where there are shared prefixes.
-        alphabets: For each position after it, or after the shared one, the symbols, ascending:
-            0 for the end, a byte + 1.
-        shared_prefixes: What keys begin with.
+        prefix: The beginning of all keys; empty if there are shared prefixes.
+        alphabets: For each position after the prefix the symbols, ascending: 0 for the end, or a
+            byte plus 1.
+        shared_prefixes: The prefixes of hierarchical keys.
     """
 
     prefix: bytes
@@ -69,19 +70,19 @@ class TextCode:
 
     @property
     def size(self) -> int:
-        """How many codes there are."""
+        """Number of codes."""
         return self._tails * (
             1 if self.shared_prefixes is None else len(self.shared_prefixes.texts)
         )
 
     @cached_property
     def _tails(self) -> int:
-        """How many codes there are behind one prefix."""
+        """Number of codes after one prefix."""
         return math.prod(map(len, self.alphabets))
 
     @property
     def is_valid(self) -> bool:
-        """Whether codes fit into 63 bits and every alphabet ascends; stored ones are checked."""
+        """True if codes fit into 63 bits and every alphabet ascends. Stored codes are checked."""
         if self.shared_prefixes is not None and (self.prefix or not self.shared_prefixes.is_valid):
             return False
         size = 1 if self.shared_prefixes is None else len(self.shared_prefixes.texts)
@@ -99,12 +100,12 @@ class TextCode:
 
     @classmethod
     def fit(cls, strings: pa.Array) -> tuple[TextCode, np.ndarray] | None:
-        """Find the code under which strictly ascending strings have strictly ascending codes.
+        """Find a code that gives strictly ascending strings strictly ascending codes.
 
         Returns:
-            The code and the codes of the strings; ``None`` where 63 bits do not tell them apart.
+            The code and the codes of the strings, or ``None`` if 63 bits cannot tell them apart.
         """
-        # a few, some of them neighbours, show cheaply that no code without prefixes can do it
+        # a sample with some neighbours shows cheaply that no code without prefixes can do it
         count = len(strings)
         if count > 8 * _SAMPLE:
             few = np.arange(0, count, count // _SAMPLE)
@@ -117,10 +118,10 @@ class TextCode:
 
     @classmethod
     def of(cls, strings: pa.Array) -> tuple[TextCode, np.ndarray, bool]:
-        """Code strings in any order, as well as 63 bits can.
+        """Find a code for strings in any order that tells as many apart as 63 bits can.
 
         Returns:
-            A code, the codes of the strings, and whether equal codes mean equal strings.
+            The code, the codes of the strings, and whether equal codes mean equal strings.
         """
         few = strings.take(pa.array(np.arange(0, len(strings), max(1, len(strings) // _SAMPLE))))
         if not cls._plain(few)[2]:
@@ -131,7 +132,7 @@ class TextCode:
 
     @classmethod
     def _plain(cls, strings: pa.Array) -> tuple[TextCode, np.ndarray, bool]:
-        """Code strings as :meth:`of` does, without shared prefixes."""
+        """Find a code as :meth:`of` does, without shared prefixes."""
         prefix = shared_prefix(strings)
         data, starts, lengths = byte_views(strings)
         codes, alphabets, whole = position_codes(data, starts + len(prefix), lengths - len(prefix))
@@ -139,7 +140,7 @@ class TextCode:
 
     @classmethod
     def _with_shared_prefixes(cls, strings: pa.Array) -> tuple[TextCode, np.ndarray] | None:
-        """Return a code with shared prefixes that tells strings apart, if there is one."""
+        """Return a code with shared prefixes that tells the strings apart, or ``None``."""
         fitted = SharedPrefixes.fit(strings)
         if fitted is None:
             return None
@@ -153,12 +154,12 @@ class TextCode:
         return text, codes
 
     def encode(self, strings: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Code any strings.
+        """Encode any strings.
 
         Returns:
-            For each string the greatest code not above it, int64, -1 if there is none; whether
-            it has only known symbols (other strings cannot be keys); and whether its code is
-            unique, so that no greater string shares it.
+            For each string, the greatest code that is not above it (int64, -1 if there is none);
+            whether all its symbols are known, as only such strings can be keys; and whether its
+            code is unique, so that no greater string shares it.
         """
         data, starts, lengths = byte_views(strings)
         codes, active, skipped = self._behind_prefix(strings)
@@ -180,12 +181,13 @@ class TextCode:
 
     @cached_property
     def _symbols(self) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray], ...]:
-        """For each position what a symbol adds, if it is unknown, and if nothing follows it."""
+        """For each position: what a symbol adds, if it is unknown, and if it is an end."""
         symbols = []
         for alphabet, weight in zip(self.alphabets, self.weights, strict=True):
             unknown = np.ones(SYMBOLS, bool)
             unknown[list(alphabet)] = False
-            # an unknown symbol: the greatest code below it, one less than that of the next known
+            # an unknown symbol gets the greatest code below it: that of the next known symbol minus
+            # one
             steps = np.searchsorted(alphabet, np.arange(SYMBOLS)) * weight - unknown
             stops = unknown.copy()
             stops[END] = True
@@ -193,12 +195,12 @@ class TextCode:
         return tuple(symbols)
 
     def reach(self, strings: pa.Array) -> np.ndarray:
-        """Return how many bytes of each string its code looks at."""
+        """Return how many bytes of each string its code depends on."""
         reach: np.ndarray = self._behind_prefix(strings)[2] + len(self.alphabets)
         return reach
 
     def _behind_prefix(self, strings: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return first codes; which strings begin with the prefix; and the length of the prefix."""
+        """Return the first codes, which strings have the prefix, and the length of the prefix."""
         if self.shared_prefixes is not None:
             indices, active, skipped = self.shared_prefixes.locate(strings)
             return np.where(active, indices, indices + 1) * self._tails - ~active, active, skipped
@@ -216,7 +218,7 @@ class TextCode:
         return codes, active, np.full(len(starts), len(self.prefix))
 
     def interval(self, low: bytes | None, high: bytes | None) -> tuple[int, int]:
-        """Return the codes of all keys in ``[low, high)`` as an interval; ``None`` is no bound."""
+        """Return the interval of codes of all keys in ``[low, high)``; ``None`` is no bound."""
         start, end = 0, CODE_LIMIT
         if low is not None and high == low + b"\0":
             code, known, _ = self._encode_one(low)
@@ -225,7 +227,7 @@ class TextCode:
             code, known, _ = self._encode_one(low)
             start = code if known else code + 1
         if high is not None:
-            # the strings below s + "\0" are those up to s
+            # the strings below s + "\0" are the strings up to s
             last = high[:-1] if high.endswith(b"\0") else high
             code, known, whole = self._encode_one(last)
             end = code if known and whole and last is high else code + 1
@@ -234,7 +236,7 @@ class TextCode:
     def intervals(
         self, pairs: Sequence[tuple[bytes | None, bytes | None]]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return first and last codes, both included, of those ``[low, high)`` with any."""
+        """Return first and last codes, both included, of the intervals that contain a code."""
         if len(pairs) < _FEW:
             intervals = [self.interval(low, high) for low, high in pairs]
             kept = np.array([(a, b - 1) for a, b in intervals if a < b], np.int64).reshape(-1, 2)
@@ -267,7 +269,7 @@ class TextCode:
             return -1 if text < self.prefix else CODE_LIMIT - 1, False, False
         looked_at = text[at : at + len(self._steps)]
         if len(looked_at) == len(self._steps):
-            # like nearly all keys it reaches the last position; if it is known, no more is needed
+            # nearly all strings reach the last position; then a known one needs no further check
             try:
                 return code + sum(map(operator.getitem, self._steps, looked_at)), True, False
             except KeyError:
@@ -286,27 +288,28 @@ class TextCode:
 
     @cached_property
     def _steps(self) -> tuple[dict[int, int], ...]:
-        """For each position what a byte, or -1 for the end, adds to the code."""
+        """For each position: the value that a byte, or -1 for the end, adds to the code."""
         return tuple(
             {symbol - 1: digit * weight for digit, symbol in enumerate(alphabet)}
             for alphabet, weight in zip(self.alphabets, self.weights, strict=True)
         )
 
     def decode(self, codes: np.ndarray) -> pa.Array:
-        """Return the shortest strings that separate the keys as some codes do.
+        """Return the shortest strings that separate the keys as the given codes do.
 
         Args:
-            codes: int64, from 0 on, whose code is known.
+            codes: int64, not negative; codes that this code can produce.
 
         Returns:
-            For each code a string, ``binary``, that is above all keys of lower codes and not above
+            For each code a ``binary`` string that is above all keys of lower codes, and not above
             any key of this code or a greater one.
         """
         indices, rest = np.divmod(codes, self._tails)
         columns = np.zeros((len(codes), len(self.alphabets)), np.uint8)
         lengths = np.zeros(len(codes), np.int64)
         for at, (alphabet, weight) in enumerate(zip(self.alphabets, self.weights, strict=True)):
-            # behind the last digit that counts every key goes on with the least symbol or a greater
+            # after the last digit that counts, every key continues with the least symbol or a
+            # greater one
             going = rest > 0
             digits, rest = np.divmod(rest, weight)
             symbols = np.array(alphabet)[digits]
@@ -327,10 +330,10 @@ class TextCode:
 
     @classmethod
     def union(cls, codes: Sequence[TextCode | None]) -> TextCode | None:
-        """Return the code that knows every string that one of some codes knows, if there is one.
+        """Return a code that knows every string that at least one of the given codes knows.
 
         Returns:
-            The code; ``None`` if there is no such code.
+            The code, or ``None`` if there is no such code.
         """
         known = [code for code in codes if code is not None]
         if len(known) < len(codes) or not known:
@@ -354,7 +357,7 @@ class TextCode:
                 elif path[-1] == (END,):
                     here.add(END)
                 else:
-                    # what stands here in its strings was never looked at
+                    # the codes never looked at this position of their strings
                     return cls(prefix, tuple(alphabets), shared_prefixes)
             if size * len(here) >= CODE_LIMIT or len(alphabets) == POSITIONS:
                 break

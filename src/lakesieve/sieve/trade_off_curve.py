@@ -1,4 +1,4 @@
-"""Coarser and coarser forms of exact runs, and what each costs: the trade-off curve of a budget."""
+"""The trade-off curve of a budget: ever coarser forms of exact blocks, and the cost of each."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from lakesieve.sieve.blocks import Blocks
 
 STEP = 0.85
-"""How much fewer blocks are worth a look."""
+"""Factor by which the number of blocks shrinks from one point of the curve to the next."""
 
-# bits a separator takes, about
+# approximate bits of a separator
 _KEY_BITS = 4
-# share of the pairs of neighbours that one round may merge
+# share of the neighbouring pairs that one round may merge
 _BEST = 0.5
-# how full a budget of bytes must be
+# a result counts as filling a budget of bytes from this share on
 _FULL = 0.9995
 _TRIES = 20
 _MIXTURES = 8
@@ -37,7 +37,7 @@ class TradeOff(NamedTuple):
     Args:
         strategy: ``exact``, ``neighbours``, ``even``, ``grid`` or ``mixed``.
         blocks: The blocks.
-        size: Bytes, measured.
+        size: Measured bytes.
         false_units: False units of a look-up of a present key, on average.
     """
 
@@ -49,11 +49,12 @@ class TradeOff(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Coarse:
-    """Runs in groups.
+    """Runs united in groups.
 
     Args:
-        pairs: Group times units plus unit, ascending: the unions.
-        cells: Where separators had better lie, if they can: the cell of each group's first run.
+        pairs: The unions, as group number times units plus unit, ascending.
+        cells: For each group, the grid cell of its first run. Separators are placed at the start of
+            the cell if no key is in the way.
     """
 
     first: np.ndarray
@@ -63,7 +64,7 @@ class _Coarse:
 
 
 class _Tried(NamedTuple):
-    """What is kept of a form that was measured: all it takes to make it again."""
+    """The facts about a measured form from which the form can be made again."""
 
     size: int
     false_units: float
@@ -72,13 +73,13 @@ class _Tried(NamedTuple):
 
 
 def false_units(blocks: Blocks, weights: np.ndarray) -> float:
-    """Return false units of a present key, on average."""
+    """Return the average number of false units of a present key."""
     found = float((np.diff(blocks.offsets) * weights).sum())
     return (found - blocks.pair_count) / blocks.key_count
 
 
 class TradeOffCurve:
-    """Coarser and coarser forms of the runs of some pairs."""
+    """Computes ever coarser forms of the runs of some pairs."""
 
     def __init__(
         self,
@@ -99,7 +100,7 @@ class TradeOffCurve:
             weights=weights,
             pairs=rows * unit_count + self._runs.ordinals,
         )
-        # bits of a set by its size, if all sets of that size are equally likely
+        # bits of a set by its size, if all sets of this size are equally likely
         sizes = np.arange(unit_count, dtype=np.float64)
         self._set_bits = np.append(0, np.cumsum(np.log2((unit_count - sizes) / (sizes + 1))))
         self.strategies = ("even",) if self._codes.type == pa.binary() else ("even", "grid")
@@ -107,7 +108,7 @@ class TradeOffCurve:
         self.exact = self.point("exact", self._finest)
 
     def point(self, strategy: str, state: _Coarse) -> TradeOff:
-        """Measure one form."""
+        """Measure the bytes and false units of one form."""
         sizes = np.bincount(state.pairs // self._units, minlength=len(state.first))
         blocks = replace(
             self._runs,
@@ -133,7 +134,7 @@ class TradeOffCurve:
         return pa.array(np.where(fits, state.cells, short))
 
     def divided(self, strategy: str, groups: float) -> _Coarse:
-        """Return at most about so many groups, of equal numbers of keys or of equal width."""
+        """Return about ``groups`` groups or fewer, of equal numbers of keys or of equal width."""
         if strategy == "even":
             before = np.cumsum(self._finest.weights) - self._finest.weights
             group = (before * (groups / self.keys)).astype(np.int64)
@@ -148,7 +149,7 @@ class TradeOffCurve:
         return replace(self._grouped(self._finest, starts), cells=begins.view(np.int64))
 
     def coarsest_within(self, strategy: str, size: float) -> TradeOff:
-        """Return the most groups that take at most so many bytes."""
+        """Return the largest number of groups that takes at most ``size`` bytes."""
         low, high = 1.0, float(self.keys)
         best = self.point(strategy, self.divided(strategy, low))
         for _ in range(_TRIES):
@@ -163,7 +164,7 @@ class TradeOffCurve:
         return best
 
     def neighbours_within(self, size: float) -> TradeOff:
-        """Return the first of ever coarser groups of neighbours that take at most so many bytes."""
+        """Merge neighbours until the groups take at most ``size`` bytes."""
         ratio = 1.0
         point = self.exact
         for state in self.steps(STEP):
@@ -176,13 +177,13 @@ class TradeOffCurve:
         return point
 
     def mixed_within(self, size: float) -> TradeOff | None:
-        """Return finer groups up to some key and coarser ones behind it, out of all measured ones.
+        """Combine finer groups up to some key with coarser groups after it, from measured forms.
 
-        For any curve of bytes against false units, the straight line between any two of its
-        points can be reached as well.
+        So every point on a straight line between two measured points of the curve can be reached,
+        too.
 
         Returns:
-            The best such mixture; ``None`` where nothing measured is finer, or nothing fits.
+            The best mixture, or ``None`` if no measured form is finer or none fits.
         """
         fine = [tried for tried in self._tried if tried.size > size]
         coarse = [tried for tried in self._tried if tried.size <= size]
@@ -223,7 +224,7 @@ class TradeOffCurve:
         return replace(mixed, cells=cells)
 
     def with_false(self, limit: float) -> list[TradeOff]:
-        """Return the coarsest groups of each strategy that find no more false units."""
+        """Return, for each strategy, the coarsest groups with at most ``limit`` false units."""
         last = self._finest
         for state in self.steps(STEP):
             if self._false(state) > limit:
@@ -244,7 +245,7 @@ class TradeOffCurve:
         return points
 
     def steps(self, step: float) -> Iterator[_Coarse]:
-        """Yield groups of neighbours, each time at most ``step`` times as many."""
+        """Yield groups of neighbours, each time at most ``step`` times as many as before."""
         state = self._finest
         blocks = len(state.first)
         while len(state.first) > 1:
@@ -254,10 +255,10 @@ class TradeOffCurve:
                 yield state
 
     def _round(self, state: _Coarse) -> _Coarse:
-        """Merge the neighbours that cost the fewest false units for a bit saved."""
+        """Merge the neighbours that cost the fewest false units for each bit saved."""
         rows = state.pairs // self._units
         sizes = np.bincount(rows, minlength=len(state.first))
-        # a unit is common where it comes again one group on
+        # a unit is in both neighbours if it occurs again one group later
         again = np.searchsorted(state.pairs, state.pairs + self._units)
         again[again == len(state.pairs)] = 0
         common = np.bincount(
@@ -269,9 +270,9 @@ class TradeOffCurve:
         weights = state.weights
         false = weights[:-1] * (union - sizes[:-1]) + weights[1:] * (union - sizes[1:])
         price = np.where(saved > 0, false / np.maximum(saved, 1e-9), np.inf)
-        # where nothing saves a bit any more, the cheapest merge goes on all the same
+        # if no merge saves a bit any more, the cheapest merge still goes on
         price = np.where(np.isinf(price), 1e9 * (1.0 + false), price)
-        # among equals every other pair should do, not the first alone
+        # among equal prices, noise spreads the merges over all pairs instead of the first ones
         price *= 1 + 1e-6 * np.random.default_rng(len(price)).random(len(price))
         chosen = price <= np.quantile(price, _BEST)
         chosen[1:] &= price[1:] < price[:-1]
@@ -281,7 +282,7 @@ class TradeOffCurve:
         return self._grouped(state, np.append(True, ~chosen))
 
     def _grouped(self, state: _Coarse, starts: np.ndarray) -> _Coarse:
-        """Unite each group with those before it up to the next start."""
+        """Unite each group with the groups before it up to the next start."""
         group = np.cumsum(starts) - 1
         pairs = group[state.pairs // self._units] * self._units + state.pairs % self._units
         pairs.sort()
@@ -297,6 +298,6 @@ class TradeOffCurve:
         return float((sizes * state.weights).sum() - self._runs.pair_count) / self.keys
 
     def _estimate(self, state: _Coarse) -> float:
-        """Return bytes, guessed."""
+        """Return an estimate of the bytes."""
         sizes = np.bincount(state.pairs // self._units, minlength=len(state.first))
         return float(self._set_bits[sizes].sum() + _KEY_BITS * len(sizes)) / 8
