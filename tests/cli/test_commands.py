@@ -235,7 +235,7 @@ def test_verify_stops_at_damage(lakesieve: Run, table: str, session: Session) ->
 
     assert done.exit_code == 1
     assert f"segments/{segment.name}" in done.stdout
-    assert "its footer fails the checksum" in done.stdout
+    assert "the checksum of its footer does not match" in done.stdout
     repaired = lakesieve("repair", table, "id")
     assert segment.name in repaired.stdout
     assert lakesieve("verify", table, "id").exit_code == 0

@@ -256,7 +256,7 @@ def test_a_zero_copy_table_has_the_indexes(spark: SparkSession, table: str) -> N
     assert found(cloned, "id = 90005") == (1, 0)
     assert cloned.verify_rows(files=None).wrong == index.verify_rows(files=None).wrong == ()
     assert spark.table(table).count() == 4_010
-    with pytest.raises(InvalidInputError, match="objects that are used by"):
+    with pytest.raises(InvalidInputError, match="objects that other indexes use"):
         index.drop()
     rows = spark.sql(f"SHOW TBLPROPERTIES {copy} ('gc.enabled')").head(1)[0]
     assert rows["value"] == "false"

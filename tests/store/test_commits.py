@@ -83,7 +83,7 @@ def test_a_catalogue_is_not_taken_from_its_segments(store: IndexStore) -> None:
         removal(base, 0), remove_segments=removal(base, 0).remove_segments[:1]
     )
 
-    with pytest.raises(CommitConflictError, match="would lose its catalogue"):
+    with pytest.raises(CommitConflictError, match="would have no catalogue"):
         store.commit(base, half)
 
 
@@ -210,7 +210,7 @@ def test_rollback_is_a_commit(store: IndexStore) -> None:
         (HeadIs(number=1), ""),
         (HeadIs(number=0), "not the last one"),
         (Retained(number=1), ""),
-        (Retained(number=2), "not kept"),
+        (Retained(number=2), "has been removed"),
         (SegmentsLive(paths=()), ""),
         (SegmentsLive(paths=("segments/x",)), "segments/x is no longer"),
         (CataloguesLive(ids=("x", "y")), "x and 1 more is no longer"),

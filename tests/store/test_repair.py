@@ -213,7 +213,7 @@ def test_nothing_is_made_of_nothing() -> None:
     with pytest.raises(NotFoundError):
         repair(store)
     store.storage.create("files/x", b"rubbish")
-    with pytest.raises(CorruptIndexError, match="says what the index is of"):
+    with pytest.raises(CorruptIndexError, match="definition of the index"):
         repair(store)
 
 

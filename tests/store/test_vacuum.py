@@ -134,7 +134,7 @@ def test_a_rollback_that_comes_too_late_is_refused() -> None:
     base = store.snapshot()
     swept(store)
 
-    with pytest.raises(CommitConflictError, match="not kept"):
+    with pytest.raises(CommitConflictError, match="has been removed"):
         store.commit(base, NOTHING, (Retained(number=0),))
 
 

@@ -1,4 +1,4 @@
-"""One index at rest: commits, snapshots, staging, reading, and its upkeep."""
+"""One index in storage: commits, snapshots, staging, reading, and maintenance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decoded parts of indexes, kept in bounded memory."""
+"""Cache decoded parts of indexes in bounded memory."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ if TYPE_CHECKING:
 CACHE_BYTES = 192 << 20
 
 IN_ORDER_BYTES = 32 << 20
-"""A limit for keys that come in order, so that nothing decoded is needed twice; memory that is
-used again costs less than fresh memory."""
+"""Size of the cache for passes that visit keys in order, so that nothing is decoded twice.
+
+A small cache is faster here: reusing memory costs less than fresh memory.
+"""
 
 
 class BlockCache(LruCache):
-    """Decoded parts of indexes in ``limit`` bytes."""
+    """A cache for decoded parts of indexes that holds at most ``limit`` bytes."""
 
     def __init__(self, limit: int = CACHE_BYTES) -> None:
         super().__init__(limit)
@@ -25,10 +27,10 @@ class BlockCache(LruCache):
     def get(
         self, key: tuple[object, ...], make: Callable[..., tuple[Any, int]], *given: Any
     ) -> Any:
-        """Return the value of a key, made by ``make(*given)`` with its size if it is not held."""
-        known = self.find(key)
-        if known is not None:
-            return known
+        """Return the value of a key. If it is not cached, ``make`` returns it with its size."""
+        cached = self.find(key)
+        if cached is not None:
+            return cached
         value, size = make(*given)
         self.put(key, value, size)
         return value
@@ -38,5 +40,5 @@ _SHARED = BlockCache()
 
 
 def shared_cache() -> BlockCache:
-    """Return the one cache of this process, for all handles and sessions."""
+    """Return the cache that all handles and sessions of this process share."""
     return _SHARED

@@ -1,4 +1,4 @@
-"""Clones: a second index that shares the segments of a first one without copying them."""
+"""Clones: indexes that share the segments of another index without copying them."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ def clone(
     table_uuid: str | None = None,
     table_location: str | None = None,
 ) -> Snapshot:
-    """Make an index that begins with a state of another one; nothing but its log is written.
+    """Make an index that begins with a state of another one. Only its log is written.
 
-    From then on the two are independent. Vacuums of the origin keep the objects that the clone
-    uses, until the clone has compacted them away and vacuumed, or was dropped.
+    After that, the two indexes are independent. Vacuums of the origin keep the objects that the
+    clone uses. They may delete these objects once the clone was dropped, or was compacted and
+    vacuumed.
 
-    The data files of the table that the clone is for must be those of the origin's table, by the
-    same paths. What is not given is the origin's.
+    The clone's table must have the same data files, with the same paths, as the origin's table.
+    Arguments that are not given are taken from the origin.
 
     Returns:
         The clone's first state.
@@ -46,7 +47,8 @@ def clone(
         table_uuid=table_uuid or original.table_uuid,
         table_location=table_location or original.table_location,
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        # roots that the origin refers to are referred to directly: no clone depends on another
+        # the clone refers directly to the roots that its origin refers to, so it depends on no
+        # other clone
         borrowed_roots=(target.at(origin.storage.location).location, *original.borrowed_roots),
     )
     add_references(target, definition, {(root + 1, path) for root, path in state.objects()})
@@ -54,14 +56,14 @@ def clone(
         _check_kept(origin, state)
         return IndexStore(target).create(definition, _first_changes(state))
     except LakesieveError as error:
-        # a commit whose response was lost may exist after all, and would need the references
+        # if the response was lost, the commit may exist and would need the references
         if error.kind is not ErrorKind.STORAGE_FAILED:
             remove_references(target, definition)
         raise
 
 
 def _first_changes(state: Snapshot) -> Changes:
-    """Return the objects of a state, as objects of another root."""
+    """Return the objects of a state as objects of another root."""
     return Changes(
         operation="clone",
         table_version=state.table_version,
@@ -71,13 +73,13 @@ def _first_changes(state: Snapshot) -> Changes:
 
 
 def _check_kept(origin: IndexStore, state: Snapshot) -> None:
-    """Look for the commit of a vacuum that did not see the references."""
+    """Check that no vacuum, unaware of the references, gave the state up meanwhile."""
     current = origin.snapshot()
     same = current.definition.index_uuid == state.definition.index_uuid
     if not same or current.retained_from > state.number:
         raise CommitConflictError(
-            f"The state of commit {state.number} of {origin.storage.location} was given up "
-            "while it was cloned.",
+            f"The state of commit {state.number} of {origin.storage.location} was removed by a "
+            "vacuum while it was cloned.",
             kind=ErrorKind.CONFLICT,
             hint="Try again from a later commit.",
         )

@@ -1,4 +1,4 @@
-"""Merging segments into fewer, from the index alone."""
+"""Merge segments into fewer, without reading the table."""
 
 from __future__ import annotations
 
@@ -32,33 +32,34 @@ if TYPE_CHECKING:
 
 SEGMENT_ORDINALS = 2_000_000
 
-# how much more a merge of many is worth than the same bytes in a merge of few: with 5 a byte is
-# written least often in a million refreshes (docs/scale.md), with less the newest are merged too
-# often, with more the large ones
+# Weight of the number of segments against the bytes of a merge. With 5, a byte is rewritten least
+# often over a million refreshes (docs/scale.md). A smaller weight merges the newest segments too
+# often, a larger one the largest segments.
 _FEWER = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionPolicy:
-    """When deltas are merged, and which.
+    """When to merge deltas.
 
     A *delta* is a catalogue with its segments, as one refresh adds it.
 
     Args:
-        deltas: Merge when there are more than this many behind the first catalogue; 0 merges at
-            every refresh.
+        deltas: Merge if more than this many deltas follow the first catalogue. 0 merges at every
+            refresh.
     """
 
     deltas: int = int(COMPACTION)
 
     @classmethod
     def parse(cls, text: str, *, merges_on_read: bool = True) -> Self:
-        """Read the policy that is stored with an index.
+        """Parse the policy that is stored with an index.
 
         Args:
-            text: How many deltas there may be, or ``auto``.
-            merges_on_read: For ``auto``, whether the table does: one that copies on write has its
-                index rewritten at every refresh as well.
+            text: The highest number of deltas, or ``auto``.
+            merges_on_read: Whether the table merges changes on read. For ``auto``: if the table
+                copies
+                on write, its index is rewritten at every refresh, too.
         """
         if text == "auto":
             return cls() if merges_on_read else cls(deltas=0)
@@ -72,7 +73,7 @@ class CompactionPolicy:
 
 
 def wants_compaction(snapshot: Snapshot, policy: CompactionPolicy | None = None) -> tuple[str, ...]:
-    """Return the ids of the catalogues that should be merged now; none where it is not worth it."""
+    """Return the ids of the catalogues to merge now, or none if a merge is not worth its cost."""
     rule = policy or CompactionPolicy()
     if len(snapshot.catalogues) - 1 <= rule.deltas:
         return ()
@@ -83,11 +84,12 @@ def wants_compaction(snapshot: Snapshot, policy: CompactionPolicy | None = None)
         sizes[segment.catalogue] += segment.size
     newest_first = [entry.id for entry in reversed(snapshot.catalogues)]
     totals = itertools.accumulate(sizes[name] for name in newest_first)
-    # the price of merging the newest 2, 3, ...: to take all each time would write the large ones
+    # the price of merging the newest 2, 3, ... catalogues: merging all of them each time would
+    # rewrite the large ones for every few small ones
     # again for every few small ones
     prices = [total / number**_FEWER for number, total in enumerate(totals) if number]
-    taken = 2 + prices.index(min(prices))
-    return tuple(reversed(newest_first[:taken]))
+    merged = 2 + prices.index(min(prices))
+    return tuple(reversed(newest_first[:merged]))
 
 
 def compaction_changes(
@@ -100,21 +102,22 @@ def compaction_changes(
 ) -> Changes | None:
     """Merge catalogues with all their segments into one, and stage the result.
 
-    Neither the table nor its data files are read. Memory is bounded by the row groups of as many
-    segments as overlap at one key, and by one segment of the result.
+    Neither the table nor its data files are read. Memory is bounded: one segment of the result, and
+    the row groups of the segments that overlap at one key.
 
-    ``catalogues`` are merged, by default all. ``live`` are the data files that any kept table
-    version holds; others are dropped. A merged segment holds about ``segment_ordinals`` ordinals.
+    ``catalogues`` are the ids to merge, by default all. ``live`` are the data files of all kept
+    table versions; other files are dropped. A merged segment holds about ``segment_ordinals``
+    ordinals.
 
     Returns:
-        The changes to commit, or ``None`` when there is nothing to gain.
+        The changes to commit, or ``None`` if a merge would gain nothing.
     """
     names = {entry.id for entry in snapshot.catalogues} if catalogues is None else set(catalogues)
     chosen = [entry for entry in snapshot.catalogues if entry.id in names]
     if not chosen:
         return None
     segments = [entry for entry in snapshot.segments if entry.catalogue in names]
-    # every part is read once, so that nothing is worth keeping
+    # every part is read once, so a cache would not help
     loader = SegmentLoader(store.storage, snapshot, BlockCache(0))
     files, ordinals = _merged_files([loader.catalogue(entry) for entry in chosen], live)
     dropped = any((new < 0).any() for new in ordinals)
@@ -145,10 +148,10 @@ def compaction_changes(
 def _merged_files(
     catalogues: Sequence[pa.Table], live: pa.Array | pa.ChunkedArray | None
 ) -> tuple[pa.Table, list[np.ndarray]]:
-    """Join the live data files of several catalogues, each once.
+    """Join the live data files of several catalogues, each file once.
 
     Returns:
-        The files; and for each catalogue new ordinals by old, -1 of a file that is dropped.
+        The files; and, for each catalogue, the new ordinal by old ordinal, -1 for dropped files.
     """
     everything = pa.concat_tables(catalogues).combine_chunks()
     paths = everything.column("path")
@@ -156,7 +159,7 @@ def _merged_files(
     if live is not None:
         kept = pc.is_in(paths, value_set=live).to_numpy()
     alive = everything.filter(pa.array(kept))
-    # new ordinals are in the order in which paths first appear
+    # files get new ordinals in the order in which their paths first appear
     coded = pa.concat_arrays(
         [*alive.column("path").chunks, pa.array([], pa.string())]
     ).dictionary_encode()
@@ -174,9 +177,9 @@ def _merged_blocks(
     ordinals: Mapping[str, np.ndarray],
     max_ordinals: int,
 ) -> Iterator[Blocks]:
-    """Yield the blocks of segments merged, with the new ordinals of their catalogues."""
+    """Yield the merged blocks of segments, with the new ordinals of their catalogues."""
     opened = [loader.segment(entry) for entry in segments]
-    # a column that was promoted has keys of both physical types, which no segment mixes
+    # a promoted column has keys of both physical types, and a segment holds only one of them
     for physical in ("int64", "bytes"):
         chains = _chains([segment for segment in opened if segment.physical == physical])
         yield from merge_streams(
@@ -187,7 +190,7 @@ def _merged_blocks(
 
 
 def _chains(opened: Sequence[OpenedSegment]) -> list[list[OpenedSegment]]:
-    """Return segments that follow each other as few lists, each of one catalogue and text code."""
+    """Sort segments into few chains of consecutive segments with one catalogue and text code."""
     chains: list[list[OpenedSegment]] = []
     ends: dict[tuple[object, ...], list[int]] = {}
     for segment in sorted(opened, key=lambda segment: segment.entry.key_min):
@@ -223,9 +226,9 @@ def _blocks(loader: SegmentLoader, chain: Sequence[OpenedSegment]) -> Iterator[B
 
 
 def _closed(blocks: Blocks, following: OpenedSegment) -> Blocks:
-    """Return blocks that end behind their last key, instead of reaching up to the next segment.
+    """End blocks after their last key, instead of at the next segment.
 
-    In between may lie the keys of segments in another chain.
+    Between the two may lie keys of another chain's segments.
     """
     if blocks.text is None:
         last, end = blocks.bounds[1], following.entry.key_min
@@ -242,16 +245,19 @@ def _closed(blocks: Blocks, following: OpenedSegment) -> Blocks:
 
 
 def _with_counts(
-    made: Sequence[SegmentEntry], merged: Sequence[SegmentEntry]
+    staged: Sequence[SegmentEntry], merged: Sequence[SegmentEntry]
 ) -> tuple[SegmentEntry, ...]:
-    """Share out the merged segments' keys and pairs, which are upper bounds, by blocks."""
+    """Distribute the key and pair counts of merged segments over the new ones, by their blocks.
+
+    These counts are upper bounds.
+    """
     keys, pairs = sum(e.keys for e in merged), sum(e.pairs for e in merged)
-    ends = np.cumsum([entry.blocks for entry in made])
+    ends = np.cumsum([entry.blocks for entry in staged])
     shares = [
         np.diff([total * int(end) // int(ends[-1]) for end in ends], prepend=0).tolist()
         for total in (keys, pairs)
-        if len(made)
+        if len(staged)
     ]
     return tuple(
-        replace(entry, keys=shares[0][at], pairs=shares[1][at]) for at, entry in enumerate(made)
+        replace(entry, keys=shares[0][at], pairs=shares[1][at]) for at, entry in enumerate(staged)
     )

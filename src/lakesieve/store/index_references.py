@@ -1,8 +1,9 @@
-"""Objects shared between indexes: which index uses which.
+"""References between indexes: which index uses objects of which other one.
 
-A clone uses objects of the index that it was made of. Below the root of that index it keeps a
-reference, ``borrowers/<uuid>.json``, with the objects that it needs. The reference is there before
-the clone's first commit; while it is, vacuum leaves those objects alone.
+A clone uses objects of the index that it was made from. Below the root of that index, the clone
+stores a reference, ``borrowers/<uuid>.json``, which lists the objects that it needs. The clone
+writes the reference before its first commit. While the reference exists, vacuum keeps the listed
+objects.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexReference:
-    """An index that uses objects of another one.
+    """A reference of an index that uses objects of another index.
 
     Args:
-        objects: Paths, below the root of the index that is used, of what it may still need.
+        objects: Paths of the objects that it may still need, below the root of the used index.
     """
 
     index_uuid: str
@@ -43,27 +44,27 @@ class IndexReference:
 
     @classmethod
     def read(cls, data: bytes, path: str) -> Self:
-        """Read a reference; ``path`` is for the error."""
+        """Parse a reference; ``path`` is used in error messages."""
         document = unpack(data, path)
         objects = document.get("objects")
         texts = isinstance(objects, list) and all(isinstance(item, str) for item in objects)
         names = all(isinstance(document.get(name), str) for name in ("index_uuid", "location"))
         if set(document) != {field.name for field in fields(cls)} or not texts or not names:
-            raise corrupt(path, "it is not a reference of an index")
+            raise corrupt(path, "it is not a valid reference of an index")
         return cls(**{**document, "objects": tuple(document["objects"])})
 
     def pack(self) -> bytes:
-        """Write a reference."""
+        """Serialize the reference."""
         return pack({field.name: getattr(self, field.name) for field in fields(self)})
 
 
 def reference_path(index_uuid: str) -> str:
-    """Return where the reference of an index lies."""
+    """Return the path of an index's reference."""
     return f"borrowers/{index_uuid}.json"
 
 
 def references_to(storage: Storage) -> list[IndexReference]:
-    """Return the references that other indexes keep below the root of one."""
+    """Return the references that other indexes store below the root of an index."""
     paths = [info.path for info in storage.objects("borrowers/")]
     documents = storage.get_all(paths, most=MAX_DOCUMENT_BYTES)
     return [IndexReference.read(data, path) for path, data in zip(paths, documents, strict=True)]
@@ -85,7 +86,7 @@ def add_references(
 def remove_unused_references(
     storage: Storage, snapshot: Snapshot, needed: Iterable[tuple[int, str]]
 ) -> None:
-    """Shrink the references of an index to what it still needs."""
+    """Remove objects that an index no longer needs from its references."""
     definition = snapshot.definition
     still = _by_root(needed)
     for root, target in enumerate(referenced_roots(storage, definition), 1):
@@ -118,10 +119,10 @@ def remove_references(storage: Storage, definition: IndexDefinition) -> None:
 def _own_reference(
     target: Storage, storage: Storage, definition: IndexDefinition
 ) -> IndexReference | None:
-    """Read the reference that an index keeps below a root; ``None`` if it is not known to be its.
+    """Read an index's reference below a root, or return ``None`` if another index owns it.
 
-    An index can claim the identity of another one, in a copy of its folder or on purpose. Then the
-    reference is the other's, and must protect what the other needs.
+    An index can have the identity of another one, because its folder was copied or on purpose. Then
+    the reference belongs to the other index, and must protect what that index needs.
     """
     path = reference_path(definition.index_uuid)
     try:
@@ -135,9 +136,9 @@ def _own_reference(
 
 
 def _by_root(objects: Iterable[tuple[int, str]]) -> dict[int, tuple[str, ...]]:
-    """Return paths by the root that they are below."""
-    found: dict[int, list[str]] = {}
+    """Group paths by their root."""
+    paths_by_root: dict[int, list[str]] = {}
     for root, path in sorted(objects):
         if root:
-            found.setdefault(root, []).append(path)
-    return {root: tuple(paths) for root, paths in found.items()}
+            paths_by_root.setdefault(root, []).append(path)
+    return {root: tuple(paths) for root, paths in paths_by_root.items()}

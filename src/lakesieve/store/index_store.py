@@ -1,4 +1,4 @@
-"""One index at rest: reading its states, committing new ones."""
+"""Read the states of one index in storage, and commit new states."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 1.0
 
 
 class IndexStore:
-    """One index at rest.
+    """One index in storage.
 
     Args:
-        sleep: Waits for some seconds between attempts to commit.
+        sleep: Waits some seconds between two attempts to commit.
     """
 
     def __init__(self, storage: Storage, *, sleep: Callable[[float], None] = time.sleep) -> None:
@@ -64,18 +64,18 @@ class IndexStore:
         self._sleep = sleep
 
     def exists(self) -> bool:
-        """Return whether a first commit has been made here."""
+        """Return whether the index has a first commit."""
         return bool(self.log.listing().commits)
 
     def create(self, definition: IndexDefinition, changes: Changes) -> Snapshot:
-        """Make the first commit, with all its objects: the index appears whole or not at all."""
+        """Make the first commit with all its objects: the index appears whole or not at all."""
         commit = _commit(None, changes, definition)
         commit = replace(commit, metrics=Replay(commit).snapshot().totals())
         if not self.log.land(commit):
             raise InvalidInputError(
-                f"There is an index at {self.storage.location} already.",
+                f"An index already exists at {self.storage.location}.",
                 kind=ErrorKind.INDEX_EXISTS,
-                hint="Choose another name, or drop it first.",
+                hint="Choose another name, or drop the existing index first.",
             )
         return Replay(commit).snapshot()
 
@@ -84,9 +84,9 @@ class IndexStore:
     ) -> Snapshot:
         """Make a commit that was prepared on a snapshot.
 
-        Where others committed since, the changes are made on top of theirs if all requirements
-        still hold. What the changes imply is required as well: for example that what they remove is
-        still there.
+        If other writers committed since, the changes are applied on top of their commits, provided
+        that all requirements still hold. The changes imply requirements of their own: for example,
+        the objects that they remove must still be part of the index.
         """
         wanted = (*implied(base, changes), *requires)
         head = base if self.log.holds(base.number, base.write_id) else self.log.latest()
@@ -115,13 +115,14 @@ class IndexStore:
             longest = min(_LONGEST_PAUSE, _FIRST_PAUSE * 1.5**attempt)
             self._sleep(random.uniform(0, longest))
         raise CommitConflictError(
-            f"Commit {head.number + 1} ({changes.operation}) lost to others {_ATTEMPTS} times.",
+            f"Commit {head.number + 1} ({changes.operation}) was overtaken by other writers "
+            f"{_ATTEMPTS} times.",
             kind=ErrorKind.CONFLICT,
-            hint="Try again when fewer writers are at work.",
+            hint="Try again when fewer writers commit at the same time.",
         )
 
     def snapshot(self, number: int | None = None) -> Snapshot:
-        """Return the state after a commit, by default the last one."""
+        """Return the state after a commit, by default after the last one."""
         head = self.log.latest()
         if number is None or number == head.number:
             return head
@@ -135,19 +136,19 @@ class IndexStore:
         return self.log.at(number, head.retained_from)
 
     def history(self) -> Iterator[tuple[Commit, Snapshot]]:
-        """Yield the commits that are kept, oldest first, each with the state after it."""
+        """Yield the stored commits, oldest first, each with the state after it."""
         head = self.log.latest()
         yield from self.log.states(head.retained_from, head.number)
 
     def mark(self, number: int) -> tuple[object, object]:
-        """Return a value that changes with each commit, and when the index is made anew."""
+        """Return a value that changes with each commit, and when the index is created anew."""
         return self._version(number), self._version(number + 1)
 
     def rollback(self, number: int) -> Snapshot:
-        """Make the index what it was after an earlier commit, by a new commit.
+        """Return the index to its state after an earlier commit, by making a new commit.
 
-        Nothing is lost: the commits in between stay in the history, and data files that the
-        earlier state did not cover are read by every query until the next refresh.
+        Nothing is lost. The commits in between stay in the history. Queries read the data files
+        that the earlier state does not cover, until the next refresh.
         """
         for left in reversed(range(_ATTEMPTS)):
             head = self.snapshot()
@@ -164,18 +165,18 @@ class IndexStore:
         raise AssertionError("unreachable")
 
     def drop(self, *, force: bool = False) -> None:
-        """Delete every object of the index, the log first.
+        """Delete every object of the index, beginning with the log.
 
-        Without its log nobody finds the rest; until that is gone the last state can be read. Files
-        that lakesieve did not write stay.
+        Without its log, no reader finds the index. The last state stays readable until the log is
+        gone. Files that lakesieve did not write stay.
         """
         for folder in FOLDERS:
             self.storage.check_unlinked(folder)
         using = [] if force else references_to(self.storage)
         if using:
             raise InvalidInputError(
-                f"{self.storage.location} has objects that are used by {using[0].location}"
-                f"{f' and {len(using) - 1} more' if len(using) > 1 else ''}.",
+                f"{self.storage.location} has objects that other indexes use: {using[0].location}"
+                f"{f' and {len(using) - 1} others' if len(using) > 1 else ''}.",
                 kind=ErrorKind.INDEX_BORROWED,
                 hint="Drop those clones first, or compact and vacuum them until they need none.",
             )
@@ -192,11 +193,12 @@ class IndexStore:
         note_change()
 
     def _drop_log(self, last: Snapshot) -> None:
-        """Delete the log, the last state last: earlier ones may lack objects."""
+        """Delete the log, but the last state at the end: earlier states may lack objects."""
         try:
             self.log.write_checkpoint(replace(last, retained_from=last.number), hint=False)
         except StorageError as error:
-            # to be read until it is gone is not worth bytes that are not there
+            # the checkpoint only lets readers go on until the log is gone; a full disk can do
+            # without
             if error.kind is not ErrorKind.STORAGE_FULL:
                 raise
         ends = (commit_path(last.number), checkpoint_path(last.number))
@@ -208,7 +210,7 @@ class IndexStore:
             self.storage.delete(path)
 
     def covered_by(self, snapshot: Snapshot) -> Callable[[CatalogueEntry], pa.ChunkedArray]:
-        """Reads the paths of the data files that a catalogue of a snapshot covers."""
+        """Return a function that reads the paths of the data files that a catalogue covers."""
 
         def paths(entry: CatalogueEntry) -> pa.ChunkedArray:
             storage = root_storage(self.storage, snapshot.definition, entry.root)
@@ -218,14 +220,14 @@ class IndexStore:
 
     def _checkpointed(self, state: Snapshot) -> Snapshot:
         due = state.number % CHECKPOINT_INTERVAL == 0
-        # a writer that ended before it wrote its checkpoint leaves that to the next
+        # a writer that ended before it wrote its checkpoint leaves that to the next writer
         late = state.number - state.checkpoint >= 2 * CHECKPOINT_INTERVAL
         if not due and not late:
             return state
         try:
             self.log.write_checkpoint(state)
         except StorageError:
-            return state  # the commit stands; the next one tries again
+            return state  # the commit is valid, and the next one writes a checkpoint
         return replace(state, checkpoint=state.number)
 
     def _version(self, number: int) -> object:
@@ -238,7 +240,7 @@ class IndexStore:
 
 
 def difference(head: Snapshot, wanted: Snapshot, operation: str) -> Changes:
-    """Return the changes that make one state hold what another does."""
+    """Return the changes that turn one state into another."""
     had, want = set(head.catalogues), set(wanted.catalogues)
     held, hold = set(head.segments), set(wanted.segments)
     return Changes(
@@ -278,8 +280,8 @@ def _conflict(changes: Changes, base: Snapshot, broken: Sequence[Conflict]) -> C
     if other is not None:
         by = f" after {other.number} ({other.operation} by {other.writer} at {other.created_at})"
     return CommitConflictError(
-        f"The commit of {changes.operation}, prepared on state {base.number}, "
-        f"cannot be made{by}: {first.detail}.",
+        f"The operation {changes.operation}, prepared on commit {base.number}, "
+        f"cannot be committed{by}: {first.detail}.",
         kind=ErrorKind.CONFLICT,
-        hint="Try again from the new state.",
+        hint="Try again; it then starts from the latest state.",
     )

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from lakesieve.storage import Storage
 
 CHECKPOINT_INTERVAL = 10
-"""Commits from one checkpoint to the next."""
+"""Number of commits from one checkpoint to the next."""
 
 FOLDERS = ("log", "segments", "files", "borrowers")
-"""The folders below the root of an index."""
+"""Folders below the root of an index."""
 
 OBJECT_NAMES = re.compile(
     r"log/(?:\d{20}(?:\.checkpoint)?\.json|_last_checkpoint)"
@@ -38,11 +38,11 @@ OBJECT_NAMES = re.compile(
     r"|_probe-[0-9a-f]{1,32}",
     re.ASCII,
 )
-"""The paths of the objects that this version and earlier ones write; nothing else is deleted."""
+"""Paths of the objects that this version and earlier ones write. Nothing else is ever deleted."""
 
 HINT = "log/_last_checkpoint"
 _OBJECT = re.compile(r"log/(\d{20})(\.checkpoint)?\.json")
-# how often a reader looks again when a vacuum cuts the log meanwhile
+# how often a reader starts again if a vacuum shortens the log meanwhile
 _LOOKS = 4
 _BATCH = 64
 
@@ -51,15 +51,15 @@ _CHANGES = [0]
 
 
 def note_change() -> None:
-    """Count a commit or a drop that this process has just made."""
+    """Count a commit or a drop that this process has made."""
     with _CHANGES_LOCK:
         _CHANGES[0] += 1
 
 
 def changes_made() -> int:
-    """Return how many changes this process has made, of any index.
+    """Return how many changes this process has made to any index.
 
-    What it keeps of object stores is behind when the number grows.
+    If the number grew, cached listings of object stores are out of date.
     """
     return _CHANGES[0]
 
@@ -70,24 +70,24 @@ def is_object(path: str) -> bool:
 
 
 def commit_path(number: int) -> str:
-    """Return where a commit lies."""
+    """Return the path of a commit."""
     return f"log/{number:020d}.json"
 
 
 def checkpoint_path(number: int) -> str:
-    """Return where a checkpoint lies."""
+    """Return the path of a checkpoint."""
     return f"log/{number:020d}.checkpoint.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """Numbers of the commits and checkpoints that are there, ascending."""
+    """Numbers of the existing commits and checkpoints, ascending."""
 
     commits: tuple[int, ...]
     checkpoints: tuple[int, ...]
 
     def upto(self, number: int) -> Listing:
-        """Return the commits and checkpoints up to a number."""
+        """Return the commits and checkpoints up to ``number``."""
         return Listing(
             commits=tuple(n for n in self.commits if n <= number),
             checkpoints=tuple(n for n in self.checkpoints if n <= number),
@@ -101,13 +101,13 @@ class CommitLog:
         self._storage = storage
 
     def latest(self) -> Snapshot:
-        """Return the state after the last commit, by reading a bounded number of objects."""
-        for left in reversed(range(_LOOKS)):
+        """Return the state after the last commit. It reads a bounded number of objects."""
+        for attempts in reversed(range(_LOOKS)):
             try:
                 return self._latest()
             except NotFoundError as error:
-                # an object that was listed is gone: a vacuum has just moved the log's start
-                if error.kind is not ErrorKind.OBJECT_NOT_FOUND or not left:
+                # a listed object is gone, because a vacuum has just shortened the log
+                if error.kind is not ErrorKind.OBJECT_NOT_FOUND or not attempts:
                     raise
         raise AssertionError("unreachable")
 
@@ -117,7 +117,7 @@ class CommitLog:
         return self._from_checkpoint(listing) or self._from_root(listing)
 
     def states(self, first: int, last: int) -> Iterator[tuple[Commit, Snapshot]]:
-        """Yield commits with the states after them, in order."""
+        """Yield commits in order, each with the state after it."""
         replay = Replay(self.at(first, first))
         for commit in self.commits(first, last):
             if commit.number > first:
@@ -131,30 +131,30 @@ class CommitLog:
             yield from map(_commit, data, numbers)
 
     def since(self, number: int) -> list[Commit]:
-        """Return commits after one, found without a listing, which may be stale."""
-        found: list[Commit] = []
+        """Return the commits after ``number``, without a listing, which may be stale."""
+        commits: list[Commit] = []
         with contextlib.suppress(NotFoundError):
             while True:
-                found.append(self.read(number + 1 + len(found)))
-        return found
+                commits.append(self.read(number + 1 + len(commits)))
+        return commits
 
     def read(self, number: int) -> Commit:
         """Read one commit."""
         return _commit(self._documents([commit_path(number)])[0], number)
 
     def holds(self, number: int, write_id: str) -> bool:
-        """Return whether a commit is the one of that name."""
+        """Return whether a commit in the log has this write id."""
         try:
             return self.read(number).write_id == write_id
         except NotFoundError:
             return False
 
     def land(self, commit: Commit) -> bool:
-        """Create the commit's file; false when another writer was first."""
+        """Create the commit's file. Return false if another writer was first."""
         try:
             self._storage.create(commit_path(commit.number), pack(commit.to_json()))
         except StorageError as error:
-            # a create whose response was lost may have landed: only the file itself shows it
+            # if the response of a create is lost, only the file shows whether the create succeeded
             if error.kind is ErrorKind.ALREADY_EXISTS:
                 return self.holds(commit.number, commit.write_id)
             if error.kind is not ErrorKind.STORAGE_FAILED:
@@ -168,10 +168,10 @@ class CommitLog:
         return True
 
     def is_linked(self, commit: Commit) -> bool:
-        """Return whether a commit that landed is part of the log.
+        """Return whether a commit whose file was created is part of the log.
 
-        It is not where its base was cleaned away, or its index dropped, while it was prepared:
-        then its number was free, but not at the log's end.
+        It is not, if meanwhile a vacuum deleted its base or the index was dropped. Then its number
+        was free, but the file is not at the end of the log.
         """
         later = self.listing(commit.number + 1)
         if later.commits:
@@ -180,22 +180,22 @@ class CommitLog:
         return self.holds(commit.number - 1, commit.parent_id)
 
     def write_checkpoint(self, snapshot: Snapshot, *, hint: bool = True) -> bool:
-        """Write a checkpoint, which saves readers the replay; a later commit retries a failure.
+        """Write a checkpoint, which saves readers the replay. If it fails, a later commit retries.
 
         Returns:
-            Whether it was written: a state may be larger than any document.
+            True if the checkpoint was written. A state may be too large for a document.
         """
         data = pack(snapshot.to_checkpoint().to_json())
         if len(data) > MAX_DOCUMENT_BYTES:
             return False
-        # every writer writes the same bytes, so that a damaged checkpoint is repaired
+        # every writer writes the same bytes, so replacing also repairs a damaged checkpoint
         self._storage.replace(checkpoint_path(snapshot.number), data)
         if hint:
             self._storage.replace(HINT, pack({"number": snapshot.number}))
         return True
 
     def listing(self, first: int = 0) -> Listing:
-        """Return what the log holds from a number on."""
+        """Return the commits and checkpoints in the log, from number ``first`` on."""
         after = f"log/{first:020d}" if first else ""
         found = [
             match
@@ -217,9 +217,9 @@ class CommitLog:
         listing = self.listing()
         if not listing.commits:
             raise NotFoundError(
-                f"There is no index at {self._storage.location}.",
+                f"No index exists at {self._storage.location}.",
                 kind=ErrorKind.INDEX_NOT_FOUND,
-                hint="lakesieve list TABLE names those that are there.",
+                hint="lakesieve list TABLE shows the indexes of a table.",
             )
         return self._from_checkpoint(listing) or self._from_root(listing)
 
@@ -227,7 +227,10 @@ class CommitLog:
         return self._storage.get_all(paths, most=MAX_DOCUMENT_BYTES)
 
     def _hint(self) -> int | None:
-        """Return where to begin looking, which only saves time: it may be old, wrong or gone."""
+        """Return the number of a recent checkpoint.
+
+        It only saves time: it may be old, wrong or missing.
+        """
         with contextlib.suppress(LakesieveError):
             number = unpack(self._documents([HINT])[0], HINT).get("number")
             if isinstance(number, int) and 0 <= number < 10**20:
@@ -235,10 +238,10 @@ class CommitLog:
         return None
 
     def _from_checkpoint(self, listing: Listing) -> Snapshot | None:
-        """Replay from the latest checkpoint that can be read; ``None`` if there is none."""
+        """Replay from the latest readable checkpoint. Return ``None`` if there is none."""
         for number in reversed(listing.checkpoints):
             rest = [commit for commit in listing.commits if commit >= number]
-            # without its commit it is a leftover of an index that was dropped
+            # a checkpoint without its commit is left over from an index that was dropped
             if rest[:1] != [number]:
                 continue
             try:
@@ -254,22 +257,24 @@ class CommitLog:
         return None
 
     def checkpoint(self, number: int) -> Snapshot:
-        """Return the state that a checkpoint holds."""
+        """Return the state that a checkpoint stores."""
         path = checkpoint_path(number)
         data, beside = self._documents([path, commit_path(number)])
         checkpoint = Checkpoint.from_json(unpack(data, path), path)
         if checkpoint.number != number:
-            raise corrupt(path, f"it is that of commit {checkpoint.number}")
+            raise corrupt(path, f"its content is the checkpoint of commit {checkpoint.number}")
         try:
             beside_id = _commit(beside, number).write_id
         except CorruptIndexError:
-            beside_id = checkpoint.write_id  # the checkpoint is enough
+            beside_id = (
+                checkpoint.write_id
+            )  # the commit cannot be read, but the checkpoint is enough
         if beside_id != checkpoint.write_id:
-            raise corrupt(path, "it is that of another index")
+            raise corrupt(path, "it is a checkpoint of another index")
         return Snapshot.from_checkpoint(checkpoint)
 
     def _from_root(self, listing: Listing) -> Snapshot:
-        """Read backwards to the latest root, and replay from there."""
+        """Read commits backwards to the latest root, and replay from there."""
         chain: list[Commit] = []
         expected = listing.commits[-1] if listing.commits else listing.checkpoints[-1]
         for numbers in _batches(listing.commits[::-1]):
@@ -281,14 +286,16 @@ class CommitLog:
                 expected -= 1
                 if chain[-1].definition is not None:
                     return _replayed(chain[::-1])
-        raise corrupt(commit_path(max(expected, 0)), "there is no commit and no checkpoint for it")
+        raise corrupt(
+            commit_path(max(expected, 0)), "neither the commit nor a checkpoint of it exists"
+        )
 
 
 def _commit(data: bytes, number: int) -> Commit:
     path = commit_path(number)
     commit = Commit.from_json(unpack(data, path), path)
     if commit.number != number:
-        raise corrupt(path, f"it is commit {commit.number}")
+        raise corrupt(path, f"its content is commit {commit.number}")
     if number == 0 and commit.definition is None:
         raise corrupt(path, "the first commit has no definition")
     return commit

@@ -1,4 +1,4 @@
-"""Look-ups in an index: only the row groups that they need are read, and decoded once."""
+"""Look up keys in an index. Only the needed row groups are read, and each is decoded once."""
 
 from __future__ import annotations
 
@@ -33,15 +33,16 @@ if TYPE_CHECKING:
     from lakesieve.store.snapshot import Snapshot
 
 FEW_ROW_GROUPS, MANY_ROW_GROUPS = 512, 4096
-"""Row groups that one look-up may read, between these two twice as many as there are data files.
+"""Lower and upper limit of the row groups that one look-up may read.
 
-To read a row group takes a few milliseconds, as part of a data file does. Beyond that, scanning the
-table is the better plan."""
+Between the two, the limit is twice the number of data files. Reading a row group takes a few
+milliseconds, like reading part of a data file. Beyond the limit, a scan of the table is faster.
+"""
 
-# with more segments than that around a key, a plan costs little compared with reading them
+# with more segments than this around a key, planning is cheap compared with reading them
 _FEW_SEGMENTS = 16
 
-# if there are more row groups than twice that, this many show whether the rest is worth reading
+# if there are more than twice as many row groups, this many show whether to read the rest
 _SAMPLE = 32
 _NEARLY = 0.95
 
@@ -49,15 +50,15 @@ _NEARLY = 0.95
 _ORDINAL_BITS = 31
 
 _SegmentRanges = tuple[OpenedSegment, RangeSet, list[int]]
-"""A segment, the ranges to look up in it, and its row groups that hold codes of them."""
+"""A segment, the ranges to look up in it, and its row groups that may hold their codes."""
 
 
 class IndexReader:
-    """Looks up keys in one snapshot of an index; answers are ordinals, by catalogue.
+    """Looks up keys in one snapshot of an index. The results are ordinals by catalogue.
 
-    On local storage every object's size and version are looked at before what is cached of it is
-    used, so that a damaged or deleted file is noticed at once. Elsewhere content-addressed names
-    are trusted.
+    On local storage, the size and version of every object are checked before its cached content is
+    used. So a damaged or deleted file is noticed at once. In other stores, the names are trusted,
+    because they are hashes of the content.
     """
 
     def __init__(self, store: IndexStore, snapshot: Snapshot, cache: BlockCache) -> None:
@@ -79,10 +80,10 @@ class IndexReader:
 
         Args:
             intervals: Half-open, sorted, disjoint; ``None`` is no bound.
-            most_row_groups: How many may be read; by default what the table's size makes worth it.
+            most_row_groups: How many row groups may be read. The default follows the table's size.
 
         Returns:
-            ``None`` when more would have to be read than is worth it.
+            The ordinals by catalogue, or ``None`` if the look-up would read too much.
         """
         if most_row_groups is None:
             if len(intervals) == 1:
@@ -92,12 +93,12 @@ class IndexReader:
             most_row_groups = self._worth
         wanted = [touched for row in self._rows for touched in row.touching(intervals)]
         if self._row_groups > most_row_groups:
-            # before any footer is read
+            # this check needs no footer
             least = sum(_least_groups(entry, mine) for entry, mine in wanted)
             if least > most_row_groups:
                 return None
         parts: list[_SegmentRanges] = []
-        # once for all segments of integers, each of which may hold codes of every interval
+        # computed once, because each integer segment may hold codes of every interval
         are_words = len(intervals) > 1 and isinstance(intervals[0][1], int)
         whole = RangeSet.from_intervals(intervals, "int64") if are_words else None
         for entry, mine in wanted:
@@ -119,10 +120,10 @@ class IndexReader:
     def _in_one_row_group(
         self, low: Code | None, high: Code | None
     ) -> dict[str, np.ndarray] | None:
-        """Return the answer for an interval that lies in one row group of each segment.
+        """Answer an interval that lies in one row group of each segment, else return ``None``.
 
-        Points do, and the general way would take them longer than all the rest. ``None`` where
-        there is more to read.
+        Points lie in one row group. For them the general way would take longer than everything
+        else.
         """
         found: dict[str, np.ndarray] = {}
         for row in self._rows:
@@ -158,7 +159,7 @@ class IndexReader:
         }
 
     def _needs_all(self, parts: Sequence[_SegmentRanges], total: int) -> bool:
-        """Return whether, judged by a sample, the row groups name nearly every file."""
+        """Return whether a sample of the row groups already names nearly every file."""
         sample: list[_SegmentRanges] = []
         step, passed = total // _SAMPLE, 0
         for opened, ranges, groups in parts:
@@ -169,13 +170,15 @@ class IndexReader:
         return bool(1 - (1 - share) ** times > _NEARLY)
 
     def points(self, keys: pa.Array) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """Return which of many keys each ordinal can hold.
+        """Return the (key, ordinal) pairs of many keys: which units can hold which key.
 
         Args:
             keys: Key codes, ``int64`` or ``binary``, ascending, without nulls.
 
         Returns:
-            By catalogue: which key, int64, ascending; and one ordinal that can hold it.
+            For each catalogue two arrays: the index of a key (int64, ascending) and an ordinal that
+            can
+            hold this key.
         """
         found: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
         for row in self._rows:
@@ -191,11 +194,11 @@ class IndexReader:
         return _merged(found)
 
     def spans(self, lows: pa.Array, highs: pa.Array) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """Return which of many ranges of keys each ordinal can hold, as :meth:`points` does.
+        """Return the (range, ordinal) pairs of many ranges of keys, like :meth:`points`.
 
         Args:
-            lows: Where each range of keys begins, ``binary``, ascending, without nulls.
-            highs: Where it ends, ascending too; no key is equal to one.
+            lows: Start of each range, ``binary``, ascending, without nulls.
+            highs: End of each range, ascending too; no key equals an end.
         """
         found: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
         for entry in (entry for row in self._rows for entry in row.entries):
@@ -206,7 +209,7 @@ class IndexReader:
             opened, in_segment = self.loader.segment(entry), slice(start, end)
             firsts, ends = _groups_of(opened, lows[in_segment], highs[in_segment])
             numbers = np.arange(int(firsts[0]), int(ends[-1]))
-            # both ascend, so the ranges that reach into a row group are neighbours
+            # starts and ends ascend, so the ranges that reach into a row group are adjacent
             first = np.searchsorted(ends, numbers, side="right")
             last = np.searchsorted(firsts, numbers, side="right")
             reached = numbers[first < last].tolist()
@@ -221,7 +224,7 @@ class IndexReader:
     def _segment_points(
         self, entry: SegmentEntry, keys: pa.Array, start: int, end: int
     ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Yield the answers of one segment, row group by row group: which keys, and their sets."""
+        """Yield the results of one segment, row group by row group: key indices and their sets."""
         if start == end:
             return
         opened = self.loader.segment(entry)
@@ -250,16 +253,16 @@ class IndexReader:
 
 
 def _merged(
-    found: dict[str, list[tuple[np.ndarray, np.ndarray]]],
+    by_catalogue: dict[str, list[tuple[np.ndarray, np.ndarray]]],
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Join the answers of several segments, each (key, ordinal) once."""
+    """Join the results of several segments, with each (key, ordinal) pair once."""
     merged = {}
-    for catalogue, chunks in found.items():
+    for catalogue, chunks in by_catalogue.items():
         which = np.concatenate([chunk[0] for chunk in chunks])
         ordinals = np.concatenate([chunk[1] for chunk in chunks])
         packed = which << _ORDINAL_BITS | ordinals
         if not (packed[1:] > packed[:-1]).all():
-            # segments that overlap answer for the same keys
+            # overlapping segments have results for the same keys
             packed = np.unique(packed)
             which, ordinals = packed >> _ORDINAL_BITS, packed & ((1 << _ORDINAL_BITS) - 1)
         merged[catalogue] = (which, ordinals.astype(np.int32, copy=False))
@@ -269,7 +272,7 @@ def _merged(
 def _groups_of(
     opened: OpenedSegment, lows: pa.Array, highs: pa.Array
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first row group of each ascending range of bytes, and the one behind its last."""
+    """Return the first row group of each ascending range of bytes, and the end of its last."""
     text = opened.footer.text
     if text is None:
         first, last = (_predecessors(keys, opened.firsts) for keys in (lows, highs))
@@ -283,28 +286,28 @@ def _groups_of(
 
 
 def _extent(opened: OpenedSegment, number: int) -> tuple[Code | None, Code | None]:
-    """Return the codes that a row group answers for; the outer ones without a bound."""
+    """Return the codes that a row group covers. The outermost row groups have no outer bound."""
     low = opened.firsts[number] if number else None
     high = opened.firsts[number + 1] if number + 1 < len(opened.firsts) else None
     return low, high
 
 
 class SegmentRow:
-    """Segments whose keys are of one physical type, by their first key.
+    """Segments with one physical key type, sorted by their first key.
 
     Args:
-        entries: The segments; their key ranges may overlap.
+        entries: The segments. Their key ranges may overlap.
     """
 
     def __init__(self, entries: list[SegmentEntry]) -> None:
         self.entries = sorted(entries, key=lambda entry: (entry.key_min, entry.catalogue))
         self.is_bytewise = any(isinstance(entry.key_min, bytes) for entry in entries)
         self._firsts = [entry.key_min for entry in self.entries]
-        # ascending, as the ends of overlapping segments are not
+        # running maximum, because the ends of overlapping segments may not ascend
         self._ends = list(itertools.accumulate((e.key_max for e in self.entries), max))
 
     def with_type(self, code: Code | None) -> Code | None:
-        """Return a code in the physical type of these segments."""
+        """Convert a code to the physical type of these segments."""
         return wide_code(code) if self.is_bytewise and isinstance(code, int) else code
 
     def touching(self, intervals: Sequence[Interval]) -> list[tuple[SegmentEntry, list[Interval]]]:
@@ -320,10 +323,10 @@ class SegmentRow:
         return [(entry, mine) for entry, mine in touched if mine]
 
     def meeting(self, low: Code | None, high: Code | None) -> list[SegmentEntry]:
-        """Return the segments that hold codes of one interval of their physical type."""
+        """Return the segments that can hold codes of one interval of their physical type."""
         start = 0 if low is None else bisect.bisect_left(self._ends, low)
         end = len(self.entries) if high is None else bisect.bisect_left(self._firsts, high)
-        # a segment that ends before the interval may follow one that does not
+        # a segment that ends before the interval may follow one that reaches into it
         return [
             entry
             for entry in self.entries[start:end]
@@ -332,7 +335,7 @@ class SegmentRow:
 
 
 def _least_groups(entry: SegmentEntry, intervals: Sequence[Interval]) -> int:
-    """Return how many row groups must be read for sure, known without the footer."""
+    """Return the number of row groups that must be read in any case, known without the footer."""
     low, high = intervals[0]
     below = low is None or low <= entry.key_min  # type: ignore[operator]
     above = high is None or high > entry.key_max  # type: ignore[operator]
@@ -340,8 +343,8 @@ def _least_groups(entry: SegmentEntry, intervals: Sequence[Interval]) -> int:
 
 
 def _overlapping(intervals: Sequence[Interval], low: Code, high: Code) -> list[Interval]:
-    """Return the sorted disjoint intervals that hold a code from low to high, both included."""
-    # only the first interval can lack a start, only the last an end
+    """Return those of sorted disjoint intervals with a code from ``low`` through ``high``."""
+    # only the first interval can lack a start, and only the last an end
     start = bisect.bisect_right(
         intervals, low, hi=len(intervals) - (intervals[-1][1] is None), key=lambda pair: pair[1]
     )
@@ -352,14 +355,14 @@ def _overlapping(intervals: Sequence[Interval], low: Code, high: Code) -> list[I
 
 
 def _in_bytes(keys: pa.Array) -> pa.Array:
-    """Return codes as bytes, see :func:`lakesieve.sieve.wide_code`."""
+    """Convert codes to bytes, see :func:`lakesieve.sieve.wide_code`."""
     if keys.type == pa.binary():
         return keys
     return pa.array([wide_code(key) for key in keys.to_pylist()], pa.binary())
 
 
 def _in_words(keys: pa.Array) -> tuple[pa.Array, np.ndarray]:
-    """Return the wide codes that fit into int64, and where each of them was."""
+    """Return the wide codes that fit into int64, and their positions."""
     halves = np.frombuffer(b"".join(keys.to_pylist()), ">u8").reshape(-1, 2)
     high = (halves[:, 0] ^ np.uint64(1 << 63)).astype(np.int64)
     low = halves[:, 1].astype(np.uint64).view(np.int64)
@@ -368,7 +371,7 @@ def _in_words(keys: pa.Array) -> tuple[pa.Array, np.ndarray]:
 
 
 def _between(keys: pa.Array, low: Code, high: Code) -> tuple[int, int]:
-    """Return where the ascending keys from low to high lie, both included."""
+    """Return where the ascending keys from ``low`` to ``high``, both included, begin and end."""
     if keys.type == pa.int64():
         values = keys.to_numpy()
         return int(np.searchsorted(values, low)), int(np.searchsorted(values, high, side="right"))
@@ -378,8 +381,8 @@ def _between(keys: pa.Array, low: Code, high: Code) -> tuple[int, int]:
 
 
 def _predecessors(keys: pa.Array, firsts: Sequence[Code]) -> np.ndarray:
-    """Return for each ascending byte string the last of others not above it; -1 for none."""
-    # few firsts, many keys: find where each first would stand among the keys
+    """Return, for each ascending string, the index of the last first code up to it, or -1."""
+    # there are few first codes and many keys, so search each first code among the keys
     starts = [_between(keys, first, first)[0] for first in firsts]
     marks = np.zeros(len(keys) + 1, np.int64)
     np.add.at(marks, starts, 1)

@@ -1,4 +1,4 @@
-"""Making a damaged index usable again from what is left of it."""
+"""Repair a damaged index from its undamaged objects."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repaired:
-    """What a repair did, or would do.
+    """The result of a repair, or of its dry run.
 
     Args:
-        commit: The commit that holds what was saved; -1 when nothing had to be done or nothing was.
-        lost: What could not be saved; data files that only it covered are read by every query
-            until the next refresh.
+        commit: The commit with the saved objects, or -1 if there was none to make.
+        lost: What could not be saved. Every query reads the data files that only these objects
+            covered, until the next refresh.
     """
 
     dry_run: bool
@@ -46,10 +46,9 @@ class Repaired:
 def repair(store: IndexStore, *, dry_run: bool = True) -> Repaired:
     """Write a commit with all undamaged objects of an index, independent of the log before it.
 
-    A catalogue is saved with all of its segments or not at all: with one of them missing, files
-    that hold a key would be skipped. Where commits are lost, the catalogue files themselves tell
-    of their segments. Nothing is deleted or overwritten; the new commit is a root, at which readers
-    begin.
+    A catalogue is saved with all of its segments or not at all. With a segment missing, files that
+    hold a key would be skipped. If commits are lost, the catalogue files themselves list their
+    segments. Nothing is deleted or overwritten. The new commit is a root, at which readers begin.
     """
     listing = store.log.listing()
     known, lost = _known(store)
@@ -64,9 +63,9 @@ def repair(store: IndexStore, *, dry_run: bool = True) -> Repaired:
     if not dry_run:
         if not store.log.land(commit):
             raise CommitConflictError(
-                f"Commit {commit.number} was made by another writer.",
+                f"Another writer made commit {commit.number} meanwhile.",
                 kind=ErrorKind.CONFLICT,
-                hint="Try again.",
+                hint="Run the repair again.",
             )
         store.log.write_checkpoint(Replay(commit).snapshot())
     return Repaired(dry_run=dry_run, commit=commit.number, files=files, lost=tuple(lost))
@@ -89,7 +88,7 @@ def _root(number: int, state: Snapshot) -> Commit:
 
 
 def _known(store: IndexStore) -> tuple[Snapshot, list[Damage]]:
-    """Return the best state that the log holds, or the files' definition; and what is wrong."""
+    """Return the best state in the log, or else in the files, and a list of what is damaged."""
     try:
         head = store.snapshot()
         return head, log_damages(store, head)
@@ -105,13 +104,14 @@ def _known(store: IndexStore) -> tuple[Snapshot, list[Damage]]:
     definitions = [origin.definition for _, origin in _origins(store)]
     if not definitions:
         raise CorruptIndexError(
-            f"Nothing that is left at {store.storage.location} says what the index is of.",
+            f"No remaining object at {store.storage.location} contains the definition of the "
+            "index.",
             kind=ErrorKind.CORRUPT,
             hint="Drop the index and create it again.",
         )
     nothing = Snapshot(
         number=-1,
-        # of several indexes that were here, the last one
+        # if several indexes were here, the last one is repaired
         definition=max(definitions, key=lambda definition: definition.created_at),
         table_version={},
         catalogues=(),
@@ -122,7 +122,7 @@ def _known(store: IndexStore) -> tuple[Snapshot, list[Damage]]:
 
 
 def _from_log(store: IndexStore) -> Snapshot | None:
-    """Return the last state that can be replayed, with what readable commits after it changed."""
+    """Return the last state that can be replayed, with the changes of readable commits after it."""
     listing = store.log.listing()
     start: Snapshot | None = None
     for number in sorted({*listing.commits, *listing.checkpoints}, reverse=True):
@@ -152,13 +152,13 @@ def _from_log(store: IndexStore) -> Snapshot | None:
         start,
         table_version=version,
         catalogues=tuple(catalogues.values()),
-        # the catalogue of a segment may have come with a commit that is lost, and the reverse
+        # a segment's catalogue may come from a lost commit, and the reverse
         segments=tuple(entry for entry in segments.values() if entry.catalogue in catalogues),
     )
 
 
 def _whole(store: IndexStore, known: Snapshot) -> tuple[Snapshot, list[Damage]]:
-    """Return the catalogues that are whole with their segments, and what ails the others."""
+    """Return the catalogues whose segments are all undamaged, and the damage of the others."""
     lost: list[Damage] = []
     bad: set[str] = set()
     loader = SegmentLoader(store.storage, known, BlockCache(0))
@@ -176,7 +176,7 @@ def _whole(store: IndexStore, known: Snapshot) -> tuple[Snapshot, list[Damage]]:
 
 
 def _with_files(store: IndexStore, state: Snapshot) -> Snapshot:
-    """Add the catalogues that only their files describe, where they cover more."""
+    """Add catalogues that only their own files describe, if they cover more data files."""
     read = store.covered_by(state)
     covered = {path for entry in state.catalogues for path in read(entry).to_pylist()}
     for entry, origin in _origins(store):
@@ -199,7 +199,7 @@ def _with_files(store: IndexStore, state: Snapshot) -> Snapshot:
 
 
 def _origins(store: IndexStore) -> Iterator[tuple[CatalogueEntry, Origin]]:
-    """Yield what catalogue files say of themselves, the last written first."""
+    """Yield what catalogue files say about themselves, the latest first."""
     files = sorted(store.storage.objects("files/"), key=lambda info: info.modified, reverse=True)
     for info in files:
         try:

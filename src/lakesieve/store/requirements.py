@@ -1,4 +1,4 @@
-"""What a commit needs to find still true when others committed before it."""
+"""Requirements of a commit: what must still be true if others committed before it."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SameIndex:
-    """The log is still that of the same index, not of one that replaced it."""
+    """The log still belongs to the same index, not to one that replaced it."""
 
     index_uuid: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeadIs:
-    """Nothing was committed in between."""
+    """No other commit was made in between."""
 
     number: int
 
@@ -52,7 +52,7 @@ class CataloguesLive:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoOtherSegments:
-    """No segments but these count in the catalogues."""
+    """The catalogues have no segments except these."""
 
     catalogues: tuple[str, ...]
     paths: tuple[str, ...]
@@ -60,7 +60,7 @@ class NoOtherSegments:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FilesUncovered:
-    """No commit in between covered any of these data files."""
+    """No commit in between has covered any of these data files."""
 
     paths: pa.Array | pa.ChunkedArray
 
@@ -75,8 +75,8 @@ class Conflict:
     """A requirement that no longer holds.
 
     Args:
-        detail: What conflicts, as the end of a sentence.
-        commit: The commit that broke it, where it is known.
+        detail: The conflict, phrased as the end of a sentence.
+        commit: The commit that caused it, if known.
     """
 
     requirement: Requirement
@@ -106,8 +106,8 @@ def conflicts(
 ) -> tuple[Conflict, ...]:
     """Return the requirements that no longer hold.
 
-    ``covered`` gives the data files of a catalogue, and is called for those added since ``base``
-    only.
+    ``covered`` returns the data files of a catalogue. It is called only for catalogues that were
+    added since ``base``.
     """
     found = (_broken(one, base, head, between, covered) for one in requirements)
     return tuple(conflict for conflict in found if conflict is not None)
@@ -135,7 +135,7 @@ def _broken(
             if not head.retained_from <= requirement.number <= head.number:
                 return Conflict(
                     requirement=requirement,
-                    detail=f"the state of commit {requirement.number} is not kept",
+                    detail=f"the state of commit {requirement.number} has been removed",
                 )
         case SegmentsLive():
             gone = set(requirement.paths) - {entry.path for entry in head.segments}
@@ -150,7 +150,7 @@ def _broken(
             for entry in head.segments:
                 if entry.catalogue in wanted and entry.path not in known:
                     return Conflict(
-                        requirement=requirement, detail=f"{entry.path} would lose its catalogue"
+                        requirement=requirement, detail=f"{entry.path} would have no catalogue"
                     )
         case FilesUncovered():
             return _covered(requirement, base, head, between, covered)

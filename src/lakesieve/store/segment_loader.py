@@ -1,4 +1,4 @@
-"""The decoded parts of a stored index: catalogues, footers of segments, row groups."""
+"""Load and decode the parts of a stored index: catalogues, footers of segments, row groups."""
 
 from __future__ import annotations
 
@@ -23,28 +23,31 @@ if TYPE_CHECKING:
     from lakesieve.store.snapshot import Snapshot
 
 DIGEST_BYTES = 16
-"""Of a data file's path."""
+"""Length in bytes of the digest of a data file's path."""
 
-# paths of which digests are made at once
+# number of paths whose digests are computed at once
 _DIGESTED = 65_536
-# row groups that are fetched at once
+# number of row groups that are fetched at once
 _AHEAD = 64
 
 
 def read_catalogue(
     storage: Storage, entry: CatalogueEntry, columns: Sequence[str] | None = None
 ) -> pa.Table:
-    """Read the data files of a catalogue, row ``i`` that of ordinal ``i``; they are not cached."""
+    """Read the data files of a catalogue.
+
+    Row ``i`` is the file of ordinal ``i``. Nothing is cached.
+    """
     return decode_catalogue(storage.get(entry.path, most=entry.size), entry, columns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class OpenedSegment:
-    """A segment with its footer at hand.
+    """A segment whose footer has been read.
 
     Args:
-        version: Which object it was read from.
-        physical: ``int64`` or ``bytes``: what its keys are.
+        version: The version of the object that was read.
+        physical: Physical type of its keys: ``int64`` or ``bytes``.
     """
 
     entry: SegmentEntry
@@ -55,29 +58,30 @@ class OpenedSegment:
 
 
 class SegmentLoader:
-    """Fetches, checks, decodes and keeps the objects of one state of an index.
+    """Fetches, checks, decodes and caches the objects of one state of an index.
 
-    ``NotFoundError``, ``CorruptIndexError`` and ``IndexFormatError`` tell of an object that is
-    gone, damaged or too new.
+    An object that is missing raises ``NotFoundError``, a damaged one ``CorruptIndexError``, and one
+    of a newer format ``IndexFormatError``.
 
-    The cache is shared by all sessions of a process. A key names the root with its endpoint and
-    credentials, and the SHA-256 of the commit's entry, which what is read must match.
+    All sessions of a process share the cache. A cache key contains the root with its endpoint and
+    credentials, and the SHA-256 of the object in the commit, which the object must match.
     """
 
     def __init__(self, storage: Storage, snapshot: Snapshot, cache: BlockCache) -> None:
         self.storage = storage
         self.cache = cache
         self.files = {entry.id: entry.files for entry in snapshot.catalogues}
-        # an index that refers to a root which is not trusted is refused, read or not
+        # an index that refers to an untrusted root is refused, even if nothing is read from that
+        # root
         self._roots = [storage, *referenced_roots(storage, snapshot.definition)]
         self._identities = [root.identity for root in self._roots]
 
     def root_of(self, entry: CatalogueEntry | SegmentEntry) -> Storage:
-        """Return the root that an object lies below."""
+        """Return the root below which an object lies."""
         return self._roots[entry.root]
 
     def catalogue(self, entry: CatalogueEntry) -> pa.Table:
-        """Return the data files of a catalogue, row ``i`` that of ordinal ``i``."""
+        """Return the data files of a catalogue. Row ``i`` is the file of ordinal ``i``."""
 
         def make() -> tuple[pa.Table, int]:
             table = read_catalogue(self._roots[entry.root], entry)
@@ -97,7 +101,7 @@ class SegmentLoader:
         return flags
 
     def digests(self, entry: CatalogueEntry, secret: bytes) -> np.ndarray:
-        """Return digests of the paths of a catalogue, 16 bytes each."""
+        """Return digests of the paths of a catalogue."""
 
         def make() -> tuple[np.ndarray, int]:
             sha256 = hashlib.sha256
@@ -117,7 +121,7 @@ class SegmentLoader:
         return (self._identities[entry.root], *content, stamp, kind)
 
     def _decoded(self, entry: CatalogueEntry, columns: Sequence[str]) -> pa.Table:
-        """Read columns of a catalogue that is not kept, but taken from memory where it is there."""
+        """Read columns of a catalogue, from the cache if it is there, without caching them."""
         if self._key(entry, "catalogue") in self.cache:
             return self.catalogue(entry).select(columns)
         return read_catalogue(self._roots[entry.root], entry, columns)
@@ -128,7 +132,7 @@ class SegmentLoader:
         key = (self._identities[entry.root], entry, version, "footer")
         opened: OpenedSegment = self.cache.get(key, self._open, entry, version)
         if opened.footer.unit_count > self.files[entry.catalogue]:
-            raise corrupt(entry.path, "it counts more files than its catalogue has")
+            raise corrupt(entry.path, "it has more files than its catalogue")
         return opened
 
     def _open(self, entry: SegmentEntry, version: tuple[int, ...]) -> tuple[OpenedSegment, int]:
@@ -147,7 +151,7 @@ class SegmentLoader:
     def row_groups(
         self, opened: OpenedSegment, numbers: Sequence[int]
     ) -> Iterator[tuple[int, Blocks]]:
-        """Yield some row groups of a segment; fetch many at once of those that are not held."""
+        """Yield row groups of a segment, fetching many uncached ones at once."""
         for start in range(0, len(numbers), _AHEAD):
             chunk = numbers[start : start + _AHEAD]
             fetched = self._fetched(opened, chunk) if len(chunk) > 1 else {}
@@ -161,8 +165,8 @@ class SegmentLoader:
         return blocks
 
     def _groups_key(self, opened: OpenedSegment) -> tuple[object, ...]:
-        """Return how the cache keys of a segment's row groups begin."""
-        # the footer has the checksums of the row groups
+        """Return the common beginning of the cache keys of a segment's row groups."""
+        # the checksums of the row groups are in the footer
         entry = opened.entry
         identity = self._identities[entry.root]
         return (identity, entry.path, entry.footer_sha256, opened.version)
@@ -175,7 +179,7 @@ class SegmentLoader:
         return blocks, blocks.nbytes
 
     def _fetched(self, opened: OpenedSegment, numbers: Sequence[int]) -> dict[int, bytes]:
-        """Return the bytes of the row groups that are not held."""
+        """Return the bytes of the row groups that are not cached."""
         entry = opened.entry
         storage = self._roots[entry.root]
         key = self._groups_key(opened)

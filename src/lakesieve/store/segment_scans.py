@@ -1,4 +1,4 @@
-"""Whole segments read through: some of their keys, the bounds of files, keys of several files."""
+"""Read whole segments: sample keys, find the bounds of files and the keys of several files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lakesieve.sieve import Blocks, Code
     from lakesieve.store.segment_loader import OpenedSegment, SegmentLoader
 
-# row groups that are read for a sample
+# number of row groups that are read for a sample
 _GROUPS = 32
 _HIGHEST = 2**63 - 1
 
@@ -25,10 +25,10 @@ _HIGHEST = 2**63 - 1
 def key_sample(
     loader: SegmentLoader, segments: Sequence[SegmentEntry], count: int
 ) -> pa.Array | None:
-    """Return the first codes of some blocks that have files, evenly spread over the segments.
+    """Return the first codes of some blocks with files, evenly spread over the segments.
 
     Returns:
-        Key codes, ``int64`` or ``binary``, ascending, each once; ``None`` without segments.
+        Distinct key codes, ``int64`` or ``binary``, ascending; ``None`` without segments.
     """
     kinds = [[entry for entry in segments if isinstance(entry.key_min, k)] for k in (int, bytes)]
     most = max(kinds, key=lambda entries: sum(entry.blocks for entry in entries))
@@ -59,11 +59,11 @@ def _some_keys(blocks: Blocks, count: int) -> pa.Array:
 def file_bounds(
     loader: SegmentLoader, entry: SegmentEntry
 ) -> Iterator[tuple[np.ndarray, pa.Array, pa.Array]]:
-    """Yield the first and last codes of the data files of a segment, row group by row group.
+    """Yield the first and last codes of a segment's data files, row group by row group.
 
     Yields:
-        Ordinals of data files, each once; and for each its lowest code, and the code at which the
-        block of its highest one ends, excluded but where it is the highest of the segment.
+        Distinct ordinals of data files; for each its lowest code; and the end of the block of its
+        highest code. The end is excluded, except for the highest code of the segment.
     """
     opened = loader.segment(entry)
     for number, blocks in loader.row_groups(opened, range(len(opened.firsts))):
@@ -80,11 +80,11 @@ def file_bounds(
 def shared_keys(
     loader: SegmentLoader, entry: SegmentEntry, live: np.ndarray
 ) -> Iterator[tuple[pa.Array, pa.Array, np.ndarray]]:
-    """Yield the keys of a segment that several live data files can hold, row group by row group.
+    """Yield the keys that several live data files can hold, row group by row group.
 
     Yields:
-        Where ranges of keys begin and end, half-open, ascending; an end that is null is above all
-        codes. And the ordinals of any of them, each once.
+        Starts and ends of half-open ranges of keys, ascending, where a null end is above all codes;
+        and the distinct ordinals of these files.
     """
     opened = loader.segment(entry)
     for number, blocks in loader.row_groups(opened, range(len(opened.firsts))):
@@ -103,7 +103,7 @@ def shared_keys(
 
 
 def _ends(opened: OpenedSegment, number: int, blocks: Blocks) -> pa.Array:
-    """Return where each block of a row group ends; the last one of all at its last code."""
+    """Return the end of each block of a row group. The last block of all ends at its last code."""
     behind = [*opened.firsts[number + 1 : number + 2], blocks.max_key][:1]
     return pa.concat_arrays([blocks.keys[1:], pa.array(behind, blocks.keys.type)])
 
@@ -113,7 +113,7 @@ def _decoded(blocks: Blocks, codes: pa.Array) -> pa.Array:
 
 
 def _above(code: Code) -> Code | None:
-    """Return the least code above one, if there is one."""
+    """Return the next code after ``code``, or ``None`` if there is none."""
     if isinstance(code, bytes):
         return code + b"\0"
     return code + 1 if code < _HIGHEST else None

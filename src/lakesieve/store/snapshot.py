@@ -1,4 +1,4 @@
-"""States of an index, and the changes that lead from one to the next."""
+"""States of an index, and the changes from one state to the next."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Snapshot:
 
     Args:
         table_version: The table version that was indexed last.
-        write_id: The commit's own name.
+        write_id: The unique name of the commit.
         retained_from: The first state that can still be read.
-        checkpoint: The latest checkpoint known when it was read; -1 for none.
+        checkpoint: The latest checkpoint that was known at reading time; -1 for none.
     """
 
     number: int
@@ -35,30 +35,30 @@ class Snapshot:
 
     @classmethod
     def from_checkpoint(cls, checkpoint: Checkpoint) -> Self:
-        """Return the state that a checkpoint holds."""
+        """Return the state that a checkpoint stores."""
         held = {field.name: getattr(checkpoint, field.name) for field in fields(checkpoint)}
         return cls(**held, checkpoint=checkpoint.number)
 
     def to_checkpoint(self) -> Checkpoint:
-        """Return the checkpoint that holds this state."""
+        """Return the checkpoint that stores this state."""
         return Checkpoint(**{field.name: getattr(self, field.name) for field in fields(Checkpoint)})
 
     @property
     def entries(self) -> tuple[CatalogueEntry | SegmentEntry, ...]:
-        """All objects it is made of."""
+        """All objects of the state."""
         return (*self.catalogues, *self.segments)
 
     def objects(self) -> set[tuple[int, str]]:
-        """Return root and path of every object it is made of."""
+        """Return root and path of every object of the state."""
         return {(entry.root, entry.path) for entry in self.entries}
 
     @property
     def version_id(self) -> str:
-        """The table version that was indexed last, empty for none."""
+        """The table version that was indexed last, or an empty text."""
         return str(self.table_version.get("id", ""))
 
     def totals(self) -> dict[str, int]:
-        """Return what it amounts to: files, segments, blocks and bytes."""
+        """Return the numbers of files, segments, blocks and bytes."""
         return {
             "files": sum(entry.files for entry in self.catalogues),
             "segments": len(self.segments),
@@ -69,13 +69,13 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """What a commit does; the objects it adds are staged already.
+    """The changes that a commit makes. The objects that it adds are staged already.
 
     Args:
-        table_version: The table version that was indexed; empty leaves it as it is.
-        remove_segments: Paths of segments removed.
-        remove_catalogues: Ids of catalogues removed.
-        retained_from: Earlier states than this commit's may be deleted.
+        table_version: The table version that was indexed. Empty keeps the current one.
+        remove_segments: Paths of the removed segments.
+        remove_catalogues: Ids of the removed catalogues.
+        retained_from: States before this commit may be deleted.
     """
 
     operation: str
@@ -88,7 +88,7 @@ class Changes:
 
 
 class Replay:
-    """Applies commits, one after the other, to a state."""
+    """Applies commits one after the other to a state."""
 
     def __init__(self, start: Snapshot | Commit) -> None:
         if isinstance(start, Snapshot):
@@ -104,7 +104,7 @@ class Replay:
             self._begin(start)
 
     def apply(self, commit: Commit) -> Self:
-        """Go on to the next commit."""
+        """Apply the next commit."""
         if commit.number != self._at.number + 1:
             raise _broken(commit.number, f"it follows commit {self._at.number}")
         if commit.definition is not None:
@@ -123,9 +123,9 @@ class Replay:
         return self
 
     def snapshot(self) -> Snapshot:
-        """Return the state reached."""
+        """Return the state after the applied commits."""
         if not all(entry.catalogue in self._catalogues for entry in self._segments.values()):
-            raise _broken(self._at.number, "a segment counts in a catalogue that is not there")
+            raise _broken(self._at.number, "a segment belongs to a catalogue that does not exist")
         return Snapshot(
             number=self._at.number,
             definition=self._definition,
@@ -142,7 +142,7 @@ class Replay:
             raise _broken(root.number, "it is not a root")
         self._definition = root.definition
         self._table_version = root.table_version
-        # a root that is not the first was written by a repair: nothing before it is relied on
+        # a root after the first commit was written by a repair, and nothing before it is used
         self._retained_from = root.number
         self._catalogues = {}
         self._segments = {}
@@ -153,23 +153,23 @@ class Replay:
         roots = len(self._definition.borrowed_roots)
         for entry in commit.added:
             if entry.root > roots:
-                raise _broken(commit.number, f"{entry.path} lies in an unknown root")
+                raise _broken(commit.number, f"{entry.path} is below an unknown root")
         self._catalogues.update((entry.id, entry) for entry in commit.add_catalogues)
         for segment in commit.add_segments:
             known = self._segments.get(segment.path)
-            # or the files of the other catalogue would lose their keys
+            # otherwise the files of the other catalogue would lose their keys
             if known is not None and known.catalogue != segment.catalogue:
-                raise _broken(commit.number, f"{segment.path} counts in two catalogues")
+                raise _broken(commit.number, f"{segment.path} belongs to two catalogues")
             self._segments[segment.path] = segment
 
 
 def root_storage(storage: Storage, definition: IndexDefinition, root: int) -> Storage:
-    """Return where the objects of one of an index's roots lie, by its number.
+    """Return the storage of one of an index's roots, by its number.
 
-    0 is the index's own root, ``storage``, and ``n`` the ``n``-th of those that it refers to.
+    0 is the index's own root, ``storage``; ``n`` is the ``n``-th root that it refers to.
 
     Raises:
-        UnsupportedError: The root is in another kind of store, or not trusted.
+        UnsupportedError: The root is in another kind of store, or is not trusted.
     """
     return storage.at(definition.borrowed_roots[root - 1]) if root else storage
 
@@ -184,5 +184,6 @@ def _broken(number: int, what: str) -> CorruptIndexError:
     return CorruptIndexError(
         f"The log is damaged at commit {number}: {what}.",
         kind=ErrorKind.CORRUPT,
-        hint="Scans read every file meanwhile; repair the index, or drop it and create it again.",
+        hint="Queries read every file until then. Repair the index, or drop it and create it "
+        "again.",
     )

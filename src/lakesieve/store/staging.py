@@ -1,4 +1,4 @@
-"""Writing segments and catalogues before the commit that makes them part of an index."""
+"""Stage objects: write segments and catalogues before a commit makes them part of an index."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 def stage_segment(
     storage: Storage, blocks: Blocks, *, unit_count: int, catalogue: str
 ) -> SegmentEntry:
-    """Write blocks as a segment file; nobody sees it before a commit names it.
+    """Write blocks as a segment file. It is invisible until a commit names it.
 
-    ``catalogue`` is the id of the catalogue that its ordinals count in, from ``catalogue_id``.
+    ``catalogue`` is the id (``catalogue_id``) of the catalogue to which its ordinals refer.
     """
     data, entry = encode_segment(blocks, unit_count=unit_count, catalogue=catalogue)
-    # named by its content: one that is there already is this one, unless it was damaged; written
-    # again it is young again, so that no vacuum takes it for a leftover
+    # The name is the hash of the content, so an existing object is the same, or it is damaged.
+    # Writing it again also makes it young, so that no vacuum deletes it as a leftover.
     storage.replace(entry.path, data)
     return entry
 
@@ -37,9 +37,9 @@ def stage_catalogue(
     segments: Sequence[SegmentEntry],
     definition: IndexDefinition,
 ) -> CatalogueEntry:
-    """Write a file catalogue; nobody sees it before a commit names it.
+    """Write a file catalogue. It is invisible until a commit names it.
 
-    The files are as ``CATALOGUE_SCHEMA``, with unique paths.
+    ``files`` has the schema ``CATALOGUE_SCHEMA`` and unique paths.
     """
     data, entry = encode_catalogue(files, segments=segments, definition=definition)
     storage.replace(entry.path, data)

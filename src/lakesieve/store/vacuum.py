@@ -1,4 +1,4 @@
-"""Deleting what no kept state of an index needs."""
+"""Delete objects that no kept state of an index needs."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ _FIRST_COMMIT = commit_path(0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vacuumed:
-    """What a vacuum deleted, or would.
+    """The objects that a vacuum deleted, or would delete.
 
     Args:
-        retained_from: The first commit whose state can be read afterwards.
-        borrowers: Roots of clones for which objects were kept.
+        retained_from: The first commit whose state can still be read afterwards.
+        borrowers: Roots of the clones for which objects were kept.
     """
 
     dry_run: bool
@@ -58,7 +58,7 @@ class Vacuumed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Retention:
-    """What is kept of the states, and which objects they need."""
+    """The states to keep, and the objects that they need."""
 
     head: Snapshot
     retained_from: int
@@ -74,27 +74,27 @@ def vacuum(
 ) -> Vacuumed:
     """Delete objects that no kept state needs, leftovers of dead builds, and old log entries.
 
-    The state after a commit is kept if it is one of the last ``retain_commits``, or was the
-    current one at any time within ``older_than``. Nothing younger than that is deleted, so that it
-    must be longer than any build, and than any query, takes. What clones use is kept.
+    A state is kept if it is one of the last ``retain_commits``, or if it was the current state at
+    any time within ``older_than``. Nothing younger than ``older_than`` is deleted, so it must be
+    longer than any build and any query. Objects that clones use are kept.
 
-    On a full disk there is no room for the commit that says which states are kept. Then objects
-    that no state needs are deleted before it, or else some of the states that are given up.
+    A vacuum first commits which states it keeps. If the disk is too full for this commit, it first
+    deletes objects that no state needs, or else some objects of the states that it gives up.
     """
     _check(store, retain_commits, older_than)
     before = datetime.now(UTC) - older_than
     retention = _retention(store, retain_commits, before)
-    # check the roots whose references will change before anything is committed or deleted
+    # check the roots whose references will change, before anything is committed or deleted
     referenced_roots(store.storage, retention.head.definition)
     freed: list[ObjectInfo] = []
     if not dry_run:
         retention, freed = _announced_in_room(store, retention, retain_commits, before)
-    # references are looked up after that commit: a later clone finds the old states refused
+    # look up references after that commit, because a later clone finds the old states refused
     using = references_to(store.storage)
     doomed = _doomed(store, retention, _shared(using), before)
     if not dry_run:
         _delete(store, doomed, before)
-        # last, as on a full disk there is room for it only now
+        # last, because on a full disk there may be no room for it earlier
         remove_unused_references(store.storage, retention.head, retention.needed)
     doomed = [*freed, *doomed]
     return Vacuumed(
@@ -107,12 +107,12 @@ def vacuum(
 
 
 def _check(store: IndexStore, retain_commits: int, older_than: timedelta) -> None:
-    """Refuse limits that keep nothing, and an index with folders that are links."""
+    """Refuse limits that keep nothing, and an index whose folders are links."""
     if retain_commits < 1 or older_than < timedelta(0):
         raise InvalidInputError(
-            f"A vacuum cannot keep {retain_commits} commits for {older_than}.",
+            f"Invalid limits of a vacuum: keep {retain_commits} commits and {older_than}.",
             kind=ErrorKind.INVALID_ARGUMENT,
-            hint="Keep at least one commit, for some hours.",
+            hint="Keep at least one commit, and some hours.",
         )
     for folder in FOLDERS:
         store.storage.check_unlinked(folder)
@@ -130,13 +130,13 @@ def _retention(store: IndexStore, retain_commits: int, before: datetime) -> _Ret
     retired = [c for c in commits if head.retained_from < c.number <= first]
     frees = any(c.remove_segments or c.remove_catalogues for c in retired)
     if not frees and len(retired) < CHECKPOINT_INTERVAL:
-        # not worth a commit of its own
+        # so few states are not worth a commit
         first = head.retained_from
     return _kept_from(store, head, commits, first)
 
 
 def _kept_from(store: IndexStore, head: Snapshot, commits: list[Commit], first: int) -> _Retention:
-    """Return what the states from a commit on need."""
+    """Return which objects the states from commit ``first`` on need."""
     needed = head.objects() | store.snapshot(first).objects()
     for commit in commits:
         if commit.number > first:
@@ -155,15 +155,16 @@ def _made_at(commit: Commit) -> datetime:
 def _announced(
     store: IndexStore, retention: _Retention, retain_commits: int, before: datetime
 ) -> _Retention:
-    """Commit which states are kept, before anything of the others is deleted."""
+    """Commit which states are kept, before objects of other states are deleted."""
     for left in reversed(range(_ATTEMPTS)):
         if retention.retained_from == retention.head.retained_from:
             break
         try:
-            # until this checkpoint is there the log cannot begin here
+            # the log cannot begin at this commit until the checkpoint exists
             if not store.log.write_checkpoint(store.snapshot(retention.retained_from), hint=False):
                 raise StorageError(
-                    f"Commit {retention.retained_from} has too many segments for a checkpoint.",
+                    f"Commit {retention.retained_from} is too large for a checkpoint: it has too "
+                    "many segments.",
                     kind=ErrorKind.STORAGE_FAILED,
                     hint="Compact the index first.",
                 )
@@ -186,7 +187,10 @@ def _announced(
 def _announced_in_room(
     store: IndexStore, retention: _Retention, retain_commits: int, before: datetime
 ) -> tuple[_Retention, list[ObjectInfo]]:
-    """Commit which states are kept; on a full disk delete something first, and return that, too."""
+    """Commit which states are kept.
+
+    On a full disk, first delete some objects, and return them, too.
+    """
     try:
         return _announced(store, retention, retain_commits, before), []
     except StorageError as error:
@@ -200,8 +204,8 @@ def _announced_in_room(
     freed = _doomed(store, kept_now, shared, before)
     _delete(store, freed, before)
     retired = [i for i in _doomed(store, retention, shared, before) if i.path.startswith(_CONTENT)]
-    # The largest first: one is nearly always enough. Until the commit is made, somebody who rolls
-    # back to a state that is given up gets an index that has to be repaired, but no wrong answer.
+    # The largest object first, because one is nearly always enough. If someone rolls back to a
+    # given-up state before the commit is made, the index needs a repair, but no answer is wrong.
     for info in [None, *sorted(retired, key=lambda info: info.size, reverse=True)]:
         if info is not None:
             freed.append(info)
@@ -222,15 +226,15 @@ def _doomed(
     store: IndexStore, retention: _Retention, shared: set[str], before: datetime
 ) -> list[ObjectInfo]:
     storage = store.storage
-    # the first commit stays: it says what is indexed, even if everything else is lost
-    kept = shared | {path for root, path in retention.needed if root == 0} | {_FIRST_COMMIT}
+    # the first commit stays: it contains the definition of the index, even if all else is lost
+    kept_paths = shared | {path for root, path in retention.needed if root == 0} | {_FIRST_COMMIT}
     start = f"log/{retention.retained_from:020d}"
-    # the log in ascending order, so that a hole in it is never mistaken for its end
+    # delete the log in ascending order, so that a hole in it is never mistaken for its end
     return [
         info
         for info in storage.objects("")
         if info.modified <= before
-        and info.path not in kept
+        and info.path not in kept_paths
         and is_object(info.path)
         and (info.path.startswith(_CONTENT) or "log/" <= info.path < start)
     ]
@@ -241,7 +245,7 @@ def _delete(store: IndexStore, doomed: list[ObjectInfo], before: datetime) -> No
     storage.sweep(before, OBJECT_NAMES)
 
     def delete(info: ObjectInfo) -> None:
-        # a build that needs it again has just written it again
+        # a build that needs the object again has just written it again
         with contextlib.suppress(NotFoundError):
             if storage.head(info.path).modified <= before:
                 storage.delete(info.path)

@@ -1,4 +1,4 @@
-"""Checking every checksum of an index; the table is not read."""
+"""Check every checksum of an index, without reading the table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Damage:
-    """Something that is not as it was written."""
+    """A damaged object of an index."""
 
     path: str
     problem: str
@@ -27,10 +27,10 @@ class Damage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verified:
-    """What a check of an index found.
+    """The result of a check of an index.
 
     Args:
-        commit: The last commit; -1 when the log cannot be read.
+        commit: The last commit; -1 if the log cannot be read.
     """
 
     commit: int
@@ -41,7 +41,7 @@ class Verified:
 
     @property
     def is_sound(self) -> bool:
-        """Whether nothing is damaged or missing."""
+        """True if nothing is damaged or missing."""
         return not self.damaged
 
 
@@ -68,11 +68,11 @@ def verify(store: IndexStore) -> Verified:
 
 
 def damages(loader: SegmentLoader, entry: CatalogueEntry | SegmentEntry) -> list[Damage]:
-    """Return what is wrong with one object of an index, all of it read."""
+    """Read one object of an index, and return its damage."""
     root = loader.root_of(entry)
     try:
         if root.head(entry.path).size != entry.size:
-            raise corrupt(entry.path, "it has another size")
+            raise corrupt(entry.path, "its size differs from the size in the commit")
         if isinstance(entry, CatalogueEntry):
             read_catalogue(root, entry)
         else:
@@ -85,7 +85,7 @@ def damages(loader: SegmentLoader, entry: CatalogueEntry | SegmentEntry) -> list
 
 
 def log_damages(store: IndexStore, head: Snapshot) -> list[Damage]:
-    """Return what is wrong with the log of an index whose last state can be read."""
+    """Return the damage of the log of an index whose last state can be read."""
     found = []
     try:
         for _ in store.log.states(head.retained_from, head.number):

@@ -220,7 +220,7 @@ def test_mistakes(spark: SparkSession, table: str, logs: Path, tmp_path: Path) -
     with pytest.raises(NotFoundError):
         ls.advise("lake.advised.none", event_logs=[str(logs)], spark=spark)
     (tmp_path / "bad.sql").write_text("SELECT 'open")
-    with pytest.raises(InvalidInputError, match="no SQL"):
+    with pytest.raises(InvalidInputError, match="cannot be parsed"):
         ls.advise(table, queries=[str(tmp_path / "bad.sql")], spark=spark)
 
 
