@@ -1,4 +1,4 @@
-"""Bytes to objects and back: segments, file catalogues, commit documents, their versions."""
+"""Encode and decode what is stored: segments, file catalogues, commit documents, versions."""
 
 from __future__ import annotations
 

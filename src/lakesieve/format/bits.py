@@ -1,12 +1,12 @@
-"""Numbers of a few bits each, packed: eight of them fill as many bytes as one has bits."""
+"""Pack numbers of a few bits each. Eight numbers of ``n`` bits fill ``n`` bytes."""
 
 from __future__ import annotations
 
 import numpy as np
 
-# this many values end at a whole byte, with any number of bits
+# this many values end at a whole byte, whatever their number of bits
 _OCTET = 8
-# so few are put together one by one
+# up to this many values are packed as one number
 _FEW_BITS = 6
 _IN_WORD = 57
 _WORD = np.dtype("<u8")
@@ -16,7 +16,7 @@ def pack_bits(values: np.ndarray, bits: int) -> bytes:
     """Write values one after the other, highest bits first."""
     size = (len(values) * bits + 7) // 8
     if len(values) <= _OCTET:
-        # so few are one number
+        # a few values: pack them as one big number
         number = 0
         for value in values.tolist():
             number = number << bits | value
@@ -26,7 +26,7 @@ def pack_bits(values: np.ndarray, bits: int) -> bytes:
         octet = values[at::_OCTET]
         first, skipped = divmod(at * bits, 8)
         for byte in range(first, (at * bits + bits + 7) // 8):
-            # how far the value's lowest bit lies below that of the byte
+            # how far the value's lowest bit lies below the byte's lowest bit
             below = skipped + bits - 8 * (byte - first + 1)
             shifted = octet >> below if below >= 0 else octet << -below
             packed[: len(octet), byte] |= shifted.astype(np.uint8)
@@ -34,10 +34,10 @@ def pack_bits(values: np.ndarray, bits: int) -> bytes:
 
 
 def unpack_bits(data: memoryview, count: int, bits: int) -> np.ndarray:
-    """Read what :func:`pack_bits` wrote: ``count`` values of ``bits`` bits each, 1 to 63.
+    """Unpack what :func:`pack_bits` wrote: ``count`` values of ``bits`` bits each, 1 to 63.
 
     Returns:
-        The values, unsigned and in few bytes each.
+        The values, in the smallest unsigned type that holds them.
     """
     if count <= _OCTET:
         number = int.from_bytes(data, "big") >> 8 * len(data) - count * bits
@@ -50,10 +50,10 @@ def unpack_bits(data: memoryview, count: int, bits: int) -> np.ndarray:
             values = values << np.uint8(1) | single[at::bits]
         return values
     values = np.empty(-(-count // _OCTET) * _OCTET, np.min_scalar_type((1 << bits) - 1))
-    # a word can be read from any byte of the last octet
+    # a whole word is read at every byte of the last octet, so padding is needed
     padded = np.zeros(len(values) // _OCTET * bits + _WORD.itemsize, np.uint8)
     padded[: len(data)] = np.frombuffer(data, np.uint8)
-    # a word that begins at any bit of a byte holds so many bits for certain
+    # a word that starts at any bit of a byte holds this many bits in any case
     high = max(0, bits - _IN_WORD)
     for at in range(_OCTET):
         octet = _field(padded, bits, at * bits + high, bits - high)

@@ -1,4 +1,4 @@
-"""The file catalogue: which data file an ordinal names."""
+"""File catalogues: which data file each ordinal stands for."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ _OPTIONAL = "repeats"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """What a catalogue file says of its index, so that the files alone can tell what they are.
+    """What a catalogue file says about its index, so that the files can be read without the log.
 
     Args:
-        segments: All segments whose ordinals count in this catalogue.
+        segments: All segments whose ordinals refer to this catalogue.
     """
 
     definition: IndexDefinition
@@ -54,9 +54,10 @@ class Origin:
 
 
 def catalogue_id(paths: pa.ChunkedArray | pa.Array) -> str:
-    """Return the name of a catalogue for its segments: a hash of its data files' paths, in order.
+    """Return the id of a catalogue: a hash of the paths of its data files, in their order.
 
-    It is known before the data files are read. Two catalogues of one name cover the same files.
+    The id is known before the data files are read. Two catalogues with the same id cover the same
+    files.
     """
     chunks = paths.chunks if isinstance(paths, pa.ChunkedArray) else [paths]
     digest = hashlib.sha256(np.zeros(1, "<i8").tobytes())
@@ -73,7 +74,7 @@ def catalogue_id(paths: pa.ChunkedArray | pa.Array) -> str:
 
 
 def _offsets(texts: pa.Array) -> np.ndarray:
-    """Return where the texts begin and end in their buffer, int64."""
+    """Return the start of each text in the buffer and the end of the last; int64."""
     offsets = texts.buffers()[1]
     if offsets is None:
         return np.zeros(1, np.int64)
@@ -83,8 +84,9 @@ def _offsets(texts: pa.Array) -> np.ndarray:
 
 
 _DECODED_ROWS = 1 << 16
-# paths of one folder take a tenth, and ones that differ in a number a hundredth of their length;
-# earlier versions wrote what they share with the one before
+# Longest path column, as a multiple of its stored bytes, that a reader accepts. Paths of one folder
+# compress to a tenth, paths that differ in a number to a hundredth. Earlier versions stored each
+# path without the beginning that it shares with the path before it.
 _MAX_TIMES = 1_000
 _LEAST_DECODED = 16 << 20
 
@@ -95,9 +97,10 @@ def encode_catalogue(
     segments: Sequence[SegmentEntry] = (),
     definition: IndexDefinition | None = None,
 ) -> tuple[bytes, CatalogueEntry]:
-    """Write a catalogue; row ``i`` is the file of ordinal ``i``.
+    """Serialize a catalogue. Row ``i`` is the file of ordinal ``i``.
 
-    Paths are unique. Without ``definition`` the catalogue cannot be rebuilt from its file alone.
+    Paths must be unique. Without ``definition``, the catalogue cannot be restored from its file
+    alone.
     """
     sink = io.BytesIO()
     schema = _schema_of(files)
@@ -133,23 +136,23 @@ def encode_catalogue(
 
 
 def _schema_of(files: pa.Table) -> pa.Schema:
-    """Return the columns that are stored: what is known of no file is not."""
+    """Return the columns to store: those that have a value for at least one file."""
     at = CATALOGUE_SCHEMA.get_field_index(_OPTIONAL)
     known = _OPTIONAL in files.column_names and files.column(_OPTIONAL).null_count < len(files)
     return CATALOGUE_SCHEMA if known else CATALOGUE_SCHEMA.remove(at)
 
 
 def read_origin(data: bytes, path: str) -> tuple[CatalogueEntry, Origin | None]:
-    """Read a catalogue file that may be in no commit.
+    """Read a catalogue file that may belong to no commit.
 
-    Its path holds the hash of its bytes.
+    The path contains the hash of the bytes.
 
     Returns:
-        The entry that a commit would have for it, and what it says of its index, if it does.
+        The entry that a commit would have for the file, and what the file says about its index.
     """
     digest = hashlib.sha256(data).hexdigest()
     if path != f"files/{digest[:40]}.parquet":
-        raise corrupt(path, "it fails the checksum")
+        raise corrupt(path, "its checksum does not match")
     table = _table(data, path, files=None)
     entry = CatalogueEntry(
         id=catalogue_id(table.column("path")),
@@ -169,30 +172,32 @@ def _origin(stored: bytes, entry: CatalogueEntry) -> Origin:
         check_known("unit", body["unit"], UNIT)
         segments = tuple(map(SegmentEntry.from_json, body["segments"]))
         if any(segment.catalogue != entry.id for segment in segments):
-            raise ValueError("a segment of another catalogue")
+            raise ValueError("it lists a segment of another catalogue")
         return Origin(definition=IndexDefinition.from_json(body["definition"]), segments=segments)
     except IndexFormatError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise corrupt(entry.path, f"it does not say where it is from ({error})") from error
+        raise corrupt(
+            entry.path, f"its description of the index cannot be read ({error})"
+        ) from error
 
 
 def decode_catalogue(
     data: bytes, entry: CatalogueEntry, columns: Sequence[str] | None = None
 ) -> pa.Table:
-    """Check and read a catalogue, all its columns by default."""
+    """Check and decode a catalogue, with all its columns by default."""
     if hashlib.sha256(data).hexdigest() != entry.sha256:
-        raise corrupt(entry.path, "it fails the checksum")
+        raise corrupt(entry.path, "its checksum does not match")
     table = _table(data, entry.path, files=entry.files, columns=columns)
     if "path" not in table.column_names:
         return table
     if catalogue_id(table.column("path")) != entry.id:
-        raise corrupt(entry.path, "it holds other files")
+        raise corrupt(entry.path, "it lists other files than the commit")
     return table
 
 
 def _joined(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
-    """Return the rows of some batches in as few as they fit in."""
+    """Join batches into as few as their rows fit in."""
     if len(batches) < 2:
         return batches
     joined: list[pa.RecordBatch] = pa.Table.from_batches(batches).combine_chunks().to_batches()
@@ -200,17 +205,17 @@ def _joined(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
 
 
 def _check_types(stored: pa.Schema, path: str) -> None:
-    """Refuse columns whose values might take more than their pages do, such as dictionaries."""
+    """Refuse columns whose decoded values may be larger than their pages, such as dictionaries."""
     for field in stored:
         wanted = CATALOGUE_SCHEMA.field(field.name).type
         if field.type != wanted and (wanted, field.type) != (pa.string(), pa.large_string()):
-            raise corrupt(path, f"its column {field.name} is of the type {field.type}")
+            raise corrupt(path, f"its column {field.name} has the unexpected type {field.type}")
 
 
 def _table(
     data: bytes, path: str, *, files: int | None, columns: Sequence[str] | None = None
 ) -> pa.Table:
-    """Decode a catalogue batch by batch, so that a false size in it costs little."""
+    """Decode a catalogue batch by batch, so that a false size in it costs little memory."""
     most = max(_LEAST_DECODED, _MAX_TIMES * len(data))
     batches: list[pa.RecordBatch] = []
     few: list[pa.RecordBatch] = []
@@ -219,12 +224,12 @@ def _table(
         stored = pq.ParquetFile(io.BytesIO(data))
         metadata = stored.metadata
         if files is not None and metadata.num_rows != files:
-            raise corrupt(path, "it holds other files")
+            raise corrupt(path, "it lists other files than the commit")
         if metadata.num_columns > 2 * len(CATALOGUE_SCHEMA.names):
-            raise corrupt(path, "it claims more than it can hold")
+            raise corrupt(path, "it claims a size that its bytes cannot hold")
         claimed = claims(data, metadata)
         if sum(claim.size for claim in claimed.values()) > most:
-            raise corrupt(path, "it claims more than it can hold")
+            raise corrupt(path, "it claims a size that its bytes cannot hold")
         names = list(columns or CATALOGUE_SCHEMA.names)
         if _OPTIONAL not in stored.schema_arrow.names:
             names = [name for name in names if name != _OPTIONAL]
@@ -233,12 +238,12 @@ def _table(
         rows = _DECODED_ROWS
         of_paths = claimed.get("path")
         if "path" in names and of_paths is not None and not of_paths.is_plain:
-            # each row may repeat a path that is as large as all pages together
+            # each row may repeat a path that is as long as all pages together
             rows = max(1, min(rows, most // max(1, of_paths.size)))
         for batch in stored.iter_batches(rows, columns=names):
             size += batch.nbytes
             if size > most:
-                raise corrupt(path, f"it has more than {most} bytes when it is decoded")
+                raise corrupt(path, f"its decoded content exceeds {most} bytes")
             few.append(batch)
             if len(few) * rows >= _DECODED_ROWS:
                 batches += _joined(few)

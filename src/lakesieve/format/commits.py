@@ -1,4 +1,4 @@
-"""The documents of the log: commits, and checkpoints that spare their replay."""
+"""The documents of the log: commits, and checkpoints that make replaying them unnecessary."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ class Commit:
     """One commit of the log.
 
     Args:
-        created_at: When, ISO 8601 in UTC.
-        write_id: Drawn by the writer, to know its own commit again.
-        parent_id: The ``write_id`` of the commit before it; empty in a root.
-        definition: What is indexed; makes the commit a root, whose state is what it adds.
-        retained_from: Earlier states than this commit's may be gone from now on.
+        created_at: Time of the commit, ISO 8601 in UTC.
+        write_id: Random id, by which the writer recognizes its own commit.
+        parent_id: The ``write_id`` of the commit before it; empty for a root.
+        definition: What is indexed. A commit with a definition is a root: its state is what it
+            adds.
+        retained_from: States before this commit may have been deleted.
         metrics: Totals of the state after it, for people.
     """
 
@@ -41,16 +42,16 @@ class Commit:
 
     @property
     def added(self) -> tuple[CatalogueEntry | SegmentEntry, ...]:
-        """The objects it adds."""
+        """The objects that the commit adds."""
         return (*self.add_catalogues, *self.add_segments)
 
     @property
     def parent(self) -> int | None:
-        """Number of the commit before it."""
+        """Number of the commit before this one."""
         return self.number - 1 if self.parent_id else None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the body of a document."""
+        """Return the commit as the body of a document."""
         plain = {field.name: getattr(self, field.name) for field in fields(self)}
         plain["definition"] = None if self.definition is None else self.definition.to_json()
         plain["add_catalogues"] = [entry.to_json() for entry in self.add_catalogues]
@@ -59,7 +60,7 @@ class Commit:
 
     @classmethod
     def from_json(cls, document: dict[str, Any], path: str) -> Self:
-        """Read it from the body of a document; ``path`` is for the error."""
+        """Parse a commit from the body of a document; ``path`` is used in errors."""
         try:
             plain = dict(document)
             definition = plain.pop("definition")
@@ -70,21 +71,23 @@ class Commit:
             }
             commit = cls(**checked(cls, plain, skip=set(parsed)), **parsed)
             if (commit.definition is None) != bool(commit.parent_id):
-                raise ValueError("a root has a definition and no parent, another the reverse")
+                raise ValueError("a commit must have either a definition, as a root, or a parent")
         except IndexFormatError:
             raise
         except _BROKEN as error:
-            raise corrupt(path, f"it is not a commit ({error})") from error
+            raise corrupt(path, f"it is not a valid commit ({error})") from error
         return commit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """The whole state after a commit; made from the log alone, so that any writer's is the same.
+    """The whole state after a commit.
+
+    It is made from the log alone, so every writer makes the same checkpoint.
 
     Args:
-        write_id: That commit's.
-        retained_from: Earlier states than this commit's may be gone.
+        write_id: The ``write_id`` of the commit.
+        retained_from: States before this commit may have been deleted.
     """
 
     number: int
@@ -96,7 +99,7 @@ class Checkpoint:
     segments: tuple[SegmentEntry, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the body of a document."""
+        """Return the checkpoint as the body of a document."""
         plain = {field.name: getattr(self, field.name) for field in fields(self)}
         plain["definition"] = self.definition.to_json()
         plain["catalogues"] = [entry.to_json() for entry in self.catalogues]
@@ -105,7 +108,7 @@ class Checkpoint:
 
     @classmethod
     def from_json(cls, document: dict[str, Any], path: str) -> Self:
-        """Read it from the body of a document; ``path`` is for the error."""
+        """Parse a checkpoint from the body of a document; ``path`` is used in errors."""
         try:
             plain = dict(document)
             parsed: dict[str, Any] = {
@@ -117,4 +120,4 @@ class Checkpoint:
         except IndexFormatError:
             raise
         except _BROKEN as error:
-            raise corrupt(path, f"it is not a checkpoint ({error})") from error
+            raise corrupt(path, f"it is not a valid checkpoint ({error})") from error

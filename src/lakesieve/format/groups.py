@@ -1,4 +1,4 @@
-"""Row groups of a segment: some thousand blocks as a handful of streams."""
+"""Row groups of a segment: a few thousand blocks as a few streams."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ MAX_BLOCKS = 1 << 20
 MAX_BYTES = 1 << 24
 LONGEST_SEPARATOR = 1 << 20
 
-# how sets are stored, blocks without the gaps after them
+# the encoding of the sets, and the number of blocks that are not gaps
 _HEADER = struct.Struct("<BI")
-# no longer spans are written for regularity alone
+# spans are written in a regular way only up to this length
 _LONG = 1 << 16
 _CROWDED = 1 / 16
 _SAMPLE = 4096
@@ -37,18 +37,19 @@ def encode_group(
     ordinals: np.ndarray,
     units: int,
 ) -> bytes:
-    """Write some blocks.
+    """Encode some blocks.
 
-    ``offsets`` say where each set starts in ``ordinals``, one more than keys.
+    ``offsets`` has the start of each set in ``ordinals`` and the end of the last.
     """
     lengths = np.diff(offsets)
-    # an empty block after one that is not is stored as the end of that one
+    # an empty block after a block with units is stored as the end of that block
     gap = np.append(False, (lengths[1:] == 0) & (lengths[:-1] > 0))
     if keys.type == pa.binary():
         empty = np.flatnonzero(gap)
         gap[empty] = _end_prefixes(keys.take(pa.array(empty - 1)), keys.take(pa.array(empty)))
     elif len(keys) == 2:
-        # a span is the step plus one: from the least code to the greatest it does not fit in a word
+        # a span is the step plus one; from the least code to the greatest it would not fit in a
+        # word
         gap[1] &= keys[1].as_py() - keys[0].as_py() < 2**64 - 1
     positions, gaps = np.flatnonzero(~gap), np.flatnonzero(gap)
     ended = gaps - np.arange(1, len(gaps) + 1)
@@ -71,15 +72,12 @@ def decode_group(
     bytewise: bool,
     max_key: Code,
 ) -> Blocks:
-    """Read some blocks.
-
-    There must be ``count`` blocks; ``max_key`` is the last code that they answer for.
-    """
+    """Decode ``count`` blocks. ``max_key`` is the last code that they cover."""
     if len(data) < _HEADER.size or not 0 < count <= MAX_BLOCKS:
-        raise StreamError("it is cut off")
+        raise StreamError("it is incomplete")
     kind, rows = _HEADER.unpack_from(data)
     if not 0 < rows <= count:
-        raise StreamError("its header is none")
+        raise StreamError("its header is invalid")
     reader = StreamReader(memoryview(data), _HEADER.size)
     if bytewise:
         keys, gaps, ends = _byte_keys(reader, rows)
@@ -88,7 +86,7 @@ def decode_group(
     lengths, ordinals = decode_sets(reader, rows, units, kind)
     separators, offsets = with_gaps(keys, lengths, gaps, ends)
     if len(separators) != count or reader.at != len(data):
-        raise StreamError("it holds another number of blocks")
+        raise StreamError("its number of blocks differs from the footer")
     blocks = Blocks(
         keys=separators,
         offsets=offsets,
@@ -115,7 +113,8 @@ def _int_streams(
     gap_ends = np.zeros(len(words), np.uint64)
     gap_ends[ended] = end_cells - cells[ended] + np.uint64(1)
     if len(ended) and not rest.any() and not end_rest.any():
-        # a block that ends where the next begins is written like the others, if it is as long
+        # a block that ends where the next begins is stored with the usual length, if it has that
+        # length
         usual = np.bincount(np.minimum(gap_ends[ended], _LONG).astype(np.int64)).argmax()
         alike = np.flatnonzero((gap_ends[:-1] == 0) & (np.diff(cells) + np.uint64(1) == usual))
         gap_ends[alike] = usual
@@ -125,17 +124,20 @@ def _int_streams(
 
 
 def _grid(words: np.ndarray) -> tuple[np.uint64, np.uint64]:
-    """Return where nearly all separators lie: so many codes apart, from a first one on."""
+    """Find the grid on which nearly all separators lie.
+
+    Return its first code and its cell width.
+    """
     steps = np.diff(words[:_SAMPLE])
     steps = steps[steps > 0]
     if len(steps):
-        # a value that more than half of them have is in their middle
+        # the median step is the value that more than half of the steps have, if there is one
         usual = np.sort(steps)[len(steps) // 2]
         if usual > 1 and 2 * np.count_nonzero(steps == usual) > len(steps):
             apart = np.count_nonzero((words - words[0]) % usual)
             if apart <= _CROWDED * len(words):
                 return words[0], usual
-    # the most low bits that hardly any separator uses
+    # the largest number of low bits that hardly any separator uses
     sample = words[:: max(1, len(words) // _SAMPLE)]
     bits = bisect.bisect_right(
         range(1, 63),
@@ -147,7 +149,7 @@ def _grid(words: np.ndarray) -> tuple[np.uint64, np.uint64]:
 
 
 def _divided(values: np.ndarray, cell: np.uint64) -> tuple[np.ndarray, np.ndarray]:
-    """Return quotients and remainders; powers of two, which are usual, are faster shifted."""
+    """Return quotients and remainders. For powers of two, which are usual, shifts are faster."""
     bits = int(cell).bit_length() - 1
     if int(cell) == 1 << bits:
         return values >> np.uint64(bits), values & (cell - np.uint64(1))
@@ -168,13 +170,13 @@ def _int_keys(reader: StreamReader, rows: int) -> tuple[pa.Array, np.ndarray, pa
     keys += base
     if not is_one(rest) or rest[0]:
         keys += rest
-    # an end where the next block begins leaves no gap
+    # a block that ends where the next begins leaves no gap
     apart = (gaps == rows - 1) | (ends != keys[np.minimum(gaps + 1, rows - 1)])
     return pa.array(keys.view(np.int64)), gaps[apart], pa.array(ends[apart].view(np.int64))
 
 
 def _end_prefixes(keys: pa.Array, following: pa.Array) -> np.ndarray:
-    """Return whether strings are the ends of prefixes, one by one."""
+    """Return which strings equal the end of a prefix."""
     ends, found_ends = prefix_ends(keys)
     ended: np.ndarray = found_ends & pc.equal(ends, following).to_numpy(zero_copy_only=False)
     return ended
@@ -194,11 +196,11 @@ def _byte_keys(reader: StreamReader, rows: int) -> tuple[pa.Array, np.ndarray, p
     if int(lengths.max()) > LONGEST_SEPARATOR or int(lengths.sum()) > MAX_BYTES:
         raise StreamError("its separators are too long")
     if shared[0] or (shared[1:] > lengths[:-1]).any():
-        raise StreamError("a separator shares more than there is")
+        raise StreamError("a separator shares more bytes than the separator before it has")
     data = reader.small(int(rest.sum()), 255).astype(np.uint8)
     keys = front_decoded(shared, rest, data)
     gaps = np.flatnonzero(reader.small(rows, 1))
     ends, found_ends = prefix_ends(keys.take(pa.array(gaps)))
     if not found_ends.all():
-        raise StreamError("a prefix has no end")
+        raise StreamError("a gap begins after a prefix that has no end")
     return keys, gaps, ends

@@ -1,4 +1,4 @@
-"""What the pages of a Parquet file claim to take, read from their headers before any is decoded."""
+"""Read the sizes that a Parquet file's page headers claim, before any page is decoded."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# of Thrift's compact protocol
+# types of fields in Thrift's compact protocol
 _BYTE, _NUMBERS, _DOUBLE, _BINARY, _STRUCT = 3, (4, 5, 6), 7, 8, 12
 _FLAGS = (1, 2)
-# of a page header
+# field numbers in a page header
 _TYPE, _UNCOMPRESSED, _COMPRESSED = 1, 2, 3
-# by the type of a page of data: the field of its own header, and in that the one of its encoding
+# by the type of a data page: the field of its own header, and in it the field of its encoding
 _ENCODING = {0: (5, 2), 3: (8, 4)}
 _PLAIN = 0
 _DEEPEST = 4
@@ -23,11 +23,13 @@ _LONGEST = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """What the headers of a column's pages say.
+    """What the page headers of a column claim.
 
     Args:
-        size: Bytes of all pages when they are decompressed.
-        is_plain: Whether every value stands in them as it is, so that all take no more than that.
+        size: Decompressed bytes of all pages.
+        is_plain: True if every value is stored as it is, so that the values take no more memory
+            than
+            the pages.
     """
 
     size: int
@@ -35,21 +37,21 @@ class Claim:
 
 
 def claims(data: bytes, metadata: Any) -> dict[str, Claim]:
-    """Return what the headers of the pages of each column say, by the column's name.
+    """Return what the page headers of each column claim, by column name.
 
-    What the footer says of it may be a lie; a page that says too little does not decompress.
+    The footer's sizes may be false. A page that claims too little fails to decompress.
     """
     found: dict[str, list[Claim]] = {}
     column_chunks = itertools.product(range(metadata.num_row_groups), range(metadata.num_columns))
     for group, column in column_chunks:
         chunk = metadata.row_group(group).column(column)
-        # as Arrow finds the first page
+        # find the first page as Arrow does
         start, dictionary = chunk.data_page_offset, chunk.dictionary_page_offset
         if dictionary is not None and 0 < dictionary < start:
             start = dictionary
         end = start + chunk.total_compressed_size
         if not 0 <= start <= end <= len(data):
-            raise ValueError("pages beyond the file")
+            raise ValueError("the pages of a column end after the file")
         found.setdefault(chunk.path_in_schema, []).extend(_pages(data[start:end]))
     return {
         name: Claim(
@@ -60,7 +62,7 @@ def claims(data: bytes, metadata: Any) -> dict[str, Claim]:
 
 
 def _pages(chunk: bytes) -> Iterator[Claim]:
-    """Yield what the header of each page of a column chunk says."""
+    """Yield what each page header of a column chunk claims."""
     at = 0
     while at < len(chunk):
         reader = _Header(chunk, at)
@@ -68,7 +70,7 @@ def _pages(chunk: bytes) -> Iterator[Claim]:
         uncompressed, compressed = _number(fields, _UNCOMPRESSED), _number(fields, _COMPRESSED)
         at = reader.at + compressed
         if min(uncompressed, compressed) < 0 or at > len(chunk):
-            raise ValueError("a page beyond its column")
+            raise ValueError("a page ends after its column")
         own, encoding = _ENCODING.get(_number(fields, _TYPE), (0, 0))
         header = fields.get(own)
         is_plain = isinstance(header, dict) and header.get(encoding) == _PLAIN
@@ -77,7 +79,7 @@ def _pages(chunk: bytes) -> Iterator[Claim]:
 
 def _number(fields: dict[int, Any], name: int) -> int:
     value = fields.get(name)
-    # a damaged header may have a struct there
+    # a damaged header may have a struct in place of a number
     return value if isinstance(value, int) else -1
 
 
@@ -89,15 +91,15 @@ class _Header:
         self.at = at
 
     def struct(self, depth: int = 0) -> dict[int, Any]:
-        """Return the fields of a struct that are numbers or structs; the others are skipped."""
+        """Return the fields of a struct that are numbers or structs. Other fields are skipped."""
         if depth > _DEEPEST:
-            raise ValueError("a page header within a page header")
+            raise ValueError("a page header is nested too deep")
         found: dict[int, Any] = {}
         field = 0
         while (kind := self._byte()) != 0:
             field = field + (kind >> 4) if kind >> 4 else self._number()
             if field in found:
-                raise ValueError("a page header says something twice")
+                raise ValueError("a page header has the same field twice")
             found[field] = self._value(kind & 15, depth)
         return found
 
@@ -113,13 +115,13 @@ class _Header:
         elif kind == _BINARY:
             self._skip(self._varint())
         else:
-            # neither has a page header lists nor maps
-            raise ValueError("no page header")
+            # page headers have neither lists nor maps
+            raise ValueError("these bytes are not a page header")
         return 0
 
     def _byte(self) -> int:
         if self.at >= len(self._data):
-            raise ValueError("a page header beyond its column")
+            raise ValueError("a page header ends after its column")
         self.at += 1
         return self._data[self.at - 1]
 
@@ -130,7 +132,7 @@ class _Header:
             value |= (byte & 127) << (7 * index)
             if byte < 128:
                 return value
-        raise ValueError("no number")
+        raise ValueError("a number is too long")
 
     def _number(self) -> int:
         value = self._varint()

@@ -1,4 +1,4 @@
-"""Segments: blocks as a file whose row groups can be fetched and checked one by one."""
+"""Segments: files of blocks, whose row groups can be fetched and checked one by one."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ if TYPE_CHECKING:
 
 GROUP_BLOCKS = 1 << 16
 GROUP_BYTES = 256 << 10
-"""Limits of a row group, before its streams are compressed: what a point look-up fetches."""
+"""Limits of a row group before compression. A point look-up fetches one row group."""
 
 _MAGIC = b"LSIEVE1\n"
 # ordinals are int32
 _MAX_UNITS = 2**31
-# a guess at what a separator takes that shares its beginning with the one before it
+# rough size of a separator that shares its beginning with the one before it
 _KEY_BYTES = 12
-# longer first and last keys are cut: a bound does not have to be a key
+# longer first and last keys are cut, because a bound need not be a key
 _BOUND_BYTES = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowGroup:
-    """Where a row group lies in the file and what it begins with."""
+    """The position of a row group in the file, and its first key."""
 
     first_key: Code
     start: int
@@ -59,12 +59,12 @@ class RowGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SegmentFooter:
-    """A segment's checked footer.
+    """The checked footer of a segment.
 
     Args:
         bytewise: Whether its separators are byte strings.
         text: The text code of its separators, if they have one.
-        max_key: The last code it answers for.
+        max_key: The last code that it covers.
     """
 
     path: str
@@ -84,9 +84,10 @@ def encode_segment(
     group_blocks: int = GROUP_BLOCKS,
     group_bytes: int = GROUP_BYTES,
 ) -> tuple[bytes, SegmentEntry]:
-    """Write blocks, at least one, as a segment file; return its bytes and its entry.
+    """Encode at least one block as a segment file.
 
-    Two catalogues never share a segment. ``group_bytes`` is estimated, and one block may take more.
+    Two catalogues never share a segment. ``group_bytes`` is a target: sizes are estimated, and one
+    block may be larger.
 
     Returns:
         The file's bytes and its entry.
@@ -139,10 +140,10 @@ def _slices(
 ) -> Iterator[tuple[int, int]]:
     """Cut blocks into row groups of about the same number of bytes."""
     sizes = np.diff(blocks.offsets)
-    # a guess, on the high side: a byte or two an ordinal, or a bitmap
+    # a high estimate: a byte or two for each ordinal, or a bitmap
     width = 1 if units <= 1 << 10 else 2
     costs = 2 + np.minimum(width * sizes, 2 + units // 8)
-    # what readers allow is counted as well, in full
+    # the limits that readers enforce are checked exactly
     limits = [(blocks.offsets[1:], MAX_ORDINALS)]
     if blocks.keys.type == pa.binary():
         lengths = np.diff(np.frombuffer(blocks.keys.buffers()[1], np.int32)[blocks.keys.offset :])
@@ -204,7 +205,7 @@ def _text_from_json(document: Any) -> TextCode | None:
     prefixes = None if document.get("heads") is None else _prefixes_from_json(document["heads"])
     text = TextCode(base64.b64decode(document["prefix"], validate=True), alphabets, prefixes)
     if not text.is_valid:
-        raise ValueError("its text code is none")
+        raise ValueError("its text code is invalid")
     return text
 
 
@@ -217,9 +218,9 @@ def _prefixes_from_json(document: Any) -> SharedPrefixes:
 
 
 def decode_footer(data: bytes, entry: SegmentEntry) -> SegmentFooter:
-    """Check and read a segment's footer, the last ``entry.footer_length`` bytes of the file."""
+    """Check and decode a segment's footer, the last ``entry.footer_length`` bytes of the file."""
     if hashlib.sha256(data).hexdigest() != entry.footer_sha256:
-        raise corrupt(entry.path, "its footer fails the checksum")
+        raise corrupt(entry.path, "the checksum of its footer does not match")
     try:
         document = json.loads(data)
         check_version(document, entry.path)
@@ -248,7 +249,7 @@ def decode_footer(data: bytes, entry: SegmentEntry) -> SegmentFooter:
         or not _lies_within(groups, entry.size - len(data))
         or not _in_order(footer)
     ):
-        raise corrupt(entry.path, "its row groups are not those of the commit")
+        raise corrupt(entry.path, "its row groups differ from the commit")
     return footer
 
 
@@ -268,7 +269,7 @@ def _count(value: Any) -> int:
 
 def _units(value: Any) -> int:
     if _count(value) > _MAX_UNITS:
-        raise ValueError(f"{value} units")
+        raise ValueError(f"{value} units are too many")
     return int(value)
 
 
@@ -289,10 +290,10 @@ def _in_order(footer: SegmentFooter) -> bool:
 
 
 def decode_row_group(footer: SegmentFooter, number: int, data: bytes) -> Blocks:
-    """Check and read one row group; its last block goes on up to the first of the next one."""
+    """Check and decode one row group. Its last block reaches up to the next row group."""
     group = footer.groups[number]
     if len(data) != group.length or zlib.crc32(data) != group.crc32:
-        raise corrupt(footer.path, f"row group {number} fails the checksum")
+        raise corrupt(footer.path, f"the checksum of row group {number} does not match")
     is_last = number + 1 == len(footer.groups)
     end = footer.max_key if is_last else footer.groups[number + 1].first_key
     try:
@@ -307,7 +308,9 @@ def decode_row_group(footer: SegmentFooter, number: int, data: bytes) -> Blocks:
     except StreamError as error:
         raise corrupt(footer.path, f"row group {number} cannot be read ({error})") from error
     if not is_last and blocks.keys[-1].as_py() >= end:
-        raise corrupt(footer.path, f"row group {number} goes on into the next")
+        raise corrupt(footer.path, f"row group {number} overlaps the next one")
     if blocks.bounds[0] != group.first_key:
-        raise corrupt(footer.path, f"row group {number} begins with another key")
+        raise corrupt(
+            footer.path, f"row group {number} begins with another key than the footer says"
+        )
     return blocks

@@ -1,4 +1,4 @@
-"""Sets of a row group: the units in which the keys of each block lie, as a few streams."""
+"""Encode the sets of units of a row group's blocks as a few streams."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from lakesieve.format.streams import StreamError, StreamReader, StreamWriter, bi
 
 MAX_ORDINALS = 1 << 24
 
-# how sets are stored
+# encodings of sets
 _LISTS, _STEPS, _BITMAPS, _RETURNING = 0, 1, 2, 3
-# lists of either kind whose units behind the first are written as they are, not as what they skip
+# flag of both kinds of lists: units after the first are stored plainly, not as steps
 _AS_THEY_ARE = 4
 _KINDS = frozenset(range(_RETURNING + 1)) | {_LISTS | _AS_THEY_ARE, _RETURNING | _AS_THEY_ARE}
-# the first unit of a set: that of the set before, that of the one before that, or another
+# codes of a set's first unit: equal to that of the set before, of the set two before, or other
 _SAME, _RETURN, _OTHER = 0, 1, 2
-# returns are tried where so many first units follow from the two sets before
+# try "returning" if this share of first units occurs in the two sets before
 _EXPECTED = 1 / 4
-# ... and not compared with the units themselves where they take less than that share of these
+# ... and skip the plain encoding if "returning" takes less than this share of its estimate
 _CLEARLY = 3 / 4
-# bitmaps are tried where sets hold more than one unit in so many
+# try bitmaps if sets hold more than one unit in this many
 _SPARSE = 24
-# sets of so many, on average, are written as steps that go on from one to the next
+# sets of at least this average size are stored as steps that continue from set to set
 _MANY = 8
 
 
 def encode_sets(
     writer: StreamWriter, lengths: np.ndarray, sets: np.ndarray, units: int
 ) -> tuple[int, list[bytes]]:
-    """Write the sets of some blocks in the encoding that takes the fewest bytes.
+    """Encode the sets of some blocks in the encoding that takes the fewest bytes.
 
     Returns:
         The encoding, and the streams.
@@ -41,11 +41,11 @@ def encode_sets(
         inner = np.ones(len(sets), bool)
         inner[first_units] = False
         skips = np.diff(sets, prepend=np.int32(0))[inner] - 1
-        # where data was rewritten, each key is in its old file, any one, and in the same new one
+        # after a rewrite of data, each key is in any one old file and in the same new file
         plain = bits_a_value(sets[inner]) < bits_a_value(skips)
         kind, streams = _LISTS, [lengths, sets[first_units], sets[inner] if plain else skips]
     else:
-        # large sets as numbers that continue from one set to the next, so that no length is needed
+        # large sets as numbers that continue from set to set, so that no lengths are needed
         numbers = np.repeat(np.arange(len(lengths)) * units, lengths) + sets
         kind, streams = _STEPS, [np.array([len(sets)]), np.diff(numbers, prepend=-1) - 1]
     if kind == _LISTS:
@@ -66,10 +66,12 @@ def encode_sets(
 
 
 def _return_streams(writer: StreamWriter, first_units: np.ndarray) -> list[bytes]:
-    """Write first units as those of the sets before: late data names one file in every other set.
+    """Encode first units by reference to the two sets before.
+
+    Data that arrives late causes this pattern: it adds one more file to every other set.
 
     Returns:
-        Streams of codes and of the units that are new, or, where that is longer, of the units.
+        Streams of codes and of the units that are new; or, if that is longer, of all units.
     """
     codes = np.full(len(first_units), _OTHER, np.uint8)
     codes[2:][first_units[2:] == first_units[:-2]] = _RETURN
@@ -79,7 +81,7 @@ def _return_streams(writer: StreamWriter, first_units: np.ndarray) -> list[bytes
         return [writer.write("heads", first_units)]
     coded = [writer.write("returns", codes), writer.write("new heads", first_units[other])]
     size = sum(map(len, coded))
-    # an estimate shows where the other encoding is not worth a try
+    # an estimate shows whether the other encoding is worth a try
     if 8 * size < _CLEARLY * bits_a_value(first_units) * len(first_units):
         return coded
     plain = [writer.write("heads", first_units)]
@@ -90,10 +92,10 @@ def _returning(reader: StreamReader, count: int, limit: int) -> np.ndarray:
     codes = reader.small(count, _OTHER)
     others = reader.small(int(np.count_nonzero(codes == _OTHER)), limit)
     if count and (codes[0] != _OTHER or (count > 1 and codes[1] == _RETURN)):
-        raise StreamError("a first unit refers to sets that are not there")
+        raise StreamError("a first unit refers to a set that does not exist")
     changes = np.flatnonzero(codes != _SAME)
     change = np.cumsum(codes != _SAME) - 1
-    # where each change has its unit from; every round looks twice as far back
+    # the index from which each change takes its unit; every round doubles the distance looked back
     source = np.arange(len(changes))
     back = np.flatnonzero(codes[changes] == _RETURN)
     source[back] = change[changes[back] - 2]
@@ -108,13 +110,13 @@ def _returning(reader: StreamReader, count: int, limit: int) -> np.ndarray:
 def decode_sets(
     reader: StreamReader, rows: int, units: int, kind: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Read the sets of some blocks.
+    """Decode the sets of some blocks.
 
     Returns:
         Sizes of the sets, int64, and the sets one after the other, int32.
     """
     if kind not in _KINDS:
-        raise StreamError("its header is none")
+        raise StreamError("its header is invalid")
     if kind == _BITMAPS:
         return _bitmaps(reader, rows, units)
     if kind == _STEPS:
@@ -126,23 +128,23 @@ def _lists(reader: StreamReader, rows: int, units: int, kind: int) -> tuple[np.n
     lengths = reader.small(rows, units)
     total = rows * int(lengths[0]) if is_one(lengths) else int(lengths.sum())
     if total > MAX_ORDINALS:
-        raise StreamError("sets are too large")
+        raise StreamError("its sets are too large")
     sets = rows if total and is_one(lengths) else int(np.count_nonzero(lengths))
     read = _returning if kind & ~_AS_THEY_ARE == _RETURNING else StreamReader.small
     ordinals, others = read(reader, sets, units - 1), reader.small(total - sets, units)
-    # where each key is in one file, that is all
+    # if each key is in one file, the first units are everything
     if len(others):
         nonempty = lengths[lengths > 0]
         ordinals = _joined(ordinals, others, nonempty, as_they_are=bool(kind & _AS_THEY_ARE))
         if int(ordinals.max()) >= units:
-            raise StreamError("it names a file that is not there")
+            raise StreamError("it has an ordinal above the number of files")
     return lengths, ordinals.astype(np.int32)
 
 
 def _joined(
     firsts: np.ndarray, others: np.ndarray, lengths: np.ndarray, *, as_they_are: bool
 ) -> np.ndarray:
-    """Return sets of their first units and of the others, or of the steps to these."""
+    """Join the first unit of each set with its other units, or with the steps to them."""
     starts = np.cumsum(lengths) - lengths
     inner = np.ones(len(firsts) + len(others), bool)
     inner[starts] = False
@@ -153,7 +155,7 @@ def _joined(
         return steps
     steps[inner] = others + 1
     sums = np.cumsum(steps)
-    # each set starts again: subtract the sum before its first unit
+    # steps restart in each set: subtract the sum before its first unit
     ordinals: np.ndarray = sums - np.repeat(sums[starts] - firsts, lengths)
     return ordinals
 
@@ -162,7 +164,7 @@ def _steps(reader: StreamReader, rows: int, units: int) -> tuple[np.ndarray, np.
     total = int(reader.small(1, MAX_ORDINALS)[0])
     steps = reader.small(total, rows * units)
     if float(steps.sum(dtype=np.float64)) + total > rows * units:
-        raise StreamError("it names a file that is not there")
+        raise StreamError("it has an ordinal above the number of files")
     numbers = np.cumsum(steps + 1) - 1
     row, ordinals = np.divmod(numbers, units)
     return np.bincount(row, minlength=rows).astype(np.int64), ordinals.astype(np.int32)
@@ -171,10 +173,10 @@ def _steps(reader: StreamReader, rows: int, units: int) -> tuple[np.ndarray, np.
 def _bitmaps(reader: StreamReader, rows: int, units: int) -> tuple[np.ndarray, np.ndarray]:
     width = (units + 7) // 8
     if rows * width * 8 > MAX_ORDINALS:
-        raise StreamError("sets are too large")
+        raise StreamError("its sets are too large")
     packed = reader.small(rows * width, 255).astype(np.uint8)
     bits = np.unpackbits(packed.reshape(rows, width), axis=1)
     if bits[:, units:].any():
-        raise StreamError("it names a file that is not there")
+        raise StreamError("it has an ordinal above the number of files")
     row, ordinals = np.nonzero(bits)
     return np.bincount(row, minlength=rows).astype(np.int64), ordinals.astype(np.int32)

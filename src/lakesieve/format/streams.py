@@ -1,9 +1,9 @@
 """Streams: arrays of unsigned integers in few bytes.
 
-A value is cut into its low bits, packed as they are, and a small symbol above them, which zstd
-codes by its frequency; a value whose symbol would be too great keeps the rest in a list of escapes.
-That comes within a few per cent of the entropy of the ordinals, gaps and key steps of an index,
-where general-purpose encodings of whole integers do not.
+Each value is split into its low bits, which are packed as they are, and a small symbol above them,
+which zstd codes by its frequency. If the symbol would be too large, the rest of the value goes to a
+list of escapes. For the ordinals, gaps and key steps of an index, the result is within a few per
+cent of their entropy. General-purpose encodings of whole integers do not come close.
 """
 
 from __future__ import annotations
@@ -20,49 +20,49 @@ from lakesieve.format.bits import pack_bits, unpack_bits
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# codec, low bits, least value, bytes of symbols, of low bits and of escapes
+# codec, number of low bits, least value, bytes of symbols, of low bits and of escapes
 _HEADER = struct.Struct("<BBQIII")
 _CONSTANT, _PLAIN = 0, 1
-# bits of a symbol; zstd's codes have no fractions of a bit, so small symbols share a byte
+# bits of a symbol; zstd's codes are whole bits long, so several small symbols share a byte
 _WIDTHS = {2: 8, 4: 4, 6: 2}
 _WORD = np.dtype("<u8")
 
 _SAMPLE = 4096
-# with so few values no choice of codings saves anything
+# with so few values, trying several codings saves nothing
 _FEW = 8
 _COMPRESSIBLE = 0.9
 _RISEN = 0.25
 _ESCAPE_BITS = 32
-# level 1 codes symbols by frequency and little else, which is best for ordinals in no order; where
-# it falls below their entropy there are repetitions, which level 9 is better at
+# Level 1 codes little more than the frequency of symbols, which is best for ordinals in no order.
+# If its result is below their entropy, there are repetitions, for which level 9 is better.
 _LEVELS = (1, 9)
 _REPETITIVE = 1.0
-# zstd does not shorten so few bytes
+# zstd cannot shorten so few bytes
 _FRAME = 12
-# streams of a name that are coded alike before all codings are tried again
+# how many streams with one name reuse a coding before all codings are tried again
 _ALIKE = 8
 
 
 class StreamError(ValueError):
-    """Bytes that are not a stream of the expected length."""
+    """Raised for bytes that are not a stream of the expected length."""
 
 
 class StreamWriter:
-    """Writes streams, of which those under one name are alike, as those of row groups are.
+    """Writes streams. Streams with the same name have similar values, like those of row groups.
 
-    The coding that was best for one is the only one tried for some that follow it, while in a
-    sample a value takes about as many bits as before.
+    The best coding of one stream is reused for some streams that follow it under its name. It is
+    reused as long as values of a sample take about as many bits as before.
     """
 
     def __init__(self) -> None:
         self._codings: dict[str, _Coding] = {}
 
     def write(self, name: str, values: np.ndarray) -> bytes:
-        """Write a stream.
+        """Encode a stream.
 
         Args:
-            name: Shared by streams that are alike.
-            values: Integers of any type; negative ones are read back with 2**64 added.
+            name: Shared by streams with similar values.
+            values: Integers of any type; negative values are read back with 2**64 added.
         """
         count = len(values)
         least, most = (int(values.min()), int(values.max())) if count else (0, 0)
@@ -70,7 +70,7 @@ class StreamWriter:
             return self.write(name, values.astype(np.uint64))
         if most == least:
             return _HEADER.pack(_CONSTANT, 0, least, 0, 0, 0)
-        # values in few bytes are less memory to read
+        # a smaller integer type means less memory to read
         above = values - values.dtype.type(least) if least else values
         values = above.astype(np.min_scalar_type(most - least))
         if count <= _FEW:
@@ -80,7 +80,7 @@ class StreamWriter:
         return self._coded(name, values, least).joined()
 
     def write_all(self, name: str, streams: Sequence[np.ndarray]) -> list[bytes]:
-        """Write some streams, each named by the name and its number among them."""
+        """Encode several streams. Each is named by ``name`` and its position."""
         return [self.write(f"{name} {at}", values) for at, values in enumerate(streams)]
 
     def _coded(self, name: str, values: np.ndarray, least: int) -> _Coded:
@@ -106,7 +106,7 @@ class StreamWriter:
 
 
 class _Coding(NamedTuple):
-    """How a stream was coded, the bits of a value in it, and how many more are coded alike."""
+    """A stream's coding, its bits for each value, and how many more streams reuse it."""
 
     codec: int
     bits: int
@@ -115,12 +115,12 @@ class _Coding(NamedTuple):
 
 
 def _worth(cost: float) -> float:
-    """Return the largest estimate of a coding that may turn out as good as one of that cost."""
+    """Return the largest estimate of a coding that may be as good as one of this cost."""
     return 1.02 * cost + 0.02
 
 
 def bits_a_value(values: np.ndarray) -> float:
-    """Return about how many bits a value takes in a stream, from a sample."""
+    """Return the approximate bits that a value takes in a stream, from a sample."""
     if len(values) == 0:
         return 0.0
     sample = _sampled(values).astype(np.uint64)
@@ -129,14 +129,14 @@ def bits_a_value(values: np.ndarray) -> float:
 
 
 class _Coded:
-    """Values under one coding; low bits, whose size is known, are packed by :meth:`joined`."""
+    """Values under one coding. :meth:`joined` packs the low bits, whose size is known before."""
 
     def __init__(self, values: np.ndarray, least: int, codec: int, bits: int, cost: float) -> None:
         width, word = _WIDTHS[codec], values.dtype.type
         escape = word((1 << width) - 1)
         above = values >> word(bits) if bits else values
         escaped = np.zeros(0, np.int64)
-        # without an escape the highest symbol is itself
+        # without escapes, the highest symbol stands for itself
         if above.max() > escape:
             symbols = np.minimum(above, escape).astype(np.uint8)
             escaped = np.flatnonzero(symbols == np.uint8(escape))
@@ -161,7 +161,7 @@ class _Coded:
         self.size = len(self._header) + len(packed) + low + len(rest)
 
     def joined(self) -> bytes:
-        """Return the stream."""
+        """Return the encoded stream."""
         low = b""
         if self._bits:
             mask = self._values.dtype.type((1 << self._bits) - 1)
@@ -170,13 +170,13 @@ class _Coded:
 
 
 def _together(symbols: np.ndarray, width: int) -> np.ndarray:
-    """Return bytes of as many symbols as fit."""
+    """Pack as many symbols into each byte as fit."""
     together = 8 // width
     if together == 1:
         return symbols
     padded = np.zeros(-(-len(symbols) // together) * together, np.uint8)
     padded[: len(symbols)] = symbols
-    # each byte holds one symbol: the lowest byte of a word takes in those above it
+    # each byte holds one symbol: move the symbols of a word together into its lowest byte
     words = padded.view(f"<u{together}")
     joined = words.copy()
     for at in range(1, together):
@@ -185,33 +185,33 @@ def _together(symbols: np.ndarray, width: int) -> np.ndarray:
 
 
 def decode_stream(data: memoryview, at: int, count: int) -> tuple[np.ndarray, int]:
-    """Read a stream.
+    """Decode a stream.
 
     Returns:
-        The values, unsigned and in few bytes each, not to be written to, and where the stream ends.
-        If they are all the same, they are one value without a stride.
+        The values, read-only, in the smallest unsigned type that holds them; and where the stream
+        ends. If all values are equal, the array is one value with stride 0.
     """
     try:
         codec, bits, least, *sizes = _HEADER.unpack_from(data, at)
     except struct.error as error:
-        raise StreamError("a stream is cut off") from error
+        raise StreamError("a stream is incomplete") from error
     at += _HEADER.size
     sections = []
     for size in sizes:
         sections.append(data[at : at + size])
         at += size
     if at > len(data) or bits > 63:
-        raise StreamError("a stream is cut off")
+        raise StreamError("a stream is incomplete")
     symbols, low, rest = sections
     if codec == _CONSTANT:
         return np.broadcast_to(np.uint64(least), count), at
     if codec & ~_PLAIN not in _WIDTHS:
         raise StreamError("a stream has an unknown coding")
     if len(low) != (count * bits + 7) // 8:
-        raise StreamError("a stream has low bits of another length")
+        raise StreamError("the low bits of a stream have the wrong length")
     width = _WIDTHS[codec & ~_PLAIN]
     held = _symbols(symbols, count, width, plain=bool(codec & _PLAIN))
-    # values in few bytes are less memory to read
+    # a smaller integer type means less memory to read
     most = least + (1 << bits + width) - 1
     values = held.astype(_WORD if len(rest) or most >> 64 else np.min_scalar_type(most))
     word = values.dtype.type
@@ -227,41 +227,41 @@ def decode_stream(data: memoryview, at: int, count: int) -> tuple[np.ndarray, in
 
 
 class StreamReader:
-    """Reads streams one after the other, from ``at`` on."""
+    """Reads streams one after the other, beginning at ``at``."""
 
     def __init__(self, data: memoryview, at: int) -> None:
         self._data = data
         self.at = at
 
     def next(self, expected: int) -> np.ndarray:
-        """Return ``expected`` values, as :func:`decode_stream` gives them."""
+        """Return ``expected`` values, like :func:`decode_stream`."""
         values, self.at = decode_stream(self._data, self.at, expected)
         return values
 
     def small(self, expected: int, limit: int) -> np.ndarray:
-        """Return values of which none is above a limit, int64."""
+        """Return values of at most ``limit``, as int64."""
         values = self.next(expected)
         if len(values) and int(values[0] if is_one(values) else values.max()) > limit:
-            raise StreamError("a value is too great")
+            raise StreamError("a value is too large")
         return values.view(np.int64) if values.itemsize == 8 else values.astype(np.int64)
 
 
 def is_one(values: np.ndarray) -> bool:
-    """Return whether the values of a stream are a single one, which takes no memory for each."""
+    """Return whether a stream's values are one repeated value, which takes no memory for each."""
     return values.strides == (0,)
 
 
 def _symbols(data: memoryview, count: int, width: int, *, plain: bool) -> np.ndarray:
     size = -(-count * width // 8)
     if plain and len(data) != size:
-        raise StreamError("a stream has another length")
+        raise StreamError("a stream has the wrong length")
     held = np.frombuffer(data if plain else decompressed(data, size), np.uint8)
     return held if width == 8 else _apart(width)[held].view(np.uint8)[:count]
 
 
 @lru_cache
 def _apart(width: int) -> np.ndarray:
-    """Return the symbols of each byte, the lowest first, as one word."""
+    """Return, for each byte, its symbols as one word, the lowest symbol first."""
     together = 8 // width
     held = np.arange(256)
     symbols = [(held >> (width * at)) & ((1 << width) - 1) for at in range(together)]
@@ -274,19 +274,19 @@ def _codec(level: int) -> pa.Codec:
 
 
 def compressed(data: bytes) -> bytes:
-    """Return bytes as zstd."""
+    """Compress bytes with zstd."""
     packed: bytes = _codec(_LEVELS[-1]).compress(data, asbytes=True)
     return packed
 
 
 def decompressed(data: bytes | memoryview, size: int) -> bytes:
-    """Return what :func:`compressed` got, which must expand to ``size`` bytes."""
+    """Decompress what :func:`compressed` returned. The result must have ``size`` bytes."""
     try:
         unpacked = _codec(1).decompress(data, decompressed_size=size, asbytes=True)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise StreamError("a stream cannot be decompressed") from error
     if len(unpacked) != size:
-        raise StreamError("a stream has another length")
+        raise StreamError("a stream has the wrong length")
     return bytes(unpacked)
 
 
@@ -295,7 +295,7 @@ def _sampled(values: np.ndarray) -> np.ndarray:
 
 
 def _estimates(values: np.ndarray) -> dict[int, tuple[int, float]]:
-    """Return by width of symbols how many low bits are cheapest, and what a value takes then."""
+    """Return, for each symbol width, the best number of low bits and the bits for each value."""
     sample = _sampled(values)
     highest = int(values.max()).bit_length()
     middle = len(sample) // 2
@@ -304,12 +304,12 @@ def _estimates(values: np.ndarray) -> dict[int, tuple[int, float]]:
 
 
 def _low_bits(sample: np.ndarray, width: int, usual: int, highest: int) -> tuple[int, float]:
-    """Return the number of low bits that is cheapest by a sample's entropy, and its cost."""
+    """Return the cheapest number of low bits by a sample's entropy, and its cost."""
     lowest = max(0, usual - width)
     best = (_cost(sample, lowest, width), lowest)
     for bits in range(lowest + 1, max(lowest, highest - width) + 2):
         cost = _cost(sample, bits, width)
-        # past its least the cost rises, up to a bit for each low bit more
+        # after its minimum, the cost rises by up to a bit for each further low bit
         if cost > best[0] + _RISEN:
             break
         best = min(best, (cost, bits))
@@ -318,13 +318,13 @@ def _low_bits(sample: np.ndarray, width: int, usual: int, highest: int) -> tuple
 
 
 def _cost(sample: np.ndarray, bits: int, width: int) -> float:
-    """Return bits a value takes."""
+    """Return the bits for each value."""
     escape = (1 << width) - 1
     word = sample.dtype.type
     symbols = np.minimum(sample >> word(bits), word(escape)).astype(np.int64)
     share = np.bincount(symbols, minlength=escape + 1) / len(symbols)
     nonzero = share[share > 0]
     entropy = -float((nonzero * np.log2(nonzero)).sum())
-    # zstd leaves alone what hardly compresses
+    # zstd stores symbols as they are if they hardly compress
     coded = entropy if entropy < _COMPRESSIBLE * width else width
     return bits + coded + _ESCAPE_BITS * float(share[escape])
