@@ -1,4 +1,7 @@
-"""Bytes at rest: get, range, create-if-absent, list, delete; object stores by obstore, and HDFS."""
+"""Storage of bytes: read, read ranges, create exclusively, list and delete.
+
+Object stores are reached with obstore, and HDFS with its own client.
+"""
 
 from __future__ import annotations
 

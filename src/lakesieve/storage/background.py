@@ -1,4 +1,4 @@
-"""Work that goes on in threads of its own, so that a query can stop waiting for it."""
+"""Run work in daemon threads, so that a query can stop waiting for it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 MAX_THREADS = 8
-"""Calls of one caller that are under way at a time."""
+"""Most calls of one caller that run at the same time."""
 
 
 class Background(Future[_T]):
     """One call in a daemon thread.
 
-    The threads of the standard library's executors are no daemons: they keep a process alive.
+    The executors of the standard library do not use daemon threads, so they keep a process alive.
     """
 
     def __init__(self, work: Callable[[], _T]) -> None:
@@ -29,11 +29,11 @@ class Background(Future[_T]):
 
     @property
     def is_done(self) -> bool:
-        """Whether the call has ended, well or not."""
+        """True if the call has ended, with a result or an error."""
         return self.done()
 
     def wait(self, until: float | None) -> bool:
-        """Wait for the end of the call up to a time of ``time.monotonic()``; return ``is_done``."""
+        """Wait until the call ends or ``time.monotonic()`` reaches a time. Return ``is_done``."""
         with suppress(TimeoutError):
             self.exception(None if until is None else max(until - time.monotonic(), 0))
         return self.done()
@@ -46,7 +46,10 @@ class Background(Future[_T]):
 
 
 def all_at_once(calls: Sequence[Callable[[], _T]], threads: int = MAX_THREADS) -> list[_T]:
-    """Return what several calls return that mostly wait for storage, in their order."""
+    """Run several calls in threads, and return their results in order.
+
+    It is meant for calls that mostly wait for storage.
+    """
     if len(calls) <= 1:
         return [call() for call in calls]
     results: dict[int, _T] = {}

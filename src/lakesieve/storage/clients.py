@@ -1,4 +1,4 @@
-"""Clients of the stores that locations name, opened once for each location and its settings."""
+"""Open clients of the stores to which locations belong, once for each location and its settings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 Options = tuple[tuple[str, str], ...]
-"""Settings of a store, sorted."""
+"""Settings of a store, sorted by name."""
 
 CREDENTIALS = frozenset(
     {
@@ -26,7 +26,7 @@ CREDENTIALS = frozenset(
         *("service_account", "service_account_key", "bearer_token"),
     }
 )
-"""The settings that say who asks. Settings of this kind from two sources are never mixed."""
+"""The settings with credentials. Credentials from two sources are never mixed."""
 
 _MEMORY: dict[str, MemoryStore] = {}
 _CLIENT = {"timeout": "60s", "connect_timeout": "5s"}
@@ -35,25 +35,25 @@ _CLIENT_NAMES = frozenset(
 )
 _RETRIES = {"max_retries": 6, "retry_timeout": timedelta(seconds=90)}
 _S3_KEYS = ("access_key_id", "secret_access_key")
-# fingerprints are of use in this process only
+# fingerprints are used only within this process
 _FINGERPRINT_KEY = os.urandom(32)
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
 
 
 @lru_cache(maxsize=1024)
 def fingerprint(options: Options) -> str:
-    """Return a digest of settings: equal for equal settings, and without any secret in it.
+    """Return a digest of settings, which reveals no secret. Equal settings have equal digests.
 
-    The trusted roots are left out: they do not change what is read at a location.
+    The trusted roots are left out, because they do not change what is read at a location.
     """
     settings = repr([(name, value) for name, value in options if name != TRUSTED_ROOTS])
     return hashlib.blake2b(settings.encode(), key=_FINGERPRINT_KEY, digest_size=16).hexdigest()
 
 
 def with_new_credentials(options: Options, current: Mapping[str, str]) -> Options:
-    """Return the settings with other credentials, and everything else as it was.
+    """Replace the credentials among the settings, and keep all other settings.
 
-    A store is known by its settings. New credentials must not lead to another endpoint.
+    A store is identified by its settings, so new credentials must not lead to another endpoint.
     """
     kept = {name: value for name, value in options if name not in CREDENTIALS}
     new = {name: value for name, value in current.items() if name in CREDENTIALS}
@@ -78,18 +78,19 @@ def client(location: str, options: Options) -> Any:
         if "endpoint" not in settings and any(
             os.environ.get(name, "").startswith("http://") for name in _ENDPOINTS
         ):
-            # the settings of a client replace those of the environment
+            # client options replace those of the environment
             chosen.setdefault("allow_http", "true")
         if all(name in settings for name in _S3_KEYS):
-            settings["credential_provider"] = _given(settings)
+            settings["credential_provider"] = _credential_provider(settings)
     retries: Any = _RETRIES
     return from_url(location, client_options=chosen, retry_config=retries, **settings)
 
 
-def _given(settings: dict[str, Any]) -> Any:
-    """Tells the keys that were given and no others, taking them out of the settings.
+def _credential_provider(settings: dict[str, Any]) -> Any:
+    """Take the keys out of the settings and return a provider of only these credentials.
 
-    By themselves settings are completed by the environment, whose token belongs to other keys.
+    Without a provider, obstore would add a session token from the environment, which belongs to
+    other keys.
     """
     access, secret = (settings.pop(name) for name in _S3_KEYS)
     keys = {

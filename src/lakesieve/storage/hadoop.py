@@ -1,4 +1,4 @@
-"""Settings of Hadoop's file systems and Iceberg's file IO as settings of our storages."""
+"""Translate settings of Hadoop's file systems and Iceberg's file IO to storage options."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _HDFS = (
     "hadoop.security.authentication",
 )
 HADOOP_PREFIXES = (_S3A, "fs.azure.", "fs.gs.", "google.cloud.auth.", *_HDFS)
-"""Of the settings that matter."""
+"""Prefixes of the Hadoop settings that are read."""
 
-# Hadoop's name and obstore's
+# Hadoop's name and obstore's name
 _S3_NAMES = {
     "access.key": "access_key_id",
     "secret.key": "secret_access_key",
@@ -35,7 +35,7 @@ _S3_NAMES = {
     "endpoint": "endpoint",
     "endpoint.region": "region",
 }
-# by scheme: Iceberg's or PyIceberg's name and obstore's
+# by scheme: the name in Iceberg or PyIceberg, and obstore's name
 _FILE_IO_NAMES = {
     "s3": {
         "s3.access-key-id": "access_key_id",
@@ -58,62 +58,61 @@ _FILE_IO_NAMES = {
         "gcs.service.host": "base_url",
     },
 }
-# obstore asks the machine for an identity, unless an account says that there is none
+# obstore asks the machine for an identity, unless credentials say that the access is anonymous
 _ANONYMOUS = json.dumps(
     {"disable_oauth": True, "client_email": "", "private_key": "", "private_key_id": ""}
 )
-# those that Iceberg has for each host
+# names that Iceberg has for each host
 _AZURE_HOST_NAMES = {"adls.sas-token": "sas_key", "adls.connection-string": "endpoint"}
 _TOKEN_ENDPOINT = re.compile(r"(https://[^/]+)/([^/]+)/oauth2/")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageOptions:
-    """The storage options of each location; equal values give equal options."""
+    """Returns the storage options of each location. Equal values give equal options."""
 
     conf: Mapping[str, str] = field(repr=False)
-    # folders, separated by commas, below which indexes may lie that other indexes share objects
-    # with
+    # comma-separated folders; indexes below them may share objects with an index
     trusted: str = ""
-    # properties of a table's own file IO, for what Hadoop's settings leave open
+    # properties of a table's own file IO, used where Hadoop's settings say nothing
     file_io: Mapping[str, str] = field(default_factory=dict, repr=False)
     # reads Hadoop's current settings
     source: Callable[[], Mapping[str, str]] | None = field(default=None, repr=False, compare=False)
-    # reads the current properties of the file IO: Iceberg renews the credentials that a catalog
+    # reads the current properties of the file IO, because Iceberg renews credentials that a catalog
     # has vended
     vended: Callable[[], Mapping[str, str]] | None = field(default=None, repr=False, compare=False)
 
     def __call__(self, location: str) -> dict[str, str]:
-        """Settings for one location, as they were read."""
+        """Return the storage options of one location, from the settings that were read at first."""
         options = hadoop_options(self.conf, location)
         other = _file_io_options(self.file_io, location)
         if CREDENTIALS & options.keys():
-            # keys belong together
+            # keys belong together, so credentials come from only one source
             other = {name: value for name, value in other.items() if name not in CREDENTIALS}
         trusted = {TRUSTED_ROOTS: self.trusted} if self.trusted else {}
         return {**other, **options, **trusted}
 
     def of_table(self, file_io: Mapping[str, str]) -> StorageOptions:
-        """Return the same for the locations of a table whose file IO has these properties."""
+        """Return these options for a table whose file IO has the given properties."""
         return replace(self, file_io=file_io, vended=None)
 
     def renewed(self, location: str) -> dict[str, str]:
-        """Return the current settings for one location."""
+        """Read the current settings and return the storage options of one location."""
         conf = self.source() if self.source else self.conf
         file_io = self.vended() if self.vended else self.file_io
         return replace(self, conf=conf, file_io=file_io)(location)
 
 
 def hadoop_options(conf: Mapping[str, str], location: str) -> dict[str, str]:
-    """Storage options with which a location is reached as Hadoop's file systems reach it.
+    """Return storage options that reach a location as Hadoop's file systems do.
 
-    What the settings leave open is looked for in the environment: variables, profiles, and the
+    What the settings do not say is taken from the environment: variables, profiles, and the
     identity of the machine.
 
     Args:
         conf: Hadoop settings, such as ``fs.s3a.endpoint``, ``fs.azure.account.key`` or
-            ``fs.gs.auth.service.account.json.keyfile``; those of one bucket or account come before
-            those of all. Others are ignored.
+            ``fs.gs.auth.service.account.json.keyfile``. Settings for one bucket or account take
+            precedence over general ones. Other settings are ignored.
         location: The location.
     """
     scheme, _, rest = normalized(location).partition("://")
@@ -187,7 +186,7 @@ def _google(conf: Mapping[str, str]) -> dict[str, str]:
 
 
 def _file_io_options(properties: Mapping[str, str], location: str) -> dict[str, str]:
-    """Storage options with which Iceberg's own file IO reaches a location."""
+    """Return storage options that reach a location as Iceberg's own file IO does."""
     scheme, _, rest = normalized(location).partition("://")
     names = _FILE_IO_NAMES.get(scheme, {})
     options = {ours: properties[theirs] for theirs, ours in names.items() if properties.get(theirs)}

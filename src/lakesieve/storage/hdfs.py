@@ -1,4 +1,4 @@
-"""Files of a folder in HDFS, with the calls that obstore has for the objects of a store."""
+"""Files of a folder in HDFS, behind the methods that obstore has for object stores."""
 
 from __future__ import annotations
 
@@ -18,10 +18,13 @@ if TYPE_CHECKING:
     from hdfs_native import Client, FileStatus
 
 HDFS = "hdfs:"
-"""How its locations begin."""
+"""The beginning of locations in HDFS."""
 
 STAGED = re.compile(r"(\.[0-9a-f]{32})?#\d+$")
-"""How the name of a file ends that its writer has not yet renamed; obstore's on a disk, too."""
+"""End of the names of staged files, which their writer has not renamed yet.
+
+obstore uses the same ending on local disk.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +39,10 @@ class _File:
 class HdfsStore:
     """Files below a folder of HDFS, through its own protocol, without Java.
 
-    A file is written beside its place and renamed to it, which the NameNode does at once and, for
-    an exclusive create, only where nothing is: a writer that dies leaves nothing that is visible.
-    ``settings`` are Hadoop's; they come before those in ``HADOOP_CONF_DIR``. Errors are those of
-    the client, which :func:`hdfs_errors` translates.
+    A file is written under a temporary name and renamed to its final name. The NameNode renames at
+    once, and for an exclusive create only if no file has that name. So a writer that dies leaves
+    nothing visible. ``settings`` are Hadoop settings, which take precedence over those in
+    ``HADOOP_CONF_DIR``. Errors are the client's own; :func:`hdfs_errors` translates them.
     """
 
     def __init__(self, location: str, settings: Mapping[str, str]) -> None:
@@ -53,24 +56,24 @@ class HdfsStore:
         return _File({"size": len(reader)}, reader)
 
     def get_range(self, key: str, *, start: int, length: int) -> bytes:
-        """Read a part of a file, less where it ends before."""
+        """Read a part of a file. The result is shorter if the file ends earlier."""
         return self.get_ranges(key, starts=[start], lengths=[length])[0]
 
     def get_ranges(self, key: str, *, starts: Sequence[int], lengths: Sequence[int]) -> list[bytes]:
-        """Read parts of a file."""
+        """Read several parts of a file."""
         reader = self._client.read(self._path(key))
         parts = []
         for start, length in zip(starts, lengths, strict=True):
             if start >= len(reader):
-                raise OSError(f"the range begins at {start}, the file has {len(reader)} bytes")
+                raise OSError(f"the range begins at {start}, but the file has {len(reader)} bytes")
             parts.append(bytes(reader.read_range(start, min(length, len(reader) - start))))
         return parts
 
     def head(self, key: str) -> dict[str, Any]:
-        """Return size, version and time of a file."""
+        """Return a file's size, version and modification time."""
         status = self._client.get_file_info(self._path(key))
         if status.isdir:
-            raise FileNotFoundError(f"{key} is a folder")
+            raise FileNotFoundError(f"{key} is a folder, not a file")
         return self._meta(status)
 
     def list(
@@ -81,16 +84,19 @@ class HdfsStore:
         yield [meta for meta in found if meta["path"] > (offset or "")]
 
     def list_with_delimiter(self, prefix: str | None) -> dict[str, Sequence[str]]:
-        """List the folders directly in a folder."""
+        """List the folders directly below a folder."""
         found = self._below(prefix, recursive=False)
         return {"common_prefixes": [self._key(status) for status in found if status.isdir]}
 
     def put(self, key: str, data: bytes, *, mode: str) -> None:
-        """Write a file, visible whole or not at all; ``create`` refuses where one is."""
+        """Write a file so that it appears whole or not at all.
+
+        ``create`` refuses to replace a file.
+        """
         from hdfs_native import WriteOptions
 
         path = self._path(key)
-        # two machines may write one object at once
+        # two machines may write the same object at once, so each has its own temporary name
         staged = f"{path}.{uuid.uuid4().hex}#0"
         try:
             with self._client.create(staged, WriteOptions(create_parent=True)) as writer:
@@ -102,11 +108,11 @@ class HdfsStore:
             raise
 
     def delete(self, key: str) -> None:
-        """Delete a file; a missing one is not an error."""
+        """Delete a file. A missing file is not an error."""
         self._client.delete(self._path(key))
 
     def sweep(self, before: datetime, names: re.Pattern[str]) -> int:
-        """Delete staged files that are older than a time, and tell how many there were."""
+        """Delete staged files that are older than a time, and return their number."""
         return sum(
             self._client.delete(status.path)
             for status in self._below(None, staged=True)
@@ -137,13 +143,13 @@ class HdfsStore:
         }
 
 
-# the folders of one file system share its connection
+# the folders of one file system share one connection
 @lru_cache(maxsize=16)
 def _client(url: str, settings: tuple[tuple[str, str], ...]) -> Client:
     try:
         from hdfs_native import Client
     except ImportError as error:
-        need = "Locations in HDFS need the package hdfs-native."
+        need = "Locations in HDFS need the Python package hdfs-native."
         raise not_installed(need, "hdfs") from error
     return Client(url, dict(settings))
 
@@ -154,7 +160,7 @@ def _time(status: FileStatus) -> datetime:
 
 @contextlib.contextmanager
 def hdfs_errors() -> Iterator[None]:
-    """Translate errors of the client to errors of the system, without the NameNode's stack."""
+    """Translate the client's errors to operating-system errors, without the NameNode's stack."""
     try:
         yield
     except (FileExistsError, FileNotFoundError) as error:
@@ -165,7 +171,7 @@ def hdfs_errors() -> Iterator[None]:
         kind = PermissionError if "AccessControlException" in str(error) else OSError
         raise kind(_first_line(error)) from error
     except BaseException as error:
-        # a panic of the client is no Exception, and would end its caller instead of failing open
+        # a panic of the client is not an Exception; unhandled, it would end the caller
         if type(error).__name__ != "PanicException":
             raise
         raise OSError(_first_line(error)) from error

@@ -1,4 +1,4 @@
-"""Folders on local disk: changes to them never pass through a symbolic link."""
+"""Change folders on local disk, never through a symbolic link."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
 
-# what opening a link as a folder fails with, by system
+# errors of opening a link as a folder, by operating system
 _LINKED = (errno.ELOOP, errno.ENOTDIR)
 
 
 def stamp_of(file: str) -> tuple[int, ...]:
-    """Return what changes when a file does: its inode, the time of its last change and its size."""
+    """Return values that change when a file changes: inode, change time and size."""
     try:
-        # not through the store nor a Path, which cost more than the rest of a warm look-up
+        # os.stat directly, because the store or a Path would take most of the time of a warm
+        # look-up
         stat = os.stat(file)  # noqa: PTH116
     except FileNotFoundError as error:
         raise missing(file) from error
@@ -42,10 +43,10 @@ def check_unlinked(root: str, folders: Sequence[str]) -> None:
 
 
 def delete_file(root: str, path: str) -> None:
-    """Delete a file of an index; a missing file is not an error.
+    """Delete a file of an index. A missing file is not an error.
 
-    Each folder on the way is opened from the one above it, and links are not followed. So nothing
-    outside of the index is deleted, even if a folder becomes a link meanwhile.
+    Each folder is opened from the folder above it, without following links. So nothing outside the
+    index is deleted, even if a folder becomes a link meanwhile.
     """
     *folders, name = path.split("/")
     with contextlib.suppress(FileNotFoundError), _opened(root, folders) as folder:
@@ -53,7 +54,7 @@ def delete_file(root: str, path: str) -> None:
 
 
 def delete_staged(root: str, names: re.Pattern[str], before: datetime) -> int:
-    """Delete files that killed writers left, and return how many there were."""
+    """Delete files that killed writers left behind, and return their number."""
     gone = 0
     for parent, _, files in os.walk(root):
         for path in (os.path.relpath(Path(parent, file), root) for file in files if "#" in file):
@@ -67,9 +68,9 @@ def delete_staged(root: str, names: re.Pattern[str], before: datetime) -> int:
 
 
 def _first_checked(root: str) -> Path:
-    """Return the topmost folder that belongs to an index: that of a table's indexes, or its root.
+    """Return the topmost folder that belongs to an index: the table's index folder, or the root.
 
-    Folders above it are the user's own choice of a place, and may be links.
+    Users choose the folders above it, and these may be links.
     """
     place = Path(root)
     return place.parent if place.parent.name == INDEX_FOLDER else place
@@ -103,15 +104,16 @@ def _opened(root: str, folders: list[str]) -> Iterator[int]:
 
 def _linked(folder: str) -> UnsupportedError:
     return UnsupportedError(
-        f"{folder} is a symbolic link, or leads through one.",
+        f"{folder} is a symbolic link, or a folder above it is one.",
         kind=ErrorKind.UNSUPPORTED_STORAGE,
-        hint="Nothing is changed behind links in an index. Remove the link, or store the index "
+        hint="lakesieve changes nothing behind links in an index. Remove the link, or store the "
+        "index "
         "elsewhere (location=).",
     )
 
 
 def write_file(path: Path, content: bytes, *, option: str) -> None:
-    """Write a file whole: whoever reads it sees the one before, or this one."""
+    """Write a file whole: readers see either the old file or the new one."""
     part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         try:
@@ -123,5 +125,5 @@ def write_file(path: Path, content: bytes, *, option: str) -> None:
         raise StorageError(
             f"{path} cannot be written: {error.strerror}.",
             kind=ErrorKind.STORAGE_FAILED,
-            hint=f"Name a file in a folder that is there with {option}.",
+            hint=f"Use {option} to name a file in an existing folder.",
         ) from error

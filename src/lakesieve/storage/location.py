@@ -1,4 +1,4 @@
-"""Where an index can stand: the spellings of locations that table formats use, made one."""
+"""Normalize locations, which table formats spell in different ways."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _REMOTE = frozenset({"s3", "gs", "az", "abfss", "adl", "azure", "hdfs", "memory"
 
 
 def normalized(location: str) -> str:
-    """One spelling of a location: an absolute local path, or ``scheme://...``.
+    """Return the one spelling of a location: an absolute local path, or ``scheme://...``.
 
     Args:
-        location: A local path, ``file:/path``, ``file:///path`` or an object store's URL. Paths
-            are taken as they are, as Hadoop does: nothing is percent-decoded.
+        location: A local path, ``file:/path``, ``file:///path`` or an object store's URL. Like in
+            Hadoop, nothing in a path is percent-decoded.
 
     Raises:
-        InvalidInputError: It is empty, or does not name its file system.
-        UnsupportedError: The scheme cannot be reached.
+        InvalidInputError: The location is empty, or does not name its file system.
+        UnsupportedError: The scheme is not supported.
     """
     text = location.strip()
     if not text:
@@ -49,11 +49,12 @@ def normalized(location: str) -> str:
         raise InvalidInputError(
             f"{location} does not name its file system.",
             kind=ErrorKind.INVALID_ARGUMENT,
-            hint="Write it whole, as hdfs://NAMESERVICE/folder or hdfs://HOST:PORT/folder.",
+            hint="Write the whole location, as hdfs://NAMESERVICE/folder or "
+            "hdfs://HOST:PORT/folder.",
         )
     if scheme in _REMOTE and rest.startswith("//"):
         if scheme.startswith("abfs"):
-            # one account, called as a store of blobs and as a file system
+            # one account has two host names, one for blobs and one for its file system
             rest = rest.replace(_BLOBS, _FILE_SYSTEM, 1)
         return f"{scheme}:{rest.rstrip('/')}"
     raise UnsupportedError(

@@ -1,4 +1,4 @@
-"""Values in bounded memory, the least recently used dropped first."""
+"""A cache with bounded memory that drops the least recently used values first."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class LruCache:
-    """Values of ``limit`` bytes together, the least recently used dropped first; thread-safe."""
+    """A thread-safe cache of at most ``limit`` bytes that drops the least recently used values."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -17,14 +17,14 @@ class LruCache:
         self._lock = threading.Lock()
 
     def resize(self, limit: int) -> None:
-        """Set a new limit."""
+        """Set a new limit in bytes."""
         with self._lock:
             self._limit = limit
             self._shrink()
 
     @property
     def held(self) -> int:
-        """Bytes that are held."""
+        """Bytes of all cached values."""
         return self._held
 
     def _shrink(self) -> None:
@@ -37,7 +37,7 @@ class LruCache:
             return key in self._entries
 
     def find(self, key: tuple[object, ...]) -> Any:
-        """Return the value of a key if it is held, else ``None``."""
+        """Return the cached value of a key, or ``None``."""
         with self._lock:
             known = self._entries.get(key)
             if known is None:
@@ -46,7 +46,7 @@ class LruCache:
             return known[0]
 
     def put(self, key: tuple[object, ...], value: Any, size: int) -> None:
-        """Hold a value of ``size`` bytes, in the place of the one that is held."""
+        """Cache a value of ``size`` bytes, in place of the key's earlier value."""
         with self._lock:
             _, gone = self._entries.pop(key, (None, 0))
             self._entries[key] = (value, size)

@@ -1,4 +1,4 @@
-"""Objects under one root, over obstore, with typed errors."""
+"""Read and write objects under one root through obstore, with typed errors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 _In = TypeVar("_In")
 _Out = TypeVar("_Out")
 
-# by the store, the settings that it refused, and who renews them: the settings that replaced them
+# replacement settings, by the store, the settings that it refused, and the function that renews
+# them
 _renewed: dict[tuple[str, Options, Renewal | None], Options] = {}
 _MAX_RENEWED = 1000
 _REQUESTS = 16
@@ -38,16 +39,16 @@ _READ_AHEAD = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectInfo:
-    """An object as a listing tells it."""
+    """What a listing says about an object."""
 
     path: str
     size: int
-    version: str  # a text that changes when it is rewritten
-    modified: datetime  # when it was written
+    version: str  # changes when the object is rewritten
+    modified: datetime  # time of the last write
 
 
 def _object_info(meta: Any) -> ObjectInfo:
-    """Return what a store's metadata of an object says."""
+    """Convert a store's metadata of an object."""
     return ObjectInfo(
         path=str(meta["path"]),
         size=int(meta["size"]),
@@ -58,18 +59,18 @@ def _object_info(meta: Any) -> ObjectInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Storage:
-    """Objects under one root. A value: picklable, opened where and when it is used.
+    """Objects under one root. The value can be pickled, and opens its client on first use.
 
-    What asks the store raises ``NotFoundError`` where an object does not exist, and else
-    ``StorageError``, whose ``kind`` tells a missing right from a passing fault.
+    Methods that ask the store raise ``NotFoundError`` if an object does not exist. Other failures
+    raise ``StorageError``, whose ``kind`` tells a missing permission from a temporary fault.
     """
 
     location: str  # normalized location of the root
-    # settings of the object store, such as `region` or `endpoint`, and the roots that are trusted;
-    # may hold secrets and is therefore never printed
+    # settings of the object store, such as `region` or `endpoint`, and the trusted roots; never
+    # printed, because they may contain secrets
     options: Options = field(default=(), repr=False)
-    # tells the settings of a location as they are now, when those that are known are refused. It
-    # stays in this process
+    # returns the current settings of a location when the store refuses the known ones; it is not
+    # pickled
     renew: Renewal | None = field(default=None, repr=False, compare=False)
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -77,32 +78,32 @@ class Storage:
 
     @property
     def identity(self) -> tuple[str, str]:
-        """The location, and a fingerprint of the endpoint and credentials that it is reached with.
+        """The location, and a fingerprint of the endpoint and credentials.
 
-        Keys of caches begin with it. It stays the same when credentials are renewed, which never
+        Cache keys begin with it. It stays the same when credentials are renewed, which never
         changes the endpoint.
         """
         return self.location, fingerprint(self.options)
 
     @property
     def is_local(self) -> bool:
-        """True on local disk."""
+        """True if the root is on local disk."""
         return self.location.startswith("/")
 
     def child(self, name: str) -> Storage:
-        """Return the storage of a folder below this one."""
+        """Return the storage of a folder below this root."""
         return replace(self, location=f"{self.location}/{_inside(name)}")
 
     @property
     def parent(self) -> Storage:
-        """The storage of the folder that this one lies in."""
+        """The storage of the parent folder."""
         return replace(self, location=self.location.rpartition("/")[0])
 
     def at(self, location: str) -> Storage:
-        """Return the storage of another root that an index names, reached with the same options.
+        """Return the storage of another root that an index names, with the same options.
 
         Raises:
-            UnsupportedError: It is in a store of another kind, or not in a trusted location.
+            UnsupportedError: The root is in another kind of store, or not in a trusted location.
         """
         if _scheme(location) != _scheme(self.location):
             raise UnsupportedError(
@@ -115,22 +116,25 @@ class Storage:
         return replace(self, location=location)
 
     def get(self, path: str, *, most: int | None = None) -> bytes:
-        """Read a whole object; one of more than ``most`` bytes is a ``CorruptIndexError``."""
+        """Read a whole object.
+
+        An object of more than ``most`` bytes raises ``CorruptIndexError``.
+        """
         return self._attempt(_inside(path), lambda store: _whole(store.get(path), path, most))
 
     def get_all(self, paths: Sequence[str], *, most: int | None = None) -> list[bytes]:
-        """Read several whole objects, at once where each takes a request."""
+        """Read several whole objects, in parallel if each takes a request."""
         return self.at_once(partial(self.get, most=most), paths)
 
     def at_once(self, act: Callable[[_In], _Out], items: Sequence[_In]) -> list[_Out]:
-        """Do something for several objects: in turn, or at once where each takes a request."""
+        """Call ``act`` for several objects, in parallel if each takes a request, else in turn."""
         if self.is_local or self.location.startswith("memory:") or len(items) < 2:
             return [act(item) for item in items]
-        # not a pool of the standard library, whose threads keep a process alive at its exit
+        # threads of a pool of the standard library would keep the process alive at its exit
         return all_at_once([partial(act, item) for item in items], _REQUESTS)
 
     def get_range(self, path: str, start: int, length: int) -> bytes:
-        """Read ``length`` bytes from ``start`` on, fewer where the object ends before."""
+        """Read ``length`` bytes from ``start`` on, or fewer if the object ends earlier."""
 
         def read(store: Any) -> bytes:
             return bytes(store.get_range(path, start=start, length=length))
@@ -138,7 +142,7 @@ class Storage:
         return self._attempt(_inside(path), read)
 
     def get_ranges(self, path: str, starts: Sequence[int], lengths: Sequence[int]) -> list[bytes]:
-        """Read parts of an object at once, those that lie close together in one request."""
+        """Read several parts of an object. Parts that lie close together share a request."""
 
         def read(store: Any) -> list[bytes]:
             return [bytes(part) for part in store.get_ranges(path, starts=starts, lengths=lengths)]
@@ -146,25 +150,25 @@ class Storage:
         return self._attempt(_inside(path), read)
 
     def head(self, path: str) -> ObjectInfo:
-        """Return size and version of an object."""
+        """Return an object's size and version."""
         return self._attempt(_inside(path), lambda store: _object_info(store.head(path)))
 
     def stamp(self, path: str) -> tuple[int, ...]:
-        """Return what changes when an object on local disk does; nothing elsewhere."""
+        """Return values that change when a local object changes. In other stores, it is empty."""
         return stamp_of(f"{self.location}/{_inside(path)}") if self.is_local else ()
 
     def create(self, path: str, data: bytes) -> None:
-        """Write an object that must not exist yet, visible whole or not at all."""
+        """Create an object that must not exist yet. It appears whole or not at all."""
         self._put(path, data, "create")
 
     def replace(self, path: str, data: bytes) -> None:
-        """Write an object, visible whole or not at all, in place of what may be there."""
+        """Write an object in place of an earlier one. It appears whole or not at all."""
         self._put(path, data, "overwrite")
 
     def objects(self, prefix: str, *, after: str = "") -> list[ObjectInfo]:
         """List the objects below a folder whose paths are greater than ``after``, sorted by path.
 
-        There are none where there is no such folder.
+        A folder that does not exist has no objects.
         """
         if self.is_local and not Path(self.location).is_dir():
             return []
@@ -174,7 +178,7 @@ class Storage:
             return [_object_info(meta) for batch in listed for meta in batch]
 
         found = self._attempt(prefix, read)
-        # Azure's lists the others, too
+        # Azure also lists paths up to ``after``
         return sorted((info for info in found if info.path > after), key=lambda info: info.path)
 
     def folders(self, prefix: str) -> list[str]:
@@ -185,9 +189,9 @@ class Storage:
         return sorted(PurePosixPath(path).name for path in listing["common_prefixes"])
 
     def delete(self, path: str) -> None:
-        """Delete an object; a missing one is not an error.
+        """Delete an object. A missing object is not an error.
 
-        On local disk nothing is deleted behind a link: that raises ``UnsupportedError``.
+        On local disk, nothing is deleted behind a link: that raises ``UnsupportedError``.
         """
 
         def act(store: Any) -> None:
@@ -197,16 +201,17 @@ class Storage:
         self._attempt(_inside(path), act)
 
     def check_unlinked(self, folder: str) -> None:
-        """Insist that no folder from the root down to one is a symbolic link on local disk."""
+        """Check that no folder on the way from the root to ``folder`` is a link on local disk."""
         if self.is_local:
             check_unlinked(self.location, _inside(folder).split("/"))
 
     def sweep(self, before: datetime, names: re.Pattern[str]) -> int:
-        """Delete what killed writers left of objects that never appeared; return how many.
+        """Delete the staged files that killed writers left behind, and return their number.
 
-        On local disk and in HDFS a writer first puts the bytes beside the object, under a name
-        with a number sign that no listing shows. Elsewhere nothing is left. What is younger than
-        ``before`` stays: its writer may be at work. ``names`` are the paths that writers write.
+        On local disk and in HDFS, a writer first writes a file next to the object. No listing shows
+        this file, because its name has a number sign. Other stores have no such files. Files
+        younger than ``before`` stay, because their writer may still be at work. ``names`` matches
+        the paths that writers use.
         """
         staged = re.compile(f"(?:{names.pattern}){STAGED.pattern}")
         if self.location.startswith(HDFS):
@@ -214,7 +219,7 @@ class Storage:
         return delete_staged(self.location, staged, before) if self.is_local else 0
 
     def probe(self) -> None:
-        """Insist that this storage can be written to and honours exclusive create."""
+        """Check that this storage can be written to and honours an exclusive create."""
         path = f"_probe-{uuid.uuid4().hex}"
         self.create(path, b"1")
         try:
@@ -224,9 +229,9 @@ class Storage:
                 raise
         else:
             raise UnsupportedError(
-                f"{self.location} replaces objects that are to be created exclusively.",
+                f"{self.location} overwrites an object when it should refuse to create it again.",
                 kind=ErrorKind.UNSUPPORTED_STORAGE,
-                hint="Commits would not be safe there; store the index elsewhere (location=).",
+                hint="Commits would not be safe there. Store the index elsewhere (location=).",
             )
         finally:
             self.delete(path)
@@ -241,13 +246,16 @@ class Storage:
         self._attempt(_inside(path), lambda store: store.put(path, data, mode=mode))
 
     def _attempt(self, path: str, act: Callable[[Any], _Out]) -> _Out:
-        """Ask the store; once more, with what is known now, where it refuses the credentials."""
+        """Call the store.
+
+        If it refuses the credentials, call it once more with the current ones.
+        """
         try:
             return self._ask(path, act)
         except StorageError as error:
             if error.kind is not ErrorKind.CREDENTIALS:
                 raise
-        # a client has read the environment when it was made
+        # a client reads the environment only when it is made
         client.cache_clear()
         if self.renew is not None:
             current = self.renew(self.location)
@@ -265,8 +273,8 @@ class Storage:
         return _renewed.get(self._refused(), self.options)
 
     def _refused(self) -> tuple[str, Options, Renewal | None]:
-        # buckets may have settings of their own, which are the same only for now; and whoever
-        # knows refused credentials must not be given those of somebody else
+        # Buckets may have their own settings, which are equal only by chance. And a caller who
+        # knows refused credentials must not get the new credentials of somebody else.
         store, mark, path = self.location.partition("://")
         return store + mark + path.partition("/")[0], self.options, self.renew
 
@@ -274,10 +282,10 @@ class Storage:
 def open_storage(
     location: str, options: dict[str, str] | None = None, *, renew: Renewal | None = None
 ) -> Storage:
-    """Name a root by its location; nothing is read or written yet.
+    """Return the storage of a root by its location. Nothing is read or written yet.
 
     Raises:
-        UnsupportedError: The scheme cannot be reached.
+        UnsupportedError: The scheme is not supported.
     """
     settings = tuple(sorted((options or {}).items()))
     return Storage(location=normalized(location), options=settings, renew=renew)
@@ -294,7 +302,7 @@ def _inside(path: str) -> str:
         raise InvalidInputError(
             f"The path {path!r} leads out of the index.",
             kind=ErrorKind.INVALID_ARGUMENT,
-            hint="The index names a file outside itself; rebuild it.",
+            hint="The index refers to a file outside its folder. Build the index again.",
         )
     return path
 
@@ -302,12 +310,12 @@ def _inside(path: str) -> str:
 def _whole(result: Any, path: str, most: int | None) -> bytes:
     size = int(result.meta["size"])
     if most is not None and size > most:
-        raise corrupt(path, f"it has {size} bytes, and may have {most}")
+        raise corrupt(path, f"its size of {size} bytes exceeds the limit of {most}")
     return bytes(result.bytes())
 
 
 def elsewhere(storage: Storage, location: str) -> Storage:
-    """Return the storage of a folder that a table names, reached with the options of the table."""
+    """Return the storage of a folder that a table names, with the table's options."""
     return replace(storage, location=normalized(location))
 
 

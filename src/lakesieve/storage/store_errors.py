@@ -1,4 +1,4 @@
-"""What an object store says when it fails, as typed errors that name the cause."""
+"""Translate failures of an object store into typed errors that name the cause."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _CODE = re.compile(r"<Code>\s*([A-Za-z0-9_.\-]{1,80})\s*</Code>")
 _STATUS = re.compile(r"status code: (\d{3})\b")
-# codes of S3 and of servers that speak its protocol
+# error codes of S3 and of servers with its protocol
 _CREDENTIAL_CODES = frozenset(
     {
         "AuthorizationHeaderMalformed",
@@ -40,23 +40,23 @@ _CREDENTIAL_CODES = frozenset(
     }
 )
 _NO_BUCKET = "NoSuchBucket"
-# of a local disk, of HDFS, and of servers that speak the protocol of S3
+# messages of a full local disk, a full HDFS, and full servers with the S3 protocol
 _FULL = re.compile(
     r"os error (?:28|122)\b|\[Errno (?:28|122)\]|No space left|[Qq]uota ?(?:is )?exceeded"
     r"|(?:DS|NS)QuotaExceeded"
 )
 _FULL_CODES = frozenset({"QuotaExceeded", "InsufficientStorage", "XMinioStorageFull"})
-# where a client without credentials looks for those of the machine, on AWS, ECS, EKS and Google
+# addresses where a client without credentials asks for those of the machine: AWS, ECS, EKS, Google
 _MACHINE = ("http://169.254.", "http://[fd00:ec2::254]", "http://metadata.google.internal")
 
 
 @contextlib.contextmanager
 def typed_errors(location: str, *, root: str) -> Iterator[None]:
-    """Turn errors of the store into errors of this package.
+    """Translate errors of the store into errors of this package.
 
     Raises:
-        NotFoundError: There is no such object.
-        StorageError: Another failure; ``kind`` tells which.
+        NotFoundError: The object does not exist.
+        StorageError: Any other failure; ``kind`` says which.
     """
     try:
         yield
@@ -83,7 +83,8 @@ def typed_errors(location: str, *, root: str) -> Iterator[None]:
             raise StorageError(
                 f"{location}: no space is left, or a quota is used up.",
                 kind=ErrorKind.STORAGE_FULL,
-                hint="Free some space; lakesieve vacuum deletes what indexes do not need any more.",
+                hint="Free some space. lakesieve vacuum deletes objects that indexes no longer "
+                "need.",
             ) from error
         message = f"{first} ({code.group(1)})" if code else first
         raise StorageError(
@@ -95,7 +96,7 @@ def typed_errors(location: str, *, root: str) -> Iterator[None]:
 
 
 def _refused(location: str, text: str) -> StorageError | None:
-    """Return the error where the store does not know the caller, or its bucket; else none."""
+    """Return an error if the store refuses the caller or knows no such bucket, else ``None``."""
     found = _CODE.search(text)
     code = found.group(1) if found else ""
     status = _STATUS.search(text)
@@ -104,7 +105,7 @@ def _refused(location: str, text: str) -> StorageError | None:
         return StorageError(
             f"{location}: no credentials are set, and this machine has none.",
             kind=ErrorKind.CREDENTIALS,
-            hint="Set those of the table's catalog (s3.access-key-id), of Hadoop "
+            hint="Set the credentials of the table's catalog (s3.access-key-id), of Hadoop "
             "(fs.s3a.access.key) or of the environment.",
         )
     if code in _CREDENTIAL_CODES or (number == "401" and not code):
@@ -116,7 +117,7 @@ def _refused(location: str, text: str) -> StorageError | None:
         )
     if code == _NO_BUCKET:
         return StorageError(
-            f"{location}: there is no such bucket ({code}).",
+            f"{location}: the bucket does not exist ({code}).",
             kind=ErrorKind.STORAGE_FAILED,
             hint="Check the bucket's name and the endpoint.",
         )
@@ -125,7 +126,7 @@ def _refused(location: str, text: str) -> StorageError | None:
             f"{location} cannot be written or read: permission denied ({code or 'status 403'}).",
             kind=ErrorKind.READ_ONLY,
             hint="Check the credentials; give the index another location (location=, --location), "
-            "or grant the right.",
+            "or grant the permission.",
         )
     return None
 
@@ -135,14 +136,14 @@ def missing(location: str) -> NotFoundError:
     return NotFoundError(
         f"{location} does not exist.",
         kind=ErrorKind.OBJECT_NOT_FOUND,
-        hint="If it was part of an index, rebuild the index.",
+        hint="If it was part of an index, build the index again.",
     )
 
 
 def read_only(location: str) -> StorageError:
-    """Return the error for a location that this process may not write to or read."""
+    """Return the error for a location that this process may not read or write."""
     return StorageError(
         f"{location} cannot be written or read: permission denied.",
         kind=ErrorKind.READ_ONLY,
-        hint="Give the index another location (location=, --location), or grant the right.",
+        hint="Give the index another location (location=, --location), or grant the permission.",
     )

@@ -1,4 +1,7 @@
-"""Which roots an index may refer to: a clone names those that it shares objects with."""
+"""Decide to which other roots an index may refer.
+
+A clone refers to the roots of the indexes whose objects it uses.
+"""
 
 from __future__ import annotations
 
@@ -13,27 +16,27 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 INDEX_FOLDER = "_lakesieve"
-"""Folder of a table's indexes; the underscore hides it from the formats' own clean-up."""
+"""Folder of a table's indexes. The underscore hides it from the clean-up of the table formats."""
 
 TRUSTED_ROOTS = "lakesieve.trusted.roots"
-"""The storage option with further roots, separated by commas, below which other indexes may lie."""
+"""Storage option with more trusted folders, separated by commas, for the indexes of others."""
 
-# a store or a server might read these as steps to another folder
+# a store or a server might read these characters as a step to another folder
 _STEPS = re.compile(r"(^|/)\.{1,2}(/|$)|%2e|%2f|%5c|[\\\x00-\x1f]", re.IGNORECASE)
 _WHOLE = re.compile(r"(?:/|file:/+)[^/]|(?!file:)[A-Za-z][A-Za-z0-9+.\-]*://[^/]")
-# folders below a root of indexes: the table's, named by its identity, and the index's
+# parts of a path below a root of indexes: the table's uuid, index
 _BELOW_A_ROOT = 2
-# of an index, its table's folder of indexes, its table, its database
+# parts of a path below the warehouse: database, table, the table's index folder, index
 _BESIDE = 4
 
 
 def warehouse_of(location: str) -> str:
-    """Return the folder around an index and those that it may share objects with.
+    """Return the folder that contains an index and the indexes that it may share objects with.
 
-    For ``<warehouse>/<database>/<table>/_lakesieve/<index>`` this is the warehouse, for
-    ``<root>/<table uuid>/<index>`` the root. On a local disk it is never the whole disk, nor a
-    folder that holds the folders of several users: where the warehouse would be a topmost folder,
-    it is the database's folder.
+    For ``<warehouse>/<database>/<table>/_lakesieve/<index>`` this is the warehouse; for
+    ``<root>/<table uuid>/<index>`` it is the root. On local disk it is never the whole disk, nor a
+    folder that holds the folders of several users. If the warehouse would be a topmost folder, the
+    result is the database's folder.
     """
     scheme, mark, path = location.partition("://")
     store, path = (scheme + mark, path) if mark else ("", location)
@@ -41,13 +44,13 @@ def warehouse_of(location: str) -> str:
     above = _BESIDE if folders[-2:-1] == [INDEX_FOLDER] else _BELOW_A_ROOT
     if not mark and above == _BESIDE and len(folders) == _BESIDE + 1:
         above -= 1
-    # of an object store the bucket, of the local disk nothing
+    # in an object store at least the bucket, on local disk nothing
     kept = folders[:-above] or ([] if mark else folders[:1])
     return store + "/".join([first, *kept])
 
 
 def trusted_folders(text: str) -> tuple[str, ...]:
-    """Return the folders of a list that a user has written."""
+    """Parse a comma-separated list of trusted folders."""
     folders = [folder for folder in map(str.strip, text.split(",")) if folder]
     for folder in folders:
         if not _WHOLE.match(folder) or _STEPS.search(folder):
@@ -61,19 +64,19 @@ def trusted_folders(text: str) -> tuple[str, ...]:
 
 
 def is_below(location: str, folder: str) -> bool:
-    """Say whether an object lies in a folder, however a store reads its name."""
+    """Return whether an object lies in a folder, however a store reads its name."""
     if location != location.strip():
         return False
     try:
         location, folder = normalized(location), normalized(folder)
     except LakesieveError:
-        # a store that only PyIceberg reaches
+        # a store that only PyIceberg can reach
         folder = folder.rstrip("/")
     return location != folder and _is_below(location, folder)
 
 
 def _is_below(location: str, folder: str) -> bool:
-    # a table may have a percent sign in its own folder
+    # the folder of the table itself may contain a percent sign
     return f"{location}/".startswith(f"{folder}/") and not _STEPS.search(location[len(folder) :])
 
 
@@ -81,27 +84,28 @@ def check_trusted(location: str, index: str, trusted: Iterable[str] = ()) -> Non
     """Check that an index may refer to another root."""
     if location and normalized(location) == location:
         if location.startswith("memory:"):
-            return  # of this process alone
+            return  # indexes in memory belong to this process alone
         folders = (warehouse_of(index), *trusted)
         if any(_is_below(location, folder) for folder in folders):
-            # a folder on the way may be a link to a place that nobody trusts
+            # a folder on the way may be a link to an untrusted place
             place = resolved(location)
             if any(_is_below(place, resolved(folder)) for folder in folders):
                 return
     raise UnsupportedError(
-        f"The index at {index} shares objects with one at {location}, which is not a trusted "
+        f"The index at {index} shares objects with the index at {location}, which is not a trusted "
         "location.",
         kind=ErrorKind.UNTRUSTED_ROOT,
-        hint=f"If both are yours, add the location to the setting spark.{TRUSTED_ROOTS}; else "
+        hint=f"If both indexes are yours, add the location to the setting spark.{TRUSTED_ROOTS}. "
+        "Otherwise "
         "drop the index.",
     )
 
 
 def resolved(location: str) -> str:
-    """Return a normalized location; on local disk the place that its symbolic links lead to."""
+    """Return a normalized location. On local disk, symbolic links are resolved."""
     return os.path.realpath(location) if location.startswith("/") else location
 
 
 def is_same_place(one: str, other: str) -> bool:
-    """Return whether two normalized locations name one place."""
+    """Return whether two normalized locations name the same place."""
     return one == other or resolved(one) == resolved(other)
