@@ -171,7 +171,7 @@ def test_no_keys(files: Files) -> None:
 @pytest.mark.parametrize(
     ("keys", "error", "words"),
     [
-        (["4"], InvalidInputError, "no values of k, which is of type"),
+        (["4"], InvalidInputError, "values of k, which has type"),
         (pa.array(["4"]), InvalidInputError, "of type string, k of type"),
         (pa.array([4.0]), InvalidInputError, "of type double, k of type"),
         (pa.table({"s": ["4"]}), InvalidInputError, "no keys of the index: s"),

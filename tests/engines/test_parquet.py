@@ -276,7 +276,7 @@ def test_a_first_file_of_another_type_is_the_reason(tmp_path: Path) -> None:
     _write(tmp_path, "0.parquet", pa.table({"k": pa.array([3, 4], pa.int64())}))
 
     found = ls.find_files(f"parquet:{tmp_path}", "k = 1")
-    with pytest.raises(UnsupportedError, match="indexed as integer, is of type long now"):
+    with pytest.raises(UnsupportedError, match="indexed as integer, now has the type long"):
         ls.open_index(f"parquet:{tmp_path}", "k").contains([1])
 
     assert len(found.paths) == 2

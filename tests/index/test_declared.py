@@ -71,7 +71,7 @@ def test_everything_that_can_be_declared(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("tables = [", "it is no TOML"),
+        ("tables = [", "it is not TOML"),
         ("", "it declares no tables"),
         ("[tool.other]\nx = 1", "it declares no tables"),
         ("[table.x]\nindexes = []", "table is not known here"),
@@ -83,7 +83,7 @@ def test_everything_that_can_be_declared(tmp_path: Path) -> None:
         ("[tables.x]\nindexes = [{ columns = ['a'], compaction = 'soon' }]", "soon"),
         ("[tables.x]\nindexes = [{ columns = ['a'], more = 1 }]", "no setting more"),
         ("[tables.x]\nindexes = [['a'], ['a']]", "the index a twice"),
-        ("[tables.x]\nretain_commits = 0", "keeps less than one commit"),
+        ("[tables.x]\nretain_commits = 0", "retain_commits below 1"),
         ("[tables.x]\nretain_commits = true", "retain_commits is True"),
         ("[tables.x]\nall_refs = 'yes'", "all_refs is 'yes'"),
     ],

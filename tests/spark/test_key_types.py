@@ -155,7 +155,7 @@ def test_types_that_cannot_be_indexed(spark: SparkSession, table: str) -> None:
         with pytest.raises(UnsupportedError, match=kind) as caught:
             ls.create_index(table, [column], spark=spark)
         assert caught.value.kind is ErrorKind.UNSUPPORTED_TYPE
-        assert "UUIDs and binary" in str(caught.value.hint)
+        assert "UUIDs and bytes" in str(caught.value.hint)
     assert ls.list_indexes(table, spark=spark) == []
 
 

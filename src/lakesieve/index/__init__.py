@@ -1,4 +1,4 @@
-"""One index of one table: files for a predicate, with coded reasons."""
+"""Answer predicates with the indexes of one table: return the files, with coded reasons."""
 
 from __future__ import annotations
 

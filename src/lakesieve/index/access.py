@@ -1,4 +1,4 @@
-"""How tables and their indexes are reached: through a session, or without one."""
+"""Reach tables and their indexes through a session, or without one."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class TableAccess:
     """Opens tables by their names, and finds the folders of their indexes.
 
     Args:
-        options: The storage options of each location; given the properties of a table's own file
-            IO, if any.
-        timezone: The zone of timestamps that are written without one.
+        options: Returns the storage options of a location, given the properties of the table's own
+            file IO, if it has any.
+        timezone: The time zone of timestamps that are written without one.
     """
 
     open_table: Callable[[str], TableReader]
@@ -39,34 +39,34 @@ class TableAccess:
     timezone: Callable[[], str]
 
     def roots(self, table: TableReader, location: str | None = None) -> list[Storage]:
-        """Return the roots that hold indexes of a table: its own folder first."""
+        """Return the folders that may hold indexes of a table, its own folder first."""
         locations = () if location is None else (location,)
         options = self.options(lambda: table.file_io)
         return roots_of(table.location, table.uuid, locations, options)
 
     def stores(self, table: TableReader, location: str | None = None) -> dict[str, IndexStore]:
-        """Return the indexes of a table that have a commit, by name; the first of a name counts."""
-        found: dict[str, IndexStore] = {}
+        """Return the indexes of a table that have a commit, by name. The first root wins."""
+        stores: dict[str, IndexStore] = {}
         for root in self.roots(table, location):
             for name, storage in index_folders(root).items():
                 store = IndexStore(storage)
-                if name not in found and store.exists():
-                    found[name] = store
-        return found
+                if name not in stores and store.exists():
+                    stores[name] = store
+        return stores
 
     def indexes(
         self, table: TableReader, location: str | None = None
     ) -> tuple[list[OpenedIndex], list[Reason]]:
-        """Open the indexes of a table that can be read, and tell why others cannot."""
+        """Open the readable indexes of a table, with coded reasons for the others."""
         locations = () if location is None else (location,)
         registry = IndexRegistry(locations, self.options(None))
         return registry.indexes(table.location, table.uuid, file_io=table.file_io)
 
     def index_storage(self, table: TableReader, name: str, location: str | None) -> Storage:
-        """Return the root of an index that is there.
+        """Return the root of an existing index.
 
         Raises:
-            NotFoundError: The table has no index of that name.
+            NotFoundError: The table has no index with this name.
         """
         for root in self.roots(table, location):
             storage = index_storage(root, name)
@@ -75,13 +75,14 @@ class TableAccess:
         raise no_index(table.name, name)
 
     def new_storage(self, table: TableReader, name: str, location: str | None) -> Storage:
-        """Return the root of an index that is to be made."""
+        """Return the root for a new index."""
         storage = index_storage(self.roots(table, location)[-1], name)
         if IndexStore(storage).exists():
             raise InvalidInputError(
                 f"{table.name} already has an index {name}.",
                 kind=ErrorKind.INDEX_EXISTS,
-                hint="Choose another name, or drop it first: lakesieve drop TABLE INDEX.",
+                hint="Choose another name, or drop the existing index first: lakesieve drop TABLE "
+                "INDEX.",
             )
         return storage
 
@@ -89,7 +90,7 @@ class TableAccess:
 def without_engine(
     *, catalog: str | None = None, warehouse: str = WAREHOUSE, timezone: str = "UTC"
 ) -> TableAccess:
-    """Return how tables are reached without a session."""
+    """Return access to tables without a session."""
     return TableAccess(
         open_table=partial(open_table, catalog=catalog, warehouse=warehouse),
         options=options_by_environment,
@@ -98,9 +99,9 @@ def without_engine(
 
 
 def no_index(table: str, name: str) -> NotFoundError:
-    """Return the error where a table lacks an index that was named."""
+    """Return the error for an index that the table does not have."""
     return NotFoundError(
         f"{table} has no index {name}.",
         kind=ErrorKind.INDEX_NOT_FOUND,
-        hint="lakesieve list TABLE names those it has.",
+        hint="lakesieve list TABLE shows its indexes.",
     )

@@ -1,4 +1,4 @@
-"""Indexes declared in a file: which tables are kept up, and how."""
+"""Read declarations: a file that says which indexes tables shall have, and how to maintain them."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _TOOL = ("tool", "lakesieve")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredIndex:
-    """One index as a file declares it.
+    """One index as declared in a file.
 
     Args:
-        budget: As for :func:`lakesieve.create_index`, as are the others; empty for exact blocks.
+        budget: As for :func:`lakesieve.create_index`, like all fields; empty for exact blocks.
         absent_hits: Share of look-ups of absent values that may find a file.
-        compaction: How many deltas there may be.
+        compaction: The highest number of deltas, or ``auto``.
     """
 
     columns: tuple[str, ...]
@@ -38,13 +38,13 @@ class DeclaredIndex:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredTable:
-    """One table as a file declares it.
+    """One table as declared in a file.
 
     Args:
         name: As for :func:`lakesieve.create_index`.
-        location: Where they are, if not in the table's own folder.
-        retain_commits: Commits whose states a vacuum keeps.
-        retain_hours: Nothing younger is deleted by a vacuum.
+        location: Location of the indexes, if not in the table's own folder.
+        retain_commits: Number of commits whose states a vacuum keeps.
+        retain_hours: A vacuum deletes nothing younger than this.
     """
 
     name: str
@@ -72,7 +72,7 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 
 
 def read_declarations(path: str) -> list[DeclaredTable]:
-    """Read ``lakesieve.toml``, or ``[tool.lakesieve]`` of a ``pyproject.toml``, or alike."""
+    """Read the declarations in ``lakesieve.toml``, or in ``[tool.lakesieve]`` of other files."""
     try:
         document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
@@ -82,12 +82,12 @@ def read_declarations(path: str) -> list[DeclaredTable]:
             hint="Give a file that declares tables: lakesieve maintain lakesieve.toml.",
         ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise _wrong(path, f"it is no TOML: {error}") from error
+        raise _wrong(path, f"it is not TOML: {error}") from error
     for part in _TOOL if _TOOL[0] in document else ():
         document = document.get(part, {})
     unknown = sorted(set(document) - {"tables"})
     if unknown:
-        raise _wrong(path, f"{unknown[0]} is not known here")
+        raise _wrong(path, f"{unknown[0]} is not a known setting")
     tables = document.get("tables")
     if not isinstance(tables, dict) or not tables:
         raise _wrong(path, "it declares no tables")
@@ -106,7 +106,7 @@ def _table(path: str, name: str, body: Any) -> DeclaredTable:
     if twice:
         raise _wrong(path, f"{where} declares the index {twice[0]} twice")
     if plain.get("retain_commits", 1) < 1 or plain.get("retain_hours", 0) < 0:
-        raise _wrong(path, f"{where} keeps less than one commit, or for less than no time")
+        raise _wrong(path, f"{where} has retain_commits below 1 or retain_hours below 0")
     return DeclaredTable(name=name, indexes=indexes, **plain)
 
 
@@ -130,13 +130,15 @@ def _index(path: str, where: str, given: Any) -> DeclaredIndex:
 def _checked(
     path: str, where: str, body: Any, kind: type, but: tuple[str, ...] = ()
 ) -> dict[str, Any]:
-    """Return the settings of a table or an index, all known and of their types."""
+    """Return the settings of a table or an index, all of them known and of the right type."""
     if not isinstance(body, dict):
-        raise _wrong(path, f"{where} is no table of settings")
+        raise _wrong(path, f"{where} is not a TOML table of settings")
     known = {field.name for field in fields(kind)} - set(but)
     for name, value in body.items():
         if name not in known:
-            raise _wrong(path, f"{where} has no setting {name}; it has {', '.join(sorted(known))}")
+            raise _wrong(
+                path, f"{where} has no setting {name}; the settings are {', '.join(sorted(known))}"
+            )
         types = _TYPES[name]
         if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
             raise _wrong(path, f"{where}.{name} is {value!r}")

@@ -1,4 +1,4 @@
-"""From what a user asks for to the definition of an index."""
+"""Check what a user asks for, and make the definition of an index from it."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _LONGEST_NAME = 128
 
 
 def column_names(columns: str | Iterable[str]) -> tuple[str, ...]:
-    """Return the names of a list of columns; one string is the name of one column.
+    """Return the names in a list of columns, where one string is the name of one column.
 
-    Every function that takes a list of columns calls this: a string is iterable, too, and its
-    characters are no columns.
+    Every function that takes a list of columns calls this: a string is iterable as well, but its
+    characters are not columns.
     """
     return (columns,) if isinstance(columns, str) else tuple(columns)
 
@@ -35,12 +35,12 @@ def key_columns(
 ) -> tuple[Column, ...]:
     """Find the columns of a table by name.
 
-    Fields of structs are named with dots, a name with a dot in it in back quotes.
+    Fields of structs are named with dots. A name that contains a dot is written in backquotes.
     """
     names = column_names(columns)
     if not 1 <= len(names) <= MAX_COLUMNS:
         raise InvalidInputError(
-            f"{list(names)!r} is no list of one to {MAX_COLUMNS} columns.",
+            f"{list(names)!r} is not a list of one to {MAX_COLUMNS} columns.",
             kind=ErrorKind.INVALID_ARGUMENT,
             hint='Give the columns by name, such as ["customer", "day"]; several indexes of one '
             "table work together.",
@@ -51,9 +51,9 @@ def key_columns(
     twice = [name for name, field in zip(names, fields, strict=True) if fields.count(field) > 1]
     if twice:
         raise InvalidInputError(
-            f"A key column was given twice: {', '.join(twice)}.",
+            f"A key column is named twice: {', '.join(twice)}.",
             kind=ErrorKind.INVALID_ARGUMENT,
-            hint="Name each column once.",
+            hint="Name each key column once.",
         )
     return keys
 
@@ -76,7 +76,7 @@ def _key_column(
         raise NotFoundError(
             f"{table.name} has no column {wanted_name}.",
             kind=ErrorKind.COLUMN_NOT_FOUND,
-            hint=f"It has: {', '.join(sorted(by_name))}.",
+            hint=f"Its columns are: {', '.join(sorted(by_name))}.",
         )
     if column.kind == "other":
         raise _not_indexable(f"The column {wanted_name}", column)
@@ -93,15 +93,16 @@ def _not_indexable(what: str, column: Column) -> UnsupportedError:
     return UnsupportedError(
         f"{what} of type {column.type} cannot be indexed.",
         kind=ErrorKind.UNSUPPORTED_TYPE,
-        hint="Booleans, numbers, dates, timestamps, strings, UUIDs and binary columns can, also as "
+        hint="Columns of booleans, numbers, dates, timestamps, strings, UUIDs and bytes can be "
+        "indexed, also as "
         "fields of structs; lists, maps, structs and variants cannot.",
     )
 
 
 def default_name(columns: Sequence[str]) -> str:
-    """Return the name of an index that was given none: its columns' names, joined by ``_``.
+    """Return the default name of an index: the names of its columns, joined by ``_``.
 
-    Whatever cannot stand in a folder's name, such as blanks and back quotes, becomes ``_``.
+    Characters that a folder's name cannot have, such as blanks and backquotes, become ``_``.
     """
     plain = "_".join(column.replace("`", "") for column in columns)
     return re.sub(r"[^A-Za-z0-9_.\-]+", "_", plain).lstrip(".")[:_LONGEST_NAME]
@@ -116,10 +117,10 @@ def define(
     absent_hits: float,
     compaction: str,
 ) -> IndexDefinition:
-    """Write down what an index is to be."""
+    """Make the definition of an index."""
     if not 0 < absent_hits <= 1:
         raise InvalidInputError(
-            f"absent_hits={absent_hits!r} is no share.",
+            f"absent_hits={absent_hits!r} is not a share.",
             kind=ErrorKind.INVALID_ARGUMENT,
             hint="Give a number above 0 and up to 1, such as 1/256.",
         )
@@ -151,29 +152,29 @@ def define(
 def type_by_name(
     definition: IndexDefinition, key: KeyColumn, types: Mapping[str, str]
 ) -> str | None:
-    """Return the type of the column that has an indexed column's name now, if it may be the same.
+    """Return the type of the column that now has an indexed column's name, if it may be the same.
 
-    Iceberg's columns have ids of their own: there, another column took the name.
+    Iceberg's columns have ids. There, a column with another id has taken over the name.
     """
     return None if definition.table_format == "iceberg" else types.get(key.name)
 
 
 def _change(key: KeyColumn, now: str | None) -> str:
-    """Return what became of an indexed column, in words."""
+    """Return in words what happened to an indexed column."""
     if now is None:
-        return "is gone"
+        return "was dropped"
     if now == key.type:
         return "was replaced by another column of the same name"
-    return f"is of type {now} now"
+    return f"now has the type {now}"
 
 
 def indexed_columns(
     definition: IndexDefinition, table: TableReader, version: TableVersion, *, strict: bool
 ) -> tuple[Column, ...] | None:
-    """Return the key columns of an index as a version of a table has them, by field id.
+    """Return an index's key columns as a version of the table has them, found by field id.
 
     Returns:
-        ``None`` where one is missing or of another type.
+        The columns, or ``None`` if one is missing or has another type.
     """
     columns = table.columns(version)
     by_id: dict[int, Column] = {c.field_id: c for c in columns.values()}
@@ -188,7 +189,7 @@ def indexed_columns(
             raise UnsupportedError(
                 f"{table.name}: the column {key.name}, indexed as {key.type}, {_change(key, now)}.",
                 kind=ErrorKind.UNSUPPORTED_TYPE,
-                hint="Drop the index, and create another one on a column that is there.",
+                hint="Drop the index, and create an index on a column that exists.",
             )
         found.append(column)
     return tuple(found)

@@ -1,4 +1,4 @@
-"""Keys as a user gives them, checked against the columns of an index."""
+"""Read keys that a user passes, and check them against the columns of an index."""
 
 from __future__ import annotations
 
@@ -17,21 +17,23 @@ if TYPE_CHECKING:
 
 
 def key_columns_of(names: Sequence[str], columns: Sequence[Column], table: str) -> list[Column]:
-    """Return the leading columns of an index that given keys have."""
+    """Return the leading columns of an index for which keys are given."""
     known = [".".join(column.path).lower() for column in columns]
     given = [name.lower() for name in names]
     unknown = [name for name in names if name.lower() not in known]
     if unknown:
         raise InvalidInputError(
-            f"The given keys have columns that are no keys of the index: {', '.join(unknown)}.",
+            "The given keys have columns that are not key columns of the index: "
+            f"{', '.join(unknown)}.",
             kind=ErrorKind.INVALID_ARGUMENT,
-            hint=f"Select the key columns first: {', '.join(known)}, or the first of them.",
+            hint=f"Select the key columns first: {', '.join(known)}, or leading ones.",
         )
     count = max((at + 1 for at, name in enumerate(known) if name in given), default=1)
     for name in known[:count]:
         if name not in given:
             raise NotFoundError(
-                f"The given keys have no column {name}; they have {', '.join(names) or 'none'}.",
+                f"The given keys have no column {name}; their columns are "
+                f"{', '.join(names) or 'none'}.",
                 kind=ErrorKind.COLUMN_NOT_FOUND,
                 hint=f"Name their columns like those of {table}.",
             )
@@ -39,19 +41,20 @@ def key_columns_of(names: Sequence[str], columns: Sequence[Column], table: str) 
             raise InvalidInputError(
                 f"The given keys have the column {name} twice.",
                 kind=ErrorKind.INVALID_ARGUMENT,
-                hint="Leave one of them out, or rename it.",
+                hint="Remove or rename one of these columns.",
             )
     return list(columns[:count])
 
 
 class GivenKeys:
-    """Keys as Arrow arrays, few enough for the memory of one process.
+    """Keys as Arrow arrays, which must fit the memory of one process.
 
     Args:
-        keys: Columns named like the index's, or the values of its first one: an array, a table or a
-            batch of Arrow, a list, or what gives such by the Arrow C interface (Polars, pandas).
-            Or the path of a Parquet file, or of a CSV file with a header line, of which other
-            columns are ignored.
+        keys: A table or record batch with columns named like the index's columns, or the values of
+            its
+            first column as an array or a list. Also any object with the Arrow C interface, such as
+            a Polars or pandas frame. Or the path of a Parquet file, or of a CSV file with a header
+            line, in which other columns are ignored.
         columns: The index's columns as a version of the table has them.
         table: Name of the table.
     """
@@ -90,19 +93,20 @@ def _as_table(keys: Any, columns: Sequence[Column]) -> pa.Table:
             return pa.table(keys)
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise InvalidInputError(
-            f"The given keys are no values of {first}, which is of type {columns[0].type}: {error}",
+            f"The given keys cannot be read as values of {first}, which has type "
+            f"{columns[0].type}: {error}",
             kind=ErrorKind.INVALID_ARGUMENT,
             hint="Give values of the column's type.",
         ) from error
     raise InvalidInputError(
-        f"A {type(keys).__name__} is no set of keys.",
+        f"A {type(keys).__name__} cannot be read as keys.",
         kind=ErrorKind.INVALID_ARGUMENT,
         hint="Give an Arrow array or table, a list, or a Polars or pandas frame.",
     )
 
 
 def _in_file(path: str, columns: Sequence[Column]) -> pa.Table:
-    """Return the columns of a file that are an index's, read as the types of those."""
+    """Return the index's columns of a file, read with the types of the table's columns."""
     import pyarrow.parquet as pq
     from pyarrow import csv
 
@@ -129,43 +133,43 @@ def _in_file(path: str, columns: Sequence[Column]) -> pa.Table:
         ) from error
 
 
-def _as_type(values: pa.ChunkedArray, wanted: pa.DataType, column: Column) -> pa.ChunkedArray:
-    """Return values in the form that is encoded, if nothing is lost by that."""
-    found = values.type
-    if pa.types.is_dictionary(found):
-        values = values.cast(found.value_type)
-        found = found.value_type
-    if found == wanted or not _alike(found, wanted):
+def _as_type(values: pa.ChunkedArray, target: pa.DataType, column: Column) -> pa.ChunkedArray:
+    """Convert values to the form that is encoded, if the conversion loses nothing."""
+    given_type = values.type
+    if pa.types.is_dictionary(given_type):
+        values = values.cast(given_type.value_type)
+        given_type = given_type.value_type
+    if given_type == target or not _alike(given_type, target):
         return _encodable(values, column)
     try:
-        return values.cast(wanted)
+        return values.cast(target)
     except pa.ArrowException as error:
-        raise _other_type(found, column) from error
+        raise _other_type(given_type, column) from error
 
 
-def _alike(found: pa.DataType, wanted: pa.DataType) -> bool:
-    """Return whether values of a type may be cast to another that compares like it."""
+def _alike(given_type: pa.DataType, target: pa.DataType) -> bool:
+    """Return whether values of one type may be cast to another type that compares alike."""
     t = pa.types
-    if t.is_null(found):
+    if t.is_null(given_type):
         return True
-    if t.is_timestamp(found) and t.is_timestamp(wanted):
-        return (found.tz is None) == (wanted.tz is None)
+    if t.is_timestamp(given_type) and t.is_timestamp(target):
+        return (given_type.tz is None) == (target.tz is None)
     return bool(
-        (t.is_integer(found) and t.is_integer(wanted))
-        or (t.is_decimal(found) and t.is_decimal(wanted))
-        or (_is_text(found) and _is_text(wanted))
-        or (_is_bytes(found) and _is_bytes(wanted))
+        (t.is_integer(given_type) and t.is_integer(target))
+        or (t.is_decimal(given_type) and t.is_decimal(target))
+        or (_is_text(given_type) and _is_text(target))
+        or (_is_bytes(given_type) and _is_bytes(target))
     )
 
 
-def _is_text(found: pa.DataType) -> bool:
+def _is_text(kind: pa.DataType) -> bool:
     t = pa.types
-    return bool(t.is_string(found) or t.is_large_string(found) or t.is_string_view(found))
+    return bool(t.is_string(kind) or t.is_large_string(kind) or t.is_string_view(kind))
 
 
-def _is_bytes(found: pa.DataType) -> bool:
+def _is_bytes(kind: pa.DataType) -> bool:
     t = pa.types
-    return bool(t.is_binary(found) or t.is_large_binary(found) or t.is_binary_view(found))
+    return bool(t.is_binary(kind) or t.is_large_binary(kind) or t.is_binary_view(kind))
 
 
 def _encodable(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
@@ -177,9 +181,10 @@ def _encodable(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
     return values
 
 
-def _other_type(found: pa.DataType, column: Column) -> InvalidInputError:
+def _other_type(given_type: pa.DataType, column: Column) -> InvalidInputError:
     return InvalidInputError(
-        f"The given keys are of type {found}, {'.'.join(column.path)} of type {column.type}.",
+        f"The given keys have type {given_type}, but {'.'.join(column.path)} has type "
+        f"{column.type}.",
         kind=ErrorKind.INVALID_ARGUMENT,
-        hint="Cast them to the table's type first.",
+        hint="Cast the keys to the column's type first.",
     )

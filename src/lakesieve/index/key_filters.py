@@ -1,8 +1,8 @@
-"""A predicate over columns as a predicate over the keys of indexes.
+"""Translate a predicate over columns into a predicate over the keys of indexes.
 
-An index on one column has that column's codes as keys. The keys of an index on several columns are
-bytes, see :mod:`lakesieve.sieve.composite`: conditions on its leading columns, all but the last of
-them with few values, are intervals of those.
+The keys of an index on one column are the codes of this column. The keys of an index on several
+columns are bytes, see :mod:`lakesieve.sieve.composite`. Conditions on its leading columns become
+intervals of these keys, if all but the last of these columns have few values.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from lakesieve.predicate import RowFilter
 
 MAX_RANGES = 10_000
-"""Intervals of composite keys that values of several columns may multiply to."""
+"""Largest number of intervals of composite keys that one look-up may have."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class UsableIndex:
-    """An index, and which of its key columns conditions can be stated of.
+    """An index, and those of its key columns on which conditions can be used.
 
     Args:
-        columns: Its leading key columns that the table still has, under the same key kind.
+        columns: Its leading key columns that the table still has with the same key kind.
     """
 
     index: OpenedIndex
@@ -38,42 +38,46 @@ class UsableIndex:
 
     @property
     def is_composite(self) -> bool:
-        """Whether its keys are those of several columns, however many of them are left."""
+        """True if the keys consist of several columns, even if fewer of them are usable now."""
         return len(self.index.definition.columns) > 1
 
 
 def on_keys(
     rows: RowFilter, indexes: Sequence[UsableIndex], *, most_ranges: int = MAX_RANGES
 ) -> RowFilter:
-    """Turn conditions on columns into conditions on the keys of some indexes.
+    """Translate conditions on columns into conditions on the keys of some indexes.
 
-    Values of several columns multiply to at most ``most_ranges`` intervals for each index; what is
-    beyond is answered by fewer columns.
+    The values of several columns multiply to at most ``most_ranges`` intervals for each index. If
+    there would be more, fewer columns are used.
 
     Returns:
-        Those rows or a superset, leaves by the position of the index in ``indexes``.
+        The same rows or more. Leaves refer to indexes by their position in ``indexes``.
     """
     return _on_keys(rows, indexes, {}, most_ranges)
 
 
 def _on_keys(
-    rows: RowFilter, indexes: Sequence[UsableIndex], known: Mapping[int, Ranges], room: int
+    rows: RowFilter, indexes: Sequence[UsableIndex], ranges_above: Mapping[int, Ranges], room: int
 ) -> RowFilter:
-    """Return the same below an AND with the ranges ``known``, within ``room`` intervals."""
+    """Translate the part of a predicate below an AND.
+
+    ``known`` are the ranges from the rest of that AND, and ``room`` the number of intervals that
+    are allowed.
+    """
     match rows:
         case ColumnRanges():
-            return _leaves(indexes, {rows.field_id: rows.ranges}, known, room)
+            return _leaves(indexes, {rows.field_id: rows.ranges}, ranges_above, room)
         case AllOf():
             columns = [arg for arg in rows.args if isinstance(arg, ColumnRanges)]
             by_field = {arg.field_id: arg.ranges for arg in columns}
             rest = [arg for arg in rows.args if not isinstance(arg, ColumnRanges)]
-            below = {**known, **by_field}
+            below = {**ranges_above, **by_field}
             share = room // max(len(rest), 1)
             filters = [_on_keys(arg, indexes, below, share) for arg in rest]
-            return all_of([_leaves(indexes, by_field, known, room), *filters])
+            return all_of([_leaves(indexes, by_field, ranges_above, room), *filters])
         case AnyOf():
             share = room // max(len(rows.args), 1)
-            return any_of([_on_keys(arg, indexes, known, share) for arg in rows.args])
+            return any_of([_on_keys(arg, indexes, ranges_above, share) for arg in rows.args])
         case _:
             return rows
 
@@ -102,12 +106,12 @@ def _composite(
     known: Mapping[int, Ranges],
     room: int,
 ) -> Ranges | None:
-    """Return composite keys that conditions allow; ``None`` if only ``known`` restricts them."""
+    """Return the composite keys that the conditions allow, or ``None`` if only ``known`` does."""
     by_column = {**known, **by_field}
     leading = list(itertools.takewhile(lambda column: column.field_id in by_column, columns))
     if not leading or _is_any_value(by_column[leading[0].field_id]):
         return None
-    # values that the query lists are taken as they are, however many
+    # values that the query lists are all taken, however many there are
     room = max(room, sum(_size(ranges) for ranges in by_field.values()))
     stems, adds = [b""], False
     found: list[tuple[bytes, bytes]] = []
@@ -126,7 +130,7 @@ def _composite(
 
 
 def _is_any_value(ranges: Ranges) -> bool:
-    """Return whether the only condition is that a value is not null, as for keys of joins."""
+    """Return whether the only condition is IS NOT NULL, as for the keys of joins."""
     return ranges.intervals == ((None, None),)
 
 
@@ -148,21 +152,21 @@ def _intervals(kind: str, ranges: Ranges) -> list[tuple[bytes, bytes]]:
 
 
 def _points(kind: str, ranges: Ranges, most: int) -> list[bytes] | None:
-    """Return the components one by one, ``None`` where they cannot be listed or are too many."""
+    """Return the components one by one, or ``None`` if there are too many or infinitely many."""
     points = [component_code(kind, None)] if ranges.nulls else []
     for low, high in ranges.intervals:
         codes: Sequence[int | bytes]
         if isinstance(low, int) and isinstance(high, int):
             codes = range(low, min(high, low + most + 1))
         elif isinstance(low, bytes) and isinstance(high, bytes) and high == _filled(low, len(high)):
-            # one byte string follows another only by a zero more
+            # the next byte string after another one is the same with a zero byte added
             codes = [_filled(low, length) for length in range(len(low), len(high))]
         else:
             return None
         if len(codes) > most - len(points):
             return None
         components = (component_code(kind, code) for code in codes)
-        # no value lies beyond all codes
+        # no value is beyond all codes
         points += [component for component in components if component not in VALUES]
     return points
 

@@ -1,4 +1,4 @@
-"""Keys that several data files hold, as ranges of key codes, by the index alone."""
+"""Keys that several data files hold, as ranges of key codes, found from the index alone."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _HIGHEST = 2**63 - 1
-# of a range, on average
+# average buckets of a range
 _BUCKETS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class KeyRanges:
-    """Ranges of key codes, half-open, ascending and disjoint.
+    """Half-open ranges of key codes, ascending and disjoint.
 
     Args:
-        lows: Where each begins, ``int64`` or ``binary``.
-        highs: Where each ends; null is above all codes.
+        lows: Start of each range, ``int64`` or ``binary``.
+        highs: End of each range; null is above all codes.
     """
 
     lows: pa.Array
@@ -31,17 +31,17 @@ class KeyRanges:
 
     @classmethod
     def joined(cls, parts: Iterable[KeyRanges]) -> KeyRanges | None:
-        """Return several in one, in order; ``None`` if there are none, or some of another type."""
-        given = [part for part in parts if len(part.lows)]
-        if not given or len({part.lows.type for part in given}) > 1:
+        """Join parts in order. Return ``None`` if there are none or if their types differ."""
+        present = [part for part in parts if len(part.lows)]
+        if not present or len({part.lows.type for part in present}) > 1:
             return None
-        lows = pa.concat_arrays([part.lows for part in given])
+        lows = pa.concat_arrays([part.lows for part in present])
         order = pc.sort_indices(lows)
-        highs = pa.concat_arrays([part.highs for part in given])
+        highs = pa.concat_arrays([part.highs for part in present])
         return cls(lows=lows.take(order), highs=highs.take(order))
 
     def holds(self, codes: pa.Array) -> np.ndarray:
-        """Return whether each of some codes is in one of the ranges.
+        """Return which of some codes lie in one of the ranges.
 
         Returns:
             A boolean array.
@@ -54,11 +54,11 @@ class KeyRanges:
         return held
 
     def buckets(self) -> tuple[int, pa.Table] | None:
-        """Return the ranges by the high bits of their codes, for a join by equality.
+        """Split the ranges into buckets by the high bits of their codes, for a join by equality.
 
         Returns:
-            How many low bits are left out, and ``bucket``, ``first`` and ``last`` (included), one
-            row for each bucket of each range; ``None`` for codes that are bytes.
+            The number of low bits left out, and a table with one row for each bucket of each range:
+            ``bucket``, ``first`` and ``last`` (included). ``None`` if codes are bytes.
         """
         if self.lows.type != pa.int64() or not len(self.lows):
             return None
@@ -68,7 +68,7 @@ class KeyRanges:
         for shift in range(64):
             low, high = first >> shift, last >> shift
             counts = high - low + 1
-            # differences of far codes wrap
+            # differences of distant codes overflow
             if (counts > 0).all() and counts.sum(dtype=float) <= _BUCKETS * len(first):
                 break
         at = np.repeat(np.arange(len(first)), counts)
@@ -77,7 +77,7 @@ class KeyRanges:
         return shift, pa.table(columns)
 
     def _last_not_above(self, codes: pa.Array) -> np.ndarray:
-        """Return the last range that begins at or before each code; -1 for none."""
+        """Return the index of the last range that begins at or before each code, or -1."""
         if codes.type == pa.int64():
             values = codes.fill_null(0).to_numpy()
             at: np.ndarray = np.searchsorted(self.lows.to_numpy(), values, side="right") - 1
@@ -85,7 +85,7 @@ class KeyRanges:
         values = pa.concat_arrays([self.lows, codes])
         is_code = np.arange(len(values)) >= len(self.lows)
         both = pa.table({"value": values, "code": is_code})
-        # a range that begins at a code comes before it
+        # a range that begins at a code sorts before this code
         keys = [("value", "ascending"), ("code", "ascending")]
         order = pc.sort_indices(both, sort_keys=keys).to_numpy().astype(np.int64)
         before = np.empty(len(values), np.int64)

@@ -1,4 +1,4 @@
-"""The result models of questions about keys, rendered by ``report``."""
+"""Result models of questions about keys. ``report`` renders them."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Contained:
-    """Which of many keys a table version lacks, and the data files that can hold the others.
+    """Result of a look-up of many keys: which keys are absent, and which files may hold the others.
 
     Args:
-        keys: The given keys, as columns of the index, in their order.
-        absent: One element a given key: true for a key that no row has. False is a key that a row
-            can have, or that one has where it was confirmed.
-        pairs: ``key``, the number of a given key, int64, and ``file``, a data file that can hold
-            it: one row a pair, each once, by keys. Keys that are absent are not in it.
-        uncovered: Live data files that the index has not seen: any of them can hold any key.
-        confirmed: Whether the files were read, row-level deletes applied.
-        files: Live data files of the version.
+        keys: The given keys, in their order, as columns of the index.
+        absent: One boolean for each given key: true if no row has the key. False means that a row
+            may have it, or has it if the result is confirmed.
+        pairs: Distinct pairs, sorted by key: ``key`` is the position of a given key (int64), and
+            ``file`` a data file that may hold it. Absent keys are left out.
+        uncovered: Live data files that are not indexed. Each may hold any key.
+        confirmed: True if data files were read, with row-level deletes applied.
+        files: Number of live data files of the version.
         version: The version, or ``None`` for a table without data.
         table: The table's name.
         index: The index's name.
@@ -42,13 +42,13 @@ class Contained:
     commit: int
 
     def __str__(self) -> str:
-        """Return the answer in a few lines for a person."""
+        """Return the result as a few lines of text."""
         absent, keys = self.absent.true_count, len(self.absent)
         named = len(self.pairs.column("file").unique())
         what = "present" if self.confirmed else "possible"
         lines = [
             f"{self.table} at version {self.version}, index {self.index}: of {keys} keys",
-            f"{absent} absent, {keys - absent} {what}, in {named} of {self.files} data files",
+            f"{absent} absent, {keys - absent} {what} in {named} of {self.files} data files",
         ]
         if self.uncovered:
             lines.append(f"  {len(self.uncovered)} data files are not indexed")
@@ -57,21 +57,21 @@ class Contained:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyCheck(Shown):
-    """Whether keys of a table are what they should be.
+    """Result of a check of a table's keys.
 
     Args:
         table: The table's name.
-        on: The columns that were checked.
-        parent: The table that should have the keys, for references; ``None`` for unique keys.
-        parent_columns: Its columns.
+        on: The checked columns.
+        parent: For references, the table that should have the keys; ``None`` for unique keys.
+        parent_columns: The columns of the parent.
         version: The version that was read, if the table has data.
         violations: How many keys are in several rows, or are missing in the parent.
-        examples: Some of them, each as the values of its columns, as text.
-        files_read: Data files that were opened to find out, of the table or of the parent; ``None``
-            where that is not known.
-        files: Data files that it has.
-        index: The index that left the others out, if any.
-        seconds: How long it took.
+        examples: Some of these keys, each as the text of its columns' values.
+        files_read: Number of data files of the table or of the parent that were opened; ``None`` if
+            unknown.
+        files: Number of data files of the table or of the parent.
+        index: The index by which the other files were skipped, if any.
+        seconds: Duration.
     """
 
     table: str
@@ -88,5 +88,5 @@ class KeyCheck(Shown):
 
     @property
     def holds(self) -> bool:
-        """Whether there is no violation."""
+        """True if there is no violation."""
         return self.violations == 0

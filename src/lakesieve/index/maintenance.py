@@ -1,4 +1,4 @@
-"""The result models of keeping declared indexes up, rendered by ``report``."""
+"""Result models of the maintenance of declared indexes. ``report`` renders them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from lakesieve.index.shown import Shown
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaintenanceStep:
-    """One thing that was to be done.
+    """One step of maintenance.
 
     Args:
-        action: ``create``, ``refresh``, ``convert``, ``compact`` or ``vacuum``; or ``drift``, an
-            index that is not as declared, and ``undeclared``, one that is not declared: these are
-            only reported.
-        index: The index, if it is of one.
-        error: What it failed with.
+        action: ``create``, ``refresh``, ``convert``, ``compact`` or ``vacuum``. Two more are only
+            reported: ``drift`` for an index that differs from its declaration, and ``undeclared``
+            for an index without declaration.
+        index: The index, if the step is about one.
+        error: The error, if the step failed.
     """
 
     action: str
@@ -29,15 +29,15 @@ class MaintenanceStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableMaintenance(Shown):
-    """One round of one table.
+    """One round of maintenance of one table.
 
     Args:
-        steps: What was to be done, in order; nothing where all is as declared.
-        lag_files: Live data files that some declared index had not seen when the round began.
-        lag_seconds: By how much the version that the oldest index has seen was older than the
-            current one then; 0 where no files lag.
+        steps: The steps in order. Empty if everything is as declared.
+        lag_files: Live data files that some declared index did not cover when the round began.
+        lag_seconds: Age of the current version minus that of the oldest version indexed last, when
+            the round began; 0 if no files lag.
         bytes: Bytes of the declared indexes after the round.
-        error: Why the table could not be looked at.
+        error: The error, if the table could not be opened.
     """
 
     table: str
@@ -52,5 +52,5 @@ class TableMaintenance(Shown):
 
     @property
     def holds(self) -> bool:
-        """Whether nothing failed."""
+        """True if nothing failed."""
         return self.error is None and all(step.error is None for step in self.steps)

@@ -1,4 +1,4 @@
-"""Many keys at once: in which covered files each can be, and which a table version lacks."""
+"""Look up many keys at once: which files may hold them, and which a table version lacks."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class KeyCodes:
     """The distinct codes of many keys.
 
     Args:
-        codes: Ascending, each once; a null, of a single column, is the last.
-        rows: A given row of each.
-        places: Which of the codes each given row has.
+        codes: Distinct and ascending. For a single column, null is the last.
+        rows: For each code, the position of one given key with it.
+        places: For each given key, the position of its code.
     """
 
     codes: pa.Array
@@ -44,7 +44,7 @@ class KeyCodes:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class KeysToFind:
-    """Keys that rows of some files of a table may have."""
+    """Keys to look for in the rows of some files of a table."""
 
     table: TableReader
     version: TableVersion
@@ -81,12 +81,13 @@ def sorted_codes(
 def files_of_codes(
     index: OpenedIndex, codes: pa.Array, *, is_prefix: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the covered files that can hold each of many keys.
+    """Return the covered files that may hold each of many keys.
 
-    ``is_prefix`` tells that the index has more columns than the keys.
+    ``is_prefix`` says that the index has more columns than the keys.
 
     Returns:
-        Which code and one file that can hold it, in their numberings, int64, in any order.
+        Two arrays (int64, in any order): positions of keys, and numbers of files that may hold
+        them.
     """
     if is_prefix:
         return index.prefixes(codes)
@@ -101,7 +102,7 @@ def files_of_codes(
 
 
 def keep_some_files(index: OpenedIndex, numbers: np.ndarray) -> KeepTree:
-    """Return a plan that keeps some of the files that an index covers, and all others."""
+    """Return a plan that keeps some of the files that an index covers, and all uncovered files."""
     keep = np.zeros(len(index.paths()), bool)
     keep[numbers] = True
     return KeepTree(
@@ -120,10 +121,10 @@ def contained(
     version: TableVersion,
     reader: KeyReader | None,
 ) -> Contained:
-    """Tell which of many keys a version of a table lacks.
+    """Find which of many keys a version of a table lacks.
 
-    ``reader`` reads the key columns of rows, row-level deletes applied, at least of those with the
-    keys to find; ``None`` leaves it at what the index says.
+    ``reader`` reads the key columns of rows, with row-level deletes applied. It must return at
+    least all rows that have one of the keys. Without a reader, the result is what the index says.
     """
     codes = _codes_of(keys, keys.values)
     live = _Live(table.live_files(version), index.paths())
@@ -163,32 +164,32 @@ def contained(
 
 
 class _Live:
-    """The data files of a version beside those that an index covers."""
+    """The data files of a version, matched with the files that an index covers."""
 
     def __init__(self, files: pa.Table, covered: pa.ChunkedArray) -> None:
         self.shown = files.column("location" if "location" in files.column_names else "path")
-        # a file that several deltas cover is named by the first of them
+        # a file that several deltas cover has the number of the first one
         numbers = pc.index_in(files.column("path"), value_set=covered)
         known = numbers.is_valid().to_numpy()
         self.uncovered = self.shown.filter(pa.array(~known))
-        # the row of each covered file, -1 of one that is not live
+        # the row of each covered file, or -1 for a file that is not live
         self.rows = np.full(len(covered), -1)
         self.rows[numbers.drop_null().to_numpy()] = np.flatnonzero(known)
 
 
 def _pairs(
-    codes: KeyCodes, which: np.ndarray, files: np.ndarray, shown: pa.ChunkedArray
+    codes: KeyCodes, which: np.ndarray, files: np.ndarray, paths: pa.ChunkedArray
 ) -> pa.Table:
-    """Return each given key with each of its files, by the number of the key."""
+    """Return each given key, by position, with each of its files."""
     order = np.argsort(which, kind="stable")
     starts = np.searchsorted(which[order], np.arange(len(codes.codes) + 1))
     counts = np.diff(starts)[codes.places]
-    given = np.repeat(np.arange(len(codes.places)), counts)
-    # of each given key the files of its code, one after the other
-    within = np.arange(len(given)) - np.repeat(np.cumsum(counts) - counts, counts)
+    key_numbers = np.repeat(np.arange(len(codes.places)), counts)
+    # the files of each given key's code, one after the other
+    within = np.arange(len(key_numbers)) - np.repeat(np.cumsum(counts) - counts, counts)
     at = np.repeat(starts[codes.places], counts) + within
-    names = pa.DictionaryArray.from_arrays(pa.array(files[order][at], pa.int32()), _joined(shown))
-    return pa.table({"key": pa.array(given, pa.int64()), "file": names})
+    names = pa.DictionaryArray.from_arrays(pa.array(files[order][at], pa.int32()), _joined(paths))
+    return pa.table({"key": pa.array(key_numbers, pa.int64()), "file": names})
 
 
 def _joined(strings: pa.ChunkedArray) -> pa.Array:
@@ -205,12 +206,12 @@ def _held(
     sought: np.ndarray,
     batches: Iterable[Sequence[pa.Array]],
 ) -> np.ndarray:
-    """Return which of the sought keys are in the rows."""
+    """Return which of the sought keys occur in the rows."""
     places = np.flatnonzero(sought)
     wanted = given.codes.take(pa.array(places))
     held = np.zeros(len(sought), bool)
     for columns in _gathered(batches):
-        # values that many rows share are searched once
+        # a value that many rows share is searched only once
         codes = _codes_of(keys, columns).codes
         found = pc.index_in(wanted, value_set=codes) if len(codes) else None
         if found is not None:

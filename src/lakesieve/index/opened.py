@@ -1,4 +1,4 @@
-"""One opened index: which of the data files it covers can hold a value of given ranges."""
+"""An opened index, which answers which of its data files may hold a value of given ranges."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ if TYPE_CHECKING:
     from lakesieve.storage import Storage
     from lakesieve.store import IndexStore, Snapshot
 
-# commands ask the same twice, and to read much of an index takes longer than to remember an answer
+# commands ask the same question twice, and remembering an answer is cheaper than reading again
 _MANY_RANGES = 256
 
 
 class OpenedIndex:
     """An index at one of its commits, ready to answer.
 
-    The covered data files are numbered 0..n-1, catalogue after catalogue. ``CorruptIndexError``,
-    ``NotFoundError`` and ``IndexFormatError`` tell of a file of the index that is damaged, gone or
-    too new.
+    The covered data files are numbered 0..n-1, catalogue after catalogue. A file of the index that
+    is damaged raises ``CorruptIndexError``, a missing one ``NotFoundError``, and one of a newer
+    format ``IndexFormatError``.
 
     Args:
         store: The index.
         snapshot: The state that answers.
-        cache: Where decoded parts are kept; by default that of all sessions of the process.
+        cache: The cache of decoded parts. By default, all sessions of the process share one.
     """
 
     def __init__(
@@ -56,32 +56,32 @@ class OpenedIndex:
 
     @classmethod
     def at(cls, store: IndexStore, snapshot: Snapshot, *, in_order: bool = False) -> Self:
-        """Open an index for many look-ups, whose keys may come in ascending order."""
+        """Open an index for many look-ups. ``in_order`` says that their keys ascend."""
         return cls(store, snapshot, BlockCache(IN_ORDER_BYTES) if in_order else None)
 
     @property
     def definition(self) -> IndexDefinition:
-        """What is indexed: the table, the columns, the key types."""
+        """Definition of the index: the table, the columns, the key types."""
         return self.snapshot.definition
 
     @property
     def storage(self) -> Storage:
-        """The index's root, by which workers open the same state."""
+        """Root of the index, with which workers open the same state."""
         return self.loader.storage
 
     @property
     def identity(self) -> str:
-        """Names this state of this index, as one caller reaches it, among all others.
+        """Key that identifies this state of this index for one caller.
 
-        Everything but the location and the fingerprint is the storage's own claim: an index
-        elsewhere can have the same identity and write id.
+        Only the location and the fingerprint are certain. All else is the storage's own claim: an
+        index elsewhere can have the same identity and write id.
         """
         place = ":".join(self.storage.identity)
         return f"{place}:{self.definition.index_uuid}@{self.snapshot.write_id}"
 
     @cached_property
     def _offsets(self) -> dict[str, int]:
-        """The number of the first data file of each catalogue."""
+        """Number of the first data file of each catalogue."""
         starts, end = {}, 0
         for entry in self.snapshot.catalogues:
             starts[entry.id] = end
@@ -89,20 +89,20 @@ class OpenedIndex:
         return starts
 
     def paths(self) -> pa.ChunkedArray:
-        """Return the paths of the covered files, in their numbering."""
-        # through the loader each time: on local disk it notices a file that was changed
+        """Return the paths of the covered files, by number."""
+        # always through the loader, which notices files that changed on local disk
         tables = [self.loader.catalogue(entry) for entry in self.snapshot.catalogues]
         chunks = [chunk for table in tables for chunk in table.column("path").chunks]
         return pa.chunked_array(chunks, pa.string())
 
     def numbers(self, paths: pa.Array | pa.ChunkedArray) -> np.ndarray:
-        """Return the numbers of files among those that are covered, -1 for one that is not."""
-        found = pc.index_in(paths, value_set=self.paths())
-        numbers: np.ndarray = pc.fill_null(found, -1).to_numpy(zero_copy_only=False)
+        """Return the numbers of files, or -1 for files that are not covered."""
+        rows = pc.index_in(paths, value_set=self.paths())
+        numbers: np.ndarray = pc.fill_null(rows, -1).to_numpy(zero_copy_only=False)
         return numbers
 
     def files(self) -> list[tuple[str, int]]:
-        """Return the catalogues in the order of the numbering: the name of each, and its files."""
+        """Return the id and number of files of each catalogue, in the order of the numbering."""
         return [(entry.id, entry.files) for entry in self.snapshot.catalogues]
 
     def digests(self, catalogue: str, secret: bytes) -> np.ndarray:
@@ -111,11 +111,11 @@ class OpenedIndex:
         return self.loader.digests(entry, secret)
 
     def may_match(self, ranges: Ranges) -> np.ndarray | None:
-        """Return whether each covered file can hold a value of the ranges.
+        """Return which covered files may hold a value of the ranges.
 
         Returns:
-            A boolean array, one element a covered file; ``None`` where more of the index would have
-            to be read than is worth it.
+            One boolean for each covered file; ``None`` if the look-up would read too much of the
+            index.
         """
         self.check()
         mask = np.zeros(sum(self.loader.files.values()), dtype=bool)
@@ -135,12 +135,12 @@ class OpenedIndex:
         return mask
 
     def check(self) -> None:
-        """Check the catalogues, which on local disk may have been changed or deleted."""
+        """Check that the catalogues on local disk have not been changed or deleted."""
         for entry in self.snapshot.catalogues:
             self.loader.flags(entry)
 
     def _remembered(self, ranges: Ranges) -> np.ndarray | None:
-        """Return the answer, kept: a state never changes, and so neither does what it answers."""
+        """Answer from the cache if possible. A state never changes, so its answers never change."""
 
         def make() -> tuple[np.ndarray | None, int]:
             found = self._holding(ranges)
@@ -151,7 +151,7 @@ class OpenedIndex:
         return held
 
     def _holding(self, ranges: Ranges) -> np.ndarray | None:
-        """Return the covered files that can hold a code of the intervals, as the look-up does."""
+        """Return the covered files that may hold a code of the intervals, by catalogue."""
         found = self.reader.lookup(ranges.intervals)
         if found is None:
             return None
@@ -159,13 +159,14 @@ class OpenedIndex:
         return np.concatenate([nothing, *(self._offsets[name] + n for name, n in found.items())])
 
     def key_sample(self, count: int) -> pa.Array | None:
-        """Return codes of some keys, ascending and evenly spread; ``None`` without keys."""
+        """Return a sample of ascending, evenly spread key codes, or ``None`` without keys."""
         return key_sample(self.loader, self.snapshot.segments, count)
 
     def file_bounds(self) -> tuple[list[Code | None], list[Code | None]]:
-        """Return the lowest key code of each covered file, and one above its highest.
+        """Return the lowest key code of each covered file, and an end above its highest code.
 
-        There is no key of any file between the highest and that; ``None`` where a file has no keys.
+        No file has a key between the highest code and this end. Both are ``None`` if a file has no
+        keys.
         """
         files = sum(self.loader.files.values())
         lows: list[Code | None] = [None] * files
@@ -182,31 +183,32 @@ class OpenedIndex:
         return lows, highs
 
     def points(self, codes: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-        """Return the covered files that can hold each of many keys.
+        """Return the covered files that may hold each of many keys.
 
         Returns:
-            Which key and one file that can hold it, in their numberings, int64, in any order.
+            Two arrays (int64, in any order): positions of keys, and numbers of files that may hold
+            them.
         """
         return self._numbered(self.reader.points(codes))
 
     def prefixes(self, codes: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-        """Return the covered files that can hold a composite key with each of many prefixes.
+        """Return the covered files that may hold a composite key with each of many prefixes.
 
         Args:
-            codes: Components of leading columns, ``binary``, ascending, without nulls.
+            codes: Components of the leading columns, ``binary``, ascending, without nulls.
 
         Returns:
-            As :meth:`points`.
+            The same arrays as :meth:`points`.
         """
         end = pa.scalar(VALUES[1], pa.binary())
         ends = pc.binary_join_element_wise(codes, end, pa.scalar(b"", pa.binary()))
         return self._numbered(self.reader.spans(codes, ends))
 
     def shared_keys(self, segment: int, live: np.ndarray) -> Iterator[tuple[KeyRanges, np.ndarray]]:
-        """Yield the keys of a segment that several live files can hold, part by part.
+        """Yield the keys of a segment that several live files may hold, part by part.
 
         Yields:
-            Ranges of key codes, and the files that can hold one of them, in their numbering.
+            Ranges of key codes, and the numbers of the files that may hold one of them.
         """
         entry = self.snapshot.segments[segment]
         first = self._offsets[entry.catalogue]
@@ -215,28 +217,32 @@ class OpenedIndex:
             yield KeyRanges(lows=lows, highs=highs), ordinals.astype(np.int64) + first
 
     def _numbered(
-        self, found: dict[str, tuple[np.ndarray, np.ndarray]]
+        self, by_catalogue: dict[str, tuple[np.ndarray, np.ndarray]]
     ) -> tuple[np.ndarray, np.ndarray]:
         nothing = np.zeros(0, np.int64)
-        which = [nothing, *(keys for keys, _ in found.values())]
-        files = [nothing, *(self._offsets[name] + units for name, (_, units) in found.items())]
+        which = [nothing, *(keys for keys, _ in by_catalogue.values())]
+        files = [
+            nothing,
+            *(self._offsets[name] + units for name, (_, units) in by_catalogue.items()),
+        ]
         return np.concatenate(which), np.concatenate(files)
 
     def flagged(self, column: str) -> np.ndarray:
         """Return which covered files have a flag.
 
         Args:
-            column: ``has_null``, ``has_value`` or ``repeats``: the file holds a null, a value, or
-                perhaps a key in several rows.
+            column: ``has_null``, ``has_value`` or ``repeats``. A file with ``repeats`` may have a
+            key in
+                several rows.
         """
         tables = [self.loader.flags(entry) for entry in self.snapshot.catalogues]
-        # where it is not known, a key may repeat
+        # if it is unknown, a key may repeat
         flags: np.ndarray = pc.fill_null(pa.concat_tables(tables).column(column), True).to_numpy()
         return flags
 
 
 def _less(one: Code | None, other: Code, *, most: bool = False) -> Code:
-    """Return the lower of two codes, or the higher one; integers among byte strings as bytes."""
+    """Return the lower of two codes, or the higher if ``most``. Integers become bytes if needed."""
     if one is None:
         return other
     if isinstance(one, int) != isinstance(other, int):

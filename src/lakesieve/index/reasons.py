@@ -1,4 +1,4 @@
-"""Why a file was kept and why an index was or was not used: stable codes."""
+"""Stable codes for why a file was kept, and why an index was or was not used."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ READ_FAILURES = (
     *(LakesieveError, pa.ArrowException, OSError),
     *(ValueError, TypeError, ArithmeticError, LookupError),
 )
-"""What reading an index may end in, when its bytes are not what a writer wrote."""
+"""Errors that damaged bytes of an index can cause."""
 
 
 class ReasonCode(StrEnum):
-    """Codes that ``explain``, ``last_pruning`` and the reports print; codes are only ever added."""
+    """Codes that ``explain``, ``last_pruning`` and reports print. Codes are only ever added."""
 
     INDEX_USED = "index-used"
     UNCOVERED_FILES = "uncovered-files"
@@ -53,7 +53,7 @@ class Reason:
     """One coded reason.
 
     Args:
-        detail: A sentence for a person, with the names involved.
+        detail: A sentence for people that names the table, index or column.
     """
 
     code: ReasonCode
@@ -80,5 +80,5 @@ def broken_index(name: str, error: Exception) -> Reason:
 
 
 def uncovered_detail(files: int) -> str:
-    """Return the sentence that goes with ``UNCOVERED_FILES``."""
+    """Return the text of the reason ``UNCOVERED_FILES``."""
     return f"{files} file{'' if files == 1 else 's'} that no index has seen"

@@ -1,4 +1,4 @@
-"""Finding the indexes of a table: beside it, or under further locations given by the user."""
+"""Find the indexes of a table: next to the table, and at further locations that the user names."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,127}")
 _REMOTE_SECONDS = 10.0
 _REST_SECONDS = 30.0
-# for how many settings one index is kept open: credentials that expired leave theirs behind
+# for how many settings one index is kept open; every renewal of credentials adds settings
 _MAX_SETTINGS = 8
-# of the time for planning, where a table's indexes may be at several locations
+# share of the planning time for look-ups, if a table's indexes may be at several locations
 _LOOK_UP_SHARE = 0.25
 
 
@@ -35,7 +35,7 @@ def roots_of(
     locations: Iterable[str] = (),
     options: StorageOptions | None = None,
 ) -> list[Storage]:
-    """Return folders in which indexes of a table may be, the table's own first."""
+    """Return the folders that may contain indexes of a table, the table's own folder first."""
     folders = [(table_location, INDEX_FOLDER), *((location, table_uuid) for location in locations)]
     return [
         open_storage(
@@ -51,22 +51,22 @@ def index_storage(root: Storage, name: str) -> Storage:
     """Return the storage of one index."""
     if not _NAME.fullmatch(name):
         raise InvalidInputError(
-            f"{name!r} cannot be an index's name.",
+            f"{name!r} is not a valid name of an index.",
             kind=ErrorKind.INVALID_ARGUMENT,
-            hint="Give one (name=, --name) of up to 128 letters of English, digits, '_', '-' and "
+            hint="Choose a name (name=, --name) of up to 128 English letters, digits, '_', '-' and "
             "'.', not starting with '.'.",
         )
     return root.child(name)
 
 
 def index_folders(root: Storage) -> dict[str, Storage]:
-    """Return the folders below a root that indexes of one table may be in, by name."""
+    """Return the folders below a root that may contain indexes of one table, by name."""
     return {name: root.child(name) for name in sorted(root.folders("")) if _NAME.fullmatch(name)}
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class _RootIndexes:
-    """The indexes of one root, and why others are not among them."""
+    """The indexes of one root, and the reasons why others cannot be opened."""
 
     indexes: tuple[OpenedIndex, ...] = ()
     reasons: tuple[Reason, ...] = ()
@@ -78,28 +78,28 @@ def _parent(location: str) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class _Entry:
-    """An opened index, and what changes when its log does."""
+    """An opened index, and a value that changes when its log changes."""
 
     mark: tuple[object, object]
     index: OpenedIndex
 
 
 class IndexRegistry:
-    """Opens the indexes of tables and keeps them open while their logs do not grow.
+    """Opens the indexes of tables, and keeps them open until their logs grow.
 
-    On local storage the logs are looked at in every call; on object stores at most every ten
-    seconds, which can only cost speed: an older index state is a smaller one, never a wrong one.
-    What this process itself has committed is seen at once.
+    On local storage, every call checks the logs. On object stores, a log is checked at most every
+    ten seconds. This can only cost speed: an older state covers fewer files, but is never wrong.
+    Commits of this process are seen at once.
 
-    Nothing is locked while storage is read. A root on an object store is opened once, whoever
-    waits for it, in a thread that goes on when nobody waits any more. After one that failed or was
-    not awaited, its root is left alone for half a minute, or until it is opened after all.
+    No lock is held while storage is read. A root on an object store is opened once, for all callers
+    that wait. Its thread continues even if nobody waits any more. If opening fails or takes too
+    long, the root is not tried again for half a minute, or until the thread succeeds.
 
     Args:
         locations: Further roots to search.
-        options: The storage options of each location.
-        most_opened: Indexes that are kept open, the latest; others are opened again by the next
-            query that needs them.
+        options: Returns the storage options of a location.
+        most_opened: Number of indexes that are kept open, the latest ones. Queries that need others
+            open them again.
     """
 
     def __init__(
@@ -112,9 +112,9 @@ class IndexRegistry:
         self._most_opened = most_opened
         self._locations = tuple(locations)
         self._options = options
-        # all by storage: what is read with other settings is another thing, or not to be read
+        # by storage, because other settings may read another index, or none
         self._entries: dict[Storage, _Entry] = {}
-        # of roots on object stores
+        # results for roots on object stores
         self._answers: dict[Storage, tuple[float, _RootIndexes]] = {}
         self._changes = changes_made()
         self._running: dict[Storage, Background[_RootIndexes]] = {}
@@ -136,17 +136,17 @@ class IndexRegistry:
     ) -> tuple[list[OpenedIndex], list[Reason]]:
         """Return the indexes of a table, and coded reasons for those that cannot be opened.
 
-        Storage is waited for until ``time.monotonic()`` is ``until``. ``None`` waits without end,
-        and tries roots that are left alone, too.
+        The call waits for storage until ``time.monotonic()`` reaches ``until``. With ``None`` it
+        waits without limit, and also tries roots that failed recently.
         """
         indexes: list[OpenedIndex] = []
         reasons: list[Reason] = []
         options = self._options.of_table(file_io or {}) if self._options else None
         roots = roots_of(table_location, table_uuid, self._locations, options)
-        # all of them at once
+        # all roots at once
         started = [self._start(root, patient=until is None) for root in roots]
         if until is not None and len(roots) > 1:
-            # the others are of use only while there is time for look-ups
+            # the remaining roots are useful only if time is left for look-ups
             until -= (until - time.monotonic()) * _LOOK_UP_SHARE
         for root, task in zip(roots, started, strict=True):
             if task is None:
@@ -162,14 +162,14 @@ class IndexRegistry:
         return indexes, reasons
 
     def rest(self, root: Storage) -> Reason:
-        """Do not open a root for a while after a query has waited for it without success.
+        """Do not open a root for a while, after a query has waited for it in vain.
 
         Returns:
-            The coded reason why its indexes are not used.
+            The coded reason why the root's indexes are not used.
         """
         reason = Reason(
             code=ReasonCode.PLANNING_TIMEOUT,
-            detail=f"{root.location} did not answer in time; it is tried again later",
+            detail=f"{root.location} did not answer in time; lakesieve tries it again later",
         )
         if not root.is_local:
             with self._lock:
@@ -182,7 +182,7 @@ class IndexRegistry:
             self._resting.pop(root, None)
 
     def _known(self, root: Storage) -> _RootIndexes:
-        """Return what is there without waiting for an object store."""
+        """Return the known indexes of a root, without waiting for an object store."""
         if root.is_local:
             return self._open_all(root)
         with self._lock:
@@ -210,7 +210,7 @@ class IndexRegistry:
             return task
 
     def _forget(self, time_now: float) -> None:
-        """Drop what is over; the lock is held."""
+        """Drop outdated results. The caller holds the lock."""
         if self._changes != changes_made():
             self._changes = changes_made()
             self._answers.clear()
@@ -273,8 +273,8 @@ class IndexRegistry:
                 raise
             if storage.objects("segments/") or storage.objects("files/"):
                 raise NotFoundError(
-                    "its log/ holds no commit: a build that is running or was stopped, "
-                    "or a log that was deleted.",
+                    "its log/ has no commit: a build is running or was stopped, "
+                    "or the log was deleted.",
                     kind=ErrorKind.OBJECT_NOT_FOUND,
                     hint="Create the index again, or repair it.",
                 ) from None

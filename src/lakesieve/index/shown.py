@@ -1,4 +1,4 @@
-"""Results that a shell and a notebook show as the command line does."""
+"""Results that a shell and a notebook show like the command line does."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Item = TypeVar("Item")
 
 
 class Shown:
-    """A result that ``str`` and notebooks show as text for a person."""
+    """A result that ``str`` and notebooks show as text."""
 
     __slots__ = ()
 
@@ -18,16 +18,16 @@ class Shown:
         return renderer().plain(self)
 
     def _repr_html_(self) -> str:
-        """Return the result as a notebook shows it."""
+        """Return the HTML that a notebook shows."""
         return renderer().html(self)
 
 
 class ShownList(list[Item]):
-    """Results that a shell and a notebook show as one table."""
+    """A list of results that a shell and a notebook show as one table."""
 
     def __repr__(self) -> str:
         return renderer().plain(self)
 
     def _repr_html_(self) -> str:
-        """Return the results as a notebook shows them."""
+        """Return the HTML that a notebook shows."""
         return renderer().html(self)

@@ -1,4 +1,4 @@
-"""What keeps one index up with its table, apart from reading data files."""
+"""Maintain one index, apart from reading data files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lakesieve.tables import TableReader
 
 ATTEMPTS = 5
-"""How often a commit is made anew after others were faster."""
+"""How often a commit is tried again if other writers were faster."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,29 +27,29 @@ class Upkeep:
     store: IndexStore
 
     def covered(self, state: Snapshot) -> pa.ChunkedArray:
-        """Return paths of the data files that a state of the index covers."""
+        """Return the paths of the data files that a state of the index covers."""
         read = self.store.covered_by(state)
         chunks = [chunk for entry in state.catalogues for chunk in read(entry).chunks]
         return pa.chunked_array(chunks, pa.string())
 
     def check_table(self) -> None:
-        """Look at the table as it is now, and insist that the index is of it."""
+        """Reload the table, and check that the index belongs to it."""
         self.table.reload()
         self.check_definition()
 
     def check_definition(self) -> None:
-        """Insist that the index is of the table as it was looked at last."""
+        """Check that the index belongs to the table as it was loaded last."""
         definition = self.store.snapshot().definition
         if definition.table_uuid != self.table.uuid:
             raise InvalidInputError(
-                f"The index {definition.name} was built for another table, which stood at "
+                f"The index {definition.name} was built for another table, which was at "
                 f"{self.table.location} before.",
                 kind=ErrorKind.INVALID_ARGUMENT,
-                hint="Drop it and create it again.",
+                hint="Drop the index and create it again.",
             )
 
     def kept_files(self, state: Snapshot) -> int:
-        """Return how many of the covered files some version of the table still keeps."""
+        """Return how many of the covered files some version of the table still has."""
         covered = self.covered(state).unique()
         return int(pc.sum(pc.is_in(covered, value_set=self.table.retained_files())).as_py() or 0)
 
@@ -64,7 +64,7 @@ class Upkeep:
             try:
                 return self.store.commit(base, changes)
             except CommitConflictError:
-                # others merged the same segments; what there is now is merged instead
+                # another writer merged these segments, so merge what exists now
                 if not left:
                     raise
                 if catalogues is not None:
@@ -72,7 +72,7 @@ class Upkeep:
         raise AssertionError("unreachable")
 
     def compact_if_due(self, *, merges_on_read: bool) -> bool:
-        """Merge the deltas if there are too many; returns whether that was done."""
+        """Merge the deltas if there are too many. Return whether it did."""
         state = self.store.snapshot()
         policy = CompactionPolicy.parse(state.definition.compaction, merges_on_read=merges_on_read)
         due = wants_compaction(state, policy)
