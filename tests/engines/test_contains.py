@@ -177,7 +177,7 @@ def test_no_keys(files: Files) -> None:
         (pa.table({"s": ["4"]}), InvalidInputError, "no keys of the index: s"),
         (pa.table({}), NotFoundError, "have no column k"),
         (pa.table([[4], [4]], names=["k", "K"]), InvalidInputError, "k twice"),
-        (5, InvalidInputError, "int is no set of keys"),
+        (5, InvalidInputError, "int cannot be read as keys"),
     ],
 )
 def test_what_is_refused(files: Files, keys: Any, error: type[Exception], words: str) -> None:

@@ -130,7 +130,7 @@ def test_deletion_vectors(files: Files) -> None:
     path.write_bytes(stored[:-1] + bytes([stored[-1] ^ 1]))
     with pytest.raises(StorageError, match="checksum"):
         files.rows()
-    with pytest.raises(StorageError, match="names none"):
+    with pytest.raises(StorageError, match="does not name a deletion vector"):
         deleted_rows("x", open_storage(str(files.root)), "t")
 
 

@@ -368,7 +368,7 @@ def test_bad_input_is_refused(spark: SparkSession, table: str) -> None:
         (LakesieveError, "1 = 1", ["k"], "1 = 1"),
         (LakesieveError, " ", ["k"], "empty"),
         (LakesieveError, "hudi:/x", ["k"], "hudi"),  # no runtime, or none for this line
-        (NotFoundError, "delta:/x", ["k"], "no Delta table"),
+        (NotFoundError, "delta:/x", ["k"], "No Delta table"),
         (NotFoundError, "parquet:/x", ["k"], "/x"),
         (NotFoundError, table, ["kk"], "no column kk"),
         (UnsupportedError, table, ["m"], "map"),

@@ -298,7 +298,7 @@ def test_a_renamed_table_is_not_mistaken(spark: SparkSession) -> None:
         lambda: index.locate(spark.range(1).selectExpr("id AS k")),
     ]
     for call in calls:
-        with pytest.raises(NotFoundError, match="another table now") as caught:
+        with pytest.raises(NotFoundError, match="is now another table") as caught:
             call()
         assert caught.value.kind is ErrorKind.TABLE_REPLACED
     assert index.info().files == before

@@ -70,7 +70,7 @@ def test_what_is_gone_cannot_be_removed_again(store: IndexStore) -> None:
     base = store.snapshot()
     store.commit(base, removal(base, 0))
 
-    with pytest.raises(CommitConflictError, match=r"remove.*state 1.*after 2 \(remove") as caught:
+    with pytest.raises(CommitConflictError, match=r"remove.*commit 1.*after 2 \(remove") as caught:
         store.commit(base, removal(base, 0))
     assert caught.value.kind is ErrorKind.CONFLICT
     assert covers(store) == {100}

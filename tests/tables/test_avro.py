@@ -65,7 +65,7 @@ def test_what_fits_is_read(codec: str) -> None:
     check_decoded(file, most=4000)
     if codec in {"null", "deflate", "bzip2", "xz"}:
         assert len(list(fastavro.reader(BytesIO(file)))) == 1000
-    with pytest.raises(ValueError, match="far more"):
+    with pytest.raises(ValueError, match="exceeds the limit"):
         check_decoded(file, most=3999)
 
 
@@ -80,7 +80,7 @@ def test_a_small_manifest_list_does_not_take_all_memory(tmp_path: Path) -> None:
 
 def test_records_without_bytes_are_refused() -> None:
     """More records than bytes are none of a manifest."""
-    with pytest.raises(ValueError, match="far more"):
+    with pytest.raises(ValueError, match="exceeds the limit"):
         check_decoded(_file("null", b"", 1 << 40))
 
 

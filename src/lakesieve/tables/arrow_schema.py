@@ -1,4 +1,4 @@
-"""A table's columns as an Arrow schema, by which expressions of other libraries are understood."""
+"""Return a table's columns as an Arrow schema, with which other libraries' expressions are read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _BY_KIND = {
     "boolean": pa.bool_(),
-    # any width: what does not fit compares as it is
+    # any width: values that do not fit the column still compare correctly
     "integer": pa.int64(),
     "date": pa.date32(),
     "timestamp": pa.timestamp("us", tz="UTC"),
@@ -21,7 +21,7 @@ _BY_KIND = {
     "string": pa.string(),
     "binary": pa.binary(),
 }
-# columns that cannot be keys, as those of a partition, may stand in expressions, too
+# columns that cannot be keys, such as partition columns, may occur in expressions as well
 _BY_NAME = {
     **dict.fromkeys(("byte", "short", "int", "integer", "long"), pa.int64()),
     **{name: _BY_KIND[name] for name in ("boolean", "date", "string", "binary")},
@@ -37,7 +37,7 @@ _LARGEST_DECIMAL = 38
 def arrow_schema(
     columns: Mapping[tuple[str, ...], Column], *, uuids: pa.DataType | None = None
 ) -> pa.Schema:
-    """Return the columns with Arrow's types; ``null`` is the type of what cannot be a key."""
+    """Return the columns as Arrow fields. A column that cannot be a key has the type ``null``."""
     inner: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
     for path in columns:
         inner.setdefault(path[:-1], []).append(path)

@@ -1,7 +1,8 @@
-"""Avro files from storage: decompressed within a limit, then decoded by fastavro.
+"""Read Avro files from storage: decompress them within a limit, then decode them with fastavro.
 
-A small file can decompress to far more than memory holds, and a schema can describe records of no
-bytes. So the blocks are decompressed here, and fastavro gets the same file without compression.
+A small file can decompress to more than memory holds, and a schema can describe records without any
+bytes. Therefore this module decompresses the blocks itself, and gives fastavro the same file
+without compression.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
-# Iceberg ends a manifest at 8 MiB, with a hundred thousand files or two
+# Iceberg ends a manifest at 8 MiB, which holds one or two hundred thousand files
 _MAX_DECODED, _MAX_RECORDS = 512 << 20, 4_000_000
 _MAX_DICTIONARY = 256 << 20
 _MAGIC, _SYNC = b"Obj\x01", 16
@@ -32,14 +33,14 @@ _PRIMITIVES = {"null", "boolean", "int", "long", "float", "double", "bytes", "st
 
 
 class AvroTooLargeError(ValueError):
-    """An Avro file has more bytes or records when it is decompressed than it may."""
+    """Raised for an Avro file with too many decompressed bytes or records."""
 
 
 def check_decoded(data: bytes, most: int = _MAX_DECODED) -> None:
-    """Check that the blocks of an Avro file are whole and not far larger when decompressed.
+    """Check that an Avro file's blocks are complete and not too large when decompressed.
 
     Raises:
-        ValueError: They are, or the bytes are no Avro file.
+        ValueError: A block is incomplete or too large, or the bytes are not an Avro file.
     """
     for _ in _decompressed(data, most):
         pass
@@ -50,17 +51,17 @@ def avro_records(
     fields: Mapping[str, Collection[str] | None] | None = None,
     most: int = _MAX_DECODED,
 ) -> Iterator[dict[str, Any]]:
-    """Decode the records of an Avro file, dates and times as numbers.
+    """Decode the records of an Avro file. Dates and times become numbers.
 
     Args:
         data: The file.
-        fields: The fields that are wanted, and the fields of each if that is a record; by default
-            all. Statistics take most of the time to decode.
-        most: How many bytes its blocks may have together when they are decompressed.
+        fields: The wanted fields, and for each record among them its wanted fields; by default all.
+            Statistics take most of the decoding time.
+        most: Largest number of bytes of all decompressed blocks.
 
     Raises:
-        AvroTooLargeError: They have more.
-        ValueError: The file is damaged, as do ``EOFError`` and others of fastavro's errors.
+        AvroTooLargeError: The blocks are larger.
+        ValueError: The file is damaged. fastavro may also raise ``EOFError`` and other errors.
     """
     import fastavro
 
@@ -68,7 +69,7 @@ def avro_records(
     schema = json.loads(meta["avro.schema"], object_hook=_without_times)
     named: dict[str, Any] = {}
     if not all(_takes_bytes(item, named) for item in list(_items(schema, named))):
-        raise ValueError("an Avro schema has items of no bytes")
+        raise ValueError("an Avro schema has items without any bytes")
     plain = {"avro.schema": json.dumps(schema).encode(), "avro.codec": b"null"}
     pairs = [_number(len(part)) + part for kv in plain.items() for part in (kv[0].encode(), kv[1])]
     sync = data[start - _SYNC : start]
@@ -81,27 +82,30 @@ def avro_records(
 
 
 def _without_times(schema: dict[str, Any]) -> dict[str, Any]:
-    """A schema whose dates and times are numbers: Python has neither all years nor nanoseconds."""
+    """Return a schema with numbers as dates and times.
+
+    Python has neither all years nor nanoseconds.
+    """
     if schema.get("logicalType") in {None, "decimal"}:
         return schema
     return {name: value for name, value in schema.items() if name != "logicalType"}
 
 
 def _chosen(schema: Any, fields: Mapping[str, Collection[str] | None]) -> dict[str, Any]:
-    """A record schema with some of its fields."""
+    """Return a record schema with only the wanted fields."""
     chosen = []
     for field in schema["fields"]:
         inner = fields.get(field["name"])
         if inner is not None:
-            kept = [one for one in field["type"]["fields"] if one["name"] in inner]
-            chosen.append(field | {"type": field["type"] | {"fields": kept}})
+            wanted_fields = [one for one in field["type"]["fields"] if one["name"] in inner]
+            chosen.append(field | {"type": field["type"] | {"fields": wanted_fields}})
         elif field["name"] in fields:
             chosen.append(field)
     return {**schema, "fields": chosen}
 
 
 def _decompressed(data: bytes, most: int) -> Iterator[tuple[int, bytes]]:
-    """The number of records and the bytes of each block."""
+    """Yield the number of records and the decompressed bytes of each block."""
     meta, at = _header(data)
     codec, sync = meta.get("avro.codec", b"null").decode("ascii"), data[at - _SYNC : at]
     records = decoded = 0
@@ -109,7 +113,7 @@ def _decompressed(data: bytes, most: int) -> Iterator[tuple[int, bytes]]:
         count, at = _long(data, at)
         size, at = _long(data, at)
         if size < 0 or count < 0 or data[at + size : at + size + _SYNC] != sync:
-            raise ValueError("a block of the Avro file is cut off")
+            raise ValueError("a block of the Avro file is incomplete")
         try:
             block = _block(codec, data[at : at + size], most - decoded)
         except (OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowException) as error:
@@ -118,14 +122,14 @@ def _decompressed(data: bytes, most: int) -> Iterator[tuple[int, bytes]]:
         records += count
         if decoded > most or records > _MAX_RECORDS or count > len(block):
             raise AvroTooLargeError(
-                f"an Avro file of {len(data)} bytes has far more when it is decoded"
+                f"an Avro file of {len(data)} bytes exceeds the limit when it is decompressed"
             )
         yield count, block
         at += size + _SYNC
 
 
 def _block(codec: str, block: bytes, most: int) -> bytes:
-    """A block without compression, or at least one byte more than the limit of it."""
+    """Decompress a block, to at most one byte more than the limit."""
     if codec == "null":
         return block
     if codec == "snappy":
@@ -134,26 +138,26 @@ def _block(codec: str, block: bytes, most: int) -> bytes:
             return bytes(most + 1)
         whole: bytes = pa.Codec("snappy").decompress(block[:-4], length, asbytes=True)
         if zlib.crc32(whole).to_bytes(4, "big") != block[-4:]:
-            raise ValueError("a block of the Avro file has another checksum")
+            raise ValueError("the checksum of a block of the Avro file does not match")
         return whole
     if codec == "zstandard":
         stream = pa.CompressedInputStream(pa.BufferReader(block), "zstd")
-        pieces, left = bytearray(), most + 1
-        while left > 0 and (piece := stream.read(min(_PIECE, left))):
+        pieces, rest = bytearray(), most + 1
+        while rest > 0 and (piece := stream.read(min(_PIECE, rest))):
             pieces += piece
-            left -= len(piece)
+            rest -= len(piece)
         return bytes(pieces)
     if codec not in _DECOMPRESSORS:
-        raise ValueError(f"the Avro file is compressed with {codec}")
+        raise ValueError(f"the Avro file is compressed with {codec}, which is not supported")
     unpacker = _DECOMPRESSORS[codec]()
     whole = unpacker.decompress(block, most + 1)
     if not unpacker.eof and len(whole) <= most:
-        raise ValueError("a block of the Avro file is cut off")
+        raise ValueError("a block of the Avro file is incomplete")
     return whole
 
 
 def _header(data: bytes) -> tuple[dict[str, bytes], int]:
-    """The metadata of a file, and where its first block begins, behind the sync marker."""
+    """Return a file's metadata, and the position of its first block, after the sync marker."""
     if not data.startswith(_MAGIC):
         raise ValueError("it is not an Avro file")
     meta, at = {}, len(_MAGIC)
@@ -167,12 +171,12 @@ def _header(data: bytes) -> tuple[dict[str, bytes], int]:
             name, at = _bytes(data, at)
             meta[name.decode("utf-8")], at = _bytes(data, at)
     if at + _SYNC > len(data):
-        raise ValueError("the header of the Avro file is cut off")
+        raise ValueError("the header of the Avro file is incomplete")
     return meta, at + _SYNC
 
 
 def _long(data: bytes, at: int) -> tuple[int, int]:
-    """A number in Avro's zigzag code, and where it ends."""
+    """Read a number in Avro's zigzag code. Return it and the position after it."""
     number, at = _varint(data, at)
     return (number >> 1) ^ -(number & 1), at
 
@@ -187,11 +191,11 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
         number |= (byte & 0x7F) << shift
         if byte < 0x80:
             return number, at
-    raise ValueError("a number of the Avro file is cut off")
+    raise ValueError("a number in the Avro file is incomplete")
 
 
 def _number(value: int) -> bytes:
-    """A number that is not negative, in Avro's zigzag code."""
+    """Encode a non-negative number in Avro's zigzag code."""
     value <<= 1
     parts = bytearray()
     while value > 0x7F:
@@ -203,12 +207,12 @@ def _number(value: int) -> bytes:
 def _bytes(data: bytes, at: int) -> tuple[bytes, int]:
     length, at = _long(data, at)
     if length < 0 or at + length > len(data):
-        raise ValueError("the header of the Avro file is cut off")
+        raise ValueError("the header of the Avro file is incomplete")
     return data[at : at + length], at + length
 
 
 def _items(schema: Any, named: dict[str, Any]) -> Iterator[Any]:
-    """The schemas of the items of all arrays and maps; collects the types that have names."""
+    """Yield the item schemas of all arrays and maps, and collect the named types in ``named``."""
     if isinstance(schema, list):
         for one in schema:
             yield from _items(one, named)
@@ -224,9 +228,9 @@ def _items(schema: Any, named: dict[str, Any]) -> Iterator[Any]:
 
 
 def _takes_bytes(schema: Any, named: Mapping[str, Any]) -> bool:
-    """Whether each value of a schema takes at least one byte."""
+    """Return whether each value of a schema takes at least one byte."""
     if isinstance(schema, str) and schema not in _PRIMITIVES:
-        # what has another name than its namespace gives it is not trusted
+        # a name with another namespace than expected is not trusted
         schema = named.get(schema.rpartition(".")[2], named.get(schema, schema))
     if not isinstance(schema, dict):
         return bool(schema != "null")

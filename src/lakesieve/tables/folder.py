@@ -1,4 +1,4 @@
-"""What tables that are known by their folder have in common."""
+"""The base class of readers of tables that are identified by their folder."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
 
 
 class FolderReader:
-    """A table that is known by its folder."""
+    """A table that is identified by its folder."""
 
     file_io: Mapping[str, str] = MappingProxyType({})
 
     def __init__(
         self, name: str, location: str, options: StorageOptions, *, spelled: str | None = None
     ) -> None:
-        """Name a folder; nothing is read yet. An engine may spell it in its own way."""
+        """Set the folder. Nothing is read yet. An engine may spell the folder in its own way."""
         self.name = name
         self.location = spelled or table_root(normalized(location))
         self._place, self._options = location, options
 
     @cached_property
     def storage(self) -> Storage:
-        """The table's folder."""
+        """Storage of the table's folder."""
         return open_storage(self._place, self._options(self._place), renew=self._options.renewed)
 
     def references(self) -> Sequence[str]:
-        """Such tables have no branches or tags."""
+        """Return no names: such tables have no branches or tags."""
         return ()

@@ -1,4 +1,4 @@
-"""The table formats that are known, each read by modules that load at their first use."""
+"""List the supported table formats. Their modules are imported at first use."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class TableFormat:
     """One table format without an engine.
 
     Args:
-        open: Opens the table of a name, in a folder; it is given what makes storage options of the
-            environment.
+        open: Opens the table with a name, in a folder. It gets a function that makes storage
+            options from the environment.
         columns: Reads the columns of a schema document.
     """
 
@@ -86,4 +86,4 @@ FORMATS: dict[str, TableFormat] = {
     "hudi": TableFormat(open=_hudi, columns=_hudi_columns),
     "parquet": TableFormat(open=_parquet, columns=_parquet_columns),
 }
-"""All formats, by the name in front of a path, such as ``delta`` in ``delta:/data/events``."""
+"""All formats, by the prefix of a path, such as ``delta`` in ``delta:/data/events``."""

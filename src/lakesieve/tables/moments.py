@@ -1,4 +1,4 @@
-"""Moments as users name versions by them."""
+"""Parse points in time, with which users name versions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 
 def millis_of(text: str) -> int | None:
-    """Milliseconds since the epoch, rounded down; ``None`` for what is no ISO timestamp."""
+    """Return milliseconds since the epoch, rounded down; ``None`` if it is not an ISO timestamp."""
     try:
         instant = datetime.fromisoformat(text)
     except ValueError:

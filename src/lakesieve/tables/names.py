@@ -1,4 +1,4 @@
-"""How tables are named: by a catalog's identifier, or by their format and path."""
+"""Parse names of tables: identifiers in a catalog, or a format and a path."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 FORMS = "catalog.database.table, iceberg:PATH, delta:PATH, hudi:PATH or parquet:PATH"
-"""How tables are named."""
+"""The forms of a table's name, for messages."""
 
 EMBEDDED_CATALOG = "lake"
-"""Name of the catalog of Iceberg tables in a folder that ``ls.local_session`` sets up."""
+"""Name of the catalog that ``ls.local_session`` sets up for the Iceberg tables in a folder."""
 
 _PART = re.compile(r"`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>[^`.\s]+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableName:
-    """What a name means, before anything is looked up."""
+    """A parsed name of a table. Nothing has been looked up yet."""
 
     text: str
-    format: str | None = None  # the format, if it names one
-    path: str = ""  # the path behind the format; empty for an identifier
+    format: str | None = None  # the format, if the name has one
+    path: str = ""  # the path after the format; empty for an identifier
 
     def identifier(self) -> tuple[str, ...]:
-        """Return the parts of an identifier, back quotes taken off."""
+        """Return the parts of an identifier, without backquotes."""
         parts = _parts(self.text)
         if parts is not None:
             return parts
         raise InvalidInputError(
             f"{self.text!r} does not name a table.",
             kind=ErrorKind.NOT_A_TABLE,
-            hint=f"Name it {FORMS}.",
+            hint=f"Name a table as {FORMS}.",
         )
 
 
@@ -48,22 +48,22 @@ def parse_path(name: str) -> tuple[str, ...]:
         raise InvalidInputError(
             f"{name!r} does not name a column.",
             kind=ErrorKind.INVALID_ARGUMENT,
-            hint="Put a name with a dot or a blank in it in back quotes, such as a.`d.e`.",
+            hint="Put a name with a dot or a blank in it in backquotes, such as a.`d.e`.",
         )
     return parts
 
 
 def _parts(text: str) -> tuple[str, ...] | None:
-    """Return the parts between the dots, without back quotes; ``None`` for any other text."""
+    """Return the parts between the dots, without backquotes, or ``None`` if the text is invalid."""
     parts = []
     at = 0
     while True:
-        found = _PART.match(text, at)
-        if found is None:
+        names = _PART.match(text, at)
+        if names is None:
             return None
-        quoted = found["quoted"]
-        parts.append(found["plain"] if quoted is None else quoted.replace("``", "`"))
-        at = found.end()
+        quoted = names["quoted"]
+        parts.append(names["plain"] if quoted is None else quoted.replace("``", "`"))
+        at = names.end()
         if at == len(text):
             return tuple(parts)
         if text[at] != ".":
@@ -72,11 +72,13 @@ def _parts(text: str) -> tuple[str, ...] | None:
 
 
 def parse_name(name: str) -> TableName:
-    """Tell a path from an identifier."""
+    """Parse a table's name as a path or as an identifier."""
     text = name.strip()
     if not text:
         raise InvalidInputError(
-            "The table's name is empty.", kind=ErrorKind.NOT_A_TABLE, hint=f"Name it {FORMS}."
+            "The table's name is empty.",
+            kind=ErrorKind.NOT_A_TABLE,
+            hint=f"Name a table as {FORMS}.",
         )
     scheme, _, path = text.partition(":")
     if scheme in FORMATS and path:
@@ -87,6 +89,6 @@ def parse_name(name: str) -> TableName:
 
 
 def formats_named(names: Iterable[str]) -> list[str]:
-    """Return the formats in the names of tables, such as ``delta`` of ``delta:/data/events``."""
+    """Return the formats in the names of tables, such as ``delta`` from ``delta:/data/events``."""
     schemes = (name.strip().partition(":")[0] for name in names if ":" in name)
     return list(dict.fromkeys(scheme for scheme in schemes if scheme in FORMATS))

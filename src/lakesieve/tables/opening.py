@@ -1,4 +1,4 @@
-"""Tables opened by their names, without an engine."""
+"""Open tables by name, without an engine."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TRUSTED = "LAKESIEVE_TRUSTED_ROOTS"
 def options_by_environment(
     file_io: Callable[[], Mapping[str, str]] | None = None,
 ) -> StorageOptions:
-    """Storage options where no engine has settings: the environment's own."""
+    """Return storage options that take their settings from the environment."""
     return StorageOptions(
         conf={},
         trusted=",".join(trusted_folders(os.environ.get(_TRUSTED, ""))),
@@ -35,7 +35,7 @@ def options_by_environment(
 
 
 def can_open(table: str, *, catalog: str | None = None) -> bool:
-    """Return whether :func:`open_table` can open this name with the packages that are installed."""
+    """Return whether :func:`open_table` can open this name with the installed packages."""
     name = parse_name(table)
     if name.format is not None:
         return True
@@ -55,18 +55,17 @@ def open_table(
     """Open a table.
 
     Args:
-        table: ``catalog.database.table`` of a catalog that PyIceberg's configuration names, or of
-            the embedded catalog ``lake``; ``iceberg:PATH``, ``delta:PATH``, ``hudi:PATH`` or
-            ``parquet:PATH``; a bare path of an Iceberg table; or a ``pyiceberg.table.Table``.
-        catalog: Name of a catalog in PyIceberg's configuration; the identifier may then leave it
-            out.
+        table: ``catalog.database.table`` in a catalog from PyIceberg's configuration, or in the
+            embedded catalog ``lake``; ``iceberg:PATH``, ``delta:PATH``, ``hudi:PATH`` or
+            ``parquet:PATH``; the bare path of an Iceberg table; or a ``pyiceberg.table.Table``.
+        catalog: Name of a catalog in PyIceberg's configuration. The identifier may then omit it.
         warehouse: Folder of the embedded catalog.
 
     Raises:
-        NotFoundError: There is no such table.
-        InvalidInputError: The text names no table, or no catalog.
-        SetupError: A package that reading it takes is missing.
-        StorageError: Its catalog or its storage refuses, or cannot be reached.
+        NotFoundError: The table does not exist.
+        InvalidInputError: The text does not name a table, or its catalog is unknown.
+        SetupError: A package that the table needs is not installed.
+        StorageError: The catalog or the storage refuses access, or cannot be reached.
     """
     if not isinstance(table, str):
         return _given(table)
@@ -92,9 +91,9 @@ def _named(name: TableName, catalog: str | None, warehouse: str) -> TableReader:
     if catalog not in known or len(parts) < 2:
         listed = ", ".join(sorted(known)) or "none"
         raise InvalidInputError(
-            f"{name.text!r} is in no known catalog; PyIceberg's configuration has: {listed}.",
+            f"{name.text!r} is not in a known catalog. PyIceberg's configuration has: {listed}.",
             kind=ErrorKind.NOT_A_TABLE,
-            hint=f"Name it {FORMS}; a catalog is described in .pyiceberg.yaml, or by variables "
+            hint=f"Name a table as {FORMS}. Describe catalogs in .pyiceberg.yaml, or in variables "
             "such as PYICEBERG_CATALOG__NAME__URI.",
         )
     load = partial(from_catalog, catalog, parts, name.text)
@@ -102,7 +101,7 @@ def _named(name: TableName, catalog: str | None, warehouse: str) -> TableReader:
 
 
 def _given(table: Any) -> TableReader:
-    """Return a table that another library has opened."""
+    """Return a reader for a table object of another library."""
     if type(table).__module__.startswith("pyiceberg."):
         from lakesieve.tables.iceberg.catalogs import from_object
         from lakesieve.tables.iceberg.table import IcebergReader
@@ -111,7 +110,7 @@ def _given(table: Any) -> TableReader:
             ".".join(table.name()), lambda: from_object(table), options_by_environment
         )
     raise InvalidInputError(
-        f"A {type(table).__name__} is no table that is known.",
+        f"A {type(table).__name__} is not a supported table object.",
         kind=ErrorKind.NOT_A_TABLE,
-        hint=f"Name it {FORMS}, or pass a table of PyIceberg.",
+        hint=f"Name a table as {FORMS}, or pass a table of PyIceberg.",
     )

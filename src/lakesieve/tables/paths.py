@@ -1,8 +1,8 @@
-"""One spelling of a data file's path, whichever reader names it.
+"""Normalize the paths of data files, so that all readers spell a path in the same way.
 
-Two files of a table never share a spelling, or one that no index has seen would be taken for
-another; two spellings of one file that are left apart only cost time. ``FilePaths.java`` does the
-same for scans; ``docs/spec/format-v1.md`` has the rules, ``docs/design/0014`` their reasons.
+Two files of a table must never share a spelling: a file that is not indexed would be taken for an
+indexed one. Two spellings of one file only cost time. ``FilePaths.java`` applies the same rules to
+scans. ``docs/spec/format-v1.md`` has the rules, ``docs/design/0014`` their reasons.
 """
 
 from __future__ import annotations
@@ -11,27 +11,27 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
-"""What stands for null in the name of a partition's folder."""
+"""The name that stands for null in the folder of a partition."""
 
-# what the rules leave as it is, in one look at each path
+# matches paths that the rules do not change, so that one look at each path is enough
 _NORMAL = r"^(?:file:/(?:[^/]+(?:/[^/]+)*)?/?|s3://(?s:.*))$"
 _PARTS = r"^(?P<scheme>[A-Za-z][A-Za-z0-9+.\-]+):(?P<rest>(?s:.*))$"
 _AUTHORITY = r"^//(?P<authority>[^/]*)(?P<path>(?s:.*))$"
 _ALIASES = {"s3a": "s3", "s3n": "s3", "abfss": "abfs", "wasbs": "wasb"}
-"""Schemes by which one store is called in more than one way."""
+"""Schemes under which one store is called in several ways."""
 
 _BY_HOST = ("hdfs", "webhdfs", "abfs", "wasb")
-"""Schemes whose authority is the name of a host, which has no case."""
+"""Schemes whose authority is a host name, in which case does not matter."""
 
 _FOLDERS = ("file", "hdfs", "webhdfs")
-"""Schemes of file systems, where two slashes are one; in an object store they are two names."""
+"""Schemes of file systems. There, two slashes equal one; in an object store they do not."""
 
 
 def normal_paths(paths: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Spell paths of data files in the one way that indexes know them by.
+    """Normalize paths of data files to the spelling that indexes use.
 
     Returns:
-        As many strings; the same object where all are spelled so already.
+        As many strings; the same object if all paths are normalized already.
     """
     if pc.all(pc.match_substring_regex(paths, _NORMAL), min_count=0).as_py():
         return paths
@@ -68,24 +68,24 @@ def _normal(paths: pa.Array) -> pa.Array:
 
 
 def _split(parts: pa.Array, *names: str) -> list[pa.Array]:
-    """Groups of a match, empty where there was none."""
+    """Return the groups of a match, empty if there was no match."""
     return [pc.fill_null(pc.struct_field(parts, name), "") for name in names]
 
 
 def table_root(location: str) -> str:
-    """Return the one spelling of a table's location: that of a path, without a slash at its end."""
+    """Return the normalized location of a table, without a slash at its end."""
     spelled: str = normal_paths(pa.chunked_array([[location]], pa.string()))[0].as_py()
     shorter = spelled.removesuffix("/")
     return spelled if shorter.endswith((":", "/")) else shorter
 
 
 def identified(files: pa.Table) -> pa.Table:
-    """Name data files in the one way that indexes know them by.
+    """Normalize the paths of data files to the spelling that indexes use.
 
     Returns:
-        The same where nothing is spelled otherwise. Else ``path`` in the one spelling, ``scanned``
-        with the paths as they were, and ``location`` too where there was none; files that share one
-        spelling are not ``indexable``.
+        The same table if no path changes. Otherwise ``path`` is normalized, ``scanned`` has the
+        original paths, and so has ``location`` if it was missing. Files that share a normalized
+        path are not ``indexable``.
     """
     paths = files.column("path")
     normal = normal_paths(paths)

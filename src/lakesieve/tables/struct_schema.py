@@ -1,4 +1,4 @@
-"""Spark's own schema JSON, as Delta and Parquet tables have it, as the columns lakesieve knows."""
+"""Read columns from Spark's schema JSON, as Delta, Hudi and Parquet tables have it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DELTA_FEATURES = frozenset(
         "variantType-preview",
     }
 )
-"""Reader features of Delta that change nothing in what an index says of a data file."""
+"""Reader features of Delta that do not change what an index says about a data file."""
 
 _NEWEST_READER = 3
 _NEWEST_HUDI = 9
@@ -48,62 +48,62 @@ SPARK_KINDS = {
     "string": "string",
     "binary": "binary",
 }
-"""Key kinds of Spark's types by their names; those of decimals begin with it."""
+"""Key kinds of Spark's types, by name. Names of decimals begin with the entry here."""
 
 _OF_STRINGS = frozenset({"char", "collation"})
-# larger numbers may be made into such ones by cutting bits off
+# larger numbers may be turned into these types by cutting bits off
 _NARROW = frozenset({"byte", "short"})
 _PLAIN_TIMES = "CORRECTED CORRECTED"
 READ_BY_DEFAULT = {"case": "false", "times": _PLAIN_TIMES}
-"""How names are compared and old times are read where no session says otherwise."""
+"""How names are compared and old times are read if no session says otherwise."""
 
 _TIMES = frozenset({"date", "timestamp", "timestamp_ntz"})
 DECIMAL_TYPE = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
-"""The name of a decimal type: precision and scale."""
+"""Matches the name of a decimal type: precision and scale."""
 
 PHYSICAL_NAME = "delta.columnMapping.physicalName"
 """Metadata of a column: its name in the data files of a Delta table with column mapping."""
 
 OLD_DEFAULT = "EXISTS_DEFAULT"
-"""Metadata of a column: its value in files that were written before it was added, as SQL text."""
+"""Metadata of a column: its value, as SQL text, in files that were written before the column."""
 
 _COLLATIONS = "__COLLATIONS"
-# the type of a whole column in SQL, where it or a part of it is CHAR or VARCHAR
+# SQL type of a whole column that is or contains CHAR or VARCHAR
 _SQL_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
 _CHAR = re.compile(r"\bchar\s*\(", re.IGNORECASE)
 _NULL = re.compile(r"NULL|CAST\(NULL AS \w+(\([\d, ]+\))?\)", re.IGNORECASE)
 _REFUSALS = {
-    "folder": "The values of a partition column are not in the data files; the table's own "
-    "partition pruning serves it.",
-    "char": "Readers differ about the blanks at the end of CHAR values; use STRING or VARCHAR.",
-    "default": "Its default depends on the session that reads it: a moment without a time zone, or "
-    "a text with a backslash.",
-    "collation": "Strings can be indexed that compare by their bytes (UTF8_BINARY).",
+    "folder": "The values of a partition column are not in the data files. The table's own "
+    "partition pruning already skips by this column.",
+    "char": "Readers disagree about blanks at the end of CHAR values. Use STRING or VARCHAR.",
+    "default": "The value of its default depends on the session: it is a time without a zone, or "
+    "contains a backslash.",
+    "collation": "Only strings that compare by their bytes (UTF8_BINARY) can be indexed.",
 }
 _DEEPEST_SCHEMA = 64
 
 
 def spark_field(name: str, kind: Any) -> dict[str, Any]:
-    """Make a nullable field of Spark's schema JSON."""
+    """Return a nullable field in Spark's schema JSON."""
     return {"name": name, "type": kind, "nullable": True, "metadata": {}}
 
 
 def spark_array(element: Any) -> dict[str, Any]:
-    """Make the type of a list in Spark's schema JSON."""
+    """Return the type of a list in Spark's schema JSON."""
     return {"type": "array", "elementType": element, "containsNull": True}
 
 
 def spark_map(key: Any, value: Any) -> dict[str, Any]:
-    """Make the type of a map in Spark's schema JSON."""
+    """Return the type of a map in Spark's schema JSON."""
     return {"type": "map", "keyType": key, "valueType": value, "valueContainsNull": True}
 
 
 def delta_columns(document: str) -> dict[tuple[str, ...], Column]:
-    """List the columns of a Delta snapshot, and the fields of its structs, by path.
+    """Return the columns of a Delta snapshot, and the fields of its structs, by path.
 
-    A column is known by its name in the data files, which is never given to another column: with
-    column mapping that is the physical name, without it the name itself. ``DeltaFiles.java`` writes
-    the same document.
+    A column is identified by its name in the data files, which no other column ever gets. With
+    column mapping, this is the physical name; otherwise, it is the name itself. ``DeltaFiles.java``
+    writes the same document.
     """
     parsed = json.loads(document)
     unknown = sorted(set(parsed["features"]) - DELTA_FEATURES)
@@ -114,10 +114,10 @@ def delta_columns(document: str) -> dict[tuple[str, ...], Column]:
 
 
 def hudi_columns(document: str) -> dict[tuple[str, ...], Column]:
-    """List the columns of a version of a Hudi table, and the fields of its structs, by path.
+    """Return the columns of a version of a Hudi table, and the fields of its structs, by path.
 
-    A column is known by its name and type: older files are read by name, and their values change
-    with the type. ``HudiFiles.java`` writes the same document.
+    A column is identified by its name and type. Older files are read by name, and their values
+    change with the type. ``HudiFiles.java`` writes the same document.
     """
     parsed = json.loads(document)
     unknown = list(parsed["features"])
@@ -130,46 +130,51 @@ def hudi_columns(document: str) -> dict[tuple[str, ...], Column]:
 def _refuse(name: str, unknown: Sequence[str]) -> None:
     if unknown:
         raise UnsupportedError(
-            f"{name} tables with {', '.join(unknown)} are not known to this version.",
+            f"{name} tables with {', '.join(unknown)} are not supported by this version of "
+            "lakesieve.",
             kind=ErrorKind.UNSUPPORTED_TABLE,
-            hint="They are read as without an index; look for a newer version of lakesieve.",
+            hint="Queries read such tables without an index. Look for a newer version of "
+            "lakesieve.",
         )
 
 
 def parquet_columns(document: str) -> dict[tuple[str, ...], Column]:
-    """List the columns of a Parquet directory and the fields of structs, known by their names."""
+    """Return the columns of a Parquet directory, and the fields of structs, by path.
+
+    A column is identified by its name.
+    """
     return _columns(json.loads(document), "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Field:
-    """A field of the schema on the way to a column."""
+    """A field of the schema while it is turned into a column."""
 
     path: tuple[str, ...] = ()  # names from the top-level column down to the field
-    stored: tuple[str, ...] = ()  # the same names in the data files
+    stored: tuple[str, ...] = ()  # the same path in the data files
     type: str = "struct"
-    # of the columns that lead to it, where older files lack them
+    # default values of the columns on this path, for older files without these columns
     defaults: tuple[tuple[int, str], ...] = ()
-    refusal: str = ""  # why it cannot be a key; see `_REFUSALS`
-    text_refusal: str = ""  # the same, for a partition column, of its type alone
+    refusal: str = ""  # why it cannot be a key: a name in `_REFUSALS`
+    text_refusal: str = ""  # the same, but by its type alone, even for a partition column
     inner: tuple[dict[str, Any], ...] = ()
 
 
 def stored_columns(
     document: str,
 ) -> tuple[dict[tuple[str, ...], Column], dict[int, tuple[str, ...]]]:
-    """List the columns that file statistics may describe, partition columns included.
+    """Return the columns that file statistics may describe, including partition columns.
 
     Returns:
-        The columns, with the kinds by which conditions on them are compared, and for each field id
-        the names by which the data files and the log know it.
+        The columns, with the kinds by which conditions on them are compared; and for each field id
+        the names under which data files and the log know the field.
     """
     parsed = json.loads(document)
     key = PHYSICAL_NAME if parsed.get("mapping", "none") != "none" else ""
     fields = _fields(parsed, key)
     columns = {field.path: _column(parsed, _outside_folder(field)) for field in fields}
     stored = {columns[field.path].field_id: field.stored for field in fields}
-    # names that differ in case alone
+    # some names differ only in case
     if len(stored) < len(columns):
         return {}, {}
     return columns, stored
@@ -180,24 +185,24 @@ def _outside_folder(field: _Field) -> _Field:
 
 
 def _columns(parsed: dict[str, Any], physical_key: str) -> dict[tuple[str, ...], Column]:
-    found = {field.path: _column(parsed, field) for field in _fields(parsed, physical_key)}
-    seen = Counter(column.field_id for column in found.values())
-    # names that differ in case alone, read regardless of case
-    return {path: column for path, column in found.items() if seen[column.field_id] == 1}
+    columns = {field.path: _column(parsed, field) for field in _fields(parsed, physical_key)}
+    uses = Counter(column.field_id for column in columns.values())
+    # leave out names that differ only in case, because some readers ignore case
+    return {path: column for path, column in columns.items() if uses[column.field_id] == 1}
 
 
 def _fields(parsed: dict[str, Any], physical_key: str) -> list[_Field]:
     """Read the columns and the fields of structs."""
-    found: list[_Field] = []
+    fields: list[_Field] = []
     unread = [_Field(inner=tuple(parsed["schema"]["fields"]))]
     while unread:
         parent = unread.pop()
         for written in parent.inner:
             field = _field(parsed, written, parent, physical_key)
-            found.append(field)
+            fields.append(field)
             if field.inner and len(field.path) < _DEEPEST_SCHEMA:
                 unread.append(field)
-    return found
+    return fields
 
 
 def _field(
@@ -215,7 +220,7 @@ def _field(
     if _COLLATIONS in metadata:
         refusal = "collation"
     elif _CHAR.search(str(metadata.get(_SQL_TYPE, ""))):
-        # of a struct, which of its fields it is does not matter: all of its strings
+        # the metadata does not say which field of a struct it is, so it applies to all its strings
         refusal = "char"
     in_folder = len(path) == 1 and written["name"] in field["partitioning"]
     return _Field(
@@ -250,15 +255,15 @@ def _column(parsed: dict[str, Any], field: _Field) -> Column:
 
 
 def _depends_on_reader(field: _Field, kind: str) -> bool:
-    """Return whether the text of a default says other values in other sessions."""
-    # a moment without a zone, a text with signs that may stand for others
+    """Return whether other sessions may read the text of a default as another value."""
+    # a time without a zone, or a text with escapes
     return any(kind == "timestamp" or "\\" in text for _, text in field.defaults)
 
 
 def _identity(parsed: dict[str, Any], field: _Field, kind: str) -> int:
-    """Return a number for where and how the values of a column are read, for want of field ids.
+    """Return a hash of where and how the values of a column are read, in place of a field id.
 
-    ``docs/spec/format-v1.md``, "Identity of a field", says what goes into it.
+    ``docs/spec/format-v1.md``, "Identity of a field", specifies its input.
     """
     exact = parsed["case"] == "true"
     document: dict[str, Any] = {
@@ -266,23 +271,24 @@ def _identity(parsed: dict[str, Any], field: _Field, kind: str) -> int:
         "case": "exact" if exact else "folded",
     }
     if field.refusal == "folder":
-        # text, which another type may read as another value
+        # the value is text, which another type may read as another value
         document |= {"from": "folder", "type": field.type}
     elif _type_matters(parsed, field, kind):
         document["type"] = field.type
     if kind in _TIMES and parsed["times"] != _PLAIN_TIMES:
         document["times"] = parsed["times"]
     if field.defaults:
-        # a reader that knows no default, or another one, finds other values in the same files
+        # a reader that ignores the default, or has another one, finds other values in the same
+        # files
         document["defaults"] = field.defaults
     return field_identity(document)
 
 
 def _type_matters(parsed: dict[str, Any], field: _Field, kind: str) -> bool:
-    """Return whether the same bytes may be other values under another type of the same kind."""
+    """Return whether another type of the same kind may read the same bytes as other values."""
     if "mapping" in parsed:
         return False
     if "promotes" in parsed:
         return kind != "integer" or field.type in _NARROW
-    # a schema given by hand may read unsigned numbers as signed, or cut bits off
+    # a schema given by the user may read unsigned numbers as signed, or cut bits off
     return kind == "integer"

@@ -1,4 +1,4 @@
-"""Values as table formats write them, in statistics and partitions, as key codes."""
+"""Convert values in the statistics and partitions of table formats to key codes."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def is_bytewise(column: Column) -> bool:
 
 
 def text_code(text: str, column: Column) -> Code | None:
-    """Return the code of a value that a table format writes as text, such as a partition's.
+    """Return the code of a value that a table format writes as text, such as a partition value.
 
     Returns:
-        ``None`` where the text is not surely one value of the column.
+        The code, or ``None`` if the text may not be exactly one value of the column.
     """
     match column.kind:
         case "string":
@@ -61,7 +61,7 @@ def text_code(text: str, column: Column) -> Code | None:
 
 
 def to_single(number: float) -> float:
-    """Return the nearest float32; a number beyond the range of float32 is returned unchanged."""
+    """Return the nearest float32. A number outside the range of float32 is returned unchanged."""
     return number if abs(number) > _LARGEST_SINGLE else float(np.float32(number))
 
 
@@ -73,7 +73,7 @@ def _date(text: str) -> date | None:
 
 
 def _moment(text: str, *, is_local: bool) -> datetime | None:
-    """Return a moment; one without a zone is in the zone of a session that is not known here."""
+    """Parse a timestamp. Without a zone it belongs to the session's zone, which is unknown here."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -88,7 +88,7 @@ def decimal_code(number: Decimal, column: Column, *, upwards: bool = False) -> C
     if not number.is_finite():
         return None
     try:
-        # of 38 digits at most, and as many behind the point
+        # at most 38 digits before the point and as many after it
         with localcontext(prec=100):
             unscaled, rest = divmod(number * 10**column.scale, 1)
     except ArithmeticError:
@@ -100,10 +100,10 @@ def decimal_code(number: Decimal, column: Column, *, upwards: bool = False) -> C
 
 
 def value_code(value: object, column: Column) -> Code | None:
-    """Return the code of a value as Python has it.
+    """Return the code of a Python value.
 
     Returns:
-        ``None`` for a value of another type than the column's.
+        The code, or ``None`` if the value does not have the column's type.
     """
     match column.kind, value:
         case "boolean", bool():

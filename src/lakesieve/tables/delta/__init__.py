@@ -1,1 +1,1 @@
-"""Delta Lake: the transaction log, and tables read without an engine."""
+"""Delta Lake tables: the transaction log, and a reader without an engine."""

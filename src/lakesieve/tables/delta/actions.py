@@ -1,4 +1,4 @@
-"""Actions in the files of a Delta log, and the data files that they leave."""
+"""Read the actions in the files of a Delta log, and the data files that remain after them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ FILE_SCHEMA = pa.schema(
 )
 """Actions on data files: ``path`` as logged; ``vector`` the identity of the deletion vector, empty
 without one; ``records`` from the statistics, or null; ``partition`` the values of partition columns
-as text, by their names in the log; ``stats`` the statistics as JSON, null where the log has none or
 more files than statistics are used of; ``added`` is false for files that are removed."""
 
 _FILE_ACTION = pa.struct(
@@ -43,25 +42,25 @@ _FILE_ACTION = pa.struct(
         ),
     }
 )
-# where a line has several actions, Delta for Spark takes the first of these
+# if a line has several actions, Delta for Spark takes the first one in this order
 _ORDER = (
     *("add", "remove", "metaData", "txn", "protocol", "cdc", "sidecar", "checkpointMetadata"),
     *("domainMetadata", "commitInfo"),
 )
 _TABLE_ACTIONS = ("protocol", "metaData")
-# as nearly all writers begin the statistics
+# nearly all writers begin the statistics like this
 _FIRST_RECORDS = r'^\s*\{\s*"numRecords"\s*:\s*(?P<records>\d{1,18})\s*[,}]'
 _BATCH_ROWS = 1 << 16
 
 
 @dataclass(slots=True, kw_only=True)
 class LogPart:
-    """What one file of the log says.
+    """The content of one file of the log.
 
     Args:
-        table: The last ``protocol`` and ``metaData`` actions, as commits write them.
+        table: The last ``protocol`` and ``metaData`` actions, in the form of commits.
         sidecars: Names of further files of the same checkpoint.
-        files: Batches of ``FILE_SCHEMA``, in the order of the actions.
+        files: Batches with ``FILE_SCHEMA``, in the order of the actions.
     """
 
     table: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -70,17 +69,17 @@ class LogPart:
 
 
 def json_actions(data: bytes) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Read the actions of a commit, or of a checkpoint in JSON, except those of unknown kinds.
+    """Yield the actions of a commit, or of a JSON checkpoint, except those of unknown kinds.
 
     Raises:
-        ValueError: It is not such a file, or lacks what an action needs.
+        ValueError: The file is not a commit, or an action lacks a required field.
     """
     for line in data.splitlines():
         if not line.strip():
             continue
         entry = json.loads(line)
         if not isinstance(entry, dict):
-            raise ValueError("a line without an action")
+            raise ValueError("a line has no action")
         name = next((name for name in _ORDER if entry.get(name) is not None), None)
         if name is None:
             continue
@@ -89,12 +88,12 @@ def json_actions(data: bytes) -> Iterator[tuple[str, Mapping[str, Any]]]:
             name not in {"add", "remove", "sidecar"} or isinstance(action.get("path"), str)
         )
         if not is_whole:
-            raise ValueError(f"an action {name} without what it needs")
+            raise ValueError(f"an action {name} lacks a required field")
         yield name, action
 
 
 def read_json(data: bytes) -> LogPart:
-    """Read a commit, or a checkpoint in JSON."""
+    """Read a commit or a JSON checkpoint."""
     part = LogPart()
     on_files, added = [], []
     for name, action in json_actions(data):
@@ -113,7 +112,7 @@ def read_json(data: bytes) -> LogPart:
 
 
 def read_parquet(data: bytes) -> LogPart:
-    """Read a checkpoint in Parquet, or a file beside one; its data files some rows at a time."""
+    """Read a Parquet checkpoint or a sidecar. Its data files are read in batches of rows."""
     part = LogPart()
     file = pq.ParquetFile(pa.BufferReader(data))
     names = file.schema_arrow.names
@@ -128,7 +127,7 @@ def read_parquet(data: bytes) -> LogPart:
         if name not in names:
             continue
         columns = _columns_of(name, file.schema_arrow.field(name).type)
-        # the statistics of more files would take most of the memory, and are not used
+        # statistics of more files would take most of the memory, and would not be used
         keeps_stats = name == "add" and file.metadata.num_rows <= MOST_FILES
         for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=columns):
             rows = batch.column(name).drop_null()
@@ -180,20 +179,20 @@ def _file_batch(actions: pa.StructArray, added: pa.Array, *, keeps_stats: bool) 
 
 
 def _vector_ids(vectors: pa.StructArray) -> pa.Array:
-    """Return the identity of each deletion vector; an empty text where there is none."""
+    """Return the identity of each deletion vector, or an empty text without one."""
     offset = pc.struct_field(vectors, "offset").cast(pa.string())
     suffix = pc.fill_null(pc.binary_join_element_wise("@", offset, ""), "")
     kind, text = (pc.struct_field(vectors, name) for name in ("storageType", "pathOrInlineDv"))
     named = pc.binary_join_element_wise(kind, text, suffix, "")
     is_partial = pc.and_(pc.is_null(named), pc.or_(pc.is_valid(kind), pc.is_valid(text)))
     if pc.any(is_partial, min_count=0).as_py():
-        # without its vector, the file would have rows again that were deleted
-        raise ValueError("a deletion vector without what it needs")
+        # without its vector, deleted rows of the file would come back
+        raise ValueError("a deletion vector lacks a required field")
     return pc.fill_null(named, "")
 
 
 def _records_of(stats: pa.StringArray) -> pa.Array:
-    """Read the number of records from statistics; null where they do not tell."""
+    """Read the number of records from statistics, or null if they do not have it."""
     firsts = pc.extract_regex(stats, _FIRST_RECORDS)
     records = pc.struct_field(firsts, "records").cast(pa.int64())
     others = pc.and_(pc.is_null(records), pc.is_valid(stats))
@@ -204,11 +203,11 @@ def _records_of(stats: pa.StringArray) -> pa.Array:
 
 
 def reconciled(older: pa.Table, newer: pa.Table) -> pa.Table:
-    """Keep the last action on each file, which is known by its path and its deletion vector."""
+    """Keep the last action on each file. A file is identified by path and deletion vector."""
     newer = _last(newer)
     key = _key(older)
     if pc.count_distinct(key).as_py() < len(key):
-        # not as Delta writes checkpoints
+        # checkpoints of other writers than Delta may need a full merge
         return _last(pa.concat_tables([older, newer]))
     if newer.num_rows:
         older = older.filter(pc.invert(pc.is_in(key, value_set=_key(newer))))
@@ -224,7 +223,7 @@ def _last(files: pa.Table) -> pa.Table:
 
 
 def _key(files: pa.Table) -> pa.ChunkedArray:
-    """A text that differs for different files; no path and no identity has a line break."""
+    """Return a text that differs for different files. No path or identity has a line break."""
     paths, vectors = files.column("path"), files.column("vector")
     marked = pc.not_equal(vectors, "")
     if not pc.any(marked, min_count=0).as_py():

@@ -1,4 +1,4 @@
-"""The files of a Delta log that lead to one version of the table."""
+"""Find the files of a Delta log that are needed for one version of the table."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _CHECKPOINT = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogSegment:
-    """The files that lead to one version.
+    """The log files that are needed for one version.
 
     Args:
         version: The version's number.
-        checkpoint: Files of the checkpoint that the version begins with; none is the first commit.
-        commits: Commits after the checkpoint in order; one file may stand for several.
-        last: The commit of the version itself; ``None`` where only a checkpoint is left of it.
+        checkpoint: Files of the checkpoint to start from; empty to start from the first commit.
+        commits: Commits after the checkpoint, in order. One file may contain several commits.
+        last: The commit of the version itself; ``None`` if only a checkpoint of it remains.
     """
 
     version: int
@@ -38,11 +38,11 @@ class LogSegment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogFiles:
-    """Files of a log by their names.
+    """The files of a log, by kind.
 
     Args:
         commits: The commit of each version, in order.
-        compacted: Files that stand for several commits, by first and last version.
+        compacted: Files that contain several commits, by first and last version.
         checkpoints: The files of each complete checkpoint, by version, in order.
     """
 
@@ -52,7 +52,7 @@ class LogFiles:
 
     @classmethod
     def of(cls, infos: Iterable[ObjectInfo]) -> LogFiles:
-        """Sort the files of a listing by what they are."""
+        """Sort the files of a listing by kind."""
         commits: dict[int, ObjectInfo] = {}
         compacted: dict[tuple[int, int], ObjectInfo] = {}
         whole: dict[int, tuple[ObjectInfo, ...]] = {}
@@ -75,32 +75,35 @@ class LogFiles:
         return bool(self.commits or self.checkpoints)
 
     def segment(self, version: int | None) -> LogSegment | None:
-        """Return the files that lead to a version; ``None`` where one is missing.
+        """Return the files that are needed for a version, or ``None`` if one is missing.
 
         Args:
-            version: The version's number; ``None`` is the newest.
+            version: The version's number; ``None`` for the newest version.
         """
         newest = max((*self.commits, *self.checkpoints), default=-1)
-        wanted = newest if version is None else version
-        start = max((number for number in self.checkpoints if number <= wanted), default=-1)
-        needed = range(start + 1, wanted + 1)
+        target = newest if version is None else version
+        start = max((number for number in self.checkpoints if number <= target), default=-1)
+        needed = range(start + 1, target + 1)
         if newest < 0 or any(number not in self.commits for number in needed):
             return None
         return LogSegment(
-            version=wanted,
+            version=target,
             checkpoint=self.checkpoints.get(start, ()),
             commits=self._commits(needed),
-            last=self.commits.get(wanted),
+            last=self.commits.get(target),
         )
 
     def _commits(self, needed: range) -> tuple[ObjectInfo, ...]:
-        """Return the commits of versions, of several in one file where there is one, as Spark."""
+        """Return the commits of a range of versions.
+
+        Like Spark, prefer files with several commits.
+        """
         chosen = []
         at = needed.start
         by_first: dict[int, int] = {}
         for first, last in self.compacted:
             if first <= last and first in needed and last in needed:
-                # of several files that begin alike, the shortest
+                # of several files with the same first version, take the shortest
                 by_first.setdefault(first, last)
         while at in needed:
             last = by_first.get(at, at)

@@ -1,4 +1,4 @@
-"""The transaction log of a Delta table, as Delta's protocol and Delta for Spark describe it.
+"""Read the transaction log of a Delta table, following Delta's protocol and Delta for Spark.
 
 ``docs/design/0028`` and ``0032`` compare this reader with the package ``deltalake``.
 """
@@ -52,11 +52,11 @@ class DeltaSnapshot:
     """One version of a table.
 
     Args:
-        version: Its number.
-        timestamp_ms: When it was committed; null where only a checkpoint is left of it.
+        version: The number of the version.
+        timestamp_ms: Commit time; null if only a checkpoint of the version remains.
         protocol: The ``protocol`` action in force.
         metadata: The ``metaData`` action in force.
-        files: The last action on each data file, by ``FILE_SCHEMA``, with canonical paths.
+        files: The last action on each data file, with ``FILE_SCHEMA`` and canonical paths.
     """
 
     version: int
@@ -67,18 +67,18 @@ class DeltaSnapshot:
 
     @property
     def live(self) -> pa.Table:
-        """The data files of the version."""
+        """Live data files of the version."""
         added = self.files.column("added")
         return self.files if pc.all(added, min_count=0).as_py() else self.files.filter(added)
 
     @property
     def configuration(self) -> Mapping[str, str]:
-        """The properties of the table."""
+        """Properties of the table."""
         return self.metadata.get("configuration") or {}
 
 
 class DeltaLog:
-    """The log of the table in a folder."""
+    """The transaction log of the table in a folder."""
 
     def __init__(self, table: Storage, name: str) -> None:
         self._storage = table.child(_FOLDER)
@@ -89,15 +89,16 @@ class DeltaLog:
         """Read one version, by default the newest.
 
         Raises:
-            NotFoundError: There is no table, or the log does not have that version any more.
+            NotFoundError: There is no table, or the log no longer has this version.
             StorageError: The log cannot be read.
-            UnsupportedError: Readers do not agree which data files the log names, or a coordinator
-                keeps its last commits.
+            UnsupportedError: Readers may disagree about the data files in the log, or a commit
+            coordinator
+                has the last commits.
         """
         segment = self._segment(version)
         if version is not None:
             return self._read(segment)
-        # nothing is read again while nothing is written
+        # as long as nothing was written, nothing is read again
         if self._newest is None or self._newest[0] != segment:
             self._newest = (segment, self._read(segment))
         return self._newest[1]
@@ -118,7 +119,7 @@ class DeltaLog:
             or not {"id", "schemaString"} <= set(metadata)
             or not isinstance(configuration, dict)
         ):
-            raise self.unreadable(f"version {version} has no protocol or no schema")
+            raise self.unreadable(f"version {version} lacks a protocol or a schema")
         files = reconciled(self._files(older), self._files(newer))
         check_spellings(files.column("path"), self._name)
         self._check_coordinator(configuration)
@@ -131,7 +132,7 @@ class DeltaLog:
         )
 
     def _checkpoint_parts(self, path: str) -> list[LogPart]:
-        """Read a file of a checkpoint and the files that it names beside it."""
+        """Read a file of a checkpoint and its sidecars."""
         part = self._part(path, self._storage.get(path, most=_LARGEST))
         names = [f"{_SIDECARS}/{name.rpartition('/')[2]}" for name in part.sidecars]
         return [part, *(self._part(n, self._storage.get(n, most=_LARGEST)) for n in names)]
@@ -147,16 +148,17 @@ class DeltaLog:
         batches = [batch for part in parts for batch in part.files]
         files = pa.Table.from_batches(batches, FILE_SCHEMA)
         if files.column("path").null_count:
-            raise self.unreadable("an action on a data file without a path")
+            raise self.unreadable("an action on a data file has no path")
         paths = canonical_paths(files.column("path"), self._name)
         return files.set_column(0, "path", paths)
 
     def _check_coordinator(self, configuration: Mapping[str, str]) -> None:
         if any(configuration.get(name) for name in _COORDINATORS):
             raise UnsupportedError(
-                f"A coordinator keeps the last commits of {self._name}, which are not in its log.",
+                f"A commit coordinator has the last commits of {self._name}, which are not in its "
+                "log.",
                 kind=ErrorKind.UNSUPPORTED_TABLE,
-                hint="Drop the table feature of coordinated commits to index the table.",
+                hint="To index the table, drop its table feature for coordinated commits.",
             )
 
     def _timestamp(self, last: ObjectInfo | None, configuration: Mapping[str, str]) -> int | None:
@@ -167,8 +169,8 @@ class DeltaLog:
     def version_at(self, moment_ms: int) -> int | None:
         """Return the number of the newest commit that is not later than a time.
 
-        A commit's time is the one that it records, since the table is told to record times; before,
-        it is that of the commit's file.
+        Since the table was told to record times, a commit's time is the recorded time. Before that,
+        it is the time of the commit's file.
 
         Args:
             moment_ms: Milliseconds since the epoch.
@@ -188,7 +190,7 @@ class DeltaLog:
         try:
             first, since = map(int, given if given != [None, None] else (earliest, -1))  # type: ignore[arg-type]
         except (TypeError, ValueError) as error:
-            raise self.unreadable(f"{_STAMPED_FROM} or {_STAMPED_SINCE} is no number") from error
+            raise self.unreadable(f"{_STAMPED_FROM} or {_STAMPED_SINCE} is not a number") from error
         if since > moment_ms and first > earliest:
             return _by_file(files, earliest, first, moment_ms)
         stamped = [n for n in files.commits if max(first, earliest) <= n <= newest.version]
@@ -205,32 +207,32 @@ class DeltaLog:
             raise self.unreadable(f"{info.path} does not record its time") from error
 
     def _segment(self, version: int | None) -> LogSegment:
-        """Return the newest checkpoint that a version can begin with, and the commits after it."""
+        """Return the newest suitable checkpoint for a version, and the commits after it."""
         after = self._last_checkpoint()
-        # a version before the last checkpoint begins with an older one
+        # a version before the last checkpoint starts from an older one
         if version is not None and version < after:
             after = 0
         first = f"{after:020d}" if after > 0 else ""
         files = LogFiles.of(self._storage.objects("", after=first))
         found = files.segment(version)
         if found is None and first:
-            # the hint is at a checkpoint that is not there
+            # the hint points to a checkpoint that does not exist
             files = LogFiles.of(self._storage.objects(""))
             found = files.segment(version)
         if found is not None:
             return found
         if not files:
             raise NotFoundError(
-                f"There is no Delta table at {self._storage.parent.location}.",
+                f"No Delta table exists at {self._storage.parent.location}.",
                 kind=ErrorKind.TABLE_NOT_FOUND,
-                hint="Give the folder that holds _delta_log.",
+                hint="Give the folder that contains _delta_log.",
             )
         if version is not None:
             raise self.no_version(version)
-        raise self.unreadable("commits between versions are missing")
+        raise self.unreadable("some commits are missing")
 
     def _last_checkpoint(self) -> int:
-        """Return where the listing may begin: only a hint, which may be stale or wrong."""
+        """Return where a listing may begin. It is only a hint, which may be old or wrong."""
         try:
             hint = json.loads(self._storage.get(_LAST_CHECKPOINT, most=_LARGEST))
             return int(hint["version"])
@@ -250,7 +252,7 @@ class DeltaLog:
         return StorageError(
             f"The log of {self._name} cannot be read: {why}.",
             kind=ErrorKind.STORAGE_FAILED,
-            hint="No query of this version can be planned either; restore the log.",
+            hint="Other readers cannot read this version either. Restore the log.",
         )
 
 
@@ -264,12 +266,12 @@ def _modified(info: ObjectInfo) -> int:
 
 
 def _by_file(files: LogFiles, start: int, end: int, moment_ms: int) -> int | None:
-    """Return the newest of some commits whose file is not later than a time."""
+    """Return the newest of some commits whose file time is not later than ``moment_ms``."""
     found = None
     before = -1
     for version, info in files.commits.items():
         if start <= version < end:
-            # times of files may go back, those of commits do not
+            # the times of files may go backwards, but commit times must ascend
             stamp = max(_modified(info), before + 1)
             if stamp > moment_ms:
                 break

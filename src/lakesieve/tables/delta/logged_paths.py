@@ -1,8 +1,8 @@
-"""Paths of data files in a Delta log, spelled as Delta for Spark spells them.
+"""Spell the paths of data files in a Delta log as Delta for Spark spells them.
 
-The log identifies a data file by its path, which is a URI: relative to the table or absolute. Delta
-for Spark brings each path to one form before it compares paths. This module gives the same form, so
-that a ``remove`` takes away the same file here and there.
+The log identifies a data file by its path. It is a URI, relative to the table or absolute. Delta
+for Spark converts each path to one form before it compares paths. This module produces the same
+form, so that a ``remove`` removes the same file in both.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ import pyarrow.compute as pc
 
 from lakesieve.errors import ErrorKind, UnsupportedError
 
-# signs of one name in a path; a colon may end a scheme, and a leading dot may be a step
+# the characters of a file name; a colon may end a scheme, and a leading dot may be a step
 _SIGN = r"(?:[A-Za-z0-9_\-~!'()*,;$&+=@]|%[0-9A-F]{2})"
 _NAME = rf"{_SIGN}(?:{_SIGN}|\.)*"
 _PLAIN = rf"^(?:(?:s3|s3a|gs|abfss)://[a-z0-9.\-@]+/)?{_NAME}(?:/{_NAME})*$"
-"""Nearly all paths: each is in the canonical form, and no other path is taken for it."""
+"""Matches nearly all paths: they are canonical, and no other path has the same canonical form."""
 
 _STEP = "%2[EF]"
 _ABSOLUTE = r"^([A-Za-z][A-Za-z0-9+.\-]*:|/)"
 _URI = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.\-]*):)?(?://([^/]*))?(.*)", re.DOTALL)
-# what Java's URI has in a path: signs of ASCII, escaped bytes, and letters of other scripts
+# the characters of a path in Java's URI: ASCII signs, escaped bytes, and other scripts
 _LEGAL = re.compile(r"(?:[A-Za-z0-9_\-.~!'()*,;:$&+=@/]|%[0-9A-Fa-f]{2}|[^\x00-\x7f])*")
 _ESCAPED = re.compile("%[0-9a-f]{2}", re.IGNORECASE)
 _SAFE = "/_-.~!'()*,;:$&+=@"
 
 
 def canonical_paths(paths: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
-    """Bring paths to the form in which Delta for Spark compares them.
+    """Convert paths to the form in which Delta for Spark compares them.
 
     Raises:
-        UnsupportedError: Readers do not agree which file a path names.
+        UnsupportedError: Readers may disagree about the file that a path names.
     """
     odd = _odd(paths)
     if not pc.any(odd, min_count=0).as_py():
@@ -45,10 +45,10 @@ def canonical_paths(paths: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
         found = _canonical(path)
         if found is None:
             raise UnsupportedError(
-                f"The log of {name} names a data file {path!r}, which is not a path that every "
-                "reader understands alike.",
+                f"The log of {name} contains the path {path!r}, which readers "
+                "understand in different ways.",
                 kind=ErrorKind.UNSUPPORTED_TABLE,
-                hint="Query the table with Spark, or rewrite the file: OPTIMIZE, or a copy of "
+                hint="Query the table with Spark, or rewrite the file with OPTIMIZE or a copy of "
                 "the table.",
             )
         known[path] = found
@@ -57,13 +57,13 @@ def canonical_paths(paths: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
 
 
 def check_spellings(paths: pa.ChunkedArray, name: str) -> None:
-    """Insist that no two canonical paths are equal URIs.
+    """Check that no two canonical paths are equal URIs.
 
-    Delta for Spark compares such paths only where they meet in one partition of a job, so that
-    whether a ``remove`` of one takes away the other depends on the number of partitions.
+    Delta for Spark compares such paths only within one partition of a job. Whether a ``remove`` of
+    one path also removes the other therefore depends on the number of partitions.
 
     Raises:
-        UnsupportedError: Two are.
+        UnsupportedError: Two paths are equal URIs.
     """
     odd = paths.filter(_odd(paths)).unique()
     by_uri: dict[str, str] = {}
@@ -80,19 +80,19 @@ def check_spellings(paths: pa.ChunkedArray, name: str) -> None:
 
 
 def absolute_paths(paths: pa.ChunkedArray, root: str) -> pa.ChunkedArray:
-    """Absolute locations of data files, not percent-encoded."""
+    """Return absolute locations of data files, without percent-encoding."""
     encoded = pc.match_substring(paths, "%")
     texts = paths
     if pc.any(encoded, min_count=0).as_py():
-        # a plus sign stands for itself
+        # a plus sign means itself, not a blank
         decoded = pa.array(list(map(unquote, paths.filter(encoded).to_pylist())), pa.string())
         texts = pa.chunked_array([pc.replace_with_mask(_one(paths), _one(encoded), decoded)])
     inside = pc.binary_join_element_wise(pa.scalar(f"{root}/", pa.string()), texts, "")
-    # the encoded text tells whether a path is absolute: a colon may be encoded
+    # test the encoded text, because an encoded colon does not make a path absolute
     is_absolute = pc.match_substring_regex(paths, _ABSOLUTE)
     if not pc.any(is_absolute, min_count=0).as_py():
         return inside
-    # as Hadoop prints such a path
+    # Hadoop prints such a path in this form
     texts = pc.replace_substring_regex(texts, r"^([A-Za-z][A-Za-z0-9+.\-]*):///", r"\1:/")
     return pc.if_else(is_absolute, texts, inside)
 
@@ -108,7 +108,7 @@ def _one(array: pa.ChunkedArray) -> pa.Array:
 
 
 def _canonical(path: str) -> str | None:
-    """The form of a path that is not plain; ``None`` where readers may differ."""
+    """Return the canonical form of any path, or ``None`` if readers may disagree."""
     scheme, authority, rest = _URI.fullmatch(path).groups()  # type: ignore[union-attr]
     if not _LEGAL.fullmatch(rest) or any(map(_is_blank, unquote(rest).replace(" ", ""))):
         return None
@@ -122,7 +122,7 @@ def _canonical(path: str) -> str | None:
     if not rest.startswith("/") or not _is_whole(inside[1:]):
         return None
     if scheme is None:
-        # "//host/path" has no scheme but a host
+        # "//host/path" has a host but no scheme
         if authority:
             return None
         return f"file://{_escaped(unquote(inside))}"
@@ -132,17 +132,17 @@ def _canonical(path: str) -> str | None:
 
 
 def _escaped(path: str) -> str:
-    """A path as Java writes it in a URI: letters beyond ASCII stay as they are."""
+    """Escape a path as Java does in a URI. Characters beyond ASCII stay as they are."""
     return "".join(sign if sign > "\x9f" else quote(sign, safe=_SAFE) for sign in path)
 
 
 def _is_blank(sign: str) -> bool:
-    """Whether Java may not have a sign in a URI, or would escape it."""
+    """Return whether Java refuses a character in a URI, or escapes it."""
     return unicodedata.category(sign)[0] in "ZC"
 
 
 def _normal(path: str) -> str:
-    """A path without empty names and single dots, and without names that a step up takes back."""
+    """Remove empty names, single dots, and each name that a following ".." cancels."""
     names: list[str] = []
     for part in path.split("/"):
         if part == ".." and names and names[-1] != "..":
@@ -153,12 +153,12 @@ def _normal(path: str) -> str:
 
 
 def _is_whole(inside: str) -> bool:
-    """Whether a path names a file and takes no step, whichever way it is written."""
+    """Return whether a path names a file and has no "." or "..", encoded or not."""
     return not {"", ".", ".."}.intersection(unquote(inside).split("/"))
 
 
 def _compared(path: str) -> str:
-    """A text that is the same for URIs that Java takes for equal."""
+    """Return a text that is equal for URIs that Java considers equal."""
     scheme, authority, rest = _URI.fullmatch(path).groups()  # type: ignore[union-attr]
     upper = _ESCAPED.sub(lambda found: found[0].upper(), rest)
     host = f"//{authority.lower()}" if authority else ""
@@ -167,7 +167,7 @@ def _compared(path: str) -> str:
 
 def _two_spellings(name: str, path: str, other: str) -> UnsupportedError:
     return UnsupportedError(
-        f"The log of {name} spells one data file in two ways, {path!r} and {other!r}.",
+        f"The log of {name} spells one data file in two ways: {path!r} and {other!r}.",
         kind=ErrorKind.UNSUPPORTED_TABLE,
-        hint="Which of its rows Spark returns depends on its settings; rewrite the table.",
+        hint="Spark's result depends on its settings. Rewrite the table.",
     )

@@ -1,4 +1,4 @@
-"""The statistics in the log of a Delta table: bounds, counts and partition values of data files."""
+"""Read the statistics in a Delta log: bounds, counts and partition values of data files."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from lakesieve.sieve import Code
     from lakesieve.tables.contract import Column
 
-# Some writers log decimals as doubles, which are exact up to 15 digits and this close beyond.
+# Some writers log decimals as doubles. These are exact up to 15 digits, and this close beyond.
 _EXACT_BELOW, _NEAREST = 10**15, Decimal(2) ** -51
-# bounds of moments are logged in milliseconds, rounded down
+# bounds of timestamps are logged in milliseconds, rounded down
 _MILLISECOND = timedelta(milliseconds=1)
 
 Logged = tuple["pa.ChunkedArray", "pa.ChunkedArray", "pa.ChunkedArray"]
-"""Paths of data files in the one spelling, their ``stats`` and their ``partitionValues``."""
+"""Normalized paths of data files, with their ``stats`` and ``partitionValues``."""
 
 
 def delta_statistics(schema: str, read: Callable[[], Logged]) -> FileStatistics:
@@ -65,8 +65,8 @@ def delta_statistics(schema: str, read: Callable[[], Logged]) -> FileStatistics:
 def _by_partition(
     column: Column, name: str, partitions: Sequence[Mapping[str, str | None]]
 ) -> ColumnBounds:
-    # Delta's protocol reads an empty text as null. Spark reads it as an empty string or empty bytes
-    # in columns of these types, so the value is treated as unknown.
+    # Delta's protocol reads an empty text as null. In columns of these types, Spark reads it as an
+    # empty string or as empty bytes. So the value is treated as unknown.
     nulls = {None} if column.kind in {"string", "binary"} else {None, ""}
     is_null = [name in one and one[name] in nulls for one in partitions]
     codes = [text_code(text, column) if (text := one.get(name)) else None for one in partitions]
@@ -74,12 +74,12 @@ def _by_partition(
 
 
 def parsed_stats(text: str | None) -> dict[str, Any]:
-    """Return the statistics of a data file; none where they are missing or damaged."""
+    """Parse the statistics of a data file. They are empty if missing or damaged."""
     try:
-        found = json.loads(text or "{}", parse_float=Decimal)
+        stats = json.loads(text or "{}", parse_float=Decimal)
     except (ValueError, RecursionError, ArithmeticError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return stats if isinstance(stats, dict) else {}
 
 
 def _by_stats(
@@ -102,14 +102,14 @@ def _by_stats(
 
 
 def _inside(values: Any, names: Sequence[str]) -> Any:
-    """The entry of a column, which is that of a struct for a field of one."""
+    """Return the value of a column. For a field of a struct, it is inside the struct's value."""
     for name in names:
         values = values.get(name) if isinstance(values, dict) else None
     return values
 
 
 def record_count(stats: Mapping[str, Any]) -> int | None:
-    """Return the number of records that the statistics of a data file tell."""
+    """Return the number of records in the statistics of a data file."""
     return _count(stats.get("numRecords"))
 
 
@@ -119,7 +119,7 @@ def _count(value: Any) -> int | None:
 
 
 def _code(value: Any, column: Column, *, upper: bool = False) -> Code | None:
-    """The code of a bound, or ``None`` for one that is not surely of the column's type."""
+    """Return the code of a bound, or ``None`` if it may not have the column's type."""
     if isinstance(value, bool) or value is None:
         return value_code(value, column)
     if isinstance(value, int | Decimal):
@@ -131,10 +131,10 @@ def _code(value: Any, column: Column, *, upper: bool = False) -> Code | None:
     if not isinstance(value, str):
         return None
     if column.kind == "float":
-        # NaN bounds nothing; the infinities are written as text
+        # NaN is not a bound; infinities are written as text
         return float_code(float(value)) if value in {"Infinity", "-Infinity"} else None
     if column.kind == "string":
-        # half of a surrogate pair is left of a text that was cut off
+        # a text that was cut off may end with half of a surrogate pair
         return None if any("\ud800" <= c <= "\udfff" for c in value) else value.encode()
     if column.kind in {"date", "timestamp", "timestamp_ntz"}:
         return _moment_code(value, column, upper=upper)
@@ -142,9 +142,9 @@ def _code(value: Any, column: Column, *, upper: bool = False) -> Code | None:
 
 
 def _float_code(number: float, *, upper: bool) -> Code | None:
-    """The code of a bound that may be the shortest text of a FLOAT, which is another double.
+    """Return the code of a bound that may be the shortest text of a FLOAT, a slightly other double.
 
-    Files from before a column became DOUBLE have such bounds, too.
+    Files that were written before a column became DOUBLE have such bounds as well.
     """
     if number != number:  # noqa: PLR0124 - NaN
         return None

@@ -29,20 +29,22 @@ _KEPT_VERSIONS = 2
 
 
 class DeltaReader(FolderReader):
-    """One Delta table, by its folder.
+    """One Delta table, identified by its folder.
 
     Args:
-        name: As the user called it.
-        location: The folder that holds ``_delta_log``. With ``locate``, the absolute paths of data
-            files begin with it as it is spelled.
-        options: The storage options of each location.
-        locate: Tells where the name leads now, spelled as ``location``; ``None`` without an engine.
-        read_settings: Tells how the engine compares names and reads old times now, as
-            ``READ_BY_DEFAULT``. They are part of the columns' identities.
+        name: The name by which the user called it.
+        location: The folder that contains ``_delta_log``. With ``locate``, the absolute paths of
+            data
+            files begin with it in this spelling.
+        options: Returns the storage options of a location.
+        locate: Returns where the name leads now, spelled like ``location``; ``None`` without an
+            engine.
+        read_settings: Returns how the engine compares names and reads old times now, like
+            ``READ_BY_DEFAULT``. These settings are part of the columns' identities.
 
     Raises:
-        NotFoundError: There is no table.
-        StorageError: Its log cannot be read.
+        NotFoundError: The folder is not a Delta table.
+        StorageError: The log cannot be read.
     """
 
     format = "delta"
@@ -67,14 +69,14 @@ class DeltaReader(FolderReader):
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """The table's properties when it was last looked at."""
+        """The table's properties, as of the last reload."""
         return self._snapshot.configuration
 
     def reload(self) -> None:
         """Read the newest snapshot.
 
         Raises:
-            NotFoundError: The table is gone, or another one is there.
+            NotFoundError: The table was dropped or replaced.
         """
         if self._locate is not None:
             check_identity(self.name, self._root, self._locate())
@@ -86,7 +88,7 @@ class DeltaReader(FolderReader):
         """Resolve a version number or an ISO timestamp.
 
         Raises:
-            NotFoundError: There is no such version.
+            NotFoundError: The version does not exist.
         """
         self.reload()
         snapshot = self._snapshot if spec is None else self._at(str(spec))
@@ -116,38 +118,38 @@ class DeltaReader(FolderReader):
         return self._known[number]
 
     def columns(self, version: TableVersion) -> Mapping[tuple[str, ...], Column]:
-        """The columns, and the fields of structs outside lists and maps, as of that version.
+        """Return the columns of a version, and the fields of structs outside lists and maps.
 
         Raises:
-            UnsupportedError: The table was written with a feature that is not known.
+            UnsupportedError: The table uses a feature that is not supported.
         """
         return delta_columns(version.schema)
 
     def live_files(self, version: TableVersion) -> pa.Table:
-        """Data files of that version; ``records`` is null where the log does not tell.
+        """Return the data files of a version. ``records`` is null if the log does not have it.
 
         Raises:
-            NotFoundError: The version is not kept any more.
-            UnsupportedError: The table was written with a feature that is not known.
+            NotFoundError: The table no longer has the version.
+            UnsupportedError: The table uses a feature that is not supported.
         """
         delta_columns(version.schema)
         return identified(self._live(version).select(["path", "size", "records"]))
 
     def logged_files(self, version: TableVersion) -> pa.Table:
-        """Data files of a version with what reading their rows takes.
+        """Return the data files of a version with the information that reading their rows needs.
 
         Returns:
-            ``path`` absolute, ``vector`` and ``partition`` as the log has them.
+            ``path`` is absolute; ``vector`` and ``partition`` are as in the log.
         """
         return self._live(version).select(["path", "vector", "partition"])
 
     def _live(self, version: TableVersion) -> pa.Table:
-        """Data files of a version with absolute paths."""
+        """Return the data files of a version with absolute paths."""
         live = self._numbered(int(str(version.id))).live
         return live.set_column(0, "path", absolute_paths(live.column("path"), self._root))
 
     def file_statistics(self, version: TableVersion) -> FileStatistics:
-        """The statistics and partition values of the log, as :class:`HasFileStatistics` says."""
+        """Return the statistics and partition values of the log, see :class:`HasFileStatistics`."""
 
         def read() -> tuple[pa.ChunkedArray, pa.ChunkedArray, pa.ChunkedArray]:
             live = self._live(version)
@@ -157,13 +159,13 @@ class DeltaReader(FolderReader):
         return delta_statistics(version.schema, read)
 
     def retained_files(self) -> pa.ChunkedArray:
-        """Files of the current version, and those whose removal the log still has."""
+        """Return the current version's files, and the removed files that the log still lists."""
         self.reload()
         paths = self._snapshot.files.column("path")
         return normal_paths(absolute_paths(paths, self._root)).unique()
 
     def _document(self, snapshot: DeltaSnapshot) -> str:
-        """Write the schema of a snapshot as ``DeltaFiles.java`` does."""
+        """Write the schema of a snapshot in the same form as ``DeltaFiles.java``."""
         protocol, metadata = snapshot.protocol, snapshot.metadata
         mapping = snapshot.configuration.get("delta.columnMapping.mode", "none")
         try:

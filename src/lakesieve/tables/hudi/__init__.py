@@ -1,1 +1,1 @@
-"""Apache Hudi: the timeline, file slices, and tables read without an engine."""
+"""Apache Hudi tables: the timeline, file slices, and a reader without an engine."""

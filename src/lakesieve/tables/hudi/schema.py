@@ -1,4 +1,4 @@
-"""The Avro schema of a Hudi table as Hudi's reader for Spark has it, in Spark's own JSON."""
+"""Translate the Avro schema of a Hudi table to Spark's schema JSON, as Hudi for Spark does."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 UNREAD = "partitions and the column statistics of Hudi's metadata table are not read here"
-"""What a Hudi table knows of its files besides, and an engine's scan may use."""
+"""Note for users: other information about files, which an engine's own scan may use."""
 
-# that Hudi adds to each table
+# columns that Hudi adds to each table
 _META_COLUMNS = (
     "_hoodie_commit_time",
     "_hoodie_commit_seqno",
@@ -50,17 +50,17 @@ _UNKNOWN = "unknown"
 def spark_schema(
     text: str, partitioning: Sequence[str], *, has_meta: bool = True
 ) -> dict[str, Any]:
-    """The columns of a table.
+    """Return the columns of a table.
 
     Returns:
-        A struct; a type that is not known has the name ``unknown``.
+        A struct. A type that is not supported has the name ``unknown``.
 
     Raises:
-        ValueError: The text is no schema of a record.
+        ValueError: The text is not the schema of a record.
     """
     record = json.loads(text)
     if not isinstance(record, dict) or record.get("type") != "record":
-        raise ValueError("it is no schema of a record")
+        raise ValueError("it is not the schema of a record")
     known: dict[str, Any] = {}
     fields = [_field(field, known, 0) for field in record["fields"]]
     own = [field for field in fields if field["name"] not in _META_COLUMNS]
@@ -100,7 +100,7 @@ def _written(avro: Mapping[str, Any], known: dict[str, Any], depth: int) -> Any:
         return _LOGICAL[logical]
     kind = avro["type"]
     if logical is not None:
-        # what readers make of a type that is added one day is not known
+        # readers may treat a type that Avro adds later in any way
         return _UNKNOWN
     if isinstance(kind, dict | list):
         return _type(kind, known, depth + 1)

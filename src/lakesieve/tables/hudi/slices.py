@@ -1,4 +1,4 @@
-"""File slices of a Hudi table, as its own view of the file system finds them."""
+"""Find the file slices of a Hudi table, as Hudi's own view of the file system finds them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LOG = re.compile(
     r"(?:_(?P<token>\d+-\d+-\d+)(?:\.cdc)?)?"
 )
 _MARKER = ".hoodie_partition_metadata"
-# commits of tables that were made of other tables, whose rows are there
+# commits of bootstrapped tables, whose rows are in files of another table
 _BOOTSTRAPPED = "00000000000001"
 
 
@@ -29,8 +29,9 @@ _BOOTSTRAPPED = "00000000000001"
 class LogFile:
     """A log file.
 
-    ``instant`` is the commit that wrote it; before version 8, that of its base file. ``number`` is
-    its place among those of one instant, ``token`` that of the task that wrote it.
+    ``instant`` is the commit that wrote it; before version 8, the commit of its base file.
+    ``number`` is its position among the log files of one instant, and ``token`` identifies the task
+    that wrote it.
     """
 
     instant: str
@@ -41,7 +42,7 @@ class LogFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileSlice:
-    """A base file and the log files that change its rows, from the instant where it begins."""
+    """A base file and the log files that change its rows, beginning at one instant."""
 
     partition: str
     instant: str
@@ -50,19 +51,19 @@ class FileSlice:
 
     @property
     def path(self) -> str:
-        """The base file; without one, the newest log file."""
+        """Path of the base file; without one, of the newest log file."""
         if self.base is not None:
             return self.base.path
         return max(self.logs, key=_order).info.path
 
     @property
     def size(self) -> int:
-        """Bytes of all files."""
+        """Total bytes of the files."""
         return (self.base.size if self.base else 0) + sum(log.info.size for log in self.logs)
 
     @property
     def is_bootstrapped(self) -> bool:
-        """Whether rows of it lie in a file of another table."""
+        """True if some of its rows are in a file of another table."""
         return self.base is not None and self.instant == _BOOTSTRAPPED
 
 
@@ -73,13 +74,13 @@ class _Group:
 
 
 class FileGroups:
-    """The files of a table by the groups that hold the same keys.
+    """The files of a table, by file group. A file group holds a set of keys.
 
-    The timeline is read before the files are listed, or files of a commit in between are missing.
-    Without partitions only the table's own folder has files.
+    Read the timeline before listing the files: otherwise, files of a commit in between are missing.
+    Without partitions, only files directly in the table's folder count.
 
     Raises:
-        UnsupportedError: A base file has a name that is not known.
+        UnsupportedError: The name of a base file is not understood.
     """
 
     def __init__(
@@ -115,18 +116,18 @@ class FileGroups:
             )
             self._groups[folder, found["group"]].logs.append(log)
         elif ".parquet" in name and not name.startswith("."):
-            raise _unknown(info.path, "its name is none of a base file")
+            raise _unknown(info.path, "its name is not that of a base file")
 
     def _written(self, instant: str, *files: ObjectInfo) -> ObjectInfo:
-        """Return the file that a commit says it wrote; the others are left by failed tasks."""
+        """Return the file that a commit lists as written. Failed tasks left the other files."""
         paths = {one.get("path") for one in self._timeline.written(instant) or ()}
-        known = [info for info in files if info.path in paths]
-        if len(known) != 1:
-            raise _unknown(files[-1].path, "another file is that of the same commit")
-        return known[0]
+        matches = [info for info in files if info.path in paths]
+        if len(matches) != 1:
+            raise _unknown(files[-1].path, "several files belong to the same commit")
+        return matches[0]
 
     def bases(self) -> list[ObjectInfo]:
-        """All base files of commits that took place."""
+        """Return all base files of complete commits."""
         return [
             info
             for group in self._groups.values()
@@ -135,22 +136,22 @@ class FileGroups:
         ]
 
     def slices(self, instant: str) -> list[FileSlice]:
-        """The file slices of a version."""
+        """Return the file slices of a version."""
         replaced = self._timeline.replaced(instant)
         compacted = self._timeline.compacted()
-        found = []
+        chosen_slices = []
         for key, group in self._groups.items():
             if key in replaced:
                 continue
             chosen = self._chosen(key[0], group, compacted.get(key), instant)
             if chosen is not None and (chosen.base is not None or chosen.logs):
-                found.append(chosen)
-        return found
+                chosen_slices.append(chosen)
+        return chosen_slices
 
     def _chosen(
         self, partition: str, group: _Group, compacted: str | None, instant: str
     ) -> FileSlice | None:
-        """The newest slice of a group that is not later than an instant."""
+        """Return the newest slice of a group that is not later than an instant."""
         slices = self._all(partition, group, compacted)
         committed = [
             slices[start]
@@ -165,7 +166,7 @@ class FileGroups:
             newest = replace(newest, logs=logs)
         if newest.instant != compacted or len(committed) == 1:
             return newest
-        # the compaction is not complete: its new file is not there yet
+        # while a compaction is incomplete, its new base file does not exist yet
         before = committed[1]
         return replace(before, instant=newest.instant, logs=(*before.logs, *newest.logs))
 
@@ -178,12 +179,12 @@ class FileGroups:
             slices[compacted] = FileSlice(partition=partition, instant=compacted)
         for log in sorted(group.logs, key=_order):
             start = self._start(slices, log)
-            held = slices.get(start) or FileSlice(partition=partition, instant=start)
-            slices[start] = replace(held, logs=(*held.logs, log))
+            file_slice = slices.get(start) or FileSlice(partition=partition, instant=start)
+            slices[start] = replace(file_slice, logs=(*file_slice.logs, log))
         return slices
 
     def _start(self, slices: Mapping[str, FileSlice], log: LogFile) -> str:
-        """When the slice begins that a log file belongs to."""
+        """Return the start of the slice to which a log file belongs."""
         if not slices or not self._timeline.completes_apart:
             return log.instant
         completed = self._timeline.completion(log.instant)
@@ -198,7 +199,8 @@ def _order(log: LogFile) -> tuple[str, int, str]:
 
 def _unknown(path: str, why: str) -> UnsupportedError:
     return UnsupportedError(
-        f"{path} cannot be placed in a file group: {why}.",
+        f"{path} cannot be assigned to a file group: {why}.",
         kind=ErrorKind.UNSUPPORTED_TABLE,
-        hint="Remove the file if no commit wrote it. Base files of other names are not known here.",
+        hint="Remove the file if no commit wrote it. lakesieve does not support base files with "
+        "other names.",
     )

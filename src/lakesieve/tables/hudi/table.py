@@ -32,37 +32,37 @@ if TYPE_CHECKING:
 
 
 class HudiSession(Protocol):
-    """How the session of an engine finds and reads a table."""
+    """How an engine's session finds and reads a table."""
 
     def location(self) -> str:
-        """Return the folder to which the table's name leads now; empty if it names no table."""
+        """Return the folder to which the table's name leads now, or an empty text."""
 
     def document(self, instant: str | None) -> str:
-        """Return the schema by which the session reads a version, as ``HudiFiles.java`` writes it.
+        """Return the schema with which the session reads a version, like ``HudiFiles.java``.
 
         ``None`` is the current version.
         """
 
     def moment(self, millis: int) -> str:
-        """Return a point in time as Hudi writes it, in the time zone of the table."""
+        """Return a point in time as Hudi writes it, in the table's time zone."""
 
 
 class HudiReader(FolderReader):
-    """One Hudi table, by its folder.
+    """One Hudi table, identified by its folder.
 
-    A version is the time of a commit. A file slice without log files is known by the path of its
-    base file. A slice with log files cannot be indexed.
+    A version is the time of a commit. A file slice without log files is identified by the path of
+    its base file. A slice with log files cannot be indexed.
 
     Args:
-        name: As the user called it.
-        location: The folder that holds ``.hoodie``.
-        options: The storage options of each location.
-        session: Reads the columns. Without one they are read as sessions do by default.
+        name: The name by which the user called it.
+        location: The folder that contains ``.hoodie``.
+        options: Returns the storage options of a location.
+        session: Reads the columns. Without a session, they are read as sessions do by default.
 
     Raises:
-        NotFoundError: There is no table.
-        UnsupportedError: It has no commits.
-        StorageError: Its timeline cannot be read.
+        NotFoundError: The folder is not a Hudi table.
+        UnsupportedError: The table has no commits.
+        StorageError: The timeline cannot be read.
     """
 
     format = "hudi"
@@ -79,15 +79,15 @@ class HudiReader(FolderReader):
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """The table's own settings, by the names that Hudi gives them."""
+        """The table's own settings, by their names in Hudi."""
         return self._properties
 
     def reload(self) -> None:
-        """Look where the name leads, and read the timeline anew.
+        """Follow the name again, and read the timeline anew.
 
         Raises:
-            NotFoundError: The table is gone, or its name leads to another folder.
-            UnsupportedError: It has no commits.
+            NotFoundError: The table was dropped, or its name leads to another folder.
+            UnsupportedError: The table has no commits.
         """
         if self._session is not None:
             check_identity(self.name, self.location, self._session.location())
@@ -100,14 +100,14 @@ class HudiReader(FolderReader):
             raise UnsupportedError(
                 f"{self.name} has no commits.",
                 kind=ErrorKind.UNSUPPORTED_TABLE,
-                hint="Write something to it first.",
+                hint="Write rows to it first.",
             )
 
     def version(self, spec: str | int | None = None) -> TableVersion:
         """Resolve the time of a commit, as Hudi writes it, or an ISO timestamp.
 
         Raises:
-            NotFoundError: No commit is that old.
+            NotFoundError: The table has no commit up to this time.
         """
         self.reload()
         latest = None if spec is None else self._moment(str(spec))
@@ -124,9 +124,9 @@ class HudiReader(FolderReader):
         return TableVersion(id=found.requested, schema=document(instant))
 
     def _moment(self, spec: str) -> str | None:
-        """A point in time as Hudi writes it, in the time zone of the table."""
+        """Return a point in time as Hudi writes it, in the table's time zone."""
         if spec.isascii() and spec.isdigit():
-            # older commits are named by seconds; as Hudi compares them
+            # names of older commits are in seconds; Hudi compares them as text, too
             return spec
         millis = millis_of(spec)
         if millis is None:
@@ -142,30 +142,30 @@ class HudiReader(FolderReader):
     def partitioning(self) -> list[str]:
         """Names of the partition columns."""
         text = self._properties.get("hoodie.table.partition.fields", "")
-        # a key generator may be named with each
+        # each column may be followed by its key generator
         return [part.partition(":")[0].strip() for part in text.split(",") if part.strip()]
 
     def _document(self, instant: str | None) -> str:
-        """Return a schema as ``HudiFiles.java`` writes it, read by the defaults of a session."""
-        said: Mapping[str, Any] = next(
+        """Return a schema as ``HudiFiles.java`` writes it, with a session's default settings."""
+        commit: Mapping[str, Any] = next(
             (one for one in self._timeline.schemas(instant) if one.get("schema")), {}
         )
-        text = said.get("schema") or self._properties.get("hoodie.table.create.schema")
+        text = commit.get("schema") or self._properties.get("hoodie.table.create.schema")
         partitioning = self.partitioning
         try:
             filled = self._properties.get("hoodie.populate.meta.fields", "true")
             schema = spark_schema(text or "null", partitioning, has_meta=filled.lower() == "true")
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise UnsupportedError(
-                f"{self.name} has no schema that can be read: {error}.",
+                f"{self.name} has no readable schema: {error}.",
                 kind=ErrorKind.UNSUPPORTED_TABLE,
-                hint="Pass a session: spark=ls.local_session(...).",
+                hint="Pass a Spark session: spark=ls.local_session(...).",
             ) from error
         return json.dumps(
             {
                 **READ_BY_DEFAULT,
                 "version": self._timeline.version,
-                "features": self._features(evolves=bool(said.get("latest_schema"))),
+                "features": self._features(evolves=bool(commit.get("latest_schema"))),
                 "partitioning": partitioning,
                 "schema": schema,
             }
@@ -183,24 +183,24 @@ class HudiReader(FolderReader):
         return found
 
     def columns(self, version: TableVersion) -> Mapping[tuple[str, ...], Column]:
-        """The columns, and the fields of structs outside lists and maps, as of that version.
+        """Return the columns of a version, and the fields of structs outside lists and maps.
 
         Raises:
-            UnsupportedError: The table is written or read in a way that is not known.
+            UnsupportedError: The table is written or read in a way that is not supported.
         """
         return hudi_columns(version.schema)
 
     @property
     def merges_on_read(self) -> bool:
-        """Whether log files change the rows of base files."""
+        """True if log files change the rows of base files."""
         return self._properties.get("hoodie.table.type") == "MERGE_ON_READ"
 
     def slices(self, version: TableVersion) -> list[tuple[FileSlice, bool]]:
-        """The file slices of a version, each with whether its base file has exactly its rows.
+        """Return a version's file slices, each with whether its base file has exactly its rows.
 
         Raises:
-            NotFoundError: The table does not keep all files of the version.
-            UnsupportedError: The version may still change, or a file has a name that is not known.
+            NotFoundError: The table no longer has all files of the version.
+            UnsupportedError: The version may still change, or the name of a file is not understood.
         """
         hudi_columns(version.schema)
         instant = str(version.id)
@@ -210,7 +210,7 @@ class HudiReader(FolderReader):
         return [(one, self._is_exact(one, instant)) for one in groups.slices(instant)]
 
     def _groups(self) -> FileGroups:
-        """The files, listed after the timeline that says which of them count."""
+        """Read the timeline, then list the files that count according to it."""
         self._read_timeline()
         timeline = self._timeline
         files = [
@@ -219,7 +219,7 @@ class HudiReader(FolderReader):
             if not info.path.startswith((f"{FOLDER}/", f"{INDEX_FOLDER}/"))
         ]
         groups = FileGroups(files, timeline, partitioned=bool(self.partitioning))
-        # the timeline of now says what cleaning removed in the meantime
+        # a timeline read after the listing shows what cleaning removed in between
         self._timeline = read_timeline(self.storage, self._properties, self.name)
         return groups
 
@@ -230,14 +230,14 @@ class HudiReader(FolderReader):
                 f"{self.name} at {instant} may still change: the commit {open_since} is not "
                 "complete.",
                 kind=ErrorKind.UNSUPPORTED_TABLE,
-                hint="Read the current version, or wait until that commit is complete or rolled "
+                hint="Read the current version, or wait until this commit is complete or rolled "
                 "back.",
             )
         if instant < self._timeline.kept_from:
             raise NotFoundError(
-                f"{self.name} does not keep the files of {instant}.",
+                f"{self.name} no longer has the files of version {instant}.",
                 kind=ErrorKind.VERSION_NOT_FOUND,
-                hint=f"Cleaning has left those from {self._timeline.kept_from} on.",
+                hint=f"Hudi's cleaning kept the versions from {self._timeline.kept_from} on.",
             )
 
     def _is_exact(self, one: FileSlice, instant: str) -> bool:
@@ -245,24 +245,25 @@ class HudiReader(FolderReader):
             return False
         if not self.merges_on_read or not one.logs:
             return True
-        # before version 8, a log file has the time of its slice and blocks of several commits
+        # before version 8, a log file has the time of its slice and contains blocks of several
+        # commits
         return self._timeline.completes_apart and not any(
             len(log.instant) != len(instant) or log.instant <= instant for log in one.logs
         )
 
     def live_files(self, version: TableVersion) -> pa.Table:
-        """Base files of that version; ``records`` is null.
+        """Return the base files of a version. ``records`` is null.
 
-        A slice with log files, or without a base file, is not ``indexable``: its ``path`` is that
-        of no file.
+        A slice with log files, or without a base file, is not ``indexable``. Its ``path`` does not
+        name a file.
 
         Raises:
-            NotFoundError: The table does not keep all files of the version.
+            NotFoundError: The table no longer has all files of the version.
         """
         return self.files_of(self.slices(version))
 
     def files_of(self, slices: Sequence[tuple[FileSlice, bool]]) -> pa.Table:
-        """Return the files of :meth:`slices` as :meth:`live_files` has them."""
+        """Return the files of :meth:`slices` in the form of :meth:`live_files`."""
         locations = [f"{self.location}/{one.path}" for one, _ in slices]
         exact = [is_exact for _, is_exact in slices]
         paths = [
@@ -282,14 +283,14 @@ class HudiReader(FolderReader):
         )
 
     def commit_counts(self, instant: str) -> dict[str, int]:
-        """Return how many rows a commit ``inserted``, ``updated`` and ``deleted``, and its files.
+        """Return a commit's counts: ``inserted``, ``updated``, ``deleted``, ``files_added``.
 
-        It is empty where the timeline does not have the commit any more.
+        The result is empty if the timeline no longer has the commit.
         """
         written = self._timeline.written(instant)
         if written is None:
             return {}
-        # as Hudi counts: a log file knows no commit before it, and appends without inserts
+        # like Hudi: a log file has no earlier commit, and appends to it are not inserts
         based = [one for one in written if one.get("prevCommit") is not None]
         return {
             "inserted": sum(int(one.get("numInserts") or 0) for one in based),
@@ -299,10 +300,10 @@ class HudiReader(FolderReader):
         }
 
     def file_statistics(self, version: TableVersion) -> FileStatistics:  # noqa: ARG002 - of none
-        """Nothing is read: values of partitions depend on the table's key generator."""
+        """Return no statistics: values of partitions depend on the table's key generator."""
         return unread_statistics(UNREAD)
 
     def retained_files(self) -> pa.ChunkedArray:
-        """Base files of all file slices that cleaning has left."""
+        """Return the base files of all file slices that Hudi's cleaning kept."""
         paths = [f"{self.location}/{info.path}" for info in self._groups().bases()]
         return normal_paths(pa.chunked_array([pa.array(paths, pa.string())]))

@@ -1,7 +1,7 @@
-"""The timeline of a Hudi table, in both of its layouts.
+"""Read the timeline of a Hudi table, in both of its layouts.
 
-Read here because what a library for rows leaves out matters to an index: commits that have moved to
-the archive, plans of compactions, commits that are not complete. ``docs/design/0033`` compares.
+Libraries that read rows leave out what an index needs: archived commits, plans of compactions, and
+incomplete commits. ``docs/design/0033`` compares this reader with such libraries.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from lakesieve.storage import Storage
 
 FOLDER = ".hoodie"
-"""Folder of the timeline and of the settings in that of the table."""
+"""The folder in the table's folder that contains the timeline and the settings."""
 
-# that is not complete; a complete one is a commit
+# action of an incomplete compaction; a complete one is a commit
 _COMPACTION = "compaction"
 
 _PROPERTIES = "hoodie.properties"
 _INSTANT = re.compile(
     r"(?P<requested>\d+)(?:_(?P<completed>\d+))?"
-    # a commit at work is named by its time alone
+    # the file of a commit that is in progress may have no action in its name
     r"(?:\.(?P<action>(?!inflight$)[a-z]+))?(?:\.(?P<state>requested|inflight))?"
 )
 _ESCAPED = re.compile(r"\\(?:u(?P<unit>[0-9a-fA-F]{4})|(?P<plain>.))")
@@ -53,8 +53,9 @@ _LARGEST = 1 << 31
 class Instant:
     """An action on a table, such as a ``commit``.
 
-    ``requested`` is when it began, as Hudi writes times; it is its name. ``completed`` is when it
-    was complete, where the layout says so. ``path`` is below the folder of the timeline.
+    ``requested`` is the time when it began, as Hudi writes times, and also its name. ``completed``
+    is the time when it was complete, if the layout has this time. ``path`` is relative to the
+    timeline's folder.
     """
 
     requested: str
@@ -65,18 +66,18 @@ class Instant:
 
 
 def read_properties(table: Storage, name: str) -> dict[str, str]:
-    """The settings of a table.
+    """Read the settings of a table.
 
     Raises:
-        NotFoundError: There is no table.
+        NotFoundError: The folder is not a Hudi table.
     """
     try:
         text = table.child(FOLDER).get(_PROPERTIES, most=_LARGEST).decode("utf-8", "replace")
     except NotFoundError as error:
         raise NotFoundError(
-            f"There is no Hudi table at {table.location}.",
+            f"No Hudi table exists at {table.location}.",
             kind=ErrorKind.TABLE_NOT_FOUND,
-            hint=f"Name the folder that holds {FOLDER}: {name!r} does not.",
+            hint=f"Name the folder that contains {FOLDER}: {name!r} does not.",
         ) from error
     found: dict[str, str] = {}
     for line in text.splitlines():
@@ -87,23 +88,23 @@ def read_properties(table: Storage, name: str) -> dict[str, str]:
 
 
 def _unescaped(escape: re.Match[str]) -> str:
-    """The character of an escape in a file of Java's ``Properties``."""
+    """Return the character of an escape in a file of Java's ``Properties``."""
     return chr(int(escape["unit"], 16)) if escape["unit"] else escape["plain"]
 
 
 def read_timeline(table: Storage, properties: Mapping[str, str], name: str) -> Timeline:
-    """The timeline as it is now.
+    """Read the current timeline.
 
     Raises:
-        StorageError: It cannot be listed.
-        UnsupportedError: The settings name no version.
+        StorageError: The timeline cannot be listed.
+        UnsupportedError: The settings contain no version.
     """
     written = properties.get("hoodie.table.version", "0")
     if not re.fullmatch(r"[0-9]{1,4}", written, re.ASCII):
         raise UnsupportedError(
-            f"{name} has the version {written!r}, which is no number.",
+            f"{name} has the table version {written!r}, which is not a number.",
             kind=ErrorKind.UNSUPPORTED_TABLE,
-            hint=f"Restore {FOLDER}/{_PROPERTIES}: no reader of the table can read it.",
+            hint=f"Restore {FOLDER}/{_PROPERTIES}: other readers cannot read it either.",
         )
     version = int(written)
     folder = table.child(FOLDER)
@@ -114,9 +115,10 @@ def read_timeline(table: Storage, properties: Mapping[str, str], name: str) -> T
 
 
 class Timeline:
-    """The actions on a table that its archive has not taken.
+    """The actions on a table that are not archived.
 
-    The version of the table tells their layout; the name is that which the user called it by.
+    The layout depends on the version of the table. ``name`` is the name by which the user called
+    it.
     """
 
     def __init__(self, folder: Storage, names: Sequence[str], version: int, name: str) -> None:
@@ -127,7 +129,7 @@ class Timeline:
 
     @property
     def completes_apart(self) -> bool:
-        """Whether instants and log files are known by two times, of the request and of the end."""
+        """True if instants and log files have two times: of the request and of the completion."""
         return self.version >= _SECOND_LAYOUT
 
     @cached_property
@@ -137,12 +139,12 @@ class Timeline:
 
     @cached_property
     def compactions(self) -> list[Instant]:
-        """Compactions that are planned or at work, of which the plan is to be read."""
+        """Incomplete compactions, whose plans must be read."""
         return [i for i in self._instants if not i.is_complete and i.action == _COMPACTION]
 
     @cached_property
     def first_incomplete(self) -> str | None:
-        """When the oldest commit began that is not complete; rewritings do not count."""
+        """Start of the oldest incomplete commit that changes rows, or ``None``."""
         open_ones = (
             i.requested for i in self._instants if not i.is_complete and i.action in _WRITES
         )
@@ -154,7 +156,7 @@ class Timeline:
 
     @cached_property
     def _seen(self) -> frozenset[str]:
-        """Instants whose files can be part of a version: compactions hold new log files."""
+        """Instants whose files can belong to a version. Compactions have new log files."""
         return frozenset(i.requested for i in (*self.commits, *self.compactions))
 
     @cached_property
@@ -166,24 +168,24 @@ class Timeline:
         return max(self._seen, default="")
 
     def is_committed(self, instant: str) -> bool:
-        """Whether a file slice that begins at an instant is part of the table."""
+        """Return whether the file slice that begins at an instant is part of the table."""
         return instant <= self._last and (instant in self._seen or instant < self._first)
 
     def is_complete(self, instant: str) -> bool:
-        """Whether a commit took place, in the archive or before."""
+        """Return whether a commit is complete, in the archive or before it."""
         return instant in self._known or instant < self._first
 
     def completion(self, instant: str) -> str | None:
-        """When a commit was complete; ``None`` for one that is not."""
+        """Return when a commit was completed, or ``None`` if it is incomplete."""
         if instant in self._known:
             return self._known[instant]
         return self._archived.get(instant, instant) if instant < self._first else None
 
     @cached_property
     def _archived(self) -> dict[str, str]:
-        """When commits of the archive were complete, by when they began."""
+        """Completion times of archived commits, by their start."""
         archive = self._folder.child("history")
-        found: dict[str, str] = {}
+        completed: dict[str, str] = {}
         try:
             newest = archive.get("_version_", most=_LARGEST)
             with self._reading("its archive"):
@@ -193,18 +195,18 @@ class Timeline:
                     data = pa.BufferReader(archive.get(inside, most=_LARGEST))
                     rows = pq.read_table(data, columns=["instantTime", "completionTime"])
                     times = (column.to_pylist() for column in rows.columns)
-                    found.update(zip(*times, strict=True))
+                    completed.update(zip(*times, strict=True))
         except NotFoundError:
             return {}
-        return found
+        return completed
 
     def latest(self, instant: str | None = None) -> Instant | None:
-        """The newest complete commit."""
-        known = [i for i in self.commits if instant is None or i.requested <= instant]
-        return known[-1] if known else None
+        """Return the newest complete commit, up to an instant."""
+        commits = [i for i in self.commits if instant is None or i.requested <= instant]
+        return commits[-1] if commits else None
 
-    def _said(self, instants: Sequence[Instant]) -> list[dict[str, Any]]:
-        """What actions say of themselves."""
+    def _documents(self, instants: Sequence[Instant]) -> list[dict[str, Any]]:
+        """Read the documents of some actions."""
         paths = [instant.path for instant in instants]
         data = self._folder.get_all(paths, most=_LARGEST)
         return [self._record(*one) for one in zip(paths, data, strict=True)]
@@ -218,78 +220,78 @@ class Timeline:
                     check_decoded(data)
                 found = next(iter(fastavro.reader(io.BytesIO(data))), {}) if data else {}
             if not isinstance(found, dict):
-                raise TypeError("it holds no record")
+                raise TypeError("it contains no record")
         return found
 
     @contextmanager
     def _reading(self, path: str) -> Iterator[None]:
-        """Name the part of the timeline that is damaged."""
+        """Turn errors into one that names the damaged part of the timeline."""
         try:
             yield
         except _DAMAGE as error:
             raise StorageError(
                 f"The timeline of {self._name} cannot be read: {path}: {error!r}.",
                 kind=ErrorKind.STORAGE_FAILED,
-                hint="No reader of the table can read it; restore the timeline.",
+                hint="Other readers cannot read it either. Restore the timeline.",
             ) from error
 
     def schemas(self, instant: str | None = None) -> Iterator[Mapping[str, Any]]:
-        """Yield what commits say of themselves that have a schema, the newest first."""
+        """Yield the documents of commits that contain a schema, the newest first."""
         if instant is None:
             order = sorted(self.commits, key=lambda i: i.completed or i.requested, reverse=True)
         else:
             order = [i for i in reversed(self.commits) if i.requested <= instant]
         for one in order:
-            (found,) = self._said([one])
+            (found,) = self._documents([one])
             if instant == one.requested or found.get("operationType") not in _NO_SCHEMA_OF:
                 yield found.get("extraMetadata") or {}
 
     def written(self, instant: str) -> list[Mapping[str, Any]] | None:
-        """Return what a commit says of each file that it wrote; ``None`` if it is not there."""
+        """Return a commit's record of each file that it wrote, or ``None`` without the commit."""
         commit = self.latest(instant)
         if commit is None or commit.requested != instant:
             return None
-        (said,) = self._said([commit])
+        (document,) = self._documents([commit])
         with self._reading(commit.path):
-            parts = (said.get("partitionToWriteStats") or {}).values()
+            parts = (document.get("partitionToWriteStats") or {}).values()
             return [one for part in parts for one in part]
 
     def replaced(self, instant: str) -> set[tuple[str, str]]:
-        """File groups, by partition and id, that commits until an instant have replaced."""
+        """Return the file groups (partition, id) that commits up to an instant have replaced."""
         commits = [
             one
             for one in self.commits
             if one.action == "replacecommit" and one.requested <= instant
         ]
-        found: set[tuple[str, str]] = set()
-        for one, said in zip(commits, self._said(commits), strict=True):
+        groups: set[tuple[str, str]] = set()
+        for one, document in zip(commits, self._documents(commits), strict=True):
             with self._reading(one.path):
-                replaced = (said.get("partitionToReplaceFileIds") or {}).items()
-                found.update((part, group) for part, ids in replaced for group in ids)
-        return found
+                replaced = (document.get("partitionToReplaceFileIds") or {}).items()
+                groups.update((part, group) for part, ids in replaced for group in ids)
+        return groups
 
     def compacted(self) -> dict[tuple[str, str], str]:
-        """When compactions began that are not complete, by partition and id of the file group."""
-        found: dict[tuple[str, str], str] = {}
-        for one, said in zip(self.compactions, self._said(self.compactions), strict=True):
+        """Return the starts of incomplete compactions, by partition and id of the file group."""
+        starts: dict[tuple[str, str], str] = {}
+        for one, document in zip(self.compactions, self._documents(self.compactions), strict=True):
             with self._reading(one.path):
-                for operation in said.get("operations") or ():
-                    found[operation["partitionPath"], operation["fileId"]] = one.requested
-        return found
+                for operation in document.get("operations") or ():
+                    starts[operation["partitionPath"], operation["fileId"]] = one.requested
+        return starts
 
     @cached_property
     def kept_from(self) -> str:
-        """The oldest instant that can be read: cleaning has left what it needs."""
+        """The oldest instant that can be read. Cleaning may have removed files of earlier ones."""
         cleans = [i for i in self._instants if i.is_complete and i.action == "clean"]
         if not cleans:
             return ""
-        (said,) = self._said(cleans[-1:])
-        earliest = said.get("earliestCommitToRetain")
+        (document,) = self._documents(cleans[-1:])
+        earliest = document.get("earliestCommitToRetain")
         return str(earliest or min((i.requested for i in self.commits), default=""))
 
 
 def _instants(names: Collection[str], *, has_times: bool) -> list[Instant]:
-    """The actions by the files that stand for their states, the oldest request first."""
+    """Return the actions, from the files for their states, the oldest request first."""
     found: dict[tuple[str, str], Instant] = {}
     for name in sorted(names):
         parts = _INSTANT.fullmatch(name)
@@ -306,7 +308,7 @@ def _instants(names: Collection[str], *, has_times: bool) -> list[Instant]:
         )
         key = (instant.requested, _family(action))
         known = found.get(key)
-        # the plan of an action is in the file of its request
+        # the plan of an action is in its request file
         if known is None or (complete, _is_request(name)) > (
             known.is_complete,
             _is_request(known.path),
@@ -320,7 +322,7 @@ def _is_request(name: str) -> bool:
 
 
 def _family(action: str) -> str:
-    """What an action becomes once it is complete."""
+    """Return the action that an action becomes once it is complete."""
     becomes = {
         _COMPACTION: "commit",
         "logcompaction": "deltacommit",

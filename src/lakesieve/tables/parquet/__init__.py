@@ -1,1 +1,1 @@
-"""Directories of Parquet files: listings and schemas as Spark has them, without an engine."""
+"""Directories of Parquet files: listed and read as Spark does, without an engine."""

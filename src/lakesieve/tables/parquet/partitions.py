@@ -1,7 +1,7 @@
-"""Partition columns of a directory, from the names of its folders, as Spark infers them.
+"""Infer the partition columns of a directory from the names of its folders, as Spark does.
 
-The rules are those of ``PartitioningUtils`` of Spark 4.1 with its default settings. Types are
-inferred from the names as they are written; only strings and times are unescaped.
+The rules are those of ``PartitioningUtils`` in Spark 4.1 with its default settings. Types are
+inferred from the escaped names. Only strings and times are unescaped.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _DOUBLE = re.compile(
     r"[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?"
     r"|(?P<hexadecimal>0[xX]([0-9a-fA-F]+\.?|[0-9a-fA-F]*\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[fFdD]?)"
 )
-# a year of more than four digits has a sign, as Java writes it
+# Java writes a year of more than four digits with a sign
 _DAY = r"(?P<day>(?:(?!-0000)-?[0-9]{4}|[+-][1-9][0-9]{4,%d})-[0-9]{2}-[0-9]{2})"
 _DATE = re.compile(_DAY % 6)
 _CLOCK = r"(?P<clock>(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]%s)?)"
 _TIME = re.compile(_CLOCK % "{1,6}")
 _TIMESTAMP = re.compile(f"{_DAY % 5} {_CLOCK % ''}")
 _BLANKS = "".join(map(chr, range(0x21)))
-"""What Java's ``String.trim`` removes."""
+"""Characters that Java's ``String.trim`` removes."""
 
 _LARGEST_DECIMAL = 38
 _LARGEST_DAY = 2**31
@@ -49,7 +49,7 @@ _DIGITS_OF = {"integer": 10, "long": 20}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FolderPartition:
-    """The partition of a folder, with the values as the names of folders have them, escaped.
+    """The partition of a folder, with values escaped as in the folders' names.
 
     ``base`` is the folder above the outermost partition folder.
     """
@@ -63,7 +63,7 @@ def partition_of(folder: str) -> FolderPartition:
     """Read the partition columns and values from the names of folders, the innermost first.
 
     Raises:
-        UnsupportedError: The name of a folder has no column or no value.
+        UnsupportedError: A folder's name lacks the column or the value.
     """
     columns: list[tuple[str, str]] = []
     base = folder
@@ -72,9 +72,10 @@ def partition_of(folder: str) -> FolderPartition:
         column, equals, value = name.partition("=")
         if equals and not (column and value):
             raise UnsupportedError(
-                f"The folder {folder} names no partition: {name!r} has no column or no value.",
+                f"The folder {folder} does not name a partition: {name!r} lacks the column or the "
+                "value.",
                 kind=ErrorKind.UNSUPPORTED_TABLE,
-                hint="Rename or remove the folder; Spark does not read it either.",
+                hint="Rename or remove the folder. Spark does not read it either.",
             )
         if equals:
             columns.append((unescaped(column), value))
@@ -90,26 +91,25 @@ def partition_of(folder: str) -> FolderPartition:
 def partitioning_of(
     folders: Iterable[str], location: str
 ) -> tuple[tuple[str, ...], Mapping[str, tuple[str, ...]]]:
-    """Find the partition columns of a directory, and by folder their values as they are written.
+    """Find the partition columns of a directory, and the escaped partition values of each folder.
 
-    A folder that is not a partition is left out: Spark reads none of its files where others are
-    partitions.
+    If some folders are partitions, other folders are left out: Spark reads none of their files.
 
     Raises:
-        UnsupportedError: The folders are not those of one table.
+        UnsupportedError: The folders do not belong to one table.
     """
-    found = {folder: partition_of(folder) for folder in folders}
-    partitions = {folder: one for folder, one in found.items() if one.names}
+    partition_by_folder = {folder: partition_of(folder) for folder in folders}
+    partitions = {folder: one for folder, one in partition_by_folder.items() if one.names}
     if not partitions:
         return (), {}
     names = {one.names for one in partitions.values()}
-    # the path of a base is compared regardless of case
-    bases = {one.base.lower() for one in found.values()}
+    # Spark compares the paths of the bases regardless of case
+    bases = {one.base.lower() for one in partition_by_folder.values()}
     if len(names) > 1 or len(bases) > 1:
         raise UnsupportedError(
             f"The folders below {location} are partitioned in different ways.",
             kind=ErrorKind.UNSUPPORTED_TABLE,
-            hint="Open the folder of one table, or read it with Spark.",
+            hint="Open the folder of a single table, or read it with Spark.",
         )
     (columns,) = names
     twice = [name for name, count in Counter(map(str.lower, columns)).items() if count > 1]
@@ -117,24 +117,24 @@ def partitioning_of(
         raise UnsupportedError(
             f"The folders below {location} have two values for the column {twice[0]}.",
             kind=ErrorKind.UNSUPPORTED_TABLE,
-            hint="Rename the folders; Spark does not read them either.",
+            hint="Rename the folders. Spark does not read them either.",
         )
     return columns, {folder: one.values for folder, one in partitions.items()}
 
 
 def unescaped(text: str) -> str:
-    """Replace each escape such as ``%2F`` by the character of that number."""
-    # one character an escape, not bytes of UTF-8: so do Hive and Spark
+    """Replace each escape such as ``%2F`` by the character with this number."""
+    # like Hive and Spark, one character for each escape, not bytes of UTF-8
     return _ESCAPE.sub(lambda escape: chr(int(escape[1], 16)), text)
 
 
 def partition_type(values: Sequence[str]) -> str:
-    """Infer the type of a partition column, as Spark's schema JSON names it."""
+    """Infer the type of a partition column, with its name in Spark's schema JSON."""
     return reduce(_wider, dict.fromkeys(map(_inferred, dict.fromkeys(values))), "void")
 
 
 def _inferred(value: str) -> str:
-    """The type of one value."""
+    """Return the type of one value."""
     if value == NULL_PARTITION:
         return "void"
     digits = _ascii_digits(value)
@@ -158,17 +158,17 @@ def _inferred(value: str) -> str:
 
 
 def _ascii_digits(value: str) -> str:
-    """A text with the digits of all scripts as Java's integers know them."""
+    """Replace the digits of all scripts that Java's integers accept by ASCII digits."""
     if value.isascii():
         return value
-    # Java looks at one 16-bit unit at a time
+    # Java looks at each 16-bit unit separately
     return "".join(
         str(int(sign)) if sign.isdecimal() and sign <= "\uffff" else sign for sign in value
     )
 
 
 def _precision(digits: str) -> int | None:
-    """Digits of a number without a fraction, if a decimal holds them."""
+    """Return the number of digits of a whole number, if a decimal can hold it."""
     number = _decimal(digits)
     if number is None:
         return None
@@ -198,7 +198,7 @@ def _clock(text: str) -> time | None:
 
 
 def _day(text: str) -> int | None:
-    """Days since 1970 of a date as Java writes it."""
+    """Return days since 1970 for a date as Java writes it."""
     return _days(text) if _DATE.fullmatch(text) else None
 
 
@@ -212,7 +212,7 @@ def _days(text: str) -> int | None:
 
 
 def _wider(one: str, other: str) -> str:
-    """The type of the values of two types together."""
+    """Return the type that holds the values of two types."""
     kinds = {one, other} - {"void"}
     if len(kinds) <= 1:
         return kinds.pop() if kinds else "void"
@@ -233,12 +233,12 @@ def _digits(kind: str) -> int | None:
 
 
 def partition_value(value: str, kind: str, column: str) -> pa.Scalar | str:
-    """Read the value of a partition column, escaped as the name of a folder has it.
+    """Read the value of a partition column, escaped as in the name of a folder.
 
-    A timestamp is given as text: its moment depends on the session's time zone.
+    A timestamp is returned as text, because its moment depends on the session's time zone.
 
     Raises:
-        UnsupportedError: It is no value of the type, which :func:`partition_type` inferred.
+        UnsupportedError: The value does not have the type that :func:`partition_type` inferred.
     """
     if value == NULL_PARTITION:
         return pa.scalar(None)
@@ -247,9 +247,9 @@ def partition_value(value: str, kind: str, column: str) -> pa.Scalar | str:
     read = _value(value, kind)
     if read is None:
         raise UnsupportedError(
-            f"The folder {column}={value} has no value of the column's type, which is {kind}.",
+            f"The folder {column}={value} has a value that does not fit the column's type {kind}.",
             kind=ErrorKind.UNSUPPORTED_TABLE,
-            hint="Rename the folder; Spark does not read it either.",
+            hint="Rename the folder. Spark does not read it either.",
         )
     return read
 

@@ -1,4 +1,4 @@
-"""The schema of a Parquet file as Spark reads it by default, in Spark's own JSON."""
+"""Translate the schema of a Parquet file to Spark's schema JSON, as Spark does by default."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _SIMPLE: Mapping[pa.DataType, str] = {
     pa.large_binary(): "binary",
     pa.string_view(): "string",
     pa.binary_view(): "binary",
-    # Parquet has no such types: they are stored as those numbers
+    # Parquet lacks these types and stores them as these numbers
     pa.null(): "integer",
     **{pa.duration(unit): "long" for unit in ("s", "ms", "us", "ns")},
 }
 _OF_STORAGE = frozenset({"arrow.bool8", "arrow.fixed_shape_tensor", "arrow.json"})
-"""Extension types whose values Spark reads as they are stored."""
+"""Extension types whose stored values Spark reads as they are."""
 
 _LISTS = (
     pa.types.is_list,
@@ -61,9 +61,9 @@ _UNKNOWN = "unknown"
 
 
 def file_schema(metadata: pq.FileMetaData) -> dict[str, Any]:
-    """Return the columns that Spark wrote into a file, or what it makes of the file's own types.
+    """Return the columns that Spark wrote into a file, or else its conversion of the file's types.
 
-    A type that it does not read has the name ``unknown``.
+    A type that Spark does not read has the name ``unknown``.
     """
     written = (metadata.metadata or {}).get(_SPARK_SCHEMA)
     if written is not None:
@@ -89,7 +89,7 @@ def file_schema(metadata: pq.FileMetaData) -> dict[str, Any]:
 
 
 def repeated_name(fields: Sequence[Mapping[str, Any]]) -> str | None:
-    """A name that two fields of one struct have, regardless of case, if there is one."""
+    """Return a name that two fields of one struct share, regardless of case, or ``None``."""
     counts = Counter(field["name"].lower() for field in fields)
     repeated = [name for name, count in counts.items() if count > 1]
     inner = (repeated_name(part) for field in fields for part in _structs(field["type"]))
@@ -97,7 +97,7 @@ def repeated_name(fields: Sequence[Mapping[str, Any]]) -> str | None:
 
 
 def _structs(kind: Any) -> Iterator[Sequence[Mapping[str, Any]]]:
-    """The fields of each struct that a type is or has in its lists and maps."""
+    """Yield the fields of each struct in a type, also inside lists and maps."""
     if not isinstance(kind, dict):
         return
     if kind.get("type") == "struct":
@@ -109,27 +109,27 @@ def _structs(kind: Any) -> Iterator[Sequence[Mapping[str, Any]]]:
 def _columns_with(
     schema: pq.ParquetSchema, matches: Callable[[pq.ColumnSchema], bool]
 ) -> frozenset[str]:
-    """The top-level columns with a value that is stored in some way."""
+    """Return the top-level columns with a stored value for which ``matches`` is true."""
     found: set[str] = set()
     for leaf in (schema.column(at) for at in range(len(schema))):
         if matches(leaf):
-            # names may have dots of their own
+            # names may contain dots
             parts = leaf.path.split(".")
             found.update(".".join(parts[: at + 1]) for at in range(len(parts)))
     return frozenset(found)
 
 
 def _variants(schema: pq.ParquetSchema) -> frozenset[str]:
-    """The top-level columns that are or have a VARIANT, which Arrow takes for a struct."""
+    """Return the top-level columns that are or contain a VARIANT. Arrow reads these as structs."""
     leaves = (schema.column(at) for at in range(len(schema)))
     if not any(leaf.path.endswith(".metadata") for leaf in leaves):
         return frozenset()
-    # the annotations of groups are told by the printed schema alone
+    # only the printed schema shows the annotations of groups
     return printed_variants(str(schema).splitlines())
 
 
 def printed_variants(lines: Iterable[str]) -> frozenset[str]:
-    """The top-level columns that are or have a VARIANT."""
+    """Return the top-level columns that are or contain a VARIANT, from a printed schema."""
     found, column = set(), ""
     for line in lines:
         printed = _PRINTED.fullmatch(line)
@@ -147,7 +147,7 @@ def _is_old_time(leaf: pq.ColumnSchema) -> bool:
 
 
 def _is_unread(leaf: pq.ColumnSchema) -> bool:
-    """True for bytes with a meaning that Spark refuses, of which Arrow knows nothing."""
+    """Return whether a column has annotated bytes that Spark refuses and Arrow does not know."""
     return bool(leaf.logical_type.type in {"GEOMETRY", "GEOGRAPHY"})
 
 
@@ -164,7 +164,7 @@ def _type(kind: pa.DataType, depth: int, *, old_times: bool) -> Any:
         return f"decimal({kind.precision},{kind.scale})"
     if pa.types.is_timestamp(kind):
         if kind.unit == "ns":
-            # what has nanoseconds here is Parquet's oldest type, or one that Spark refuses
+            # nanoseconds are either Parquet's oldest timestamp type or a type that Spark refuses
             return "timestamp" if old_times and kind.tz is None else _UNKNOWN
         return "timestamp_ntz" if kind.tz is None else "timestamp"
     if pa.types.is_fixed_size_binary(kind):
@@ -185,5 +185,5 @@ def _nested_type(kind: pa.DataType, depth: int, *, old_times: bool) -> Any:
 
 
 def is_any_list(kind: pa.DataType) -> bool:
-    """True for each of Arrow's types of lists, which Parquet stores alike."""
+    """Return whether this is one of Arrow's list types. Parquet stores all of them alike."""
     return any(is_list(kind) for is_list in _LISTS)

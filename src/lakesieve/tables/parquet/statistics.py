@@ -1,4 +1,4 @@
-"""The values of partition columns in the names of a directory's folders."""
+"""Read the values of partition columns from the names of a directory's folders."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 def parquet_statistics(schema: str, location: str, files: pa.Table) -> FileStatistics | None:
-    """Make the statistics of a directory by its schema document, its folder and its live files.
+    """Return the statistics of a directory, or ``None`` if it has no partitions.
 
-    There are none for a directory without partitions.
+    ``schema`` is the schema document, and ``files`` are the live files.
     """
     partitioning = {name.lower() for name in json.loads(schema)["partitioning"]}
     if not partitioning:
@@ -47,7 +47,7 @@ def parquet_statistics(schema: str, location: str, files: pa.Table) -> FileStati
 
 
 def _partitions(paths: pa.ChunkedArray, location: str) -> list[dict[str, str]]:
-    """The values of each file's folders, escaped, by the names of their columns in lower case."""
+    """Return the escaped partition values of each file, by lower-case column name."""
     root = f"{table_root(location)}/"
     by_folder: dict[str, dict[str, str]] = {}
     found = []
@@ -62,13 +62,13 @@ def _partitions(paths: pa.ChunkedArray, location: str) -> list[dict[str, str]]:
 
 
 def _code(text: str | None, column: Column) -> Code | None:
-    """The code of the value in the name of a folder, if it is surely one of the column's type."""
+    """Return the code of the value in a folder's name, or ``None`` if its type is uncertain."""
     if text is None or text == NULL_PARTITION:
         return None
     try:
         value = partition_value(text, column.type, column.path[0])
-        # the moment of a timestamp depends on the time zone of the session
+        # the moment of a timestamp depends on the session's time zone
         return None if isinstance(value, str) else value_code(value.as_py(), column)
     except (UnsupportedError, ValueError, ArithmeticError):
-        # Python knows no date after the year 9999
+        # Python has no date after the year 9999
         return None

@@ -41,16 +41,19 @@ _VERSION_BYTES = 8
 
 
 class ParquetSession(Protocol):
-    """How the session of an engine lists and reads a directory: by its settings and its catalog."""
+    """How an engine's session lists and reads a directory, with its settings and its catalog."""
 
     is_named: bool
-    """Whether a catalog has the table. It may keep a partition in any folder."""
+    """True if the table is in a catalog, where a partition may be in any folder."""
 
     def location(self) -> str:
-        """List the files anew. Return the folder to which the table's name leads, or nothing."""
+        """List the files anew.
+
+        Return the folder to which the table's name leads, or an empty text.
+        """
 
     def files(self) -> pa.Table:
-        """Return the files as they were listed last.
+        """Return the files as listed last.
 
         ``location`` is the session's spelling, ``size`` is in bytes, ``modified`` in milliseconds.
         """
@@ -62,19 +65,19 @@ class ParquetSession(Protocol):
 class ParquetReader(FolderReader):
     """One directory of Parquet files.
 
-    A data file is known by its path, size and modification time: one that was rewritten in place is
-    another file.
+    A data file is identified by path, size and modification time. So a file that was rewritten in
+    place is another file.
 
     Args:
-        name: As the user called it.
+        name: The name by which the user called it.
         location: The folder.
-        options: The storage options of each location.
-        session: Lists the files and reads the columns. Without one both are done as sessions do by
-            default.
+        options: Returns the storage options of a location.
+        session: Lists the files and reads the columns. Without a session, both follow the defaults
+            of sessions.
 
     Raises:
         NotFoundError: There are no files.
-        UnsupportedError: The folders are not those of one table.
+        UnsupportedError: The folders do not belong to one table.
     """
 
     format = "parquet"
@@ -99,8 +102,8 @@ class ParquetReader(FolderReader):
         """List the files anew.
 
         Raises:
-            NotFoundError: There are none, or the table's name leads to another folder.
-            UnsupportedError: The folders are not those of one table.
+            NotFoundError: There are no files, or the table's name leads to another folder.
+            UnsupportedError: The folders do not belong to one table.
         """
         if self._session is None:
             self._list()
@@ -108,37 +111,37 @@ class ParquetReader(FolderReader):
             check_identity(self.name, self.location, self._session.location())
 
     def _list(self) -> None:
-        seen = [info for info in self.storage.objects("") if _is_seen(info.path)]
-        data = [info for info in seen if _is_data(info.path)]
+        visible = [info for info in self.storage.objects("") if _is_seen(info.path)]
+        data = [info for info in visible if _is_data(info.path)]
         if not data:
             raise NotFoundError(
-                f"There are no Parquet files in {self.location}.",
+                f"No Parquet files exist in {self.location}.",
                 kind=ErrorKind.TABLE_NOT_FOUND,
-                hint="Give the folder of a table that has files.",
+                hint="Give the folder of a table with Parquet files.",
             )
         folders = {info.path.rpartition("/")[0] for info in data}
         self._partitioning, self._partitions = partitioning_of(folders, self.location)
-        # without partitions Spark reads the folder alone, and none in it
-        self._files = seen if self._partitioning else [i for i in seen if "/" not in i.path]
+        # without partitions, Spark reads the files of this folder only, not of folders inside it
+        self._files = visible if self._partitioning else [i for i in visible if "/" not in i.path]
         if not self._files:
             raise UnsupportedError(
-                f"{self.location} has files in folders that are no partitions.",
+                f"{self.location} has files only in folders that are not partitions.",
                 kind=ErrorKind.UNSUPPORTED_TABLE,
-                hint="Give the folder that holds the files.",
+                hint="Give the folder that contains the files.",
             )
 
     def version(self, spec: str | int | None = None) -> TableVersion:
-        """The files as they are listed now: there is no other version.
+        """Return the files as they are listed now. There is no other version.
 
         Raises:
-            NotFoundError: Another one was given.
-            StorageError: The footer that has the schema cannot be read.
+            NotFoundError: Another version was requested.
+            StorageError: The footer of the file with the schema cannot be read.
         """
         if spec is not None:
             raise NotFoundError(
                 f"{self.name} has no version {spec!r}.",
                 kind=ErrorKind.VERSION_NOT_FOUND,
-                hint="A directory of Parquet files has only the files that are in it now.",
+                hint="A directory of Parquet files has no versions, only its current files.",
             )
         self.reload()
         schema = self._session.document() if self._session else self._document()
@@ -146,7 +149,7 @@ class ParquetReader(FolderReader):
         return TableVersion(id=version_of(identities.to_pylist()), schema=schema)
 
     def _identified_files(self) -> pa.Table:
-        """The files as they were listed last, each by its identity."""
+        """Return the files as listed last, with their identities as paths."""
         files = self._session.files() if self._session else self._listed_files()
         size, modified = (files.column(name).cast(pa.string()) for name in ("size", "modified"))
         contents = pc.binary_join_element_wise(size, modified, "@")
@@ -167,7 +170,7 @@ class ParquetReader(FolderReader):
         )
 
     def _document(self) -> str:
-        """Return a schema as ``SchemaDocument.java`` writes it, by the defaults of a session."""
+        """Return a schema as ``SchemaDocument.java`` writes it, with the defaults of a session."""
         summaries = ("_common_metadata", "_metadata")
         ordered = sorted(self._files, key=lambda info: f"{self.location}/{info.path}")
         named = [info for name in summaries for info in ordered if _name(info.path) == name]
@@ -177,7 +180,7 @@ class ParquetReader(FolderReader):
             raise UnsupportedError(
                 f"All files in {self.location} are empty.",
                 kind=ErrorKind.UNSUPPORTED_TABLE,
-                hint="Give the folder of a table that has files with rows.",
+                hint="Give the folder of a table with non-empty files.",
             )
         schema = file_schema(self._footer(first))
         fields = schema["fields"]
@@ -201,13 +204,13 @@ class ParquetReader(FolderReader):
         repeated = repeated_name(fields)
         if repeated is not None:
             raise UnsupportedError(
-                f"The files in {self.location} have two columns of the name {repeated}.",
+                f"The files in {self.location} have two columns with the name {repeated}.",
                 kind=ErrorKind.UNSUPPORTED_TABLE,
-                hint="Rename one of them; Spark does not read them either.",
+                hint="Rename one of them. Spark does not read such files either.",
             )
 
     def _partition_types(self) -> dict[str, str]:
-        """The type of each partition column."""
+        """Return the type of each partition column."""
         folders = self._partitions.values()
         return {
             name: partition_type([values[at] for values in folders])
@@ -219,7 +222,7 @@ class ParquetReader(FolderReader):
         try:
             tail = self.storage.get_range(info.path, start, info.size - start)
             if tail[-4:] != _MAGIC:
-                raise pa.ArrowInvalid("it does not end as a Parquet file")
+                raise pa.ArrowInvalid("it does not end like a Parquet file")
             length = int.from_bytes(tail[-8:-4], "little") + 8
             if length > min(info.size, _LARGEST_FOOTER):
                 raise pa.ArrowInvalid("its footer is longer than the file")
@@ -230,40 +233,41 @@ class ParquetReader(FolderReader):
             if isinstance(error, LakesieveError):
                 raise
             raise UnsupportedError(
-                f"{self.location}/{info.path} has no schema that can be read: {error}.",
+                f"{self.location}/{info.path} has no readable schema: {error}.",
                 kind=ErrorKind.UNSUPPORTED_TABLE,
                 hint="Remove the file, or give the folder of a table.",
             ) from error
 
     def columns(self, version: TableVersion) -> Mapping[tuple[str, ...], Column]:
-        """The columns, and the fields of structs outside lists and maps."""
+        """Return the columns, and the fields of structs outside lists and maps."""
         return parquet_columns(version.schema)
 
     def live_files(self, version: TableVersion) -> pa.Table:  # noqa: ARG002 - there is one version
-        """The files; ``records`` is null, ``path`` has size and modification time behind it."""
+        """Return the files. ``records`` is null; ``path`` ends with size and modification time."""
         return identified(self._identified_files())
 
     def file_statistics(self, version: TableVersion) -> FileStatistics | None:
-        """The partition values in the names of folders, as :class:`HasFileStatistics` says."""
+        """Return the partition values in the names of folders, see :class:`HasFileStatistics`."""
         is_named = self._session is not None and self._session.is_named
         if is_named and json.loads(version.schema)["partitioning"]:
             return unread_statistics("the catalog's partitions are not read")
         return parquet_statistics(version.schema, self.location, self.live_files(version))
 
     def retained_files(self) -> pa.ChunkedArray:
-        """The files that are there now."""
+        """Return the current files."""
         return self.live_files(self.version()).column("path")
 
     def listed(self) -> Iterator[tuple[str, Mapping[str, pa.Scalar | str] | None]]:
-        """The data files as they were listed last, in the order of :meth:`live_files`.
+        """Yield the data files as listed last, in the order of :meth:`live_files`.
 
         Returns:
-            Of each the path below the folder, and the values of partition columns; a timestamp is a
-            text. Instead of the values there is ``None`` for a file of which Spark reads no rows:
-            it is empty, a summary, or lies beside folders of partitions.
+            For each file, its path below the folder and the values of its partition columns. A
+            timestamp is a text. The values are ``None`` for a file of which Spark reads no rows: it
+            is
+            empty, it is a summary, or it is not in a partition's folder.
 
         Raises:
-            UnsupportedError: A value is not of the type that all values of its column have.
+            UnsupportedError: A value does not have the type that all values of its column have.
         """
         types = self._partition_types()
         by_folder = {
@@ -281,7 +285,7 @@ class ParquetReader(FolderReader):
 
 
 def version_of(identities: Iterable[str]) -> str | None:
-    """Name a set of files, in whatever order they are listed; ``None`` without files."""
+    """Return a name for a set of files, in any order; ``None`` without files."""
     total, count = 0, 0
     for identity in identities:
         digest = hashlib.sha256(identity.encode()).digest()
@@ -295,12 +299,12 @@ def _name(path: str) -> str:
 
 
 def _is_data(path: str) -> bool:
-    """True for a file with rows, false for a summary of other files: Spark's ``isDataPath``."""
+    """Return whether a file has rows, like Spark's ``isDataPath``: summaries have none."""
     return not _is_marked(_name(path))
 
 
 def _is_seen(path: str) -> bool:
-    """Whether Spark lists a file: hidden names, of folders as well, are left out."""
+    """Return whether Spark lists a file. It skips hidden names, also of folders."""
     return not any(_is_hidden(part) for part in path.split("/"))
 
 
@@ -311,7 +315,7 @@ def _is_hidden(name: str) -> bool:
 
 
 def _is_marked(name: str) -> bool:
-    """True for a name that begins with a dot, or with an underscore and is no partition."""
+    """Return whether a name begins with a dot, or with an underscore without being a partition."""
     return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 
